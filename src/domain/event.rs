@@ -1,0 +1,226 @@
+//! Events: what a run tells the world. Their JSON is public and versioned by addition only.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, Outcome, RunId, SourceId, Timestamp, Usage};
+
+/// One numbered entry of a thread's event log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// From 1 without gaps within a thread.
+    pub seq: i64,
+    pub ts: Timestamp,
+    pub run_id: RunId,
+    pub scope: Scope,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Which part of a run speaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scope {
+    pub agent: Agent,
+    /// `r2` for the second researcher of the run; absent for the root and the supervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+impl Scope {
+    pub const ROOT: Self = Self { agent: Agent::Root, id: None };
+    pub const SUPERVISOR: Self = Self { agent: Agent::Supervisor, id: None };
+
+    /// The `number`-th researcher of the run, from 1.
+    pub fn researcher(number: u32) -> Self {
+        Self { agent: Agent::Researcher, id: Some(format!("r{number}")) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agent {
+    Root,
+    Supervisor,
+    Researcher,
+}
+
+/// The stages of a run, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Clarify,
+    Brief,
+    Research,
+    Report,
+}
+
+impl Phase {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Clarify => "clarify",
+            Self::Brief => "brief",
+            Self::Research => "research",
+            Self::Report => "report",
+        }
+    }
+}
+
+/// A result line of a finished search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResultLink {
+    pub source_id: SourceId,
+    pub url: String,
+    pub title: String,
+}
+
+/// Everything that can happen in a run; `type` and `data` on the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+pub enum Event {
+    #[serde(rename = "run.queued")]
+    RunQueued {},
+    #[serde(rename = "run.started")]
+    RunStarted { attempt: i64 },
+    /// Another process, or the same one after a restart, goes on from the journal.
+    #[serde(rename = "run.resumed")]
+    RunResumed { attempt: i64 },
+    #[serde(rename = "phase.started")]
+    PhaseStarted { phase: Phase },
+    #[serde(rename = "phase.finished")]
+    PhaseFinished { phase: Phase },
+    /// The run ends with this question; the answer is the thread's next message.
+    #[serde(rename = "input.required")]
+    InputRequired { question: String },
+    #[serde(rename = "clarification.skipped")]
+    ClarificationSkipped { verification: String },
+    #[serde(rename = "brief.created")]
+    BriefCreated { brief: String },
+    #[serde(rename = "supervisor.iteration")]
+    SupervisorIteration { n: u32, max: u32 },
+    #[serde(rename = "thought")]
+    Thought { text: String },
+    #[serde(rename = "researcher.started")]
+    ResearcherStarted { topic: String, tool_call_id: String },
+    #[serde(rename = "researcher.finished")]
+    ResearcherFinished { notes_chars: usize, sources: usize, turns: u32 },
+    #[serde(rename = "researcher.failed")]
+    ResearcherFailed { problem: Failure },
+    #[serde(rename = "tool.started")]
+    ToolStarted { tool_call_id: String, name: String, args: serde_json::Value },
+    #[serde(rename = "tool.finished")]
+    ToolFinished { tool_call_id: String, name: String, results: Vec<ResultLink> },
+    #[serde(rename = "tool.failed")]
+    ToolFailed { tool_call_id: String, name: String, problem: String },
+    /// Once per source and run.
+    #[serde(rename = "source.found")]
+    SourceFound { source_id: SourceId, url: String, title: String, query: String },
+    #[serde(rename = "summary.finished")]
+    SummaryFinished { url: String, chars_in: usize, chars_out: usize },
+    #[serde(rename = "compress.started")]
+    CompressStarted {},
+    #[serde(rename = "compress.finished")]
+    CompressFinished { chars_in: usize, chars_out: usize },
+    /// A higher `attempt` tells readers to drop the text they have.
+    #[serde(rename = "report.started")]
+    ReportStarted { attempt: u32 },
+    /// `offset` and text lengths count Unicode scalar values.
+    #[serde(rename = "report.delta")]
+    ReportDelta { attempt: u32, offset: usize, text: String },
+    #[serde(rename = "report.citation")]
+    ReportCitation { number: u32, source_id: SourceId, start: usize, end: usize, url: String, title: String },
+    #[serde(rename = "report.finished")]
+    ReportFinished { attempt: u32, chars: usize, sources: usize, dropped_citations: u32, sha256: String },
+    #[serde(rename = "usage")]
+    Usage {
+        model: String,
+        role: String,
+        #[serde(flatten)]
+        tokens: Usage,
+    },
+    #[serde(rename = "warning")]
+    Warning { code: WarningCode, detail: String },
+    #[serde(rename = "run.completed")]
+    RunCompleted {
+        outcome: Outcome,
+        #[serde(flatten)]
+        usage: Usage,
+        ms: i64,
+    },
+    #[serde(rename = "run.failed")]
+    RunFailed { problem: Failure },
+    #[serde(rename = "run.cancelled")]
+    RunCancelled { reason: String },
+}
+
+impl Event {
+    /// The `type` on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RunQueued { .. } => "run.queued",
+            Self::RunStarted { .. } => "run.started",
+            Self::RunResumed { .. } => "run.resumed",
+            Self::PhaseStarted { .. } => "phase.started",
+            Self::PhaseFinished { .. } => "phase.finished",
+            Self::InputRequired { .. } => "input.required",
+            Self::ClarificationSkipped { .. } => "clarification.skipped",
+            Self::BriefCreated { .. } => "brief.created",
+            Self::SupervisorIteration { .. } => "supervisor.iteration",
+            Self::Thought { .. } => "thought",
+            Self::ResearcherStarted { .. } => "researcher.started",
+            Self::ResearcherFinished { .. } => "researcher.finished",
+            Self::ResearcherFailed { .. } => "researcher.failed",
+            Self::ToolStarted { .. } => "tool.started",
+            Self::ToolFinished { .. } => "tool.finished",
+            Self::ToolFailed { .. } => "tool.failed",
+            Self::SourceFound { .. } => "source.found",
+            Self::SummaryFinished { .. } => "summary.finished",
+            Self::CompressStarted { .. } => "compress.started",
+            Self::CompressFinished { .. } => "compress.finished",
+            Self::ReportStarted { .. } => "report.started",
+            Self::ReportDelta { .. } => "report.delta",
+            Self::ReportCitation { .. } => "report.citation",
+            Self::ReportFinished { .. } => "report.finished",
+            Self::Usage { .. } => "usage",
+            Self::Warning { .. } => "warning",
+            Self::RunCompleted { .. } => "run.completed",
+            Self::RunFailed { .. } => "run.failed",
+            Self::RunCancelled { .. } => "run.cancelled",
+        }
+    }
+
+    /// The last event of its run; each run has exactly one.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self, Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunCancelled { .. })
+    }
+}
+
+/// Why a run is worse than it could be; stable codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningCode {
+    /// A call is made again after a wait.
+    Retrying,
+    RateLimited,
+    SearchFailed,
+    /// A document could not be read and is not searched.
+    DocumentSkipped,
+    /// A page's summary failed or took too long; an excerpt stands in.
+    SummaryFailed,
+    /// A request was too long for the model and was shortened.
+    Shortened,
+    /// The model's output hit its limit.
+    OutputCut,
+    /// A round or turn limit ended the work before the model did.
+    IterationLimit,
+    /// The model called a tool wrongly, or none where one was needed.
+    ModelMisuse,
+    /// More delegations than places: the rest waits.
+    DelegationsQueued,
+    /// A researcher failed; the report lacks its topic.
+    ResearcherFailed,
+    /// The model cited what was never retrieved; those citations were removed.
+    CitationsDropped,
+    /// A structured answer could not be had; the run goes on without it.
+    StructuredOutputFailed,
+    /// The database could not be reached for a while.
+    StorageDelayed,
+}

@@ -1,0 +1,18 @@
+//! The words every room may use: ids, runs, options, events, sources, reports.
+//!
+//! No I/O, no async, and nothing from another room. What is public JSON (events, runs, options) is defined
+//! here and nowhere else.
+
+pub mod event;
+pub mod ids;
+pub mod options;
+pub mod report;
+pub mod run;
+pub mod time;
+
+pub use event::{Agent, Envelope, Event, Scope, WarningCode};
+pub use ids::{MessageId, RunId, SourceId, ThreadId};
+pub use options::{ModelName, OptionError, Provider, RunOptions, SearchApi};
+pub use report::{Note, Source};
+pub use run::{Failure, FailureCode, Message, MessageRole, Outcome, Run, RunStatus, Usage};
+pub use time::Timestamp;

@@ -1,0 +1,497 @@
+//! Run options: one table of names, kinds, ranges, defaults and meanings, from which everything else follows
+//! (parsing `--set`, the JSON Schema, the documentation, the error that names the nearest valid option).
+//!
+//! Names and defaults are those of Open Deep Research's current release, so its users' settings carry over.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize, de::Error as _};
+use serde_json::{Map, Value, json};
+
+/// The settings of one run, complete and in range.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunOptions {
+    pub allow_clarification: bool,
+    pub max_clarifications: u32,
+    pub max_structured_output_retries: u32,
+    pub max_concurrent_research_units: u32,
+    pub max_researcher_iterations: u32,
+    pub max_react_tool_calls: u32,
+    pub require_think: bool,
+    pub search_api: SearchApi,
+    pub max_content_length: u32,
+    pub summarization_model: ModelName,
+    pub summarization_model_max_tokens: u32,
+    pub research_model: ModelName,
+    pub research_model_max_tokens: u32,
+    pub compression_model: ModelName,
+    pub compression_model_max_tokens: u32,
+    pub final_report_model: ModelName,
+    pub final_report_model_max_tokens: u32,
+    /// Tokens; `None` means: known from the model's name, learned from the server, or a cautious default.
+    pub model_context_window: Option<u32>,
+}
+
+/// How a value of an option looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    Boolean,
+    Integer { min: u32, max: u32 },
+    OptionalInteger { min: u32, max: u32 },
+    Choice(&'static [&'static str]),
+    Model,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionSpec {
+    pub name: &'static str,
+    pub kind: OptionKind,
+    /// JSON text of the built-in default.
+    pub default: &'static str,
+    pub meaning: &'static str,
+}
+
+const TOKENS: OptionKind = OptionKind::Integer { min: 1, max: 1_000_000 };
+
+/// Every option there is.
+pub const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "allow_clarification",
+        kind: OptionKind::Boolean,
+        default: "true",
+        meaning: "may ask a question before starting",
+    },
+    OptionSpec {
+        name: "max_clarifications",
+        kind: OptionKind::Integer { min: 0, max: 5 },
+        default: "1",
+        meaning: "clarifying questions per thread",
+    },
+    OptionSpec {
+        name: "max_structured_output_retries",
+        kind: OptionKind::Integer { min: 1, max: 10 },
+        default: "3",
+        meaning: "attempts in total to get a structured answer",
+    },
+    OptionSpec {
+        name: "max_concurrent_research_units",
+        kind: OptionKind::Integer { min: 1, max: 20 },
+        default: "5",
+        meaning: "researchers working at the same time; more delegations wait",
+    },
+    OptionSpec {
+        name: "max_researcher_iterations",
+        kind: OptionKind::Integer { min: 1, max: 10 },
+        default: "6",
+        meaning: "rounds of the supervisor: one model turn and its tool calls each",
+    },
+    OptionSpec {
+        name: "max_react_tool_calls",
+        kind: OptionKind::Integer { min: 1, max: 30 },
+        default: "10",
+        meaning: "model turns of each researcher",
+    },
+    OptionSpec {
+        name: "require_think",
+        kind: OptionKind::Boolean,
+        default: "false",
+        meaning: "refuse think_tool calls mixed with others, so that the model reflects on its own",
+    },
+    OptionSpec {
+        name: "search_api",
+        kind: OptionKind::Choice(&["tavily", "local", "none"]),
+        default: "\"none\"",
+        meaning: "where researchers search: tavily (needs TAVILY_API_KEY), local (needs a documents folder), none",
+    },
+    OptionSpec {
+        name: "max_content_length",
+        kind: OptionKind::Integer { min: 1_000, max: 200_000 },
+        default: "50000",
+        meaning: "characters of a page that are read",
+    },
+    OptionSpec {
+        name: "summarization_model",
+        kind: OptionKind::Model,
+        default: "\"openai:gpt-4.1-mini\"",
+        meaning: "summarises pages",
+    },
+    OptionSpec {
+        name: "summarization_model_max_tokens",
+        kind: TOKENS,
+        default: "8192",
+        meaning: "output limit of that model, tokens",
+    },
+    OptionSpec {
+        name: "research_model",
+        kind: OptionKind::Model,
+        default: "\"openai:gpt-4.1\"",
+        meaning: "clarifies, writes the brief, leads and researches",
+    },
+    OptionSpec {
+        name: "research_model_max_tokens",
+        kind: TOKENS,
+        default: "10000",
+        meaning: "output limit of that model, tokens",
+    },
+    OptionSpec {
+        name: "compression_model",
+        kind: OptionKind::Model,
+        default: "\"openai:gpt-4.1\"",
+        meaning: "turns a researcher's findings into notes",
+    },
+    OptionSpec {
+        name: "compression_model_max_tokens",
+        kind: TOKENS,
+        default: "8192",
+        meaning: "output limit of that model, tokens",
+    },
+    OptionSpec {
+        name: "final_report_model",
+        kind: OptionKind::Model,
+        default: "\"openai:gpt-4.1\"",
+        meaning: "writes the report",
+    },
+    OptionSpec {
+        name: "final_report_model_max_tokens",
+        kind: TOKENS,
+        default: "10000",
+        meaning: "output limit of that model, tokens",
+    },
+    OptionSpec {
+        name: "model_context_window",
+        kind: OptionKind::OptionalInteger { min: 1_024, max: 10_000_000 },
+        default: "null",
+        meaning: "context window of the models, tokens; null: known by name or learned from the server",
+    },
+];
+
+/// Options that name a model, one per role.
+pub const MODEL_OPTIONS: [&str; 4] =
+    ["summarization_model", "research_model", "compression_model", "final_report_model"];
+
+/// Why an option was refused; says what would be accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    #[error("unknown option '{name}'{}", nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default())]
+    Unknown { name: String, nearest: Option<&'static str> },
+    #[error("option '{name}' must be {expected}, not {given}")]
+    Invalid { name: &'static str, expected: String, given: String },
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        let defaults: Map<String, Value> =
+            OPTIONS.iter().map(|spec| (spec.name.to_owned(), spec.default_value())).collect();
+        serde_json::from_value(Value::Object(defaults)).expect("a test deserializes the table's defaults")
+    }
+}
+
+impl RunOptions {
+    /// Sets one option from a JSON value.
+    ///
+    /// # Errors
+    /// Unknown name, wrong type or value out of range; nothing is changed then.
+    pub fn set(&mut self, name: &str, value: Value) -> Result<(), OptionError> {
+        let spec = OptionSpec::find(name)?;
+        let value = spec.check(value)?;
+        let Ok(Value::Object(mut fields)) = serde_json::to_value(&*self) else {
+            unreachable!("options serialize to an object");
+        };
+        let given = value.to_string();
+        fields.insert(spec.name.to_owned(), value);
+        *self = serde_json::from_value(Value::Object(fields)).map_err(|error| OptionError::Invalid {
+            name: spec.name,
+            expected: error.to_string(),
+            given,
+        })?;
+        Ok(())
+    }
+
+    /// Sets one option from text, as on a command line or in an environment variable.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
+        let spec = OptionSpec::find(name)?;
+        let value = match spec.kind {
+            OptionKind::Choice(_) | OptionKind::Model => Value::String(text.trim().to_owned()),
+            _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
+        };
+        self.set(name, value)
+    }
+
+    /// Uses `model` in every role.
+    pub fn set_all_models(&mut self, model: &ModelName) {
+        for role in [
+            &mut self.summarization_model,
+            &mut self.research_model,
+            &mut self.compression_model,
+            &mut self.final_report_model,
+        ] {
+            *role = model.clone();
+        }
+    }
+
+    /// The models of all roles.
+    pub fn models(&self) -> [&ModelName; 4] {
+        [&self.summarization_model, &self.research_model, &self.compression_model, &self.final_report_model]
+    }
+
+    /// The options as a JSON Schema (draft 2020-12).
+    pub fn json_schema() -> Value {
+        let properties: Map<String, Value> =
+            OPTIONS.iter().map(|spec| (spec.name.to_owned(), spec.json_schema())).collect();
+        json!({"type": "object", "additionalProperties": false, "properties": properties})
+    }
+}
+
+impl OptionSpec {
+    /// The row of that name.
+    ///
+    /// # Errors
+    /// [`OptionError::Unknown`] with the nearest valid name.
+    pub fn find(name: &str) -> Result<&'static Self, OptionError> {
+        OPTIONS.iter().find(|spec| spec.name == name).ok_or_else(|| OptionError::Unknown {
+            name: name.to_owned(),
+            nearest: nearest(name, OPTIONS.iter().map(|spec| spec.name)),
+        })
+    }
+
+    fn default_value(&self) -> Value {
+        serde_json::from_str(self.default).expect("a test parses every default")
+    }
+
+    fn check(&self, value: Value) -> Result<Value, OptionError> {
+        let integer =
+            |min: u32, max: u32| value.as_u64().is_some_and(|n| (u64::from(min)..=u64::from(max)).contains(&n));
+        let (fits, expected) = match self.kind {
+            OptionKind::Boolean => (value.is_boolean(), "true or false".to_owned()),
+            OptionKind::Integer { min, max } => (integer(min, max), format!("an integer from {min} to {max}")),
+            OptionKind::OptionalInteger { min, max } => {
+                (value.is_null() || integer(min, max), format!("null or an integer from {min} to {max}"))
+            }
+            OptionKind::Choice(names) => {
+                (value.as_str().is_some_and(|given| names.contains(&given)), format!("one of {}", names.join(", ")))
+            }
+            OptionKind::Model => match value.as_str().map(ModelName::from_str) {
+                Some(Ok(_)) => (true, String::new()),
+                Some(Err(expected)) => (false, expected),
+                None => (false, "a model name of the form provider:model".to_owned()),
+            },
+        };
+        if fits {
+            return Ok(value);
+        }
+        Err(OptionError::Invalid { name: self.name, expected, given: value.to_string() })
+    }
+
+    fn json_schema(&self) -> Value {
+        let mut schema = match self.kind {
+            OptionKind::Boolean => json!({"type": "boolean"}),
+            OptionKind::Integer { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+            OptionKind::OptionalInteger { min, max } => {
+                json!({"type": ["integer", "null"], "minimum": min, "maximum": max})
+            }
+            OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
+            OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
+        };
+        schema["default"] = self.default_value();
+        schema["description"] = json!(self.meaning);
+        schema
+    }
+}
+
+/// The name that `given` most likely meant; `None` when nothing is close.
+fn nearest(given: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let limit = 2 + given.len() / 4;
+    names
+        .map(|name| (edit_distance(given, name), name))
+        .filter(|(distance, name)| *distance <= limit || name.contains(given))
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Levenshtein distance in bytes; both texts are short.
+fn edit_distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.bytes().enumerate() {
+            let substituted = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+/// Where researchers search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchApi {
+    Tavily,
+    Local,
+    None,
+}
+
+impl SearchApi {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tavily => "tavily",
+            Self::Local => "local",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Who serves a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Provider {
+    OpenAi,
+    Ollama,
+    OpenRouter,
+    /// No language model at all: `offline:extractive`.
+    Offline,
+}
+
+impl Provider {
+    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Ollama, Self::OpenRouter, Self::Offline];
+
+    /// The part before the colon.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Ollama => "ollama",
+            Self::OpenRouter => "openrouter",
+            Self::Offline => "offline",
+        }
+    }
+}
+
+/// A model and who serves it, written `provider:model`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ModelName {
+    pub provider: Provider,
+    /// As the provider knows it; not empty.
+    pub model: String,
+}
+
+impl ModelName {
+    /// The extractive stand-in that needs no key.
+    pub fn offline() -> Self {
+        Self { provider: Provider::Offline, model: "extractive".to_owned() }
+    }
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.provider.as_str(), self.model)
+    }
+}
+
+impl FromStr for ModelName {
+    /// What would have been accepted.
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (provider, model) =
+            text.split_once(':').ok_or_else(|| "a model name of the form provider:model".to_owned())?;
+        let known = || Provider::ALL.map(Provider::as_str).join(", ");
+        let provider = Provider::ALL
+            .into_iter()
+            .find(|candidate| candidate.as_str() == provider)
+            .ok_or_else(|| format!("a model of a known provider ({})", known()))?;
+        let model = model.trim();
+        if model.is_empty() {
+            return Err("a model name of the form provider:model".to_owned());
+        }
+        if provider == Provider::Offline && model != "extractive" {
+            return Err("offline:extractive, the only offline model".to_owned());
+        }
+        Ok(Self { provider, model: model.to_owned() })
+    }
+}
+
+impl Serialize for ModelName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(name: &str, value: &str) -> String {
+        RunOptions::default().set_text(name, value).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_table_and_the_struct_agree() {
+        let Value::Object(fields) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
+        let mut names: Vec<_> = OPTIONS.iter().map(|spec| spec.name).collect();
+        names.sort_unstable();
+        let mut field_names: Vec<_> = fields.keys().map(String::as_str).collect();
+        field_names.sort_unstable();
+        assert_eq!(field_names, names);
+        for spec in OPTIONS {
+            spec.check(spec.default_value()).unwrap();
+        }
+    }
+
+    #[test]
+    fn defaults_are_the_current_ones_of_open_deep_research() {
+        let options = RunOptions::default();
+        assert_eq!(options.max_researcher_iterations, 6);
+        assert_eq!(options.max_react_tool_calls, 10);
+        assert_eq!(options.max_concurrent_research_units, 5);
+        assert_eq!(options.summarization_model.to_string(), "openai:gpt-4.1-mini");
+        assert_eq!(options.compression_model_max_tokens, 8192);
+        assert_eq!(options.max_content_length, 50_000);
+    }
+
+    #[test]
+    fn values_come_as_text() {
+        let mut options = RunOptions::default();
+        options.set_text("max_react_tool_calls", "30").unwrap();
+        options.set_text("allow_clarification", "false").unwrap();
+        options.set_text("research_model", "ollama:qwen3:8b").unwrap();
+        assert_eq!(options.max_react_tool_calls, 30);
+        assert!(!options.allow_clarification);
+        assert_eq!(options.research_model, ModelName { provider: Provider::Ollama, model: "qwen3:8b".into() });
+    }
+
+    #[test]
+    fn refusals_say_what_would_be_accepted() {
+        assert_eq!(
+            refusal("max_react_toolcalls", "3"),
+            "unknown option 'max_react_toolcalls'; did you mean 'max_react_tool_calls'?"
+        );
+        assert_eq!(refusal("zzz", "3"), "unknown option 'zzz'");
+        assert_eq!(
+            refusal("max_react_tool_calls", "31"),
+            "option 'max_react_tool_calls' must be an integer from 1 to 30, not 31"
+        );
+        assert_eq!(
+            refusal("max_react_tool_calls", "-1"),
+            "option 'max_react_tool_calls' must be an integer from 1 to 30, not -1"
+        );
+        assert_eq!(
+            refusal("search_api", "bing"),
+            "option 'search_api' must be one of tavily, local, none, not \"bing\""
+        );
+        assert_eq!(
+            refusal("research_model", "acme:x"),
+            "option 'research_model' must be a model of a known provider (openai, ollama, openrouter, offline), not \"acme:x\""
+        );
+    }
+}

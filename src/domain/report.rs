@@ -1,0 +1,69 @@
+//! What research produces: sources, notes and the report that cites them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{SourceId, Timestamp};
+
+/// Something this run retrieved and a report may cite.
+///
+/// One per canonical location and run; who met it again only adds an alias.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// The id under which it was first stored.
+    pub id: SourceId,
+    /// Other ids of the same page, given by researchers that met it too; ascending.
+    #[serde(default)]
+    pub aliases: Vec<SourceId>,
+    /// Where it is: an absolute URL, or for a local document its path relative to the documents folder
+    /// (`minutes/april.pdf#page=3`).
+    pub url: String,
+    /// Never empty; the file name or host when the page has no title.
+    pub title: String,
+    /// For local documents: `page 3` or the heading above the passage.
+    pub section: Option<String>,
+    /// The engine that returned it: `tavily` or `local`.
+    pub engine: String,
+    /// The engine's own relevance score; comparable only within one engine.
+    pub score: Option<f64>,
+    /// Publication date as the engine gave it.
+    pub published: Option<String>,
+    /// When this run fetched it.
+    pub fetched_at: Timestamp,
+    /// SHA-256 of the snapshot, hex.
+    pub content_hash: String,
+    /// The text this run saw, cut to `max_content_length` characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub snapshot: String,
+}
+
+/// One researcher's compressed findings on one topic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// Which researcher of the run wrote it, from 1.
+    pub researcher: u32,
+    pub topic: String,
+    /// Markdown with source ids (`[S1003]`) as citations.
+    pub text: String,
+}
+
+/// A report's place in its text where a source is cited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Citation {
+    /// The number the reader sees, from 1 without gaps.
+    pub number: u32,
+    pub source_id: SourceId,
+    /// First and one-past-last character of `[n]` in the report, in Unicode scalar values.
+    pub start: usize,
+    pub end: usize,
+}
+
+/// The finished text, its source list included.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Markdown; equal, byte for byte, to the concatenated `report.delta` events of its last attempt.
+    pub markdown: String,
+    /// In order of appearance.
+    pub citations: Vec<Citation>,
+    /// Citations the model wrote that point to nothing this run retrieved; they were removed.
+    pub dropped_citations: u32,
+}

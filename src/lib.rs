@@ -1,0 +1,5 @@
+//! Fathom: Open Deep Research as one service.
+pub mod domain;
+pub mod llm;
+pub mod search;
+pub mod store;

@@ -1,0 +1,214 @@
+//! Conversations with models in our own words; every provider's wire is a translation of these.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::domain::{ModelName, SourceId, Usage};
+
+/// Text of a message, in parts: what must stay as it is, and what may be shortened when the model's context window
+/// is too small (tool results, findings, page text; see `research::fit`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Text(pub Vec<Part>);
+
+/// One part of a [`Text`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Instructions and questions: never shortened.
+    Fixed(String),
+    /// Evidence: shortened when it must be.
+    Flexible(String),
+}
+
+impl Part {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Fixed(text) | Self::Flexible(text) => text,
+        }
+    }
+}
+
+impl Text {
+    /// The parts put together, as the model sees them.
+    pub fn joined(&self) -> String {
+        self.0.iter().map(Part::as_str).collect()
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(vec![Part::Fixed(text)])
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    System {
+        content: Text,
+    },
+    User {
+        content: Text,
+    },
+    Assistant {
+        content: String,
+        tool_calls: Vec<ToolCall>,
+    },
+    /// The answer to the tool call `call_id`; every call gets one.
+    Tool {
+        call_id: String,
+        name: String,
+        content: Text,
+    },
+}
+
+impl Message {
+    pub fn system(content: impl Into<Text>) -> Self {
+        Self::System { content: content.into() }
+    }
+
+    pub fn user(content: impl Into<Text>) -> Self {
+        Self::User { content: content.into() }
+    }
+}
+
+/// A model's wish to call a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Never empty and unique within its message; made up by us when the provider sends none.
+    pub id: String,
+    pub name: String,
+    /// JSON text as the model wrote it; may be empty, cut off or not JSON at all.
+    pub arguments: String,
+}
+
+/// A tool as the model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of the arguments object.
+    pub parameters: Value,
+}
+
+/// Must the model call a tool?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    #[default]
+    Auto,
+    Required,
+}
+
+/// The form of answer asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputFormat {
+    #[default]
+    Text,
+    /// One JSON value of this schema; strict where the provider can.
+    JsonSchema { name: String, schema: Value },
+}
+
+/// One model call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub model: ModelName,
+    pub messages: Vec<Message>,
+    #[serde(default)]
+    pub tools: Vec<ToolSpec>,
+    #[serde(default)]
+    pub tool_choice: ToolChoice,
+    #[serde(default)]
+    pub output: OutputFormat,
+    /// Output limit in tokens.
+    pub max_tokens: u32,
+    /// Not sent and not part of the journal's hash.
+    #[serde(skip)]
+    pub task: Task,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    End,
+    /// The output limit was reached: the text, or the arguments of the last tool call, are cut off.
+    Length,
+    ToolCalls,
+    /// The provider's filter withheld the answer.
+    Refused,
+}
+
+/// A finished answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Completion {
+    /// Without thinking text; may be empty.
+    pub text: String,
+    /// In the model's order; may be empty.
+    pub tool_calls: Vec<ToolCall>,
+    pub stop: StopReason,
+    /// Zero when the provider reports none.
+    pub usage: Usage,
+    /// HTTP requests made for this answer, retries included.
+    #[serde(default)]
+    pub attempts: u32,
+}
+
+/// What a call is for, in data rather than prose. Wires ignore it; the offline model works from it alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Task {
+    #[default]
+    Other,
+    Clarify,
+    Brief {
+        question: String,
+    },
+    /// `round` counts from 1; in the first one nothing has been researched.
+    Supervise {
+        brief: String,
+        round: u32,
+    },
+    /// `turn` counts from 1; `retrieved` tells whether a search has returned anything yet.
+    Research {
+        topic: String,
+        turn: u32,
+        retrieved: bool,
+    },
+    Summarise {
+        question: String,
+        page: String,
+    },
+    Compress {
+        topic: String,
+        evidence: Vec<Evidence>,
+    },
+    Report {
+        brief: String,
+        findings: Vec<Finding>,
+        sources: Vec<Evidence>,
+        limits: Vec<String>,
+    },
+}
+
+/// A piece of retrieved text and the source it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    pub source_id: SourceId,
+    pub title: String,
+    pub text: String,
+}
+
+/// The notes on one topic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    pub topic: String,
+    pub text: String,
+}
