@@ -1,5 +1,6 @@
 //! Fathom: Open Deep Research as one service.
 pub mod domain;
+pub mod events;
 pub mod llm;
 pub mod search;
 pub mod store;

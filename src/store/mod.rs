@@ -1,151 +1,252 @@
 //! All SQL: threads, messages, runs, steps, events, sources, notes, on Postgres or SQLite.
 //!
 //! Callers see [`Store`] and never learn which engine it is. Used by `runs` and `events` alone.
+//!
+//! The queries live in `queries/`, compiled once per engine: `postgres.rs` and `sqlite.rs` each say which database
+//! type they mean, hold what differs (connecting, beginning a write, locking clauses) and include the same files.
+
+mod error;
+mod postgres;
+mod records;
+mod sqlite;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use secrecy::SecretString;
 
 use crate::domain::{
-    Event, Failure, Message, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source, ThreadId, Timestamp,
-    Usage, ids::MessageId, report::Report,
+    Envelope, Message, Note, Run, RunId, Source, SourceId, ThreadId, Timestamp, Usage, report::Report,
 };
 
-/// Why the database did not do it.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Somebody else owns the run now: stop working on it and write nothing more.
-    #[error("the run is owned by another worker")]
-    Fenced,
-    /// A thread has one active run at most.
-    #[error("the thread already has an active run")]
-    ThreadBusy,
-    /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
-    #[error("the database is not available: {0}")]
-    Unavailable(String),
-    /// The address, the rights or the schema are wrong: an operator has to act.
-    #[error("the database cannot be used: {0}")]
-    Unusable(String),
-    /// What was stored cannot be read: a defect.
-    #[error("stored data cannot be read: {0}")]
-    Corrupt(String),
-}
+pub use error::Error;
+pub use records::{
+    CallRecord, Claimant, Claimed, Commit, Entry, Finish, Lease, NewEvent, NewRun, Renewal, Step, Thread,
+};
 
-/// A thread with its first message and queued run, to be created in one transaction.
+/// The longest a group of commits may take, in case the network swallows the answer.
+const COMMIT_LIMIT: Duration = Duration::from_secs(30);
+
+/// Where the data is kept.
 #[derive(Clone, Debug)]
-pub struct NewRun {
-    pub thread_id: ThreadId,
-    pub run_id: RunId,
-    pub message_id: MessageId,
-    pub content: String,
-    pub options: RunOptions,
-    pub now: Timestamp,
+pub enum Database {
+    /// `url` as in `postgres://user:password@host:port/database`.
+    Postgres { url: SecretString, max_connections: u32 },
+    /// A file; it and its folder are created when missing.
+    Sqlite { path: PathBuf },
 }
 
-/// Proof of ownership: every write of a run's owner carries it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lease {
-    pub run_id: RunId,
-    pub thread_id: ThreadId,
-    /// Rises with every claim; a write with an older one is [`Error::Fenced`].
-    pub epoch: i64,
-}
-
-/// Who claims, and until when.
+/// Everything that is kept; a cheap clone.
 #[derive(Clone, Debug)]
-pub struct Claimant {
-    /// Names the process; shown to operators and compared to find owners that died on this machine.
-    pub owner: String,
-    pub now: Timestamp,
-    pub expires_at: Timestamp,
+pub struct Store {
+    engine: Arc<Engine>,
 }
 
-/// The answer to a claim.
-#[derive(Clone, Debug)]
-pub enum Claimed {
-    Yes {
-        lease: Lease,
-        run: Run,
-    },
-    /// Somebody holds it until then.
-    HeldBy {
-        owner: String,
-        expires_at: Timestamp,
-    },
-    /// Its status is final.
-    Final(Run),
-    Unknown,
+#[derive(Debug)]
+enum Engine {
+    Postgres(postgres::Engine),
+    Sqlite(sqlite::Engine),
 }
 
-/// What a heartbeat learned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Renewal {
-    Held { cancel_requested: bool },
-    Lost,
+/// Runs the same expression on whichever engine is there. A macro, since the two differ in type.
+macro_rules! on_either {
+    ($store:expr, $engine:ident => $call:expr) => {
+        match &*$store.engine {
+            Engine::Postgres($engine) => $call,
+            Engine::Sqlite($engine) => $call,
+        }
+    };
 }
 
-/// One finished step of the journal; also the ledger and the provenance.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// Path that replay produces again, unique in its run: `lead/3/r1/turn/2`.
-    pub key: String,
-    /// `model`, `search`, `page`, `value` or `mark`.
-    pub kind: String,
-    /// SHA-256 of the request, hex; empty for marks.
-    pub request_hash: String,
-    /// JSON text of what the step returned, failures included.
-    pub value: String,
-    pub started_at: Timestamp,
-    pub finished_at: Timestamp,
-    pub call: Option<CallRecord>,
-}
+impl Store {
+    /// Connects, and brings the schema up to date; several processes may do so at once.
+    ///
+    /// # Errors
+    /// [`Error::Unusable`] when an operator has to act (address, rights, schema), [`Error::Unavailable`] when the
+    /// database cannot be reached now.
+    pub async fn open(database: &Database) -> Result<Self, Error> {
+        let engine = match database {
+            Database::Postgres { url, max_connections } => {
+                Engine::Postgres(postgres::Engine::open(url, *max_connections).await?)
+            }
+            Database::Sqlite { path } => Engine::Sqlite(sqlite::Engine::open(path).await?),
+        };
+        Ok(Self { engine: Arc::new(engine) })
+    }
 
-/// The ledger columns of a step that called a model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CallRecord {
-    /// `provider:model`.
-    pub model: String,
-    pub role: String,
-    /// HTTP requests made, retries included.
-    pub attempts: u32,
-    pub usage: Usage,
-}
+    /// Succeeds when the database answers a read.
+    ///
+    /// # Errors
+    /// As every method here: [`Error::Unavailable`] or [`Error::Unusable`]; [`Error::Corrupt`] is a defect.
+    pub async fn ping(&self) -> Result<(), Error> {
+        on_either!(self, engine => engine.ping().await)
+    }
 
-/// An event before it has a number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewEvent {
-    pub ts: Timestamp,
-    pub scope: Scope,
-    pub event: Event,
-}
+    /// Closes every connection; for orderly ends only, a crash is as safe.
+    pub async fn close(&self) {
+        on_either!(self, engine => engine.close().await);
+    }
 
-/// The end of a run; its row becomes final in the same transaction as the terminal event.
-#[derive(Clone, Debug)]
-pub struct Finish {
-    pub status: RunStatus,
-    pub outcome: Option<Outcome>,
-    pub error: Option<Failure>,
-    pub report: Option<Report>,
-    /// The assistant's message, if the run produced one.
-    pub message: Option<(MessageId, String)>,
-    pub now: Timestamp,
-}
+    /// Creates a thread with its first message, a queued run and the event `run.queued`.
+    pub async fn create_thread(&self, new_run: &NewRun) -> Result<Run, Error> {
+        on_either!(self, engine => engine.create_thread(new_run).await)
+    }
 
-/// What is written together or not at all, if the lease still holds.
-#[derive(Clone, Debug)]
-pub struct Commit {
-    pub lease: Lease,
-    pub steps: Vec<Step>,
-    /// Numbered in this order.
-    pub events: Vec<NewEvent>,
-    /// New sources; for a URL the run has already, only the alias is added.
-    pub sources: Vec<Source>,
-    pub notes: Vec<Note>,
-    pub finish: Option<Finish>,
-}
+    /// Adds a message, a queued run and `run.queued` to a thread; `None` when there is no such thread.
+    ///
+    /// # Errors
+    /// [`Error::ThreadBusy`] while the thread has an active run.
+    pub async fn add_run(&self, new_run: &NewRun) -> Result<Option<Run>, Error> {
+        on_either!(self, engine => engine.add_run(new_run).await)
+    }
 
-/// A thread's row.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Thread {
-    pub id: ThreadId,
-    pub created_at: Timestamp,
-    /// The number of its newest event; 0 when there is none.
-    pub last_seq: i64,
-    pub messages: Vec<Message>,
+    /// Takes a run that is queued, or whose lease is expired or released.
+    pub async fn claim(&self, run_id: RunId, claimant: &Claimant) -> Result<Claimed, Error> {
+        on_either!(self, engine => engine.claim(run_id, claimant, None).await)
+    }
+
+    /// Takes a run as [`Store::claim`] does, and also one that `from_owner` still holds: the caller knows it is dead.
+    pub async fn claim_taken_over(
+        &self,
+        run_id: RunId,
+        claimant: &Claimant,
+        from_owner: &str,
+    ) -> Result<Claimed, Error> {
+        on_either!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
+    }
+
+    /// Takes the oldest run that anybody may take.
+    pub async fn claim_next(&self, claimant: &Claimant) -> Result<Option<(Lease, Run)>, Error> {
+        on_either!(self, engine => engine.claim_next(claimant).await)
+    }
+
+    /// Makes a lease last until `expires_at`, and learns whether the run shall stop.
+    pub async fn renew(&self, lease: &Lease, expires_at: Timestamp) -> Result<Renewal, Error> {
+        on_either!(self, engine => engine.renew(lease, expires_at).await)
+    }
+
+    /// Gives a lease back: the run stays `running`, and anybody may claim it at once. No effect on a lost lease.
+    pub async fn release(&self, lease: &Lease) -> Result<(), Error> {
+        on_either!(self, engine => engine.release(lease).await)
+    }
+
+    /// Asks for a run to be cancelled; its owner hears of it when it renews. Returns the run as it is now, `None` when
+    /// there is none. Of no effect on a final run.
+    pub async fn request_cancel(&self, run_id: RunId) -> Result<Option<Run>, Error> {
+        on_either!(self, engine => engine.request_cancel(run_id).await)
+    }
+
+    /// Writes each commit whose lease holds, all in one transaction; the answers are in the order of `commits`.
+    ///
+    /// # Errors
+    /// Per commit: [`Error::Fenced`] when its lease is lost or its run final, [`Error::Corrupt`] when it contradicts
+    /// what is there (a step recorded twice); neither affects the other runs. The commits of one run are written in
+    /// their order, and none after one that failed. Otherwise all get the same error and nothing is written, except
+    /// that after [`Error::Unavailable`] it is unknown whether it was: see [`Store::commit_entries`].
+    pub async fn commit(&self, commits: Vec<Commit>) -> Vec<Result<(), Error>> {
+        let entries: Vec<Entry> = commits.into_iter().map(Entry::from).collect();
+        self.commit_entries(&entries).await
+    }
+
+    /// Writes as [`Store::commit`] does. What failed with [`Error::Unavailable`] may be given again in the same order,
+    /// before any other commit of these runs, and is then written exactly once.
+    pub async fn commit_entries(&self, entries: &[Entry]) -> Vec<Result<(), Error>> {
+        if entries.is_empty() {
+            return Vec::new();
+        }
+        let commit = async { on_either!(self, engine => engine.commit(entries).await) };
+        tokio::time::timeout(COMMIT_LIMIT, commit).await.unwrap_or_else(|_| {
+            let error = Error::Unavailable(format!("no answer within {} s", COMMIT_LIMIT.as_secs()));
+            vec![Err(error); entries.len()]
+        })
+    }
+
+    /// The steps of a run, earliest finished first.
+    pub async fn journal(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
+        on_either!(self, engine => engine.journal(run_id).await)
+    }
+
+    /// The steps of a run without their values (`value` is empty), earliest finished first.
+    pub async fn steps(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
+        on_either!(self, engine => engine.steps(run_id).await)
+    }
+
+    /// What the model calls of a run used so far.
+    pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
+        on_either!(self, engine => engine.usage(run_id).await)
+    }
+
+    /// At most `limit` events of a thread with a number above `after_seq`, ascending; empty for an unknown thread.
+    pub async fn events_after(&self, thread_id: ThreadId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
+        on_either!(self, engine => engine.events_after(thread_id, after_seq, limit).await)
+    }
+
+    /// As [`Store::events_after`], of one run alone; numbers are still those of the thread.
+    pub async fn run_events_after(&self, run_id: RunId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
+        on_either!(self, engine => engine.run_events_after(run_id, after_seq, limit).await)
+    }
+
+    /// The number of a thread's newest event; `None` when there is no such thread.
+    pub async fn last_seq(&self, thread_id: ThreadId) -> Result<Option<i64>, Error> {
+        on_either!(self, engine => engine.last_seq(thread_id).await)
+    }
+
+    /// How often a run began to write its report.
+    pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
+        on_either!(self, engine => engine.report_attempts(run_id).await)
+    }
+
+    /// A run; `None` when there is none.
+    pub async fn run(&self, run_id: RunId) -> Result<Option<Run>, Error> {
+        on_either!(self, engine => engine.run(run_id).await)
+    }
+
+    /// At most `limit` runs of all threads, newest first.
+    pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, Error> {
+        on_either!(self, engine => engine.runs(limit).await)
+    }
+
+    /// The runs of a thread, newest first; empty for an unknown thread.
+    pub async fn thread_runs(&self, thread_id: ThreadId) -> Result<Vec<Run>, Error> {
+        on_either!(self, engine => engine.thread_runs(thread_id).await)
+    }
+
+    /// A thread with its messages; `None` when there is none.
+    pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
+        on_either!(self, engine => engine.thread(thread_id).await)
+    }
+
+    /// At most `limit` threads with their messages, newest first; with `before`, those older than that thread.
+    pub async fn threads(&self, before: Option<ThreadId>, limit: u32) -> Result<Vec<Thread>, Error> {
+        on_either!(self, engine => engine.threads(before, limit).await)
+    }
+
+    /// The conversation in order; empty for an unknown thread.
+    pub async fn messages(&self, thread_id: ThreadId) -> Result<Vec<Message>, Error> {
+        on_either!(self, engine => engine.messages(thread_id).await)
+    }
+
+    /// What a run retrieved, by ascending id, without snapshots.
+    pub async fn sources(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
+        on_either!(self, engine => engine.sources(run_id).await)
+    }
+
+    /// A source with its snapshot, by its id or one of its aliases.
+    pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
+        on_either!(self, engine => engine.source(run_id, source_id).await)
+    }
+
+    /// What the researchers of a run found, by researcher.
+    pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
+        on_either!(self, engine => engine.notes(run_id).await)
+    }
+
+    /// The report of a run that completed with one.
+    pub async fn report(&self, run_id: RunId) -> Result<Option<Report>, Error> {
+        on_either!(self, engine => engine.report(run_id).await)
+    }
+
+    /// Deletes a thread and all that belongs to it; `false` when there was none. An owner of its active run is fenced.
+    pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
+        on_either!(self, engine => engine.delete_thread(thread_id).await)
+    }
 }

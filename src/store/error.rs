@@ -1,0 +1,111 @@
+//! Why the database did not do it, and how the drivers' errors become that.
+//!
+//! Sorted by what the caller does next. No text here ever holds a database address, since that has the password in it.
+
+use std::borrow::Cow;
+
+use sqlx::{migrate::MigrateError, postgres::PgDatabaseError, sqlite::SqliteError};
+
+/// Why the database did not do it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Somebody else owns the run now: stop working on it and write nothing more.
+    #[error("the run is owned by another worker")]
+    Fenced,
+    /// A thread has one active run at most.
+    #[error("the thread already has an active run")]
+    ThreadBusy,
+    /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
+    #[error("the database is not available: {0}")]
+    Unavailable(String),
+    /// The address, the rights or the schema are wrong: an operator has to act.
+    #[error("the database cannot be used: {0}")]
+    Unusable(String),
+    /// What was stored cannot be read, or what was to be stored contradicts it: a defect.
+    #[error("stored data cannot be read: {0}")]
+    Corrupt(String),
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match &error {
+            sqlx::Error::Database(database_error) => {
+                if let Some(postgres) = database_error.try_downcast_ref::<PgDatabaseError>() {
+                    from_postgres(postgres)
+                } else if let Some(sqlite) = database_error.try_downcast_ref::<SqliteError>() {
+                    from_sqlite(sqlite)
+                } else {
+                    Self::Unavailable(database_error.message().to_owned())
+                }
+            }
+            sqlx::Error::Configuration(_) => Self::Unusable("the settings of the connection are wrong".to_owned()),
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => Self::Unavailable(error.to_string()),
+            _ => Self::Corrupt(error.to_string()),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
+impl From<MigrateError> for Error {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+            MigrateError::VersionMissing(version) => Self::Unusable(format!(
+                "its schema has version {version}, which this program does not know: start the newer release that \
+                 wrote it, or use another database"
+            )),
+            other => Self::Unusable(format!("its schema is not the one this program made: {other}")),
+        }
+    }
+}
+
+/// Sorts by SQLSTATE class. Source: the PostgreSQL manual, appendix A.
+fn from_postgres(error: &PgDatabaseError) -> Error {
+    let message = error.message().to_owned();
+    match error.code() {
+        "28P01" | "28000" => Error::Unusable(format!("{message}: check the user and password in DATABASE_URL")),
+        "3D000" => Error::Unusable(format!("{message}: create it, or correct DATABASE_URL")),
+        "42501" => Error::Unusable(format!("{message}: grant the user of DATABASE_URL the rights to its schema")),
+        "25006" => Error::Unusable(format!("{message}: point DATABASE_URL at the primary server")),
+        code if matches!(&code[..2], "22" | "23" | "54") => Error::Corrupt(message),
+        // A missing table or column: the schema was changed behind our back.
+        code if code.starts_with("42") => Error::Unusable(message),
+        // Broken connections, shutdown, deadlock, disk full, too many connections and whatever else may pass.
+        _ => Error::Unavailable(message),
+    }
+}
+
+/// Sorts by primary result code. Source: sqlite.org/rescode.html.
+fn from_sqlite(error: &SqliteError) -> Error {
+    use sqlx::error::DatabaseError as _;
+
+    let message = error.message().to_owned();
+    match primary_code(error.code()) {
+        8 => Error::Unusable(format!("{message}: make the data folder and its files writable")),
+        11 => Error::Unusable(format!("{message}: the file is damaged; restore it from a backup or move it away")),
+        14 => Error::Unusable(format!("{message}: check that the data folder exists and may be read and written")),
+        26 => Error::Unusable(format!("{message}: move that file away or choose another data folder")),
+        // Too big, constraint, mismatch, range.
+        18..=20 | 25 => Error::Corrupt(message),
+        // SQL that does not fit the schema.
+        1 => Error::Unusable(message),
+        // Busy, locked, input/output, full and whatever else may pass.
+        _ => Error::Unavailable(message),
+    }
+}
+
+/// The lowest byte of an extended code is the primary code; 0 when there is none.
+fn primary_code(code: Option<Cow<'_, str>>) -> u32 {
+    code.and_then(|text| text.parse::<u32>().ok()).map_or(0, |extended| extended & 0xff)
+}

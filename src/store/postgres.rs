@@ -1,0 +1,136 @@
+//! What is particular to Postgres: connecting, locking clauses, the advisory lock around migrations.
+
+use std::{str::FromStr, time::Duration};
+
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::{
+    ConnectOptions, Connection as _, PgPool,
+    migrate::{Migration, MigrationType, Migrator},
+    pool::PoolConnection,
+    postgres::{PgConnectOptions, PgConnection, PgPoolOptions},
+};
+
+use super::Error;
+
+#[path = "queries/mod.rs"]
+mod queries;
+
+/// The database type the queries are compiled for.
+pub type Db = sqlx::Postgres;
+
+/// Locks the rows a transaction is about to change.
+const FOR_UPDATE: &str = " FOR UPDATE";
+/// Lets several replicas look for work without waiting for one another.
+const CLAIM_NEXT: &str = "SELECT id FROM runs WHERE status IN ('queued', 'running') \
+    AND (status = 'queued' OR lease_expires_at <= $1) ORDER BY created_at, id LIMIT 1 FOR UPDATE SKIP LOCKED";
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// An idle connection is tried before use, since the server may have gone since.
+const TRUSTED_IDLE: Duration = Duration::from_millis(500);
+/// Room for every statement there is, so that none is prepared twice per connection.
+const STATEMENTS: usize = 256;
+
+#[derive(Debug)]
+pub struct Engine {
+    pool: PgPool,
+}
+
+impl Engine {
+    /// Migrates over a connection of its own, whose errors are clearer than a pool's, then opens the pool.
+    pub async fn open(url: &SecretString, max_connections: u32) -> Result<Self, Error> {
+        let options = connect_options(url)?;
+        let mut connection = connect(&options).await?;
+        migrator().run_direct(None, &mut connection, false).await?;
+        connection.close().await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(max_connections.max(1))
+            .acquire_timeout(CONNECT_LIMIT)
+            .test_before_acquire(false)
+            .before_acquire(|connection, metadata| {
+                Box::pin(async move {
+                    if metadata.idle_for > TRUSTED_IDLE {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options);
+        Ok(Self { pool })
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
+        self.pool.acquire().await
+    }
+
+    async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
+        self.pool.acquire().await
+    }
+
+    async fn begin(&self) -> Result<sqlx::Transaction<'static, Db>, sqlx::Error> {
+        self.pool.begin().await
+    }
+}
+
+/// The insert of a run met the index that allows one active run per thread.
+fn is_thread_busy(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.constraint()) == Some("runs_one_active_per_thread")
+}
+
+fn connect_options(url: &SecretString) -> Result<PgConnectOptions, Error> {
+    let options = PgConnectOptions::from_str(url.expose_secret()).map_err(|_| {
+        // The parser's own words may quote the address.
+        let form = "postgres://user:password@host:port/database";
+        Error::Unusable(format!("DATABASE_URL cannot be read; it looks like {form}, with special characters escaped"))
+    })?;
+    Ok(options.application_name("fathom").statement_cache_capacity(STATEMENTS).disable_statement_logging())
+}
+
+async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
+    match tokio::time::timeout(CONNECT_LIMIT, PgConnection::connect_with(options)).await {
+        Ok(Ok(connection)) => Ok(connection),
+        Ok(Err(sqlx::Error::Io(error))) => Err(unreachable_because(options, &error).await),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(Error::Unavailable(format!("{} does not answer", address(options)))),
+    }
+}
+
+/// Tells a name nobody knows, which waiting does not mend, from a server that is down.
+async fn unreachable_because(options: &PgConnectOptions, error: &std::io::Error) -> Error {
+    let over_network = options.get_socket().is_none() && !options.get_host().starts_with('/');
+    if over_network && tokio::net::lookup_host((options.get_host(), options.get_port())).await.is_err() {
+        return Error::Unusable(format!("the host {} is unknown: correct DATABASE_URL", options.get_host()));
+    }
+    Error::Unavailable(format!("{}: {error}", address(options)))
+}
+
+/// Host and port; never the user or password.
+fn address(options: &PgConnectOptions) -> String {
+    format!("{}:{}", options.get_host(), options.get_port())
+}
+
+/// Takes an advisory lock while it works, so that replicas that start together do not collide.
+fn migrator() -> Migrator {
+    let first = include_str!("../../migrations/postgres/0001_first.sql");
+    Migrator::with_migrations(vec![migration(1, "first", first)])
+}
+
+fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
+    use sqlx::SqlSafeStr as _;
+    Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_address_is_refused_without_repeating_it() {
+        let url = SecretString::from("postgres://me:secret@[bad/db");
+        let error = connect_options(&url).unwrap_err();
+        assert!(matches!(&error, Error::Unusable(text) if !text.contains("secret")), "{error}");
+    }
+}

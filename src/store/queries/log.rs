@@ -1,0 +1,160 @@
+//! Events and steps: the log that readers follow and the journal that replay reads.
+
+use sqlx::{Row as _, query, query_scalar};
+
+use super::{
+    Connection, Engine, Row,
+    rows::{insert, name_of, named, owned, signed, unsigned},
+};
+use crate::{
+    domain::{Envelope, RunId, Scope, ThreadId, Timestamp, Usage},
+    store::{CallRecord, Error, NewEvent, Step},
+};
+
+impl Engine {
+    pub async fn events_after(&self, thread_id: ThreadId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
+        const SELECT: &str = "SELECT seq, run_id, ts, agent, agent_id, body FROM events \
+            WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let mut connection = self.reader().await?;
+        let select = query(SELECT).bind(thread_id.0).bind(after_seq).bind(i64::from(limit));
+        select.fetch_all(&mut *connection).await?.iter().map(envelope).collect()
+    }
+
+    pub async fn run_events_after(&self, run_id: RunId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
+        const SELECT: &str = "SELECT events.seq, events.run_id, events.ts, events.agent, events.agent_id, events.body \
+            FROM runs JOIN events ON events.thread_id = runs.thread_id \
+            WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq AND events.seq > $2 \
+            ORDER BY events.seq LIMIT $3";
+        let mut connection = self.reader().await?;
+        let select = query(SELECT).bind(run_id.0).bind(after_seq).bind(i64::from(limit));
+        select.fetch_all(&mut *connection).await?.iter().map(envelope).collect()
+    }
+
+    pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
+        const COUNT: &str = "SELECT COUNT(*) FROM runs JOIN events ON events.thread_id = runs.thread_id \
+            WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq \
+            AND events.name = 'report.started'";
+        let mut connection = self.reader().await?;
+        unsigned(query_scalar(COUNT).bind(run_id.0).fetch_one(&mut *connection).await?)
+    }
+
+    pub async fn journal(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
+        const SELECT: &str = "SELECT key, kind, request_hash, value, started_at, finished_at, model, role, attempts, \
+            input_tokens, cached_tokens, output_tokens, reasoning_tokens \
+            FROM steps WHERE run_id = $1 ORDER BY finished_at, key";
+        self.steps_by(SELECT, run_id).await
+    }
+
+    pub async fn steps(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
+        const SELECT: &str = "SELECT key, kind, request_hash, '' AS value, started_at, finished_at, model, role, \
+            attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens \
+            FROM steps WHERE run_id = $1 ORDER BY finished_at, key";
+        self.steps_by(SELECT, run_id).await
+    }
+
+    async fn steps_by(&self, select: &'static str, run_id: RunId) -> Result<Vec<Step>, Error> {
+        let mut connection = self.reader().await?;
+        query(select).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(step).collect()
+    }
+
+    /// The casts are for Postgres, where a sum of BIGINTs is NUMERIC.
+    pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
+        const SUM: &str = "SELECT CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens, \
+            CAST(COALESCE(SUM(cached_tokens), 0) AS BIGINT) AS cached_tokens, \
+            CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens, \
+            CAST(COALESCE(SUM(reasoning_tokens), 0) AS BIGINT) AS reasoning_tokens \
+            FROM steps WHERE run_id = $1";
+        let mut connection = self.reader().await?;
+        usage_from(&query(SUM).bind(run_id.0).fetch_one(&mut *connection).await?)
+    }
+}
+
+/// Inserts events that have their numbers.
+pub async fn insert_events(
+    connection: &mut Connection,
+    events: &[(ThreadId, RunId, i64, &NewEvent)],
+) -> Result<(), Error> {
+    const INSERT: &str = "INSERT INTO events (thread_id, seq, run_id, ts, agent, agent_id, name, body) ";
+    let mut rows = Vec::with_capacity(events.len());
+    for (thread_id, run_id, seq, event) in events {
+        let body = serde_json::to_string(&event.event)?;
+        rows.push((*thread_id, *run_id, *seq, *event, name_of(&event.scope.agent)?, body));
+    }
+    insert(connection, INSERT, &rows, |mut row, (thread_id, run_id, seq, event, agent, body)| {
+        row.push_bind(thread_id.0)
+            .push_bind(*seq)
+            .push_bind(run_id.0)
+            .push_bind(event.ts.0)
+            .push_bind(agent.clone())
+            .push_bind(event.scope.id.as_deref().map(owned))
+            .push_bind(event.event.name())
+            .push_bind(body.clone());
+    })
+    .await?;
+    Ok(())
+}
+
+/// Inserts steps; a key that the run has already is an error.
+pub async fn insert_steps(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Result<(), sqlx::Error> {
+    const INSERT: &str = "INSERT INTO steps (run_id, key, kind, request_hash, value, started_at, finished_at, model, \
+        role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens) ";
+    insert(connection, INSERT, steps, |mut row, (run_id, step)| {
+        let call = step.call.as_ref();
+        row.push_bind(run_id.0)
+            .push_bind(owned(&step.key))
+            .push_bind(owned(&step.kind))
+            .push_bind(owned(&step.request_hash))
+            .push_bind(owned(&step.value))
+            .push_bind(step.started_at.0)
+            .push_bind(step.finished_at.0)
+            .push_bind(call.map(|call| owned(&call.model)))
+            .push_bind(call.map(|call| owned(&call.role)))
+            .push_bind(call.map(|call| i64::from(call.attempts)))
+            .push_bind(call.map(|call| signed(call.usage.input_tokens)))
+            .push_bind(call.map(|call| signed(call.usage.cached_tokens)))
+            .push_bind(call.map(|call| signed(call.usage.output_tokens)))
+            .push_bind(call.map(|call| signed(call.usage.reasoning_tokens)));
+    })
+    .await
+}
+
+fn envelope(row: &Row) -> Result<Envelope, Error> {
+    Ok(Envelope {
+        seq: row.try_get("seq")?,
+        ts: Timestamp(row.try_get("ts")?),
+        run_id: RunId(row.try_get("run_id")?),
+        scope: Scope { agent: named(row.try_get("agent")?)?, id: row.try_get("agent_id")? },
+        event: serde_json::from_str(row.try_get("body")?)?,
+    })
+}
+
+fn step(row: &Row) -> Result<Step, Error> {
+    let model: Option<String> = row.try_get("model")?;
+    Ok(Step {
+        key: row.try_get("key")?,
+        kind: row.try_get("kind")?,
+        request_hash: row.try_get("request_hash")?,
+        value: row.try_get("value")?,
+        started_at: Timestamp(row.try_get("started_at")?),
+        finished_at: Timestamp(row.try_get("finished_at")?),
+        call: model.map(|model| call(row, model)).transpose()?,
+    })
+}
+
+fn call(row: &Row, model: String) -> Result<CallRecord, Error> {
+    Ok(CallRecord {
+        model,
+        role: row.try_get("role")?,
+        attempts: unsigned(row.try_get("attempts")?)?,
+        usage: usage_from(row)?,
+    })
+}
+
+fn usage_from(row: &Row) -> Result<Usage, Error> {
+    Ok(Usage {
+        input_tokens: unsigned(row.try_get("input_tokens")?)?,
+        cached_tokens: unsigned(row.try_get("cached_tokens")?)?,
+        output_tokens: unsigned(row.try_get("output_tokens")?)?,
+        reasoning_tokens: unsigned(row.try_get("reasoning_tokens")?)?,
+    })
+}

@@ -1,0 +1,20 @@
+//! The queries, the same text for both engines.
+//!
+//! Compiled twice, as a child of `postgres` and of `sqlite`: `super` says what [`Db`] is and holds what differs. Each
+//! file adds methods to that engine. `$1` placeholders and `VALUES` tables (whose columns both engines call
+//! `column1`, `column2` …) serve both.
+
+mod commits;
+mod log;
+mod research;
+mod rows;
+mod runs;
+mod threads;
+
+use super::{CLAIM_NEXT, Db, Engine, FOR_UPDATE, is_thread_busy};
+
+/// A connection of the engine at hand.
+type Connection = <Db as sqlx::Database>::Connection;
+
+/// A row of the engine at hand.
+type Row = <Db as sqlx::Database>::Row;

@@ -1,0 +1,140 @@
+//! Between rows and domain values, and many rows in one statement.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, de::DeserializeOwned, de::IntoDeserializer, de::value::StrDeserializer};
+use sqlx::{QueryBuilder, Row as _, query_builder::Separated};
+
+use super::{Connection, Db, Row};
+use crate::{
+    domain::{Failure, Outcome, Run, RunId, RunStatus, ThreadId, Timestamp},
+    store::Error,
+};
+
+/// The most rows per statement; the widest table has 14 columns and SQLite takes 32,766 values.
+const MAX_ROWS: usize = 128;
+
+/// Inserts all rows, many per statement.
+pub async fn insert<T>(
+    connection: &mut Connection,
+    head: &'static str,
+    rows: &[T],
+    mut push: impl FnMut(Separated<'_, Db, &'static str>, &T),
+) -> Result<(), sqlx::Error> {
+    for piece in pieces(rows) {
+        let mut query = QueryBuilder::<Db>::new(head);
+        query.push_values(piece, &mut push);
+        query.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Cuts rows into pieces whose sizes are powers of two, so that there are few distinct statements and the cache of
+/// prepared ones holds them all.
+pub fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = 1 << rows.len().min(MAX_ROWS).checked_ilog2()?;
+        let (piece, rest) = rows.split_at(size);
+        rows = rest;
+        Some(piece)
+    })
+}
+
+/// Text as both engines take it: Postgres refuses the NUL character, so it becomes U+FFFD, which keeps offsets.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+/// As [`clean`], for what the driver takes by value.
+pub fn owned(text: &str) -> String {
+    clean(text).into_owned()
+}
+
+/// The name under which serde writes a variant without fields.
+pub fn name_of(value: &impl Serialize) -> Result<String, Error> {
+    match serde_json::to_value(value)? {
+        serde_json::Value::String(name) => Ok(name),
+        other => Err(Error::Corrupt(format!("{other} is not a name"))),
+    }
+}
+
+/// The variant that serde writes as this name.
+pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, Error> {
+    let name: StrDeserializer<'_, serde_json::Error> = name.into_deserializer();
+    Ok(T::deserialize(name)?)
+}
+
+/// A count that may not be negative.
+pub fn unsigned<T: TryFrom<i64>>(value: i64) -> Result<T, Error> {
+    T::try_from(value).map_err(|_| Error::Corrupt(format!("{value} is out of range")))
+}
+
+/// A count as the database keeps it; nothing real comes near the limit.
+pub fn signed<T: TryInto<i64>>(value: T) -> i64 {
+    value.try_into().unwrap_or(i64::MAX)
+}
+
+/// The columns [`run`] reads.
+macro_rules! run_columns {
+    () => {
+        "id, thread_id, status, outcome, error_code, error_message, options, created_at, started_at, finished_at"
+    };
+}
+pub(super) use run_columns;
+
+/// Reads a run from its columns.
+pub fn run(row: &Row) -> Result<Run, Error> {
+    Ok(Run {
+        id: RunId(row.try_get("id")?),
+        thread_id: ThreadId(row.try_get("thread_id")?),
+        status: status(row.try_get("status")?)?,
+        outcome: row.try_get::<Option<&str>, _>("outcome")?.map(outcome).transpose()?,
+        error: failure(row)?,
+        options: serde_json::from_str(row.try_get("options")?)?,
+        created_at: Timestamp(row.try_get("created_at")?),
+        started_at: row.try_get::<Option<i64>, _>("started_at")?.map(Timestamp),
+        finished_at: row.try_get::<Option<i64>, _>("finished_at")?.map(Timestamp),
+    })
+}
+
+/// The status of that stored name.
+pub fn status(name: &str) -> Result<RunStatus, Error> {
+    RunStatus::parse(name).ok_or_else(|| Error::Corrupt(format!("{name} is not a status of a run")))
+}
+
+fn outcome(name: &str) -> Result<Outcome, Error> {
+    Outcome::parse(name).ok_or_else(|| Error::Corrupt(format!("{name} is not an outcome of a run")))
+}
+
+fn failure(row: &Row) -> Result<Option<Failure>, Error> {
+    let (code, message): (Option<&str>, Option<String>) = (row.try_get("error_code")?, row.try_get("error_message")?);
+    code.zip(message).map(|(code, message)| Ok(Failure { code: named(code)?, message })).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::FailureCode;
+
+    #[test]
+    fn pieces_are_powers_of_two_and_lose_nothing() {
+        for count in [0, 1, 3, 7, 128, 300] {
+            let rows: Vec<usize> = (0..count).collect();
+            assert!(pieces(&rows).all(|piece| piece.len().is_power_of_two() && piece.len() <= MAX_ROWS));
+            assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
+        }
+    }
+
+    #[test]
+    fn names_come_back() {
+        let name = name_of(&FailureCode::NoEvidence).unwrap();
+        assert_eq!(name, "no_evidence");
+        assert_eq!(named::<FailureCode>(&name).unwrap(), FailureCode::NoEvidence);
+        assert!(named::<FailureCode>("nonsense").is_err());
+    }
+
+    #[test]
+    fn a_nul_keeps_its_place() {
+        assert_eq!(clean("a\0b"), "a\u{fffd}b");
+    }
+}

@@ -1,0 +1,146 @@
+//! What is particular to SQLite: one connection that writes, a few that read, and files with the right permissions.
+
+use std::{path::Path, time::Duration};
+
+use sqlx::{
+    ConnectOptions, Connection as _, SqlitePool,
+    migrate::{Migration, MigrationType, Migrator},
+    pool::PoolConnection,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::Error;
+
+#[path = "queries/mod.rs"]
+#[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
+mod queries;
+
+/// The database type the queries are compiled for.
+pub type Db = sqlx::Sqlite;
+
+/// BEGIN IMMEDIATE has locked everything already.
+const FOR_UPDATE: &str = "";
+const CLAIM_NEXT: &str = "SELECT id FROM runs WHERE status IN ('queued', 'running') \
+    AND (status = 'queued' OR lease_expires_at <= $1) ORDER BY created_at, id LIMIT 1";
+
+/// sqlx's default kind of transaction takes the write lock late and then fails at once, busy timeout or not.
+const BEGIN: &str = "BEGIN IMMEDIATE";
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
+const READERS: u32 = 8;
+const STATEMENTS: usize = 256;
+/// How often, and after which wait, opening is tried again while another process creates the same file: switching a
+/// new file to WAL does not honour the busy timeout.
+const OPEN_ATTEMPTS: u32 = 100;
+const OPEN_PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub struct Engine {
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl Engine {
+    pub async fn open(path: &Path) -> Result<Self, Error> {
+        create_folder(path)?;
+        let writer = SqlitePoolOptions::new()
+            .max_connections(1)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .acquire_timeout(ACQUIRE_LIMIT)
+            .test_before_acquire(false)
+            .connect_lazy_with(writer_options(path));
+        migrate_patiently(&writer).await?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(READERS)
+            .acquire_timeout(ACQUIRE_LIMIT)
+            .test_before_acquire(false)
+            .connect_lazy_with(common_options(path).read_only(true));
+        Ok(Self { writer, readers })
+    }
+
+    pub async fn close(&self) {
+        self.readers.close().await;
+        // Last, because the last connection to close folds the log into the file, which a reader may not.
+        self.writer.close().await;
+    }
+
+    async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
+        self.readers.acquire().await
+    }
+
+    async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
+        self.writer.acquire().await
+    }
+
+    async fn begin(&self) -> Result<sqlx::Transaction<'static, Db>, sqlx::Error> {
+        self.writer.begin_with(BEGIN).await
+    }
+}
+
+/// The insert of a run met the index that allows one active run per thread: the only unique index of `runs` that is
+/// not its primary key, which has a code of its own.
+fn is_thread_busy(error: &sqlx::Error) -> bool {
+    const SQLITE_CONSTRAINT_UNIQUE: &str = "2067";
+    error.as_database_error().and_then(|error| error.code()).as_deref() == Some(SQLITE_CONSTRAINT_UNIQUE)
+}
+
+fn common_options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        .statement_cache_capacity(STATEMENTS)
+        .disable_statement_logging()
+}
+
+fn writer_options(path: &Path) -> SqliteConnectOptions {
+    common_options(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+}
+
+/// Creates the folder of the file, for its owner alone; one that exists is left as it is.
+fn create_folder(path: &Path) -> Result<(), Error> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) else {
+        return Ok(());
+    };
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(folder)
+        .map_err(|error| Error::Unusable(format!("the data folder {} cannot be created: {error}", folder.display())))
+}
+
+async fn migrate_patiently(writer: &SqlitePool) -> Result<(), Error> {
+    let mut attempt = 1;
+    loop {
+        match migrate(writer).await {
+            Err(Error::Unavailable(_)) if attempt < OPEN_ATTEMPTS => tokio::time::sleep(OPEN_PAUSE).await,
+            result => return result,
+        }
+        attempt += 1;
+    }
+}
+
+/// Migrates inside one immediate transaction, which is the lock between processes; the migrator's own transactions
+/// become savepoints in it.
+async fn migrate(writer: &SqlitePool) -> Result<(), Error> {
+    let mut connection = writer.acquire().await?;
+    let mut tx = connection.begin_with(BEGIN).await?;
+    migrator().run_direct(None, &mut *tx, false).await?;
+    Ok(tx.commit().await?)
+}
+
+fn migrator() -> Migrator {
+    let first = include_str!("../../migrations/sqlite/0001_first.sql");
+    Migrator::with_migrations(vec![migration(1, "first", first)])
+}
+
+fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
+    use sqlx::SqlSafeStr as _;
+    Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
+}
