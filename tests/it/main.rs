@@ -1,0 +1,11 @@
+//! One test binary: stories over a scripted world, a file per theme. Only module lines here.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
+)]
+
+mod tidy;

@@ -1,0 +1,235 @@
+//! The rules of the house that no lint knows: which room may use which, how files open, how long functions get.
+//!
+//! It reads the sources as text. That is rough, and enough: rustfmt has put every brace where it is expected.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Who may use whom. A room is a file or folder right under `src/`; each may always use itself and `domain`.
+///
+/// Downwards: main, app, cli → http → runs → research → tools → llm, search → net. At the side: store, events,
+/// journal, prompts, config. Nothing points back; to change the house, change this table and ARCHITECTURE.md.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("main", &["app", "cli", "config", "telemetry"]),
+    ("app", EVERY_ROOM),
+    ("cli", EVERY_ROOM),
+    ("http", &["runs", "events"]),
+    ("runs", &["research", "tools", "llm", "search", "store", "events", "journal"]),
+    ("research", &["tools", "llm", "search", "prompts", "journal"]),
+    ("tools", &["llm", "search", "net", "prompts", "journal"]),
+    ("llm", &["net"]),
+    ("search", &["net"]),
+    ("net", &[]),
+    ("prompts", &["llm"]),
+    ("journal", &["store", "events"]),
+    ("events", &["store"]),
+    ("store", &[]),
+    ("config", &[]),
+    ("telemetry", &[]),
+    ("domain", &[]),
+];
+
+/// For the rooms that wire all others.
+const EVERY_ROOM: &[&str] = &["*"];
+
+/// Lines, from `fn` to its closing brace.
+const LONGEST_FUNCTION: usize = 60;
+
+/// In the comment above a function that may be longer: a pipeline of named steps.
+const EXEMPTION: &str = "// table of contents";
+
+#[test]
+fn rooms_use_only_the_rooms_below_them() {
+    let mut wrong = Vec::new();
+    for source in sources() {
+        let Some((_, allowed)) = ARROWS.iter().find(|(room, _)| *room == source.room) else {
+            if source.room != "lib" {
+                wrong.push(format!("{}: the room `{}` is not in the table of arrows", source.path, source.room));
+            }
+            continue;
+        };
+        for (line, used) in rooms_used(source.without_tests()) {
+            let fine = used == source.room || used == "domain" || allowed.contains(&"*") || allowed.contains(&&*used);
+            if !fine {
+                wrong.push(format!("{}:{line}: `{}` must not use `{used}`", source.path, source.room));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "wrong arrows:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_open_by_saying_what_they_are_for() {
+    let silent: Vec<String> =
+        sources().into_iter().filter(|source| !source.text.starts_with("//!")).map(|source| source.path).collect();
+    assert!(silent.is_empty(), "these open without `//!`: {silent:?}");
+}
+
+#[test]
+fn functions_stay_readable() {
+    let mut long = Vec::new();
+    for source in sources() {
+        for (line, length) in long_functions(source.without_tests()) {
+            long.push(format!("{}:{line}: {length} lines", source.path));
+        }
+    }
+    assert!(long.is_empty(), "longer than {LONGEST_FUNCTION} lines and not marked `{EXEMPTION}`:\n{}", long.join("\n"));
+}
+
+#[test]
+fn nothing_names_a_place_on_one_machine() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<PathBuf> = ["Cargo.toml", "README.md", "ARCHITECTURE.md", "scripts", "src", "prompts"]
+        .into_iter()
+        .flat_map(|name| files_under(&root.join(name)))
+        .collect();
+    files.sort();
+    let places = ["/work/", "/root/", "/tmp/wt"];
+    for file in files {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        for place in places {
+            assert!(!text.contains(place), "{} names {place}", file.display());
+        }
+    }
+}
+
+struct Source {
+    /// Relative to the repository.
+    path: String,
+    /// The name of the file or folder right under `src/`.
+    room: String,
+    text: String,
+}
+
+impl Source {
+    /// Everything before the unit tests, which stand last and may use what they like.
+    fn without_tests(&self) -> &str {
+        self.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or(&self.text)
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut sources: Vec<Source> = files_under(&root)
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| {
+            let inside = path.strip_prefix(&root).unwrap();
+            let room = inside.iter().next().unwrap().to_string_lossy();
+            Source {
+                path: format!("src/{}", inside.display()),
+                room: room.trim_end_matches(".rs").to_owned(),
+                text: fs::read_to_string(&path).unwrap(),
+            }
+        })
+        .collect();
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    sources
+}
+
+/// All files at or below `path`; none when there is no such path.
+fn files_under(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    entries.flat_map(|entry| files_under(&entry.unwrap().path())).collect()
+}
+
+/// The rooms named after `crate::` (in the binary: `fathom::`), with the line of each, comments left out.
+fn rooms_used(text: &str) -> BTreeSet<(usize, String)> {
+    let mut used = BTreeSet::new();
+    let code: String = text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
+    for root in ["crate::", "fathom::"] {
+        for (at, _) in code.match_indices(root) {
+            if code[..at].ends_with(|before: char| before.is_alphanumeric() || "_$:".contains(before)) {
+                continue;
+            }
+            let line = code[..at].lines().count().max(1);
+            let path = &code[at + root.len()..];
+            let names = if path.starts_with('{') { group(path) } else { vec![identifier(path)] };
+            used.extend(names.into_iter().filter(|name| is_room(name)).map(|name| (line, name)));
+        }
+    }
+    used
+}
+
+/// The first name of each entry of a `{a, b::c, d::{e, f}}`.
+fn group(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 1 && (letter == '{' || letter == ',') {
+            names.push(identifier(text[at + 1..].trim_start()));
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    names
+}
+
+fn identifier(text: &str) -> String {
+    text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+}
+
+/// Macros and items of the crate's root are not rooms.
+fn is_room(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_lowercase()) && ARROWS.iter().any(|(room, _)| *room == name)
+}
+
+/// Line and length of each function that is too long.
+fn long_functions(text: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut long = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        if !opens_function(line) {
+            continue;
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let body_end = format!("{indent}}}");
+        // A declaration has no body.
+        let declaration_end = |line: &str| line.starts_with(&format!("{indent})")) && line.ends_with(';');
+        let one_line = line.ends_with(['}', ';']);
+        let end = lines[start..].iter().position(|line| **line == body_end || declaration_end(line));
+        let Some(length) = end.filter(|_| !one_line) else { continue };
+        let exempt = lines[..start].iter().rev().take_while(|line| !line.is_empty()).any(|l| l.contains(EXEMPTION));
+        if length + 1 > LONGEST_FUNCTION && !exempt {
+            long.push((start + 1, length + 1));
+        }
+    }
+    long
+}
+
+fn opens_function(line: &str) -> bool {
+    let line = line.trim_start();
+    let before = line.split("fn ").next().unwrap_or("");
+    line.contains("fn ")
+        && before.split_whitespace().all(|word| {
+            ["pub", "pub(crate)", "pub(super)", "async", "const", "unsafe", "extern", "default"].contains(&word)
+        })
+}
+
+#[test]
+fn the_reader_of_arrows_sees_every_form() {
+    let text = "use crate::{domain::{RunId, run}, events, llm::message as m};\n// crate::http is only named\n\
+        fn f() -> crate::store::Error { mycrate::http::g(); crate::Thing }\n";
+    let used: Vec<String> = rooms_used(text).into_iter().map(|(line, room)| format!("{line} {room}")).collect();
+    assert_eq!(used, ["1 domain", "1 events", "1 llm", "3 store"]);
+}
+
+#[test]
+fn the_ruler_measures_from_fn_to_brace() {
+    let body = |lines: usize| format!("    pub async fn f(&self) -> u8 {{\n{}    }}\n", "        1;\n".repeat(lines));
+    assert_eq!(long_functions(&body(58)), []);
+    assert_eq!(long_functions(&body(59)), [(1, 61)]);
+    assert_eq!(long_functions(&format!("    {EXEMPTION}: the stages in order\n{}", body(59))), []);
+}
