@@ -1,5 +1,6 @@
 //! Fathom: Open Deep Research as one service.
 pub mod domain;
 pub mod llm;
+pub mod net;
 pub mod search;
 pub mod store;
