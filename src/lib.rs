@@ -2,5 +2,6 @@
 pub mod domain;
 pub mod events;
 pub mod llm;
+pub mod net;
 pub mod search;
 pub mod store;

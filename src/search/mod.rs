@@ -2,7 +2,80 @@
 //!
 //! Knows nothing of models, journals or source ids; `tools::search_web` makes sources of the hits.
 
+mod canonical;
+pub mod extract;
+pub mod local;
+pub mod tavily;
+
 use std::time::Duration;
+
+pub use canonical::canonical_url;
+pub use local::Local;
+pub use tavily::Tavily;
+
+/// A search engine, ready to be asked; clones share connections, limits and index.
+#[derive(Clone, Debug)]
+pub enum Engine {
+    Tavily(Tavily),
+    Local(Local),
+}
+
+impl Engine {
+    /// The name in [`Hit::engine`].
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tavily(_) => "tavily",
+            Self::Local(_) => "local",
+        }
+    }
+
+    /// Answers one query: at most `limits.max_results` hits, best first, none twice; nothing found is an empty list.
+    ///
+    /// Several queries are asked side by side by calling this several times: one that fails leaves the others alone.
+    ///
+    /// # Errors
+    /// See [`Error`]; what may pass was tried again before it is returned.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the request or the wait; what the local index has learnt by then stays learnt.
+    pub async fn search(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
+        match self {
+            Self::Tavily(tavily) => tavily.search(query, limits).await,
+            Self::Local(local) => local.search(query, limits).await,
+        }
+    }
+
+    /// Documents that cannot be found because they could not be read; always empty for the web.
+    pub fn skipped(&self) -> Vec<Skipped> {
+        match self {
+            Self::Tavily(_) => Vec::new(),
+            Self::Local(local) => local.skipped(),
+        }
+    }
+}
+
+/// How much one query may bring back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub max_results: usize,
+    /// Characters of [`Hit::raw_content`].
+    pub max_content_length: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_results: 5, max_content_length: 50_000 }
+    }
+}
+
+/// A document, or a group of them, that is not searched.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Skipped {
+    /// Relative to the documents folder, with `/`; control characters replaced. `*.jpg` for all files of one kind.
+    pub path: String,
+    /// For people; a sentence without its full stop.
+    pub reason: String,
+}
 
 /// One result.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -1,0 +1,145 @@
+//! Outbound HTTP as every room needs it: one way to build a client, bodies with a cap, retries with a bound.
+//!
+//! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`.
+
+mod retry;
+
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use time::{OffsetDateTime, format_description::well_known::Rfc2822};
+
+pub use retry::{Retry, Verdict, retry};
+
+/// How long an outbound call may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// To open the connection, TLS included.
+    pub connect: Duration,
+    /// From sending to the last byte. `None` for streams, which only `idle` may end.
+    pub total: Option<Duration>,
+    /// Between two chunks of the body.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), total: Some(Duration::from_secs(60)), idle: Duration::from_secs(30) }
+    }
+}
+
+/// Why an answer could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The settings of this machine (certificates, proxy variables) do not allow a client.
+    #[error("no HTTP client could be built: {0}")]
+    Client(String),
+    /// Broken on the way; worth trying again.
+    #[error("{0}")]
+    Transport(String),
+    #[error("the answer is longer than {max_bytes} bytes")]
+    TooLarge { max_bytes: usize },
+}
+
+impl From<reqwest::Error> for Error {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Transport(describe(&error))
+    }
+}
+
+/// Builds the client of one destination; clone it, it shares its connections.
+///
+/// Redirects are followed at most 5 times. Compressed answers are unpacked, so bodies need [`read_body`]'s cap.
+///
+/// # Errors
+/// [`Error::Client`] when TLS or a proxy variable cannot be set up.
+pub fn client(timeouts: Timeouts) -> Result<reqwest::Client, Error> {
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("fathom/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(timeouts.connect)
+        .read_timeout(timeouts.idle)
+        .redirect(reqwest::redirect::Policy::limited(5));
+    if let Some(total) = timeouts.total {
+        builder = builder.timeout(total);
+    }
+    builder.build().map_err(|error| Error::Client(describe(&error)))
+}
+
+/// Reads a body of at most `max_bytes` after decompression; a bomb or an endless page costs no more than that.
+///
+/// # Errors
+/// [`Error::TooLarge`] as soon as the cap is passed, [`Error::Transport`] when the stream breaks.
+///
+/// # Cancel safety
+/// Dropping the future closes the connection.
+pub async fn read_body(mut response: reqwest::Response, max_bytes: usize) -> Result<Vec<u8>, Error> {
+    let announced = response.content_length().unwrap_or(0);
+    if announced > max_bytes as u64 {
+        return Err(Error::TooLarge { max_bytes });
+    }
+    let mut body = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > max_bytes {
+            return Err(Error::TooLarge { max_bytes });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The wait a server asked for by `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3); a past date is zero.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    parse_retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, OffsetDateTime::now_utc())
+}
+
+fn parse_retry_after(text: &str, now: OffsetDateTime) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = OffsetDateTime::parse(text, &Rfc2822).ok()?;
+    Some(Duration::try_from(date - now).unwrap_or(Duration::ZERO))
+}
+
+/// The error and its causes in one line, without the URL, which may carry a key.
+fn describe(error: &reqwest::Error) -> String {
+    let what = match error {
+        error if error.is_timeout() => "it took too long".to_owned(),
+        error if error.is_connect() => "no connection".to_owned(),
+        error if error.is_decode() || error.is_body() => "the answer broke off".to_owned(),
+        _ => "the request failed".to_owned(),
+    };
+    match root_cause(error) {
+        Some(cause) => format!("{what} ({cause})"),
+        None => what,
+    }
+}
+
+fn root_cause(error: &reqwest::Error) -> Option<String> {
+    let mut cause = std::error::Error::source(error)?;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Some(cause.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = time::macros::datetime!(2031-03-10 12:00:00 UTC);
+        let check = |text: &str, expected: Option<u64>| {
+            assert_eq!(parse_retry_after(text, now), expected.map(Duration::from_secs), "{text}");
+        };
+        check("7", Some(7));
+        check(" 120 ", Some(120));
+        check("Mon, 10 Mar 2031 12:00:30 GMT", Some(30));
+        check("Mon, 10 Mar 2031 11:00:00 GMT", Some(0));
+        check("-3", None);
+        check("1e400", None);
+        check("soon", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,145 @@
+//! The date a document gives itself: a front matter field or a line such as `Last updated: 2031-03-10`.
+
+use time::{Date, Month};
+
+/// Words before a date that make it the document's own; in English, German, French and Chinese.
+const LABELS: [&str; 18] = [
+    "last updated",
+    "last modified",
+    "last reviewed",
+    "updated",
+    "published",
+    "date",
+    "datum",
+    "stand",
+    "veröffentlicht",
+    "aktualisiert",
+    "mis à jour",
+    "publié",
+    "更新日期",
+    "发布日期",
+    "日期",
+    "as of",
+    "issued",
+    "dated",
+];
+
+/// How much of a document may come before that line.
+const MAX_LINES: usize = 25;
+
+/// `YYYY-MM-DD` when a line near the beginning, or the very last ones, states the document's date.
+pub(super) fn stated(text: &str) -> Option<String> {
+    text.lines().take(MAX_LINES).find_map(stated_in_line)
+}
+
+fn stated_in_line(line: &str) -> Option<String> {
+    let line = line.trim_start_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
+    let rest = LABELS.iter().find_map(|label| line.strip_prefix(label))?;
+    let rest = rest.trim_start_matches([':', ':', '*', '_', ' ', '\t']);
+    let rest = rest.strip_prefix("on ").or_else(|| rest.strip_prefix("le ")).unwrap_or(rest);
+    parse(rest)
+}
+
+/// The date `text` begins with: `2031-03-10`, `10.03.2031`, `10 March 2031`, `12. Januar 2031`, `March 10, 2031`, `2031年3月10日`.
+pub(super) fn parse(text: &str) -> Option<String> {
+    let pieces = pieces(text);
+    let date = match pieces.as_slice() {
+        [Piece::Number(year), Piece::Number(month), Piece::Number(day), ..] if *year >= 1000 => {
+            date(*year, *month, *day)
+        }
+        [Piece::Number(day), Piece::Number(month), Piece::Number(year), ..] if text.contains('.') => {
+            date(*year, *month, *day)
+        }
+        [Piece::Number(day), Piece::Month(month), Piece::Number(year), ..] => date(*year, *month, *day),
+        [Piece::Month(month), Piece::Number(day), Piece::Number(year), ..] => date(*year, *month, *day),
+        _ => None,
+    };
+    date.map(|date| format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
+}
+
+fn date(year: u32, month: u32, day: u32) -> Option<Date> {
+    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+    let year = i32::try_from(year).ok().filter(|year| (1000..=2999).contains(year))?;
+    Date::from_calendar_date(year, month, u8::try_from(day).ok()?).ok()
+}
+
+enum Piece {
+    Number(u32),
+    Month(u32),
+}
+
+/// The first three words of `text` that are numbers or months; a word that is neither ends the list.
+fn pieces(text: &str) -> Vec<Piece> {
+    let text: String = text.chars().take(40).collect();
+    text.split(|char: char| !char.is_alphanumeric() || matches!(char, '年' | '月' | '日'))
+        .filter(|word| !word.is_empty())
+        .map_while(piece)
+        .take(3)
+        .collect()
+}
+
+fn piece(word: &str) -> Option<Piece> {
+    let digits = word.find(|char: char| !char.is_ascii_digit()).unwrap_or(word.len());
+    if digits > 0 {
+        return word[..digits].parse().ok().map(Piece::Number);
+    }
+    month(&word.to_lowercase()).map(Piece::Month)
+}
+
+/// The month of a name or abbreviation of at least three letters, in English, German or French.
+fn month(word: &str) -> Option<u32> {
+    const NAMES: [&[&str]; 12] = [
+        &["january", "januar", "janvier", "jänner"],
+        &["february", "februar", "février"],
+        &["march", "märz", "mars", "mrz"],
+        &["april", "avril"],
+        &["may", "mai"],
+        &["june", "juni", "juin"],
+        &["july", "juli", "juillet"],
+        &["august", "août"],
+        &["september", "septembre", "sept"],
+        &["october", "oktober", "octobre"],
+        &["november", "novembre"],
+        &["december", "dezember", "décembre"],
+    ];
+    let fits = |names: &&[&str]| names.iter().any(|name| name.starts_with(word));
+    let at = (word.chars().count() >= 3).then(|| NAMES.iter().position(|names| fits(&names)))??;
+    u32::try_from(at + 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_as_people_write_them() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(parse(text).as_deref(), expected, "{text}");
+        check("2031-03-10", Some("2031-03-10"));
+        check("2031-03-10T09:00:00Z", Some("2031-03-10"));
+        check("2031/3/10 by T. W.", Some("2031-03-10"));
+        check("10.03.2031", Some("2031-03-10"));
+        check("12. Januar 2031", Some("2031-01-12"));
+        check("10 March 2031", Some("2031-03-10"));
+        check("3rd Oct. 2030", Some("2030-10-03"));
+        check("March 10, 2031", Some("2031-03-10"));
+        check("2031年3月15日", Some("2031-03-15"));
+        check("1er août 2030", Some("2030-08-01"));
+        check("31 February 2031", None);
+        check("10/03/2031", None);
+        check("soon", None);
+        check("19:00 to 22:10", None);
+        check("99999999999-1-1", None);
+    }
+
+    #[test]
+    fn only_a_labelled_line_states_the_document_s_date() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(stated(text).as_deref(), expected, "{text}");
+        check("# T\n\nLast updated: 2031-03-10 · by T. W.", Some("2031-03-10"));
+        check("Date:    14 November 2030", Some("2030-11-14"));
+        check("**Date:** 14 November 2030", Some("2030-11-14"));
+        check("Stand: 12. Januar 2031", Some("2031-01-12"));
+        check("更新日期:2031-03-15", Some("2031-03-15"));
+        check("On 11 February 2031 the board decided", None);
+        check("Standing charge 2031-01-01", None);
+    }
+}

@@ -1,0 +1,264 @@
+//! Markdown to sections: one per heading, with the marks a reader does not need taken away.
+
+use std::collections::HashMap;
+
+use super::{Document, Section, date, text};
+
+/// Reads a Markdown file; the title is the front matter's, else the first heading.
+pub(super) fn read(source: &str) -> Document {
+    let (matter, body) = front_matter(source);
+    let mut document = sections(body, field(matter, "title").as_deref());
+    let published = field(matter, "date").or_else(|| field(matter, "published"));
+    document.published = published.and_then(|value| date::parse(&value)).or_else(|| date::stated(body));
+    document
+}
+
+/// Splits Markdown at its headings. Text under a first heading that is also the title has no label.
+pub(super) fn sections(body: &str, title: Option<&str>) -> Document {
+    let mut builder = Builder { title: title.map(str::to_owned), ..Builder::default() };
+    let mut fence = None;
+    let mut lines = body.lines().peekable();
+    while let Some(line) = lines.next() {
+        if toggles(line, &mut fence) || fence.is_some() {
+            builder.line(line);
+        } else if let Some((level, heading)) = atx_heading(line) {
+            builder.heading(level, heading);
+        } else if let Some(level) = lines.peek().and_then(|next| underline(line, next)) {
+            lines.next();
+            builder.heading(level, line.trim());
+        } else {
+            builder.line(line);
+        }
+    }
+    builder.finish()
+}
+
+/// Collects the sections of one document.
+#[derive(Default)]
+struct Builder {
+    title: Option<String>,
+    sections: Vec<Section>,
+    /// Headings above the current line, with their levels.
+    path: Vec<(usize, String)>,
+    anchors: HashMap<String, u32>,
+    anchor: Option<String>,
+    text: String,
+}
+
+impl Builder {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn heading(&mut self, level: usize, heading: &str) {
+        self.close();
+        let heading = text::one_line(&plain(heading));
+        if heading.is_empty() {
+            return;
+        }
+        self.path.retain(|(above, _)| *above < level);
+        self.anchor = Some(self.anchor_of(&heading));
+        if self.title.is_none() {
+            self.title = Some(heading.clone());
+        }
+        self.path.push((level, heading));
+    }
+
+    /// The anchor the usual renderers give a heading; a repeated one gets a number.
+    fn anchor_of(&mut self, heading: &str) -> String {
+        let slug = slug(heading);
+        let count = self.anchors.entry(slug.clone()).or_insert(0);
+        *count += 1;
+        match *count {
+            1 => slug,
+            count => format!("{slug}-{}", count - 1),
+        }
+    }
+
+    fn close(&mut self) {
+        let text = text::tidy(&plain(&std::mem::take(&mut self.text)));
+        if text.trim().is_empty() {
+            return;
+        }
+        let names: Vec<_> = self.path.iter().map(|(_, name)| name.as_str()).collect();
+        let label = names.last().filter(|name| Some(**name) != self.title.as_deref());
+        let anchor = label.and(self.anchor.clone()).filter(|anchor| !anchor.is_empty());
+        self.sections.push(Section { label: label.map(ToString::to_string), path: names.join(" "), anchor, text });
+    }
+
+    fn finish(mut self) -> Document {
+        self.close();
+        Document { title: self.title, published: None, sections: self.sections }
+    }
+}
+
+/// The front matter between `---` lines at the very beginning, and what follows.
+fn front_matter(source: &str) -> (&str, &str) {
+    let Some(rest) = source.strip_prefix("---\n") else { return ("", source) };
+    match rest.split_once("\n---\n") {
+        Some((matter, body)) if matter.lines().all(|line| line.contains(':') || line.starts_with([' ', '-', '#'])) => {
+            (matter, body)
+        }
+        _ => ("", source),
+    }
+}
+
+fn field(matter: &str, name: &str) -> Option<String> {
+    let value = matter.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let value = text::one_line(value.trim().trim_matches(['"', '\'']));
+    (!value.is_empty()).then_some(value)
+}
+
+/// Whether the line opens or closes a block of code, whose `#` are no headings.
+fn toggles(line: &str, fence: &mut Option<&'static str>) -> bool {
+    let start = line.trim_start();
+    let Some(mark) = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark)) else { return false };
+    match *fence {
+        None => *fence = Some(mark),
+        Some(open) if open == mark => *fence = None,
+        Some(_) => return false,
+    }
+    true
+}
+
+fn atx_heading(line: &str) -> Option<(usize, &str)> {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let rest = line.trim_start_matches(' ').trim_start_matches('#');
+    let level = line.len() - indent - rest.len();
+    let is_heading = indent < 4 && (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']));
+    is_heading.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
+}
+
+/// The level of a heading that is underlined with `=` or `-`.
+fn underline(line: &str, next: &str) -> Option<usize> {
+    let is_text = line.trim().chars().any(char::is_alphanumeric) && !line.starts_with([' ', '\t', '|', '>', '-', '*']);
+    let next = next.trim_end();
+    let all = |mark: char| next.len() >= 3 && next.chars().all(|char| char == mark);
+    match is_text {
+        true if all('=') => Some(1),
+        true if all('-') => Some(2),
+        _ => None,
+    }
+}
+
+/// Lower case, spaces to hyphens, marks dropped; letters of all scripts stay.
+fn slug(heading: &str) -> String {
+    let lower = heading.to_lowercase();
+    lower
+        .chars()
+        .filter_map(|char| match char {
+            ' ' | '-' => Some('-'),
+            char if char.is_alphanumeric() || char == '_' => Some(char),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Markdown to what a reader would see, roughly: links and images to their text, no emphasis, no escapes.
+pub(super) fn plain(markdown: &str) -> String {
+    let mut plain = String::with_capacity(markdown.len());
+    let mut rest = markdown;
+    while let Some(at) = rest.find(['[', '!', '*', '\\', '_', '`', '<']) {
+        plain.push_str(&rest[..at]);
+        rest = mark(&rest[at..], &mut plain);
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Handles the mark `rest` begins with; returns what follows.
+fn mark<'a>(rest: &'a str, plain: &mut String) -> &'a str {
+    if let Some((inner, after)) = link(rest.strip_prefix('!').unwrap_or(rest)) {
+        plain.push_str(&self::plain(inner));
+        return after;
+    }
+    let escaped = rest.strip_prefix('\\').and_then(|after| after.chars().next()).filter(char::is_ascii_punctuation);
+    if let Some(char) = escaped {
+        plain.push(char);
+        return &rest[1 + char.len_utf8()..];
+    }
+    if let Some(after) = rest.strip_prefix("**").or_else(|| emphasis(rest, plain)) {
+        return after;
+    }
+    let Some(first) = rest.chars().next() else { return "" };
+    plain.push(first);
+    &rest[first.len_utf8()..]
+}
+
+/// What follows a `__`, or a single `*` or `_`, that opens or closes emphasis: a letter on exactly one side.
+fn emphasis<'a>(rest: &'a str, before: &str) -> Option<&'a str> {
+    let mark = rest.chars().next().filter(|char| matches!(char, '*' | '_'))?;
+    let after = rest.trim_start_matches(mark);
+    let is_inside = |char: Option<char>| char.is_some_and(|char| !char.is_whitespace() && !char.is_ascii_punctuation());
+    let (left, right) = (is_inside(before.chars().next_back()), is_inside(after.chars().next()));
+    (left != right && rest.len() - after.len() <= 2).then_some(after)
+}
+
+/// The text of `[text](address)` and what follows; addresses may hold one pair of brackets.
+fn link(rest: &str) -> Option<(&str, &str)> {
+    let rest = rest.strip_prefix('[')?;
+    let (text, after) = rest.split_once("](").filter(|(text, _)| text.len() < 1_000 && !text.contains("\n\n"))?;
+    let mut depth = 0_usize;
+    for (at, char) in after.char_indices().take(2_000) {
+        match char {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some((text, &after[at + 1..])),
+            ')' => depth -= 1,
+            '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outline(source: &str) -> Vec<(Option<String>, Option<String>, String)> {
+        read(source).sections.into_iter().map(|section| (section.label, section.anchor, section.text)).collect()
+    }
+
+    #[test]
+    fn headings_make_sections() {
+        let source = "# Title\n\nFirst.\n\n## A thing\ntext\n```\n# no heading\n```\n## A thing\nmore\n\nUnder\n---\nlast\n## Empty\n";
+        let some = |text: &str| Some(text.to_owned());
+        let expected = [
+            (None, None, "First.".to_owned()),
+            (some("A thing"), some("a-thing"), "text\n```\n# no heading\n```".to_owned()),
+            (some("A thing"), some("a-thing-1"), "more".to_owned()),
+            (some("Under"), some("under"), "last".to_owned()),
+        ];
+        assert_eq!(outline(source), expected);
+        assert_eq!(read(source).title, some("Title"));
+        assert_eq!(read(source).sections[1].path, "Title A thing");
+    }
+
+    #[test]
+    fn front_matter_gives_title_and_date() {
+        let document = read("---\ntitle: \"The real one\"\ndate: 2031-03-10\ntags: [a]\n---\n# Other\ntext");
+        assert_eq!(document.title.as_deref(), Some("The real one"));
+        assert_eq!(document.published.as_deref(), Some("2031-03-10"));
+        assert_eq!(document.sections[0].label.as_deref(), Some("Other"));
+    }
+
+    #[test]
+    fn a_rule_at_the_top_is_no_front_matter() {
+        assert_eq!(outline("---\nJust words here\n---\nmore").len(), 2);
+    }
+
+    #[test]
+    fn marks_go_and_words_stay() {
+        let check = |markdown: &str, expected: &str| assert_eq!(plain(markdown), expected, "{markdown}");
+        check("**Decided** by 7 to 2", "Decided by 7 to 2");
+        check("see [the *page*](a_(b).html \"t\") now", "see the page now");
+        check("![a map](map.png)", "a map");
+        check("the barge *Oline*, late", "the barge Oline, late");
+        check("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4");
+        check(r"1\. not a list \* [", "1. not a list * [");
+        check("[1] and [open](", "[1] and [open](");
+        check("__strong__ `code_x`", "strong `code_x`");
+        check("", "");
+    }
+}

@@ -1,0 +1,92 @@
+//! Sections to passages: pieces of a size that a model can quote and a reader can find again.
+
+/// Characters a passage aims at; a paragraph is not torn to meet it.
+pub const TARGET_CHARS: usize = 1_200;
+/// Characters above which a single paragraph is torn, between sentences or at least between words.
+pub const MAX_CHARS: usize = 1_800;
+
+/// Cuts a section's text into passages of about [`TARGET_CHARS`]; none is empty, nothing is lost but space.
+pub fn split(text: &str) -> Vec<String> {
+    let mut passages: Vec<String> = Vec::new();
+    let mut length = usize::MAX;
+    for paragraph in text.split("\n\n").flat_map(pieces) {
+        let chars = paragraph.chars().count();
+        match passages.last_mut() {
+            Some(passage) if length.saturating_add(chars) <= TARGET_CHARS => {
+                passage.push_str("\n\n");
+                passage.push_str(paragraph);
+                length += chars + 2;
+            }
+            _ => {
+                passages.push(paragraph.to_owned());
+                length = chars;
+            }
+        }
+    }
+    passages
+}
+
+/// A paragraph, torn if it is too long for one passage.
+fn pieces(paragraph: &str) -> Vec<&str> {
+    let mut rest = paragraph.trim();
+    let mut pieces = Vec::new();
+    while let Some((limit, _)) = rest.char_indices().nth(MAX_CHARS) {
+        let at = tear_point(&rest[..limit]);
+        pieces.push(rest[..at].trim_end());
+        rest = rest[at..].trim_start();
+    }
+    pieces.push(rest);
+    pieces.retain(|piece| !piece.is_empty());
+    pieces
+}
+
+/// Where to tear: after the last line, else sentence, else word that ends in the second half.
+fn tear_point(head: &str) -> usize {
+    let floor = head.char_indices().nth(TARGET_CHARS / 2).map_or(0, |(at, _)| at);
+    let tail = &head[floor..];
+    let after = |found: Option<(usize, &str)>| found.map(|(at, text)| floor + at + text.len());
+    let line = || after(tail.rmatch_indices('\n').next());
+    let sentence = || {
+        [". ", "! ", "? ", "。", "!", "?", "; "].iter().filter_map(|end| after(tail.rmatch_indices(end).next())).max()
+    };
+    let word = || tail.rfind(char::is_whitespace).map(|at| floor + at);
+    line().or_else(sentence).or_else(word).unwrap_or(head.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn paragraphs_stay_whole_while_they_fit() {
+        let paragraph = |letter: &str| letter.repeat(500);
+        let text = format!("{}\n\n{}\n\n{}", paragraph("a"), paragraph("b"), paragraph("c"));
+        let expected = [format!("{}\n\n{}", paragraph("a"), paragraph("b")), paragraph("c")];
+        assert_eq!(split(&text), expected);
+    }
+
+    #[test]
+    fn long_paragraphs_are_torn_between_sentences() {
+        let text = "This sentence is forty-three letters long. ".repeat(60);
+        let passages = split(&text);
+        assert!(passages.len() > 1);
+        assert!(passages.iter().all(|passage| passage.ends_with("long.")), "{passages:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_is_lost_or_torn(text in "([a-zä潮.\n ]{0,40}[ \n]){0,200}") {
+            let passages = split(&text);
+            let words: Vec<_> = text.split_whitespace().collect();
+            let kept: Vec<_> = passages.iter().flat_map(|passage| passage.split_whitespace()).collect();
+            prop_assert_eq!(words, kept);
+            prop_assert!(passages.iter().all(|passage| passage.chars().count() <= MAX_CHARS));
+        }
+
+        #[test]
+        fn text_without_spaces_is_bounded_too(text in "潮{0,8000}") {
+            prop_assert_eq!(split(&text).concat(), text);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Plain text: finding out how it is encoded, whether it is text at all, and cutting it without hurting words.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+use super::{Document, Section, Unreadable, date, html};
+
+/// Bytes to text: byte order mark, else UTF-8 if it is that, else the likeliest older encoding. Line ends become `\n`.
+///
+/// # Errors
+/// [`Unreadable`] for what no encoding makes text of.
+pub(super) fn decode(bytes: &[u8]) -> Result<String, Unreadable> {
+    decode_as(bytes, None)
+}
+
+/// The same, with what the document says about itself believed if it fits the bytes.
+pub(super) fn decode_as(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<String, Unreadable> {
+    let encoding = Encoding::for_bom(bytes).map(|(encoding, _)| encoding).or_else(|| unmarked_utf16(bytes));
+    if encoding.is_none() && bytes.contains(&0) {
+        return Err(Unreadable::new("it is not text"));
+    }
+    let encoding = encoding.unwrap_or_else(|| guess(bytes, declared));
+    let (decoded, _, _) = encoding.decode(bytes);
+    if is_junk(&decoded) {
+        return Err(Unreadable::new("it is not text"));
+    }
+    Ok(tidy(&decoded))
+}
+
+fn guess(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encoding {
+    if is_mostly_utf8(bytes) {
+        return UTF_8;
+    }
+    if let Some(encoding) = declared.filter(|encoding| *encoding != UTF_8) {
+        return encoding;
+    }
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    detector.guess(None, Utf8Detection::Allow)
+}
+
+/// One torn character in a long UTF-8 file must not turn all its others into something else.
+fn is_mostly_utf8(bytes: &[u8]) -> bool {
+    let (mut good, mut bad) = (0_usize, 0_usize);
+    for chunk in bytes.utf8_chunks() {
+        good += chunk.valid().chars().filter(|char| !char.is_ascii()).count();
+        bad += usize::from(!chunk.invalid().is_empty());
+    }
+    bad == 0 || good > 50 * bad
+}
+
+/// UTF-16 without a mark shows as text in which every other byte is zero.
+fn unmarked_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
+    let sample = &bytes[..bytes.len().min(4096)];
+    let zeros = |offset: usize| sample.iter().skip(offset).step_by(2).filter(|byte| **byte == 0).count();
+    let (even, odd, half) = (zeros(0), zeros(1), sample.len() / 2);
+    match () {
+        () if odd * 10 > half * 7 && even * 20 < half => Some(UTF_16LE),
+        () if even * 10 > half * 7 && odd * 20 < half => Some(UTF_16BE),
+        () => None,
+    }
+}
+
+/// More than one character in thirty is a control or replacement character.
+fn is_junk(text: &str) -> bool {
+    let (mut all, mut odd) = (0_usize, 0_usize);
+    for char in text.chars().take(200_000) {
+        all += 1;
+        let control = char.is_control() && !matches!(char, '\n' | '\r' | '\t' | '\u{c}' | '\u{1a}' | '\u{85}');
+        odd += usize::from(control || char == char::REPLACEMENT_CHARACTER);
+    }
+    odd * 30 > all
+}
+
+/// One kind of line end, no control characters, no spaces before line ends, at most one empty line in a row, trimmed.
+pub(super) fn tidy(text: &str) -> String {
+    let mut tidied = String::with_capacity(text.len());
+    let mut empty_lines = 0;
+    for line in text.replace("\r\n", "\n").split(['\n', '\r', '\u{c}']) {
+        let line = line.trim_end();
+        empty_lines = if line.is_empty() { empty_lines + 1 } else { 0 };
+        if empty_lines > 1 {
+            continue;
+        }
+        tidied.extend(line.chars().filter(|char| !char.is_control() || *char == '\t'));
+        tidied.push('\n');
+    }
+    tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
+}
+
+/// Text of unknown make to plain text: HTML loses its tags, everything is tidied. Blocking for megabytes.
+pub fn clean(text: &str) -> String {
+    match html::looks_like_html(text) {
+        true => html::plain(text),
+        false => tidy(text).trim().to_owned(),
+    }
+}
+
+/// The first `max_chars` characters, less the word the cut would go through, if it has a beginning within reach.
+pub fn cut(text: &str, max_chars: usize) -> &str {
+    let Some((end, next)) = text.char_indices().nth(max_chars) else { return text.trim_end() };
+    let head = &text[..end];
+    if next.is_whitespace() {
+        return head.trim_end();
+    }
+    let floor = head.char_indices().nth(max_chars * 3 / 4).map_or(0, |(at, _)| at);
+    match head[floor..].rfind(char::is_whitespace) {
+        Some(space) => head[..floor + space].trim_end(),
+        None => head,
+    }
+}
+
+/// All white space and control characters to single spaces, trimmed.
+pub fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split(|char: char| char.is_whitespace() || char.is_control()).collect();
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// A text file: one section; the first line is the title when it stands alone and is short.
+pub(super) fn read(text: &str) -> Document {
+    let sections = match text.trim() {
+        "" => Vec::new(),
+        _ => vec![Section { label: None, path: String::new(), anchor: None, text: text.to_owned() }],
+    };
+    Document { title: lone_first_line(text), published: date::stated(text), sections }
+}
+
+fn lone_first_line(text: &str) -> Option<String> {
+    let mut lines = text.lines();
+    let first = lines.next()?.trim();
+    let next = lines.next().unwrap_or_default().trim();
+    let alone = next.chars().all(|char| matches!(char, '=' | '-' | '~' | '*' | '_'));
+    let short = first.chars().any(char::is_alphanumeric) && first.chars().count() <= 80;
+    (alone && short).then(|| one_line(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_are_found_out() {
+        let check = |bytes: &[u8], expected: &str| assert_eq!(decode(bytes).as_deref(), Ok(expected), "{bytes:?}");
+        check("Größe 5 €".as_bytes(), "Größe 5 €");
+        check(b"\xef\xbb\xbfmarked", "marked");
+        check(b"\xff\xfeA\0\xdf\0", "Aß");
+        check(b"\xfe\xff\0A\0\xdf", "Aß");
+        check(b"T\0w\0o\0 \0b\0y\0t\0e\0s\0", "Two bytes");
+        check("Die Bürgermeisterin öffnet das Brückenfest".as_bytes(), "Die Bürgermeisterin öffnet das Brückenfest");
+        check(b"Die B\xfcrgermeisterin \xf6ffnet das Br\xfcckenfest", "Die Bürgermeisterin öffnet das Brückenfest");
+        check(b"one\r\ntwo\rthree \n\n\n\nfour\x0cfive", "one\ntwo\nthree\n\nfour\nfive");
+    }
+
+    #[test]
+    fn a_torn_character_does_not_change_the_encoding() {
+        let mut bytes = "Köln und Füssen, ".repeat(100).into_bytes();
+        bytes.truncate(bytes.len() - 4);
+        bytes.push(0xc3);
+        assert!(decode(&bytes).unwrap().starts_with("Köln und Füssen"));
+    }
+
+    #[test]
+    fn binary_is_not_text() {
+        let noise: Vec<u8> = (0..4000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        assert!(decode(&noise).is_err());
+        assert!(decode(b"\x7fELF\x02\x01\x01\0\0\0\0\0").is_err());
+        let without_zeros: Vec<u8> = noise.into_iter().map(|byte| byte.max(1)).collect();
+        assert!(decode(&without_zeros).is_err());
+    }
+
+    #[test]
+    fn cuts_spare_words() {
+        let check = |text: &str, max: usize, expected: &str| assert_eq!(cut(text, max), expected, "{text} {max}");
+        check("one two three", 20, "one two three");
+        check("one two three", 13, "one two three");
+        check("one two three", 9, "one two");
+        check("one two three", 7, "one two");
+        check("antidisestablishmentarianism", 6, "antidi");
+        check("潮汐能游客中心", 3, "潮汐能");
+        check("anything", 0, "");
+    }
+
+    #[test]
+    fn a_lone_first_line_is_a_title() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(lone_first_line(text).as_deref(), expected, "{text}");
+        };
+        check("INTERNAL NOTE\n\nFrom: X", Some("INTERNAL NOTE"));
+        check("Title\n=====\ntext", Some("Title"));
+        check("Hovendrift GmbH\nAbteilung Service\n", None);
+        check("----\n\ntext", None);
+        check("", None);
+    }
+}

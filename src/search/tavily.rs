@@ -1,0 +1,264 @@
+//! Tavily, a web search for machines: <https://docs.tavily.com/documentation/api-reference/endpoint/search>.
+//!
+//! Its JSON lives and dies here. A result without an address is left out; every other missing field is tolerated.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use super::{Error, Hit, Limits, canonical_url, extract};
+use crate::net::{self, Retry, Timeouts, Verdict};
+
+/// Tavily answers 400 to a longer query (2026-07).
+const MAX_QUERY_CHARS: usize = 400;
+/// Tavily's own bound on `max_results` (2026-07).
+const MAX_RESULTS: usize = 20;
+/// More excerpt than this is a page, not an excerpt.
+const MAX_SNIPPET_CHARS: usize = 4_000;
+
+/// How to reach Tavily.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Without `/search`.
+    pub base_url: String,
+    pub api_key: SecretString,
+    /// For one query in all: attempts, waits, reading.
+    pub timeout: Duration,
+    pub retry: Retry,
+    /// Queries at once, over all runs of this process.
+    pub max_concurrent: usize,
+    pub max_answer_bytes: usize,
+}
+
+impl Settings {
+    pub const BASE_URL: &str = "https://api.tavily.com";
+
+    pub fn new(api_key: SecretString) -> Self {
+        Self {
+            base_url: Self::BASE_URL.to_owned(),
+            api_key,
+            timeout: Duration::from_secs(60),
+            retry: Retry::default(),
+            max_concurrent: 10,
+            max_answer_bytes: 20 * 1024 * 1024,
+        }
+    }
+}
+
+/// A client of Tavily; clones share its connections and its limit of queries at once.
+#[derive(Clone)]
+pub struct Tavily {
+    client: reqwest::Client,
+    endpoint: Url,
+    settings: Arc<Settings>,
+    permits: Arc<Semaphore>,
+}
+
+impl fmt::Debug for Tavily {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Tavily").field("endpoint", &self.endpoint.as_str()).finish_non_exhaustive()
+    }
+}
+
+impl Tavily {
+    /// # Errors
+    /// [`Error::Unavailable`] when the base URL is none or no HTTP client can be built.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let endpoint = format!("{}/search", settings.base_url.trim_end_matches('/'));
+        let endpoint = Url::parse(&endpoint)
+            .map_err(|error| Error::Unavailable(format!("TAVILY_BASE_URL is not an address: {error}")))?;
+        let timeouts = Timeouts { total: Some(settings.timeout), ..Timeouts::default() };
+        let client = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
+        let permits = Arc::new(Semaphore::new(settings.max_concurrent.max(1)));
+        Ok(Self { client, endpoint, settings: Arc::new(settings), permits })
+    }
+
+    pub(super) async fn search(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
+        let query = extract::cut(query.trim(), MAX_QUERY_CHARS).to_owned();
+        if query.is_empty() {
+            return Err(Error::BadQuery("it is empty".into()));
+        }
+        let closed = |_| Error::Unavailable("it is shutting down".into());
+        let _permit = self.permits.acquire().await.map_err(closed)?;
+        let answer = tokio::time::timeout(self.settings.timeout, self.ask(&query, limits))
+            .await
+            .map_err(|_| Error::Unavailable(format!("no answer within {} s", self.settings.timeout.as_secs())))??;
+        read_hits(answer, *limits).await
+    }
+
+    async fn ask(&self, query: &str, limits: &Limits) -> Result<Value, Error> {
+        let body = request(query, limits.max_results);
+        let judged = net::retry(self.settings.retry, Problem::verdict, || self.ask_once(&body)).await;
+        judged.map_err(|problem| problem.error)
+    }
+
+    async fn ask_once(&self, body: &Value) -> Result<Value, Problem> {
+        let request = self.client.post(self.endpoint.clone()).bearer_auth(self.settings.api_key.expose_secret());
+        let response = request.json(body).send().await.map_err(|error| Problem::passing(net::Error::from(error)))?;
+        let status = response.status().as_u16();
+        let retry_after = net::retry_after(response.headers());
+        let body = net::read_body(response, self.settings.max_answer_bytes).await;
+        if status != 200 {
+            let said = self.complaint(&body.unwrap_or_default());
+            return Err(Problem::of_status(status, retry_after, said));
+        }
+        let body = body.map_err(|error| match error {
+            net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
+            other => Problem::passing(other),
+        })?;
+        serde_json::from_slice(&body).map_err(|_| Problem::lasting(Error::Unavailable("its answer is not JSON".into())))
+    }
+
+    /// What the body of a refusal says, one short line, without the key should it be quoted there.
+    fn complaint(&self, body: &[u8]) -> Option<String> {
+        let body: Value = serde_json::from_slice(body).ok()?;
+        let detail = [&body["detail"]["error"], &body["detail"], &body["error"], &body["message"]]
+            .into_iter()
+            .find_map(Value::as_str)?;
+        let line = extract::one_line(&detail.replace(self.settings.api_key.expose_secret(), "…"));
+        (!line.is_empty()).then(|| extract::cut(&line, 200).to_owned())
+    }
+}
+
+fn request(query: &str, max_results: usize) -> Value {
+    json!({
+        "query": query,
+        "topic": "general",
+        "search_depth": "basic",
+        "max_results": max_results.clamp(1, MAX_RESULTS),
+        "include_raw_content": true,
+        "include_answer": false,
+        "include_images": false,
+    })
+}
+
+/// A failed attempt and whether another one may do better.
+struct Problem {
+    error: Error,
+    verdict: Verdict,
+}
+
+impl Problem {
+    fn lasting(error: Error) -> Self {
+        Self { error, verdict: Verdict::Final }
+    }
+
+    fn passing(error: net::Error) -> Self {
+        Self { error: Error::Unavailable(error.to_string()), verdict: Verdict::Again { after: None } }
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Status codes as Tavily's reference lists them (2026-07): 432 the plan's limit, 433 the pay-as-you-go limit.
+    fn of_status(status: u16, retry_after: Option<Duration>, said: Option<String>) -> Self {
+        let text = match said {
+            Some(said) => format!("{said} (status {status})"),
+            None => format!("status {status}"),
+        };
+        let again = Verdict::Again { after: retry_after };
+        match status {
+            401 | 403 => Self::lasting(Error::Auth(text)),
+            402 | 432 | 433 => Self::lasting(Error::Auth(format!("the plan's credits are used up: {text}"))),
+            429 => Self { error: Error::RateLimited { retry_after }, verdict: again },
+            408 | 425 | 500..=599 => Self { error: Error::Unavailable(text), verdict: again },
+            400 | 413 | 414 | 422 => Self::lasting(Error::BadQuery(text)),
+            _ => Self::lasting(Error::Unavailable(text)),
+        }
+    }
+}
+
+/// Turns an answer into hits on a blocking thread, since pages may be megabytes of HTML.
+async fn read_hits(answer: Value, limits: Limits) -> Result<Vec<Hit>, Error> {
+    if !answer["results"].is_array() {
+        return Err(Error::Unavailable("its answer has no results".into()));
+    }
+    tokio::task::spawn_blocking(move || hits(&answer, limits))
+        .await
+        .map_err(|_| Error::Unavailable("its answer could not be read".into()))
+}
+
+fn hits(answer: &Value, limits: Limits) -> Vec<Hit> {
+    let mut seen = std::collections::HashSet::new();
+    let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    results
+        .iter()
+        .filter_map(|result| hit(result, limits.max_content_length))
+        .filter(|hit| seen.insert(hit.url.clone()))
+        .take(limits.max_results)
+        .collect()
+}
+
+fn hit(result: &Value, max_content_length: usize) -> Option<Hit> {
+    let url = result["url"].as_str()?;
+    let address = Url::parse(url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    let text = |field: &str| extract::clean(result[field].as_str().unwrap_or_default());
+    let title = Some(extract::one_line(&text("title"))).filter(|title| !title.is_empty());
+    let raw_content = extract::cut(&text("raw_content"), max_content_length).to_owned();
+    Some(Hit {
+        url: canonical_url(url),
+        title: title.or_else(|| address.host_str().map(str::to_owned))?,
+        section: None,
+        snippet: extract::cut(&text("content"), MAX_SNIPPET_CHARS).to_owned(),
+        raw_content: Some(raw_content).filter(|content| !content.is_empty()),
+        score: result["score"].as_f64(),
+        published: result["published_date"].as_str().map(extract::one_line).filter(|date| !date.is_empty()),
+        engine: "tavily".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_survive_missing_and_odd_fields() {
+        let answer = json!({"results": [
+            {"title": "No address"},
+            {"url": 7},
+            {"url": "javascript:alert(1)", "title": "No page"},
+            {"url": "https://Example.com/a?utm_source=t", "title": " ", "content": null, "raw_content": " \n", "score": "high"},
+            {"url": "https://example.com/a#again", "title": "Twice"},
+            {"url": "https://example.com/b", "title": "B\n b", "content": "<b>Bold</b> &amp; plain",
+             "raw_content": "# B\n\nText", "score": 0.5, "published_date": "Mon, 10 Mar 2031"},
+        ]});
+        let hits = hits(&answer, Limits { max_results: 5, max_content_length: 6 });
+        let expected = [
+            Hit {
+                url: "https://example.com/a".into(),
+                title: "example.com".into(),
+                section: None,
+                snippet: String::new(),
+                raw_content: None,
+                score: None,
+                published: None,
+                engine: "tavily".into(),
+            },
+            Hit {
+                url: "https://example.com/b".into(),
+                title: "B b".into(),
+                section: None,
+                snippet: "Bold & plain".into(),
+                raw_content: Some("# B".into()),
+                score: Some(0.5),
+                published: Some("Mon, 10 Mar 2031".into()),
+                engine: "tavily".into(),
+            },
+        ];
+        assert_eq!(hits, expected);
+    }
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let settings = Settings::new(SecretString::from("tvly-secret"));
+        assert!(!format!("{settings:?}").contains("tvly-secret"));
+        let tavily = Tavily::new(settings).unwrap();
+        assert!(!format!("{tavily:?}").contains("tvly-secret"));
+        let said = tavily.complaint(br#"{"detail":{"error":"key tvly-secret is unknown"}}"#);
+        assert_eq!(said.as_deref(), Some("key … is unknown"));
+    }
+}
