@@ -83,6 +83,8 @@ impl Failure {
 pub enum FailureCode {
     /// Nothing was retrieved, so nothing could be reported: rephrase, or add documents or a search engine.
     NoEvidence,
+    /// No search worked: see the warnings.
+    SearchUnavailable,
     /// The provider refused the key: fix it.
     ModelAuth,
     /// The provider could not be reached or stayed overloaded: try again later.

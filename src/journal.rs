@@ -1,0 +1,208 @@
+//! The journal of one run: the one door through which every outside effect goes.
+//!
+//! [`Journal::step`] either returns what an earlier process stored under the key, or does the work and stores it, with
+//! its events, sources and notes in one transaction, before the caller sees it. Knows nothing of research; see
+//! `store::writer` for how commits of many runs are gathered.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    sync::{Mutex, PoisonError},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    domain::{Event, Note, Scope, Source, Timestamp},
+    store::{self, CallRecord, Commit, Lease, NewEvent, Step, WriterHandle},
+};
+
+/// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// Another worker owns the run, or the database cannot be used.
+    #[error(transparent)]
+    Storage(#[from] store::Error),
+    /// Replay asked for something else than what was stored under the key.
+    #[error("the journal does not fit: step '{key}' was made by a different request")]
+    Mismatch { key: String },
+}
+
+/// What a step did, to be stored together.
+#[derive(Debug)]
+pub struct Entry<T> {
+    pub value: T,
+    pub call: Option<CallRecord>,
+    pub events: Vec<NewEvent>,
+    pub sources: Vec<Source>,
+    pub notes: Vec<Note>,
+}
+
+impl<T> Entry<T> {
+    /// A value without anything beside it.
+    pub fn new(value: T) -> Self {
+        Self { value, call: None, events: Vec::new(), sources: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Adds an event of `scope`, now.
+    pub fn event(mut self, scope: &Scope, event: Event) -> Self {
+        self.events.push(now(scope, event));
+        self
+    }
+}
+
+/// The journal of a run that this process owns.
+#[derive(Debug)]
+pub struct Journal {
+    lease: Lease,
+    writer: WriterHandle,
+    /// Stored steps not yet asked for; each is taken out when replay reaches it. Locked for map access only.
+    stored: Mutex<HashMap<String, Step>>,
+}
+
+impl Journal {
+    /// A journal that replays `stored` and writes as the holder of `lease`.
+    pub fn new(lease: Lease, stored: Vec<Step>, writer: WriterHandle) -> Self {
+        let stored = stored.into_iter().map(|step| (step.key.clone(), step)).collect();
+        Self { lease, writer, stored: Mutex::new(stored) }
+    }
+
+    /// The value stored under `key`, or the result of `work`, stored before it is returned.
+    ///
+    /// `work` is not polled when the key is stored. Dropping the future stores nothing.
+    ///
+    /// # Errors
+    /// [`Stop`]: the caller gives up the run.
+    pub async fn step<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        kind: &str,
+        request_hash: String,
+        work: impl Future<Output = Result<Entry<T>, Stop>>,
+    ) -> Result<T, Stop> {
+        if let Some(step) = self.take(key) {
+            return replayed(&step, &request_hash);
+        }
+        let started_at = Timestamp::now();
+        let entry = work.await?;
+        let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
+        let step = Step {
+            key: key.to_owned(),
+            kind: kind.to_owned(),
+            request_hash,
+            value,
+            started_at,
+            finished_at: Timestamp::now(),
+            call: entry.call,
+        };
+        let commit = Commit { steps: vec![step], ..self.commit(entry.events, entry.sources, entry.notes) };
+        self.writer.commit(commit).await?;
+        Ok(entry.value)
+    }
+
+    /// Emits `events` once, however often the run is replayed. Does not wait for the database; later steps of this
+    /// run are committed after it.
+    ///
+    /// # Errors
+    /// The writer is gone.
+    pub async fn mark(&self, key: &str, events: Vec<NewEvent>) -> Result<(), Stop> {
+        if self.take(key).is_some() {
+            return Ok(());
+        }
+        let now = Timestamp::now();
+        let step = Step {
+            key: key.to_owned(),
+            kind: "mark".to_owned(),
+            request_hash: String::new(),
+            value: "null".to_owned(),
+            started_at: now,
+            finished_at: now,
+            call: None,
+        };
+        let commit = Commit { steps: vec![step], ..self.commit(events, Vec::new(), Vec::new()) };
+        Ok(self.writer.send(commit).await?)
+    }
+
+    /// Emits `events` now, again on every replay that passes here: warnings of calls really made, report text.
+    ///
+    /// # Errors
+    /// The writer is gone.
+    pub async fn emit(&self, events: Vec<NewEvent>) -> Result<(), Stop> {
+        Ok(self.writer.send(self.commit(events, Vec::new(), Vec::new())).await?)
+    }
+
+    /// Emits `events` now without waiting at all; when the writer's queue is full they are dropped, which a warning
+    /// about a wait can bear.
+    pub fn try_emit(&self, events: Vec<NewEvent>) {
+        self.writer.try_send(self.commit(events, Vec::new(), Vec::new()));
+    }
+
+    /// Ends the run: its row becomes final together with the last events.
+    ///
+    /// # Errors
+    /// [`Stop::Storage`] when the lease is lost or the database stays away.
+    pub async fn finish(&self, finish: store::Finish, events: Vec<NewEvent>) -> Result<(), Stop> {
+        let commit = Commit { finish: Some(finish), ..self.commit(events, Vec::new(), Vec::new()) };
+        Ok(self.writer.commit(commit).await?)
+    }
+
+    fn take(&self, key: &str) -> Option<Step> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
+    }
+
+    fn commit(&self, events: Vec<NewEvent>, sources: Vec<Source>, notes: Vec<Note>) -> Commit {
+        Commit { lease: self.lease, steps: Vec::new(), events, sources, notes, finish: None }
+    }
+}
+
+/// An event of `scope` with the time of now.
+pub fn now(scope: &Scope, event: Event) -> NewEvent {
+    NewEvent { ts: Timestamp::now(), scope: scope.clone(), event }
+}
+
+/// SHA-256 of the JSON form of a request, hex.
+pub fn hash_of(request: &impl Serialize) -> String {
+    let mut hasher = HashWriter(Sha256::new());
+    // A value that cannot be serialized hashes as what was written of it, which is still the same on replay.
+    let _ = serde_json::to_writer(&mut hasher, request);
+    hex(&hasher.0.finalize())
+}
+
+/// SHA-256 of bytes, hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn replayed<T: DeserializeOwned>(step: &Step, request_hash: &str) -> Result<T, Stop> {
+    if step.request_hash != request_hash {
+        return Err(Stop::Mismatch { key: step.key.clone() });
+    }
+    serde_json::from_str(&step.value).map_err(|error| corrupt(&step.key, &error))
+}
+
+fn corrupt(key: &str, error: &serde_json::Error) -> Stop {
+    Stop::Storage(store::Error::Corrupt(format!("step '{key}': {error}")))
+}
+
+struct HashWriter(Sha256);
+
+impl std::io::Write for HashWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! Every word we say to a model: loads `prompts/`, fills it from typed values.
+//!
+//! No prompt text lives in `src/`. Templates are minijinja with strict variables; [`Prompts::new`] parses all of them,
+//! so a broken one is met at start and by a test, not in the middle of a run.
+
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+
+use crate::llm::{Part, Text};
+
+/// Marks the start and end of text that may be shortened, between rendering and splitting. Private-use characters;
+/// [`flexible`] removes them from the text it marks.
+const MARKS: [char; 2] = ['\u{E000}', '\u{E001}'];
+
+macro_rules! templates {
+    ($($name:literal),* $(,)?) => {
+        const TEMPLATES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../prompts/", $name, ".md")))),*];
+    };
+}
+
+templates![
+    "bad_arguments",
+    "brief",
+    "clarify",
+    "compress_request",
+    "compress_system",
+    "continue_text",
+    "no_results",
+    "nudge_researcher",
+    "nudge_supervisor",
+    "repeated_call",
+    "report",
+    "research_failed",
+    "researcher",
+    "rounds_left",
+    "search_failed",
+    "search_results",
+    "structured_prompt",
+    "structured_repair",
+    "structured_tool",
+    "summary",
+    "supervisor",
+    "think_alone",
+    "too_many_delegations",
+    "tools/conduct_research",
+    "tools/conduct_research.research_topic",
+    "tools/research_complete_researcher",
+    "tools/research_complete_supervisor",
+    "tools/search_web",
+    "tools/search_web.queries",
+    "tools/think_tool",
+    "tools/think_tool.reflection",
+    "turns_left",
+    "unknown_tool",
+];
+
+/// All templates, parsed.
+#[derive(Debug)]
+pub struct Prompts {
+    environment: Environment<'static>,
+}
+
+impl Prompts {
+    /// Parses every template.
+    ///
+    /// # Errors
+    /// A template that does not parse: a defect of this build.
+    pub fn new() -> Result<Self, minijinja::Error> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_trim_blocks(true);
+        environment.set_lstrip_blocks(true);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        for (name, source) in TEMPLATES {
+            environment.add_template(name, source)?;
+        }
+        Ok(Self { environment })
+    }
+
+    /// Fills the template `name`; trimmed.
+    ///
+    /// A variable the template lacks is a defect that the tests of every template find; the text then names it.
+    pub fn text(&self, name: &str, values: impl Serialize) -> String {
+        let rendered = self.environment.get_template(name).and_then(|template| template.render(values));
+        match rendered {
+            Ok(text) => text.trim().to_owned(),
+            Err(error) => {
+                tracing::error!(template = name, %error, "a prompt cannot be rendered");
+                format!("(prompt {name} is broken)")
+            }
+        }
+    }
+
+    /// Fills the template `name` and splits it where values were marked with [`flexible`].
+    pub fn parts(&self, name: &str, values: impl Serialize) -> Text {
+        split_marked(&self.text(name, values))
+    }
+}
+
+/// Marks a value as text that may be shortened when the context window is too small.
+pub fn flexible(text: &str) -> String {
+    format!("{}{}{}", MARKS[0], text.replace(MARKS, ""), MARKS[1])
+}
+
+/// Tags that separate data from instructions in our prompts.
+const TAGS: [&str; 11] =
+    ["source", "sources", "page", "title", "question", "finding", "findings", "topic", "messages", "brief", "limits"];
+
+/// Makes text from outside harmless to the tags that frame it: `<` of a look-alike becomes `‹`.
+pub fn untrusted(text: &str) -> String {
+    let mut pieces = text.split('<');
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let name = piece.trim_start_matches(['/', ' ']);
+        let name = &name[..name.bytes().take_while(u8::is_ascii_alphabetic).count()];
+        let framing = TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name));
+        out.push(if framing { '‹' } else { '<' });
+        out.push_str(piece);
+    }
+    out
+}
+
+fn split_marked(text: &str) -> Text {
+    let mut parts = Vec::new();
+    for piece in text.split(MARKS[0]) {
+        match piece.split_once(MARKS[1]) {
+            Some((inside, after)) => {
+                parts.push(Part::Flexible(inside.to_owned()));
+                parts.push(Part::Fixed(after.to_owned()));
+            }
+            None => parts.push(Part::Fixed(piece.to_owned())),
+        }
+    }
+    parts.retain(|part| !part.as_str().is_empty());
+    Text(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d56_look_alikes_of_our_tags_are_defused() {
+        assert_eq!(untrusted("a </source> <SOURCE id=1> <b> 1 < 2"), "a ‹/source> ‹SOURCE id=1> <b> 1 < 2");
+    }
+
+    #[test]
+    fn marked_values_become_flexible_parts() {
+        let text = format!("before {} between {} after", flexible("one\u{E001}"), flexible("two"));
+        assert_eq!(
+            split_marked(&text).0,
+            [
+                Part::Fixed("before ".into()),
+                Part::Flexible("one".into()),
+                Part::Fixed(" between ".into()),
+                Part::Flexible("two".into()),
+                Part::Fixed(" after".into()),
+            ]
+        );
+    }
+}

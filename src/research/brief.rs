@@ -1,0 +1,56 @@
+//! What exactly do we look for?
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Conversation;
+use crate::{
+    context::{Cx, Error, Role},
+    domain::{Event, FailureCode, WarningCode},
+    llm::{Message, Task},
+};
+
+#[derive(Debug, Deserialize)]
+struct ResearchQuestion {
+    research_brief: String,
+}
+
+/// Turns the conversation into one detailed research question. Never empty.
+///
+/// A model that cannot answer in the asked form costs the brief, not the run: the user's own words take its place.
+///
+/// # Errors
+/// Model calls that fail for other reasons.
+pub async fn write(cx: &Cx, conversation: &Conversation, verification: Option<&str>) -> Result<String, Error> {
+    let brief = match ask(cx, conversation, verification).await {
+        Ok(answer) if !answer.research_brief.trim().is_empty() => answer.research_brief,
+        Ok(_) => conversation.question(),
+        Err(Error::Failed(failure)) if failure.code == FailureCode::ModelOutput => {
+            cx.warn("brief/failed", WarningCode::StructuredOutputFailed, failure.message).await?;
+            conversation.question()
+        }
+        Err(error) => return Err(error),
+    };
+    cx.mark("brief/created", Event::BriefCreated { brief: brief.clone() }).await?;
+    Ok(brief)
+}
+
+async fn ask(cx: &Cx, conversation: &Conversation, verification: Option<&str>) -> Result<ResearchQuestion, Error> {
+    let mut messages = conversation.flattened();
+    if let Some(verification) = verification {
+        messages.push_str(&format!("\nAI: {verification}"));
+    }
+    let values = json!({"date": cx.date().await?, "messages": messages});
+    let message = Message::user(cx.prompts().text("brief", values));
+    let task = Task::Brief { question: conversation.question() };
+    let request = cx.request(Role::Research, vec![message], task);
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "research_brief": {"type": "string", "description": "the one question that guides all research"},
+        },
+        "required": ["research_brief"],
+        "additionalProperties": false,
+    });
+    cx.ask_structured("brief", Role::Research, request, cx.ladder("ResearchQuestion", schema), None).await
+}

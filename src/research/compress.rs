@@ -1,0 +1,72 @@
+//! Long findings to notes that keep their sources.
+
+use serde_json::json;
+
+use crate::{
+    context::{Cx, Error, Role},
+    domain::{Event, FailureCode, WarningCode},
+    llm::{Evidence, Message, StopReason, Task},
+    prompts::untrusted,
+};
+
+/// Answers put together when the output limit cuts one off.
+const PIECES: u32 = 4;
+/// Characters per source when the findings have to be used as they are.
+const EXCERPT_CHARS: usize = 1_200;
+
+/// Notes on `topic` from the researcher's whole conversation; Markdown with source ids.
+///
+/// When the model cannot do it, the evidence itself becomes the note, source by source, and a warning says so.
+///
+/// # Errors
+/// A refused key or request, and [`Error::Stop`].
+pub async fn compress(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: Vec<Evidence>) -> Result<String, Error> {
+    cx.mark(&format!("{path}/compress/started"), Event::CompressStarted {}).await?;
+    let chars_in = evidence.iter().map(|evidence| evidence.text.chars().count()).sum();
+    let text = match ask(cx, path, topic, history, &evidence).await {
+        Ok(text) if !text.trim().is_empty() => text,
+        Ok(_) => as_it_is(cx, path, "the model answered with nothing", &evidence).await?,
+        Err(Error::Failed(failure)) if !matches!(failure.code, FailureCode::ModelAuth | FailureCode::ModelRequest) => {
+            as_it_is(cx, path, &failure.message, &evidence).await?
+        }
+        Err(error) => return Err(error),
+    };
+    let finished = Event::CompressFinished { chars_in, chars_out: text.chars().count() };
+    cx.mark(&format!("{path}/compress/finished"), finished).await?;
+    Ok(text)
+}
+
+async fn ask(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: &[Evidence]) -> Result<String, Error> {
+    let sources: Vec<_> =
+        evidence.iter().map(|e| json!({"id": e.source_id.to_string(), "title": untrusted(&e.title)})).collect();
+    let system = cx.prompts().text("compress_system", json!({"date": cx.date().await?}));
+    let instruction = cx.prompts().text("compress_request", json!({"topic": topic, "sources": sources}));
+    let mut messages = vec![Message::system(system)];
+    messages.extend(history);
+    messages.push(Message::user(instruction));
+    let task = Task::Compress { topic: topic.to_owned(), evidence: evidence.to_vec() };
+    let mut text = String::new();
+    for piece in 1..=PIECES {
+        let key = if piece == 1 { format!("{path}/compress") } else { format!("{path}/compress/{piece}") };
+        let request = cx.request(Role::Compression, messages.clone(), task.clone());
+        let completion = cx.ask(&key, Role::Compression, request, None).await?;
+        text.push_str(&completion.text);
+        if completion.stop != StopReason::Length || completion.text.trim().is_empty() {
+            return Ok(text);
+        }
+        messages.push(Message::Assistant { content: completion.text, tool_calls: Vec::new() });
+        messages.push(Message::user(cx.prompts().text("continue_text", ())));
+    }
+    cx.warn(&format!("{path}/compress/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit").await?;
+    Ok(text)
+}
+
+async fn as_it_is(cx: &Cx, path: &str, reason: &str, evidence: &[Evidence]) -> Result<String, Error> {
+    let detail = format!("the findings could not be compressed and are used as they are: {reason}");
+    cx.warn(&format!("{path}/compress/failed"), WarningCode::ModelMisuse, detail).await?;
+    let line = |evidence: &Evidence| {
+        let text: String = evidence.text.chars().take(EXCERPT_CHARS).collect();
+        format!("- {}: {text} [{}]", evidence.title, evidence.source_id)
+    };
+    Ok(evidence.iter().map(line).collect::<Vec<_>>().join("\n"))
+}

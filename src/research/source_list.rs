@@ -1,0 +1,47 @@
+//! The list of sources under a report, written by code.
+
+use crate::domain::Source;
+
+/// The list for `cited` in order; when the text cites nothing, all of `retrieved`, with a sentence that says so.
+/// Empty when there is neither.
+pub fn render(cited: &[&Source], retrieved: &[Source]) -> String {
+    if retrieved.is_empty() {
+        return String::new();
+    }
+    if cited.is_empty() {
+        let lines = numbered(retrieved.iter());
+        return format!(
+            "### Sources\n\nThe text above does not say which source stands behind which statement. It was written from:\n\n{lines}"
+        );
+    }
+    format!("### Sources\n\n{}", numbered(cited.iter().copied()))
+}
+
+fn numbered<'a>(sources: impl Iterator<Item = &'a Source>) -> String {
+    let line = |(index, source): (usize, &Source)| format!("- [{}] {}: {}\n", index + 1, title(source), address(&source.url));
+    sources.enumerate().map(line).collect()
+}
+
+/// Title and section on one line, without characters that could make a link or markup of them.
+fn title(source: &Source) -> String {
+    let title = match &source.section {
+        Some(section) if *section != source.title => format!("{}, {section}", source.title),
+        _ => source.title.clone(),
+    };
+    let plain: String = title.chars().map(|c| if "[]<>`\\".contains(c) || c.is_control() { ' ' } else { c }).collect();
+    plain.replace("://", ": ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// An address that stays one word and ends where it should; of other schemes than http only the text remains.
+fn address(url: &str) -> String {
+    let encode = |c: char| match c {
+        ' ' => "%20".to_owned(),
+        '<' => "%3C".to_owned(),
+        '>' => "%3E".to_owned(),
+        '[' => "%5B".to_owned(),
+        ']' => "%5D".to_owned(),
+        c if c.is_control() => String::new(),
+        c => c.to_string(),
+    };
+    url.chars().map(encode).collect()
+}

@@ -1,0 +1,284 @@
+//! Notes to final report, streamed, its citations resolved against the sources as it comes.
+//!
+//! Each time the writing starts anew (a retry, a restart of the process) is an attempt of its own; the deltas of the
+//! last attempt, put together, are the stored report byte for byte.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{Conversation, Findings, citations::Resolver};
+use crate::{
+    context::{Cx, Error, Role, TextSink},
+    domain::{Event, Failure, FailureCode, Source, WarningCode, report::Report},
+    journal::{self, Stop},
+    llm::{Completion, Evidence, Finding, Message, StopReason, Task, Text},
+    prompts::{flexible, untrusted},
+};
+
+/// Answers put together when the output limit cuts one off.
+const PIECES: u32 = 6;
+/// Report text is passed on at least this often.
+const DELTA_TIME: Duration = Duration::from_millis(50);
+/// Wait before the first new try after a stream that broke; doubled each time.
+const RETRY_WAIT: Duration = Duration::from_millis(500);
+
+/// Writes the report.
+///
+/// # Errors
+/// When the model fails for good or keeps answering with nothing; the notes remain.
+pub async fn write(cx: &Cx, conversation: &Conversation, brief: &str, findings: &Findings) -> Result<Report, Error> {
+    let sources = cx.sources();
+    let prompt = prompt(cx, conversation, brief, findings, &sources).await?;
+    let mut writing = Writing { cx, calls: 0, tries: 0, attempt: cx.report_attempts(), page: None, sources };
+    let task = task(brief, findings, &writing.sources);
+    let mut messages = vec![Message::User { content: prompt }];
+    let mut written = Vec::new();
+    for piece in 1..=PIECES {
+        let completion = writing.piece(&messages, &task, &written).await?;
+        let cut = completion.stop == StopReason::Length;
+        messages.push(Message::Assistant { content: completion.text.clone(), tool_calls: Vec::new() });
+        messages.push(Message::user(cx.prompts().text("continue_text", ())));
+        written.push(completion.text);
+        if !cut {
+            break;
+        }
+        if piece == PIECES {
+            cx.warn("report/cut", WarningCode::OutputCut, "the report was cut off by the output limit").await?;
+        }
+    }
+    writing.finish().await
+}
+
+/// The one message the writer gets.
+async fn prompt(
+    cx: &Cx,
+    conversation: &Conversation,
+    brief: &str,
+    findings: &Findings,
+    sources: &[Source],
+) -> Result<Text, Error> {
+    let notes = findings.notes.iter();
+    let notes: Vec<_> =
+        notes.map(|note| json!({"topic": untrusted(&note.topic), "text": flexible(&untrusted(&note.text))})).collect();
+    let values = json!({
+        "date": cx.date().await?,
+        "brief": brief,
+        "messages": untrusted(&conversation.flattened()),
+        "findings": notes,
+        "sources": citable(findings, sources),
+        "limits": findings.limits,
+    });
+    Ok(cx.prompts().parts("report", values))
+}
+
+/// The sources that the notes cite, under the ids the notes use; all when they cite none.
+fn citable(findings: &Findings, sources: &[Source]) -> Vec<Value> {
+    let line = |id: String, source: &Source| json!({"id": id, "title": untrusted(&source.title), "published": source.published});
+    let mut lines = Vec::new();
+    for note in &findings.notes {
+        for id in super::citations::cited_ids(&note.text) {
+            if let Some(source) = sources.iter().find(|source| source.id == id || source.aliases.contains(&id)) {
+                let line = line(id.to_string(), source);
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines = sources.iter().map(|source| line(source.id.to_string(), source)).collect();
+    }
+    lines
+}
+
+fn task(brief: &str, findings: &Findings, sources: &[Source]) -> Task {
+    let finding = |note: &crate::domain::Note| Finding { topic: note.topic.clone(), text: note.text.clone() };
+    let evidence = |source: &Source| Evidence {
+        source_id: source.id,
+        title: source.title.clone(),
+        text: source.section.clone().unwrap_or_default(),
+    };
+    Task::Report {
+        brief: brief.to_owned(),
+        findings: findings.notes.iter().map(finding).collect(),
+        sources: sources.iter().map(evidence).collect(),
+        limits: findings.limits.clone(),
+    }
+}
+
+/// A report in the making.
+struct Writing<'a> {
+    cx: &'a Cx,
+    /// Model calls so far, failed ones included: the last part of their keys.
+    calls: u32,
+    /// Failed or empty ones among them.
+    tries: u32,
+    attempt: u32,
+    page: Option<Page<'a>>,
+    sources: Vec<Source>,
+}
+
+impl<'a> Writing<'a> {
+    /// The next piece of text; on failure everything is written anew, up to the allowed number of tries.
+    async fn piece(&mut self, messages: &[Message], task: &Task, written: &[String]) -> Result<Completion, Error> {
+        loop {
+            let mut page = match self.page.take() {
+                Some(page) => page,
+                None => self.start(written).await?,
+            };
+            self.calls += 1;
+            let key = if self.calls == 1 { "report".to_owned() } else { format!("report/{}", self.calls) };
+            let request = self.cx.request(Role::FinalReport, messages.to_vec(), task.clone());
+            let failure = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await {
+                Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
+                    self.page = Some(page);
+                    return Ok(completion);
+                }
+                Ok(_) => Failure::new(FailureCode::ModelOutput, "the model answered with nothing"),
+                Err(Error::Failed(failure)) if is_passing(failure.code) => failure,
+                Err(error) => return Err(error),
+            };
+            self.tries += 1;
+            if self.tries >= self.cx.options().max_structured_output_retries {
+                return Err(failure.into());
+            }
+            let detail = format!("the report is written anew: {failure}");
+            self.cx.warn(&format!("{key}/again"), WarningCode::Retrying, detail).await?;
+            tokio::time::sleep(RETRY_WAIT * 2_u32.pow(self.tries - 1)).await;
+        }
+    }
+
+    /// A new attempt, with the finished pieces on it already.
+    async fn start(&mut self, written: &[String]) -> Result<Page<'a>, Error> {
+        self.attempt += 1;
+        self.cx.emit(vec![Event::ReportStarted { attempt: self.attempt }]).await?;
+        let mut page = Page::new(self.cx, self.attempt, self.sources.clone());
+        for piece in written {
+            page.take(piece).await?;
+        }
+        Ok(page)
+    }
+
+    async fn finish(self) -> Result<Report, Error> {
+        let Some(page) = self.page else {
+            return Err(Failure::new(FailureCode::Internal, "no report was written").into());
+        };
+        page.finish().await
+    }
+}
+
+/// May the same call, made again, go better?
+fn is_passing(code: FailureCode) -> bool {
+    matches!(code, FailureCode::ModelUnavailable | FailureCode::Timeout | FailureCode::ModelOutput)
+}
+
+/// The report as its readers see it grow.
+struct Page<'a> {
+    cx: &'a Cx,
+    attempt: u32,
+    resolver: Resolver,
+    text: String,
+    /// Resolved text not yet passed on, and since when.
+    held: String,
+    held_since: Option<Instant>,
+    /// Unicode scalar values passed on.
+    offset: usize,
+    citations_told: usize,
+}
+
+impl<'a> Page<'a> {
+    fn new(cx: &'a Cx, attempt: u32, sources: Vec<Source>) -> Self {
+        Self {
+            cx,
+            attempt,
+            resolver: Resolver::new(sources),
+            text: String::new(),
+            held: String::new(),
+            held_since: None,
+            offset: 0,
+            citations_told: 0,
+        }
+    }
+
+    fn hold(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.held.push_str(text);
+            self.held_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), Stop> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let text = std::mem::take(&mut self.held);
+        self.held_since = None;
+        self.text.push_str(&text);
+        let chars = text.chars().count();
+        let mut events = vec![Event::ReportDelta { attempt: self.attempt, offset: self.offset, text }];
+        self.offset += chars;
+        events.extend(self.new_citations());
+        self.cx.emit(events).await
+    }
+
+    fn new_citations(&mut self) -> Vec<Event> {
+        let all = self.resolver.citations();
+        let new = &all[self.citations_told..];
+        self.citations_told = all.len();
+        let told = new.iter().filter_map(|citation| {
+            let source = self.resolver.source(citation.number)?;
+            Some(Event::ReportCitation {
+                number: citation.number,
+                source_id: citation.source_id,
+                start: citation.start,
+                end: citation.end,
+                url: source.url.clone(),
+                title: source.title.clone(),
+            })
+        });
+        told.collect()
+    }
+
+    async fn finish(mut self) -> Result<Report, Error> {
+        let rest = self.resolver.finish();
+        self.hold(&rest);
+        self.flush().await?;
+        let dropped_citations = self.resolver.dropped();
+        if dropped_citations > 0 {
+            let detail = format!("{dropped_citations} citations or links pointed to nothing this run retrieved and were removed");
+            self.cx.warn("report/dropped", WarningCode::CitationsDropped, detail).await?;
+        }
+        let finished = Event::ReportFinished {
+            attempt: self.attempt,
+            chars: self.offset,
+            sources: self.resolver.cited(),
+            dropped_citations,
+            sha256: journal::sha256(self.text.as_bytes()),
+        };
+        self.cx.emit(vec![finished]).await?;
+        Ok(Report { markdown: self.text, citations: self.resolver.citations().to_vec(), dropped_citations })
+    }
+}
+
+impl TextSink for Page<'_> {
+    async fn take(&mut self, text: &str) -> Result<(), Stop> {
+        let resolved = self.resolver.push(text);
+        self.hold(&resolved);
+        match self.held_since {
+            Some(since) if since.elapsed() >= DELTA_TIME => self.flush().await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn idle(&mut self) -> Result<(), Stop> {
+        match self.held_since {
+            Some(since) => {
+                tokio::time::sleep_until(since + DELTA_TIME).await;
+                self.flush().await
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
