@@ -1,17 +1,35 @@
 //! Models in our own words: complete and stream, with retries, time limits and typed errors.
 //!
-//! The vendors' wire formats live in `wire.rs` (through the genai crate) and nowhere else. This room knows nothing of
-//! research, journals or prompts.
+//! A call goes `client.rs` (queue, time limits, `retry.rs`) → `wire.rs` (the genai crate, met only there) and its
+//! answer comes back through `reply.rs` or `failure.rs`, pure readings of the vendors' JSON. `structured.rs` asks for a
+//! Rust type, `limits.rs` knows how much a model can read. This room knows nothing of research, journals or prompts.
 
+mod client;
+mod failure;
+pub mod limits;
 pub mod message;
+mod models;
+mod reply;
+mod retry;
+mod server;
+pub mod settings;
+mod stream;
+pub mod structured;
+mod text_calls;
+mod thinking;
+mod wire;
 
 use std::time::Duration;
 
 use crate::domain::ModelName;
+pub use client::{Llm, ProbeReport};
 pub use message::{
     Completion, Evidence, Finding, Message, OutputFormat, Part, Request, StopReason, Task, Text, ToolCall, ToolChoice,
     ToolSpec,
 };
+pub use server::BadSetting;
+pub use settings::{Endpoint, Endpoints, Settings};
+pub use stream::{Delta, ReplyStream};
 
 /// A model call that failed for good, named by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +59,29 @@ pub enum Error {
     /// The provider's answer is not of its own wire format.
     #[error("{model} sent an answer that cannot be read: {detail}")]
     Malformed { model: ModelName, detail: String },
+}
+
+impl Error {
+    fn detail_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Auth { detail, .. }
+            | Self::BadRequest { detail, .. }
+            | Self::Overloaded { detail, .. }
+            | Self::Transport { detail, .. }
+            | Self::Refused { detail, .. }
+            | Self::Malformed { detail, .. } => Some(detail),
+            Self::ContextWindow { .. } | Self::RateLimited { .. } | Self::Timeout { .. } => None,
+        }
+    }
+}
+
+/// The end of a call and of all its attempts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Failed {
+    pub error: Error,
+    /// HTTP requests made, at least one unless the call could not even begin.
+    pub attempts: u32,
 }
 
 /// A wait before a call is made again.

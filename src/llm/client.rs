@@ -1,0 +1,262 @@
+//! [`Llm`], the handle all callers hold: queue, time limits and retries around one call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::failure::{self, Failure};
+use super::models::Listed;
+use super::reply::{self, Assembly};
+use super::retry::Waits;
+use super::server::Server;
+use super::settings::Settings;
+use super::stream::{Delta, Reading, ReplyStream};
+use super::wire::{self, Carrier};
+use super::{BadSetting, Completion, Error, Failed, Request, Retry, limits};
+use crate::domain::{ModelName, Provider};
+
+/// For questions beside the research, such as which models there are.
+const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Model ids in a [`ProbeReport`].
+const PROBED_MODELS: usize = 5;
+
+/// Models, ready to be called. Cheap to clone; clones share connections, queues and what was learned.
+#[derive(Clone)]
+pub struct Llm {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    settings: Settings,
+    http: reqwest::Client,
+    carrier: Carrier,
+    openai: Arc<Server>,
+    ollama: Arc<Server>,
+    openrouter: Arc<Server>,
+    /// Windows that servers told us in errors. Locked for a look-up only, never across an `.await`.
+    learned: Mutex<HashMap<ModelName, u32>>,
+}
+
+/// What a server answered to a first question; see [`Llm::probe`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbeReport {
+    /// Without a password.
+    pub base_url: String,
+    /// Was a key sent, and accepted?
+    pub with_key: bool,
+    /// Models listed; zero also when the list could not be read.
+    pub model_count: usize,
+    /// The first few of them.
+    pub models: Vec<String>,
+    pub latency: Duration,
+}
+
+impl Llm {
+    /// Builds the handle; nothing is sent.
+    ///
+    /// Proxies are those of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), except for loopback addresses.
+    /// Redirects are not followed, because a redirected POST arrives as a GET without its body.
+    ///
+    /// # Errors
+    /// For a URL, key or header that no request could carry.
+    pub fn new(settings: Settings) -> Result<Self, BadSetting> {
+        let http = http_client(&settings).map_err(|problem| BadSetting { provider: "llm", problem })?;
+        let server = |provider, endpoint| Server::new(provider, endpoint, &settings).map(Arc::new);
+        let endpoints = &settings.endpoints;
+        let inner = Inner {
+            openai: server(Provider::OpenAi, &endpoints.openai)?,
+            ollama: server(Provider::Ollama, &endpoints.ollama)?,
+            openrouter: server(Provider::OpenRouter, &endpoints.openrouter)?,
+            carrier: Carrier::new(http.clone()).map_err(|problem| BadSetting { provider: "llm", problem })?,
+            http,
+            learned: Mutex::default(),
+            settings,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The environment variable to set before `model` can be used; `None` when nothing is missing.
+    pub fn missing(&self, model: &ModelName) -> Option<&'static str> {
+        self.inner.server(model.provider).and_then(|server| server.missing())
+    }
+
+    /// Asks for a whole answer. An empty one is an answer too.
+    ///
+    /// `on_retry` is called before each wait between attempts.
+    ///
+    /// # Errors
+    /// [`Failed`] after the last attempt, with the last attempt's error.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
+    pub async fn complete(
+        &self,
+        request: &Request,
+        on_retry: &(dyn Fn(Retry) + Send + Sync),
+    ) -> Result<Completion, Failed> {
+        let (completion, attempts) = self.attempts(request, on_retry, |server| self.call(server, request)).await?;
+        Ok(Completion { attempts, ..completion })
+    }
+
+    /// Asks for an answer piece by piece. Returns with the first piece of text, or the end; until then attempts are
+    /// made as in [`complete`](Self::complete), and after it none.
+    ///
+    /// # Errors
+    /// As `complete`; later errors come through the stream.
+    ///
+    /// # Cancel safety
+    /// As `complete`; so does dropping the stream.
+    pub async fn stream(
+        &self,
+        request: &Request,
+        on_retry: &(dyn Fn(Retry) + Send + Sync),
+    ) -> Result<ReplyStream, Failed> {
+        let begin = |server| self.begin(server, request);
+        let ((mut reading, first), attempts) = self.attempts(request, on_retry, begin).await?;
+        reading.attempts = attempts;
+        let first = match first {
+            Some(Delta::End(completion)) => Some(Delta::End(Completion { attempts, ..completion })),
+            other => other,
+        };
+        Ok(reading.into_stream(first))
+    }
+
+    /// The tokens that a request to `model` and its answer may have together: what its server told us, else what is
+    /// known of the name, else a cautious guess.
+    ///
+    /// Servers other than OpenAI's own are asked once, for 3 seconds at most.
+    pub async fn context_window(&self, model: &ModelName) -> u32 {
+        let learned = self.inner.learned.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied();
+        if let Some(tokens) = learned {
+            return tokens;
+        }
+        let listed = match self.inner.server(model.provider) {
+            Some(server) if !server.is_openai_cloud() => {
+                let listed = server.listed.get_or_init(|| self.list(server)).await;
+                listed.as_ref().and_then(|listed| listed.context_window(&model.model))
+            }
+            _ => None,
+        };
+        listed.or_else(|| limits::context_window(model)).unwrap_or(limits::UNKNOWN_WINDOW)
+    }
+
+    /// Asks the provider's server for its models, to see whether it is there and takes the key.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] or [`Error::Timeout`] when nobody answers, [`Error::Auth`] for a refused key, others as
+    /// the server answers. [`Error::BadRequest`] for the offline provider, which has no server.
+    pub async fn probe(&self, provider: Provider) -> Result<ProbeReport, Error> {
+        let model = ModelName { provider, model: "models".to_owned() };
+        let server = self.inner.usable(&model)?;
+        let begin = Instant::now();
+        let body = self.get_models(server, &model).await.map_err(|failure| server.presentable(failure.error))?;
+        let listed = Listed::read(&body).unwrap_or_default();
+        Ok(ProbeReport {
+            base_url: server.shown_url(),
+            with_key: server.has_key(),
+            model_count: listed.0.len(),
+            models: listed.0.into_iter().take(PROBED_MODELS).map(|model| model.id).collect(),
+            latency: begin.elapsed(),
+        })
+    }
+
+    /// Makes a call until it succeeds or must be given up; returns the number of attempts with its result.
+    async fn attempts<'a, T, F: Future<Output = Result<T, Failure>>>(
+        &'a self,
+        request: &Request,
+        on_retry: &(dyn Fn(Retry) + Send + Sync),
+        call: impl Fn(&'a Arc<Server>) -> F,
+    ) -> Result<(T, u32), Failed> {
+        let server = self.inner.usable(&request.model).map_err(|error| Failed { error, attempts: 0 })?;
+        let mut waits = Waits::new(&self.inner.settings);
+        loop {
+            let failure = match call(server).await {
+                Ok(done) => return Ok((done, waits.attempts() + 1)),
+                Err(failure) => failure,
+            };
+            let wait = waits.after(&failure);
+            let error = server.presentable(failure.error);
+            self.learn(&error);
+            let Some(wait) = wait else {
+                return Err(Failed { error, attempts: waits.attempts() });
+            };
+            on_retry(Retry { attempt: waits.attempts(), wait, error });
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn call(&self, server: &Server, request: &Request) -> Result<Completion, Failure> {
+        let _permit = server.permit().await;
+        let call = self.inner.carrier.call(server, request);
+        let body = tokio::time::timeout(self.inner.settings.total_timeout, call)
+            .await
+            .map_err(|_| Error::Timeout { model: request.model.clone() })??;
+        Ok(reply::read(request, body)?)
+    }
+
+    async fn begin(&self, server: &Arc<Server>, request: &Request) -> Result<(Reading, Option<Delta>), Failure> {
+        let permit = server.permit().await;
+        let frames = self.inner.carrier.stream(server, request, self.inner.settings.idle_timeout).await?;
+        let mut reading = Reading::new(frames, Assembly::new(request), Arc::clone(server), permit);
+        let first = reading.next().await?;
+        Ok((reading, first))
+    }
+
+    fn learn(&self, error: &Error) {
+        if let Error::ContextWindow { model, limit: Some(tokens) } = error {
+            self.inner.learned.lock().unwrap_or_else(PoisonError::into_inner).insert(model.clone(), *tokens);
+        }
+    }
+
+    /// The server's models; failing is no matter, since the list only helps.
+    async fn list(&self, server: &Server) -> Option<Listed> {
+        let model = ModelName { provider: server.provider(), model: "models".to_owned() };
+        Listed::read(&self.get_models(server, &model).await.ok()?)
+    }
+
+    async fn get_models(&self, server: &Server, model: &ModelName) -> Result<String, Failure> {
+        let request =
+            self.inner.http.get(server.url("models")).headers(server.headers().clone()).timeout(ASIDE_TIMEOUT);
+        let failed = |problem| wire::of_reqwest(model, &problem);
+        let response = request.send().await.map_err(failed)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.text().await.map_err(failed)?;
+        if status.is_success() { Ok(body) } else { Err(failure::of_status(model, status.as_u16(), &headers, &body)) }
+    }
+}
+
+impl Inner {
+    fn server(&self, provider: Provider) -> Option<&Arc<Server>> {
+        match provider {
+            Provider::OpenAi => Some(&self.openai),
+            Provider::Ollama => Some(&self.ollama),
+            Provider::OpenRouter => Some(&self.openrouter),
+            Provider::Offline => None,
+        }
+    }
+
+    /// The model's server, ready to be called.
+    fn usable(&self, model: &ModelName) -> Result<&Arc<Server>, Error> {
+        let Some(server) = self.server(model.provider) else {
+            let detail = "the offline model is not called over the network".to_owned();
+            return Err(Error::BadRequest { model: model.clone(), detail });
+        };
+        match server.missing() {
+            None => Ok(server),
+            Some(variable) => Err(Error::Auth { model: model.clone(), detail: format!("{variable} is not set") }),
+        }
+    }
+}
+
+fn http_client(settings: &Settings) -> Result<reqwest::Client, String> {
+    reqwest::Client::builder()
+        .connect_timeout(settings.connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        // A request written into a connection that the server has just closed fails; idle ones are dropped early.
+        .pool_idle_timeout(Duration::from_secs(30))
+        .tcp_keepalive(Duration::from_secs(30))
+        .http2_keep_alive_interval(Duration::from_secs(20))
+        .http2_keep_alive_timeout(Duration::from_secs(10))
+        .build()
+        .map_err(|problem| problem.to_string())
+}

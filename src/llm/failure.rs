@@ -1,0 +1,422 @@
+//! What a failed call means: status, headers and error body of a vendor to our [`Error`].
+//!
+//! Structured fields and the status decide. Text decides in one case only: servers tell in many wordings, and few
+//! codes, that a request is too long ([`OVERFLOWS`]).
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+
+use super::Error;
+use crate::domain::ModelName;
+
+/// Longest [`Error`] detail in characters.
+const MAX_DETAIL_CHARS: usize = 300;
+
+/// One failed attempt. The detail of its error is what the server said, until
+/// [`Server::presentable`](super::server::Server::presentable) has been over it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Failure {
+    pub error: Error,
+    /// How long the server asked us to wait.
+    pub retry_after: Option<Duration>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let retry_after = match &error {
+            Error::RateLimited { retry_after, .. } => *retry_after,
+            _ => None,
+        };
+        Self { error, retry_after }
+    }
+}
+
+/// The failure told by an HTTP answer that is no success.
+pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
+    let retry_after = retry_after(headers, SystemTime::now());
+    let told = Told::from_body(body);
+    let mut error = told.error(model, Some(status));
+    if let Error::RateLimited { retry_after: wait, .. } = &mut error {
+        *wait = retry_after;
+    }
+    Failure { error, retry_after }
+}
+
+/// The error told by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.
+pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Error {
+    Told::from_error(error).error(model, None)
+}
+
+/// `text` on one line and not too long.
+pub(super) fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let room = MAX_DETAIL_CHARS.saturating_sub(line.chars().count() + 1);
+        if room < word.chars().count() {
+            line.extend(word.chars().take(room));
+            line.push('…');
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+/// What an error body says, whichever vendor's it is.
+#[derive(Debug, Default)]
+struct Told {
+    /// `error.code` when it is a word.
+    code: String,
+    /// `error.code` when it is a number: an HTTP status (llama.cpp, OpenRouter).
+    status: Option<u16>,
+    /// `error.type`.
+    kind: String,
+    message: String,
+    /// llama.cpp's window per request.
+    n_ctx: Option<u32>,
+    /// OpenRouter's moderation marks its refusals.
+    flagged: bool,
+}
+
+impl Told {
+    fn from_body(body: &str) -> Self {
+        match serde_json::from_str::<Value>(body) {
+            Ok(Value::Object(body)) => match body.get("error") {
+                Some(error) if !error.is_null() => Self::from_error(error),
+                // vLLM (older) and FastAPI servers put the fields at the top.
+                _ => Self::from_error(&Value::Object(body)),
+            },
+            // A list is Gemini's way through its OpenAI-compatible door.
+            Ok(Value::Array(list)) => {
+                list.first().map_or_else(Self::default, |first| Self::from_body(&first.to_string()))
+            }
+            _ => Self {
+                message: if is_html(body) { "an HTML page".to_owned() } else { body.to_owned() },
+                ..Self::default()
+            },
+        }
+    }
+
+    fn from_error(error: &Value) -> Self {
+        let word = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
+        let code = &error["code"];
+        let text = code.as_str().map(str::trim);
+        let number = code.as_u64().or_else(|| text.and_then(|text| text.parse().ok()));
+        Self {
+            status: number.and_then(|number| u16::try_from(number).ok()).filter(|status| (400..600).contains(status)),
+            code: text.filter(|_| number.is_none()).unwrap_or_default().to_owned(),
+            kind: word("type"),
+            message: message(error),
+            n_ctx: error["n_ctx"].as_u64().and_then(|tokens| u32::try_from(tokens).ok()),
+            flagged: error.pointer("/metadata/flagged_input").is_some() || error.pointer("/metadata/reasons").is_some(),
+        }
+    }
+
+    fn is(&self, names: &[&str]) -> bool {
+        names.contains(&self.code.as_str()) || names.contains(&self.kind.as_str())
+    }
+
+    /// The HTTP status, or for errors that came with a 200 the status they stand for.
+    fn status(&self, http: Option<u16>) -> u16 {
+        http.or(self.status).unwrap_or_else(|| {
+            let kinds: [(&[&str], u16); 5] = [
+                (&["rate_limit_exceeded", "rate_limit_error", "tokens", "requests"], 429),
+                (&["invalid_request_error", "context_length_exceeded"], 400),
+                (&["authentication_error", "permission_error", "invalid_api_key"], 401),
+                (&["not_found_error", "model_not_found"], 404),
+                (&["request_too_large"], 413),
+            ];
+            kinds.iter().find(|(names, _)| self.is(names)).map_or(500, |(_, status)| *status)
+        })
+    }
+
+    fn error(self, model: &ModelName, http: Option<u16>) -> Error {
+        let status = self.status(http);
+        let model = model.clone();
+        if let Some(limit) = self.overflow(status) {
+            return Error::ContextWindow { model, limit };
+        }
+        let detail = self.detail(status);
+        match status {
+            _ if self.is(&["insufficient_quota", "billing_hard_limit_reached"]) => {
+                Error::BadRequest { model, detail: format!("quota used up: {detail}") }
+            }
+            _ if self.flagged || self.is(&["content_filter", "content_policy_violation"]) => {
+                Error::Refused { model, detail }
+            }
+            401 | 403 => Error::Auth { model, detail },
+            429 => Error::RateLimited { model, retry_after: None },
+            408 | 409 | 425 | 500.. => Error::Overloaded { model, detail },
+            402 => Error::BadRequest { model, detail: format!("no credit left: {detail}") },
+            _ => Error::BadRequest { model, detail },
+        }
+    }
+
+    /// `Some` when the request was too long; inside, the window in tokens when told.
+    fn overflow(&self, status: u16) -> Option<Option<u32>> {
+        let named = self.is(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"]);
+        // Servers send it as 400, 413 or 422, some proxies as 500. A 429 with these words is OpenAI's "larger than a
+        // minute's tokens", where waiting never helps and shortening does.
+        let text_counts = matches!(status, 400 | 413 | 422 | 429 | 500);
+        let worded = if text_counts { overflow_in(&self.message) } else { None };
+        if named || status == 413 || self.n_ctx.is_some() || worded.is_some() {
+            return Some(self.n_ctx.or(worded.flatten()));
+        }
+        None
+    }
+
+    fn detail(&self, status: u16) -> String {
+        let words: Vec<_> =
+            [self.code.as_str(), self.message.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
+        format!("{status} {}", words.join(": "))
+    }
+}
+
+/// The sentence in an error object. What an upstream provider said goes with OpenRouter's own "Provider returned error".
+fn message(error: &Value) -> String {
+    if let Some(text) = error.as_str() {
+        return text.to_owned();
+    }
+    let texts = ["message", "detail", "error_msg"].map(|key| match &error[key] {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    });
+    let upstream = match error.pointer("/metadata/raw") {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    let texts: Vec<_> = texts.into_iter().chain([upstream]).filter(|text| !text.is_empty()).collect();
+    if texts.is_empty() { error.to_string() } else { texts.join(": ") }
+}
+
+pub(super) fn is_html(body: &str) -> bool {
+    body.trim_start().starts_with('<')
+}
+
+/// How servers say that a request is too long, in lower case, and the words after which the window's size follows.
+const OVERFLOWS: &[(&str, &str)] = &[
+    // OpenAI, vLLM, DeepSeek, OpenRouter: "This model's maximum context length is 8192 tokens. However, …"
+    ("maximum context length is", "maximum context length is"),
+    // OpenAI: "Request too large for gpt-4o … on tokens per min (TPM): Limit 30000, Requested 40000."
+    ("request too large for", "limit"),
+    // llama.cpp: "request (40034 tokens) exceeds the available context size (4096 tokens), try increasing it"
+    ("exceeds the available context size", "exceeds the available context size"),
+    // Anthropic: "prompt is too long: 210034 tokens > 200000 maximum"
+    ("prompt is too long", ">"),
+    // Anthropic: "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease …"
+    ("exceed context limit", ">"),
+    // Gemini: "The input token count (1200034) exceeds the maximum number of tokens allowed (1048576)."
+    ("exceeds the maximum number of tokens allowed", "allowed"),
+    // xAI: "This model's maximum prompt length is 131072 but the request contains 200034 tokens."
+    ("maximum prompt length is", "maximum prompt length is"),
+    // vLLM: "The decoder prompt (length 5034) is longer than the maximum model length of 4096."
+    ("longer than the maximum model length", "maximum model length of"),
+    // LM Studio: "Trying to keep the first 5034 tokens when context the overflows. However, the model is loaded with
+    // context length of only 4096 tokens"
+    ("when context the overflows", "context length of only"),
+    // Ollama: "the input length exceeds the context length"; Mistral: "… too large for model with 32768 maximum
+    // context length"; Bedrock: "Input is too long for requested model."; Groq: "Please reduce the length of the …".
+    ("exceeds the context length", ""),
+    ("maximum context length", ""),
+    ("input is too long", ""),
+    ("reduce the length of the messages", ""),
+    ("exceeds the context window", ""),
+];
+
+fn overflow_in(message: &str) -> Option<Option<u32>> {
+    let message = message.to_lowercase();
+    let (phrase, before_limit) = OVERFLOWS.iter().find(|(phrase, _)| message.contains(phrase))?;
+    let start = message.find(phrase)?;
+    let limit = message[start..].split_once(before_limit).filter(|_| !before_limit.is_empty());
+    Some(limit.and_then(|(_, rest)| leading_number(rest)))
+}
+
+/// The number that begins `text`, after a few marks.
+fn leading_number(text: &str) -> Option<u32> {
+    let text = text.trim_start_matches([' ', ':', '(', '=']);
+    let digits: String =
+        text.chars().take_while(|c| c.is_ascii_digit() || *c == ',').filter(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110, 10.2.3).
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |name: &str| text(name)?.parse::<f64>().ok();
+    let wait = |seconds: f64| Duration::try_from_secs_f64(seconds).ok();
+    if let Some(millis) = number("retry-after-ms") {
+        return wait(millis / 1000.0);
+    }
+    if let Some(seconds) = number("retry-after") {
+        return wait(seconds);
+    }
+    let date = OffsetDateTime::parse(text("retry-after")?, &Rfc2822).ok()?;
+    Some(SystemTime::from(date).duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn model() -> ModelName {
+        "openai:gpt-4.1".parse().unwrap()
+    }
+
+    fn told(status: u16, body: &str) -> Error {
+        of_status(&model(), status, &HeaderMap::new(), body).error
+    }
+
+    fn openai(status: u16, kind: &str, code: Value, message: &str) -> Error {
+        told(status, &json!({"error": {"message": message, "type": kind, "param": null, "code": code}}).to_string())
+    }
+
+    fn window(limit: impl Into<Option<u32>>) -> Error {
+        Error::ContextWindow { model: model(), limit: limit.into() }
+    }
+
+    fn bad_request(detail: &str) -> Error {
+        Error::BadRequest { model: model(), detail: detail.to_owned() }
+    }
+
+    #[test]
+    fn local_trap_1_an_integer_code_is_read() {
+        let body = r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#;
+        let detail = "503 Loading model".to_owned();
+        assert_eq!(told(503, body), Error::Overloaded { model: model(), detail });
+        let error = json!({"code": "429", "message": "slow down"});
+        assert_eq!(of_error_field(&model(), &error), Error::RateLimited { model: model(), retry_after: None });
+    }
+
+    #[test]
+    fn local_trap_2_llama_cpp_tells_its_window() {
+        let body = r#"{"error":{"code":400,"message":"request (40034 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":40034,"n_ctx":4096}}"#;
+        assert_eq!(told(400, body), window(4096));
+    }
+
+    #[test]
+    fn every_vendors_wording_of_a_context_overflow_is_known() {
+        fn check(message: &str, limit: impl Into<Option<u32>>) {
+            assert_eq!(openai(400, "invalid_request_error", Value::Null, message), window(limit), "{message}");
+        }
+        check(
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9034 tokens.",
+            8192,
+        );
+        check(
+            "This endpoint's maximum context length is 131072 tokens. However, you requested about 200034 tokens",
+            131_072,
+        );
+        check("prompt is too long: 210034 tokens > 200000 maximum", 200_000);
+        check(
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length",
+            200_000,
+        );
+        check("The input token count (1200034) exceeds the maximum number of tokens allowed (1048576).", 1_048_576);
+        check("The input token count exceeds the maximum number of tokens allowed 1048576.", 1_048_576);
+        check("This model's maximum prompt length is 131072 but the request contains 200034 tokens.", 131_072);
+        check("The decoder prompt (length 5034) is longer than the maximum model length of 4096.", 4096);
+        check("the input length exceeds the context length", None);
+        check("Prompt contains 40034 tokens, too large for model with 32768 maximum context length", None);
+        check("Input is too long for requested model.", None);
+    }
+
+    #[test]
+    fn a_code_tells_an_overflow_without_words() {
+        let code = json!("context_length_exceeded");
+        assert_eq!(openai(400, "invalid_request_error", code, "Too many."), window(None));
+        assert_eq!(told(413, "<html>Request Entity Too Large</html>"), window(None));
+        let ollama = r#"{"error":"the input length exceeds the context length"}"#;
+        assert_eq!(told(400, ollama), window(None));
+    }
+
+    #[test]
+    fn a_request_larger_than_a_minutes_tokens_must_shrink_not_wait() {
+        let message = "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 40034. The input or output tokens must be reduced in order to run successfully.";
+        assert_eq!(openai(429, "tokens", json!("rate_limit_exceeded"), message), window(30_000));
+    }
+
+    #[test]
+    fn d_39_a_wrong_key_model_or_parameter_is_no_overflow() {
+        let key = "Incorrect API key provided: sk-***. You can find your API key at …";
+        let error = openai(401, "invalid_request_error", json!("invalid_api_key"), key);
+        assert_eq!(error, Error::Auth { model: model(), detail: format!("401 invalid_api_key: {key}") });
+        let error = openai(404, "invalid_request_error", json!("model_not_found"), "The model `gpt-9` does not exist");
+        assert_eq!(error, bad_request("404 model_not_found: The model `gpt-9` does not exist"));
+        let error = openai(400, "invalid_request_error", Value::Null, "max_tokens is too large: 99999.");
+        assert_eq!(error, bad_request("400 max_tokens is too large: 99999."));
+        let error = openai(429, "requests", Value::Null, "Quota exceeded for input tokens per minute");
+        assert_eq!(error, Error::RateLimited { model: model(), retry_after: None });
+    }
+
+    #[test]
+    fn a_used_up_quota_is_final_although_it_is_a_429() {
+        let error = openai(429, "insufficient_quota", json!("insufficient_quota"), "You exceeded your current quota");
+        assert_eq!(error, bad_request("quota used up: 429 insufficient_quota: You exceeded your current quota"));
+        let error = told(402, r#"{"error":{"message":"Insufficient credits","code":402}}"#);
+        assert_eq!(error, bad_request("no credit left: 402 Insufficient credits"));
+    }
+
+    #[test]
+    fn refusals_of_filters_are_refusals() {
+        let error = openai(400, "invalid_request_error", json!("content_filter"), "filtered");
+        assert_eq!(error, Error::Refused { model: model(), detail: "400 content_filter: filtered".into() });
+        let body = json!({"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"], "flagged_input": "…"}}});
+        let error = told(403, &body.to_string());
+        assert_eq!(error, Error::Refused { model: model(), detail: "403 flagged".into() });
+    }
+
+    #[test]
+    fn an_upstream_error_behind_openrouter_is_read() {
+        let error = json!({"code": 400, "message": "Provider returned error", "metadata": {"provider_name": "Anthropic",
+            "raw": "{\"type\":\"error\",\"error\":{\"message\":\"prompt is too long: 210034 tokens > 200000 maximum\"}}"}});
+        assert_eq!(of_error_field(&model(), &error), window(200_000));
+    }
+
+    #[test]
+    fn other_statuses_are_sorted_by_what_to_do() {
+        for status in [408, 409, 500, 502, 503, 504, 529] {
+            assert!(matches!(told(status, "busy"), Error::Overloaded { .. }), "{status}");
+        }
+        for status in [301, 400, 404, 405, 422] {
+            assert!(matches!(told(status, "no"), Error::BadRequest { .. }), "{status}");
+        }
+        assert_eq!(told(404, "<!DOCTYPE html><html>…"), bad_request("404 an HTML page"));
+        let vllm = r#"{"object":"error","message":"The model `x` does not exist.","type":"NotFoundError","param":null,"code":404}"#;
+        assert_eq!(told(404, vllm), bad_request("404 The model `x` does not exist."));
+        assert_eq!(told(422, r#"{"detail":[{"msg":"bad"}]}"#), bad_request(r#"422 [{"msg":"bad"}]"#));
+    }
+
+    #[test]
+    fn retry_after_comes_in_three_forms() {
+        fn check(name: &'static str, value: &str, expected: Option<Duration>) {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777 - 5);
+            assert_eq!(retry_after(&headers, now), expected, "{name}: {value}");
+        }
+        check("retry-after", "7", Some(Duration::from_secs(7)));
+        check("retry-after", "0.25", Some(Duration::from_millis(250)));
+        check("retry-after-ms", "40", Some(Duration::from_millis(40)));
+        check("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT", Some(Duration::from_secs(5)));
+        check("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT", Some(Duration::ZERO));
+        check("retry-after", "-1", None);
+        check("retry-after", "soon", None);
+    }
+
+    #[test]
+    fn details_are_one_short_line() {
+        assert_eq!(one_line("a\n  b\t c"), "a b c");
+        assert_eq!(one_line(&"long ".repeat(100)).chars().count(), 300);
+        assert_eq!(one_line(&"ä".repeat(1000)).chars().count(), 300);
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the models are and how patient we are with them.
+//!
+//! Plain data, filled by `config` and checked there; `server.rs` makes the running parts of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use url::Url;
+
+use crate::domain::Provider;
+
+/// How to reach one provider.
+#[derive(Clone, Default)]
+pub struct Endpoint {
+    /// Where its API begins, as `OPENAI_BASE_URL` means it: `https://host/v1`, a trailing slash or not. A URL without
+    /// a path gets the provider's usual one. `None` is the provider's own address.
+    pub base_url: Option<Url>,
+    /// Sent as a bearer token. `None` and the empty key send no `Authorization` header at all, which is what local
+    /// servers expect.
+    pub api_key: Option<SecretString>,
+    /// Sent with every request, after our own, so that they may replace them.
+    pub headers: Vec<(String, SecretString)>,
+}
+
+/// One [`Endpoint`] per provider that has one.
+#[derive(Clone, Debug, Default)]
+pub struct Endpoints {
+    pub openai: Endpoint,
+    pub ollama: Endpoint,
+    pub openrouter: Endpoint,
+}
+
+impl Endpoints {
+    /// `None` for the offline model.
+    pub fn get(&self, provider: Provider) -> Option<&Endpoint> {
+        match provider {
+            Provider::OpenAi => Some(&self.openai),
+            Provider::Ollama => Some(&self.ollama),
+            Provider::OpenRouter => Some(&self.openrouter),
+            Provider::Offline => None,
+        }
+    }
+}
+
+/// Everything [`Llm`](super::Llm) must be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub endpoints: Endpoints,
+    /// For the TCP and TLS handshakes.
+    pub connect_timeout: Duration,
+    /// For a whole answer that is not streamed, from sending the request to its last byte.
+    pub total_timeout: Duration,
+    /// For a streamed answer: until its headers, and between any two pieces of it (comments count).
+    pub idle_timeout: Duration,
+    /// How long a call may wait in all between its attempts; five times as long when the provider limits our rate.
+    pub retry_for: Duration,
+    /// The wait before the second attempt is random between zero and this; it doubles from attempt to attempt.
+    pub first_retry_within: Duration,
+    /// Calls in flight per provider; more wait for their turn, in order.
+    pub max_concurrent_calls: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            endpoints: Endpoints::default(),
+            connect_timeout: Duration::from_secs(10),
+            total_timeout: Duration::from_secs(600),
+            idle_timeout: Duration::from_secs(300),
+            retry_for: Duration::from_secs(60),
+            first_retry_within: Duration::from_millis(500),
+            max_concurrent_calls: 256,
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        formatter
+            .debug_struct("Endpoint")
+            .field("base_url", &self.base_url.as_ref().map(without_password))
+            .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
+            .field("headers", &names)
+            .finish()
+    }
+}
+
+/// The URL as it may be shown: a password in it is replaced.
+pub(super) fn without_password(url: &Url) -> String {
+    let mut url = url.clone();
+    if url.password().is_some() {
+        // Fails only for URLs that cannot have a password, and this one has.
+        let _ = url.set_password(Some("hidden"));
+    }
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let endpoint = Endpoint {
+            base_url: Some(Url::parse("https://me:pa55@host/v1").unwrap()),
+            api_key: Some("sk-secret".into()),
+            headers: vec![("X-Token".into(), "t0ken".into())],
+        };
+        let settings =
+            Settings { endpoints: Endpoints { openai: endpoint, ..Endpoints::default() }, ..Settings::default() };
+        let shown = format!("{settings:?}");
+        for secret in ["sk-secret", "t0ken", "pa55"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        assert!(shown.contains("X-Token") && shown.contains("https://me:hidden@host/v1"), "{shown}");
+    }
+}

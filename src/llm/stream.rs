@@ -1,0 +1,104 @@
+//! A streamed answer: pulled by its reader, ended by being dropped.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::{Stream, StreamExt};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::failure::Failure;
+use super::reply::Assembly;
+use super::server::Server;
+use super::wire::Frames;
+use super::{Completion, Error};
+
+/// A piece of a streamed answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delta {
+    /// More text, never empty. All of it put together is the text of the completion.
+    Text(String),
+    /// The last piece.
+    End(Completion),
+}
+
+/// The pieces of one answer: any number of [`Delta::Text`], then one [`Delta::End`] or an error, then nothing.
+///
+/// When tools were offered, the text comes in one piece at the end, since it may turn out to be a tool call.
+///
+/// # Cancel safety
+/// Waiting for a piece may be given up and taken up again. Dropping the stream closes the connection.
+pub struct ReplyStream {
+    inner: Pin<Box<dyn Stream<Item = Result<Delta, Error>> + Send>>,
+}
+
+impl Stream for ReplyStream {
+    type Item = Result<Delta, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.inner.as_mut().poll_next(cx)
+    }
+}
+
+/// An answer on its way.
+pub(super) struct Reading {
+    frames: Frames,
+    /// `None` once the end was read.
+    assembly: Option<Assembly>,
+    /// Read, but not passed on yet.
+    end: Option<Completion>,
+    /// HTTP requests made, this one included; for the completion.
+    pub(super) attempts: u32,
+    server: Arc<Server>,
+    /// Holds our place among the server's callers until the answer ends.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Reading {
+    pub(super) fn new(
+        frames: Frames,
+        assembly: Assembly,
+        server: Arc<Server>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Self {
+        Self { frames, assembly: Some(assembly), end: None, attempts: 1, server, _permit: permit }
+    }
+
+    /// The next piece; `None` after the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Delta>, Failure> {
+        while let Some(assembly) = &mut self.assembly {
+            let text = match self.frames.next().await {
+                Some(Ok(frame)) => assembly.add_chunk(&frame)?,
+                // What may follow the model's own end is the usage at most.
+                Some(Err(_)) if assembly.is_finished() => self.finish()?,
+                Some(Err(failure)) => return Err(failure),
+                None => self.finish()?,
+            };
+            if !text.is_empty() {
+                return Ok(Some(Delta::Text(text)));
+            }
+        }
+        Ok(self.end.take().map(|completion| Delta::End(Completion { attempts: self.attempts, ..completion })))
+    }
+
+    /// Takes in the end of the chunks and returns the rest of the text.
+    fn finish(&mut self) -> Result<String, Error> {
+        let Some(assembly) = self.assembly.take() else { return Ok(String::new()) };
+        let (completion, rest) = assembly.finish_stream()?;
+        self.end = Some(completion);
+        Ok(rest)
+    }
+
+    /// The public stream: `first`, which was waited for already, and all that follows.
+    pub(super) fn into_stream(self, first: Option<Delta>) -> ReplyStream {
+        let first = futures::stream::iter(first.map(Ok));
+        let rest = futures::stream::unfold(Some(self), |reading| async {
+            let mut reading = reading?;
+            match reading.next().await {
+                Ok(delta) => Some((Ok(delta?), Some(reading))),
+                Err(failure) => Some((Err(reading.server.presentable(failure.error)), None)),
+            }
+        });
+        ReplyStream { inner: Box::pin(first.chain(rest)) }
+    }
+}

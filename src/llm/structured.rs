@@ -1,0 +1,198 @@
+//! Asks for a Rust type and reads it, whatever the model can do: native JSON schema, else a tool call, else the schema
+//! in the prompt.
+//!
+//! Only requests and readings: the caller makes the calls, journals each, and says how many there may be.
+//!
+//! ```text
+//! let mut ladder = Ladder::new("brief", schema, prompts);
+//! loop {
+//!     match llm.complete(&ladder.request(&base), …).await {
+//!         Ok(completion) => match ladder.read::<Brief>(&completion) {
+//!             Ok(brief) => break brief,
+//!             Err(rejection) => ladder.rejected(rejection),
+//!         },
+//!         Err(Failed { error: Error::BadRequest { .. }, .. }) if ladder.unsupported() => {}
+//!         Err(failed) => return Err(failed),
+//!     }
+//! }
+//! ```
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Completion, Message, OutputFormat, Request, StopReason, ToolChoice, ToolSpec};
+
+/// The tool that takes the answer on the second rung.
+const ANSWER_TOOL: &str = "answer";
+
+/// So much of a rejected answer is shown to the model again.
+const MAX_SHOWN_CHARS: usize = 4_000;
+
+/// What the ladder says to the model, in the caller's words.
+#[derive(Clone, Copy, Debug)]
+pub struct Prompts<'a> {
+    /// The description of the tool that takes the answer.
+    pub tool: &'a str,
+    /// Asks for JSON alone; `{schema}` is replaced by the schema.
+    pub schema: &'a str,
+    /// Asks for a better answer; `{problem}` is replaced by what was wrong with the last.
+    pub repair: &'a str,
+}
+
+/// How the answer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rung {
+    /// The provider's own structured output.
+    Native,
+    /// The arguments of a tool that must be called.
+    Tool,
+    /// The schema in the prompt.
+    Prompt,
+}
+
+/// Why an answer was not taken. Its text is fit to be shown to the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct Rejection {
+    problem: String,
+    /// The rejected answer, for the model to see what it wrote; may be empty.
+    answer: String,
+}
+
+/// The way down from the surest form of asking to the one every model understands.
+#[derive(Clone, Debug)]
+pub struct Ladder<'a> {
+    schema_name: &'a str,
+    schema: Value,
+    prompts: Prompts<'a>,
+    rung: Rung,
+    last: Option<Rejection>,
+}
+
+impl<'a> Ladder<'a> {
+    /// `schema` is a JSON Schema whose root is an object; providers want every property required and
+    /// `additionalProperties: false`.
+    pub fn new(schema_name: &'a str, schema: Value, prompts: Prompts<'a>) -> Self {
+        Self { schema_name, schema, prompts, rung: Rung::Native, last: None }
+    }
+
+    pub fn rung(&self) -> Rung {
+        self.rung
+    }
+
+    /// `base` made to ask for the answer. Its own tools and output format are replaced.
+    pub fn request(&self, base: &Request) -> Request {
+        let mut request =
+            Request { tools: Vec::new(), tool_choice: ToolChoice::Auto, output: OutputFormat::Text, ..base.clone() };
+        match self.rung {
+            Rung::Native => {
+                let (name, schema) = (self.schema_name.to_owned(), self.schema.clone());
+                request.output = OutputFormat::JsonSchema { name, schema };
+            }
+            Rung::Tool => {
+                request.tools = vec![self.tool()];
+                request.tool_choice = ToolChoice::Required;
+            }
+            Rung::Prompt => {
+                let schema = self.schema.to_string();
+                request.messages.push(Message::user(self.prompts.schema.replace("{schema}", &schema)));
+            }
+        }
+        self.last.iter().for_each(|last| self.ask_again(last, &mut request.messages));
+        request
+    }
+
+    fn ask_again(&self, last: &Rejection, messages: &mut Vec<Message>) {
+        if !last.answer.is_empty() {
+            messages.push(Message::Assistant { content: last.answer.clone(), tool_calls: Vec::new() });
+        }
+        messages.push(Message::user(self.prompts.repair.replace("{problem}", &last.problem)));
+    }
+
+    /// Reads the answer to the last [`request`](Self::request): a tool call's arguments, or JSON in the text, bare,
+    /// fenced or among prose.
+    ///
+    /// # Errors
+    /// [`Rejection`], to be handed to [`rejected`](Self::rejected).
+    pub fn read<T: DeserializeOwned>(&self, completion: &Completion) -> Result<T, Rejection> {
+        let written = completion.tool_calls.iter().map(|call| call.arguments.as_str());
+        let mut first = None;
+        for text in written.chain([completion.text.as_str()]).filter(|text| !text.trim().is_empty()) {
+            match read_json(text) {
+                Ok(value) => return Ok(value),
+                Err(problem) => _ = first.get_or_insert((problem, text)),
+            }
+        }
+        let (problem, answer) = first.unwrap_or_else(|| ("the answer was empty".to_owned(), ""));
+        let problem = match completion.stop {
+            StopReason::Length => "the answer was cut off at the output limit".to_owned(),
+            StopReason::Refused => "the provider withheld the answer".to_owned(),
+            StopReason::End | StopReason::ToolCalls => problem,
+        };
+        Err(Rejection { problem, answer: answer.chars().take(MAX_SHOWN_CHARS).collect() })
+    }
+
+    /// Steps down after an answer that could not be read. On the last rung the model is told of the problem and asked
+    /// again, as often as the caller likes.
+    pub fn rejected(&mut self, rejection: Rejection) {
+        self.last = Some(rejection);
+        self.step_down();
+    }
+
+    /// Steps down after the provider refused this form of request; `false` when there is no other.
+    pub fn unsupported(&mut self) -> bool {
+        let was = self.rung;
+        self.step_down();
+        self.rung != was
+    }
+
+    fn step_down(&mut self) {
+        self.rung = match self.rung {
+            Rung::Native => Rung::Tool,
+            Rung::Tool | Rung::Prompt => Rung::Prompt,
+        };
+    }
+
+    fn tool(&self) -> ToolSpec {
+        let description = self.prompts.tool.to_owned();
+        ToolSpec { name: ANSWER_TOOL.to_owned(), description, parameters: self.schema.clone() }
+    }
+}
+
+/// Reads a `T` from the first JSON object in `text` that is one. The schema itself, echoed, is none.
+fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let mut problem = None;
+    let mut from = 0;
+    while let Some(start) = text[from..].find('{').map(|at| from + at) {
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => {
+                from = start + values.byte_offset();
+                match serde_json::from_value(unwrapped(value)) {
+                    Ok(read) => return Ok(read),
+                    Err(error) => problem = Some(format!("the JSON does not fit the schema: {error}")),
+                }
+            }
+            Some(Err(error)) => {
+                from = start + 1;
+                problem.get_or_insert_with(|| format!("the JSON is broken: {error}"));
+            }
+            None => break,
+        }
+    }
+    Err(problem.unwrap_or_else(|| "there is no JSON object in the answer".to_owned()))
+}
+
+/// The answer inside what small models like to wrap around it: a call of the tool, written out.
+fn unwrapped(value: Value) -> Value {
+    match value {
+        Value::Object(mut object) if object.get("name").is_some_and(|name| name == ANSWER_TOOL) => {
+            match object.remove("arguments").or_else(|| object.remove("parameters")) {
+                Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+                Some(arguments) => arguments,
+                None => Value::Object(object),
+            }
+        }
+        other => other,
+    }
+}
