@@ -84,7 +84,7 @@ fn published(readability: &Readability) -> Option<String> {
         })
         .collect();
     let value = |wanted: &&str| metas.iter().find(|(name, _)| name == wanted).and_then(|(_, value)| date::parse(value));
-    NAMES.iter().find_map(|name| value(&name))
+    NAMES.iter().find_map(|name| value(name))
 }
 
 /// HTML or a fragment of it to plain text without its tags; nothing is judged unimportant but scripts and the like.
@@ -121,7 +121,7 @@ fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     let end = value
         .find(|char: char| !char.is_ascii_alphanumeric() && !matches!(char, '-' | '_' | ':'))
         .unwrap_or(value.len());
-    Encoding::for_label(value[..end].as_bytes())
+    Encoding::for_label(&value.as_bytes()[..end])
 }
 
 /// A bound on how deep elements nest: opening tags minus closing ones, void elements not counted.

@@ -89,7 +89,7 @@ impl Builder {
 
     fn finish(mut self) -> Document {
         self.close();
-        Document { title: self.title, published: None, sections: self.sections }
+        Document { title: self.title, published: None, sections: self.sections, missing: None }
     }
 }
 

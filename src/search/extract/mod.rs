@@ -44,6 +44,8 @@ pub struct Document {
     pub published: Option<String>,
     /// In reading order; none has an empty text.
     pub sections: Vec<Section>,
+    /// What could not be read of it, for people.
+    pub missing: Option<String>,
 }
 
 /// A stretch of text under one heading or on one page.

@@ -1,9 +1,320 @@
-//! PDF to text, page by page, behind every guard a parser that panics by design needs.
+//! PDF to text, page by page, behind every guard a parser that panics on purpose needs.
+//!
+//! The parser runs on a thread of its own: a large stack for deep documents, panics caught per page and kept off
+//! stderr, a time limit. What comes out is checked, because wrong text is worse than none.
 
-use std::time::Duration;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Once,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
 
-use super::{Document, Unreadable};
+use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, PlainTextOutput, Stream};
 
-pub(super) fn read(_bytes: Vec<u8>, _time_limit: Duration) -> Result<Document, Unreadable> {
-    Err(Unreadable::new("PDF is not read yet"))
+use super::{Document, Section, Unreadable, date, text};
+
+const THREAD: &str = "pdf-reader";
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+const MAX_PAGES: usize = 5_000;
+/// More on one page is not something a person wrote.
+const MAX_PAGE_CHARS: usize = 200_000;
+/// Levels of pages trees and of forms within forms; the parser follows both without a bound of its own.
+const MAX_NESTING: usize = 32;
+
+/// Reads a PDF within `time_limit`. A page that cannot be read is named in `missing`, its siblings stay.
+///
+/// # Errors
+/// [`Unreadable`]: damaged, encrypted, too slow, without text (a scan), or with text that is none.
+pub(super) fn read(bytes: Vec<u8>, time_limit: Duration) -> Result<Document, Unreadable> {
+    keep_panics_off_stderr();
+    let (tx, rx) = mpsc::sync_channel(1);
+    let late = Arc::new(AtomicBool::new(false));
+    let stop = late.clone();
+    let parse = move || tx.send(parse(&bytes, &stop));
+    let thread = thread::Builder::new().name(THREAD.into()).stack_size(STACK_BYTES).spawn(parse);
+    thread.map_err(|error| Unreadable::new(format!("no thread to read this PDF: {error}")))?;
+    // A thread that does not end within one page cannot be stopped; it is left behind and its file not tried again.
+    let outcome = rx.recv_timeout(time_limit);
+    late.store(true, Ordering::Relaxed);
+    match outcome {
+        Ok(outcome) => outcome,
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            Err(Unreadable::new(format!("could not read this PDF within {} s", time_limit.as_secs())))
+        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(Unreadable::new("could not read this PDF")),
+    }
+}
+
+/// Chains a hook before the present one that is silent for our own threads: the command line draws on stderr.
+fn keep_panics_off_stderr() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| match thread::current().name() {
+            Some(THREAD) => tracing::debug!("the PDF parser gave up: {info}"),
+            _ => usual(info),
+        }));
+    });
+}
+
+fn parse(bytes: &[u8], stop: &AtomicBool) -> Result<Document, Unreadable> {
+    let pdf =
+        guarded(|| load(bytes)).unwrap_or_else(|| Err(Unreadable::new("could not read this PDF: it is damaged")))?;
+    let mut sections = Vec::new();
+    let mut unreadable = Vec::new();
+    let pages = pdf.get_pages();
+    for (number, id) in pages.iter().take(MAX_PAGES) {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        match page_text(&pdf, *number, *id) {
+            Some(text) if text.is_empty() => {}
+            Some(text) => sections.push(section(*number, text)),
+            None => unreadable.push(number.to_string()),
+        }
+    }
+    if sections.is_empty() {
+        return Err(nothing_found(&unreadable));
+    }
+    let missing = missing(&unreadable, pages.len());
+    let published = sections.first().and_then(|section| date::stated(&section.text));
+    Ok(Document { title: title(&pdf), published, sections, missing })
+}
+
+/// Runs a piece of the parser; `None` if it panicked.
+fn guarded<T>(piece: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(piece)).ok()
+}
+
+fn load(bytes: &[u8]) -> Result<Pdf, Unreadable> {
+    let encrypted = || Unreadable::new("it is encrypted");
+    let mut pdf = Pdf::load_mem(bytes).map_err(|error| match error {
+        pdf_extract::Error::Decryption(_) | pdf_extract::Error::InvalidPassword => encrypted(),
+        _ => Unreadable::new("could not read this PDF: it is damaged"),
+    })?;
+    if pdf.is_encrypted() {
+        pdf.decrypt("").map_err(|_| encrypted())?;
+    }
+    Ok(pdf)
+}
+
+fn section(number: u32, text: String) -> Section {
+    Section { label: Some(format!("page {number}")), path: String::new(), anchor: Some(format!("page={number}")), text }
+}
+
+fn nothing_found(unreadable: &[String]) -> Unreadable {
+    Unreadable::new(match unreadable {
+        [] => "there is no text in this PDF; it may be a scan",
+        _ => "could not read this PDF",
+    })
+}
+
+fn missing(unreadable: &[String], pages: usize) -> Option<String> {
+    if pages > MAX_PAGES {
+        return Some(format!("only the first {MAX_PAGES} of its {pages} pages are searched"));
+    }
+    let named = unreadable.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+    let more = if unreadable.len() > 10 { ", …" } else { "" };
+    (!unreadable.is_empty()).then(|| format!("could not read page {named}{more}"))
+}
+
+/// The text of a page; `None` if it cannot be read or is not text.
+fn page_text(pdf: &Pdf, number: u32, id: ObjectId) -> Option<String> {
+    let text = guarded(|| is_sane(pdf, id).then(|| extract(pdf, number)))??.ok()?;
+    let text = text::tidy(&joined(&text));
+    (!is_junk(&text)).then_some(text)
+}
+
+fn extract(pdf: &Pdf, number: u32) -> Result<String, OutputError> {
+    let mut text = String::new();
+    pdf_extract::output_doc_page(pdf, &mut PlainTextOutput::new(&mut text), number)?;
+    Ok(text)
+}
+
+/// Most of it is no letter or digit, or there is too much of it: fonts without a usable map look like that.
+fn is_junk(text: &str) -> bool {
+    let visible = text.chars().filter(|char| !char.is_whitespace());
+    let (mut all, mut letters) = (0_usize, 0_usize);
+    for char in visible.take(MAX_PAGE_CHARS + 1) {
+        all += 1;
+        let private = matches!(char, '\u{e000}'..='\u{f8ff}' | char::REPLACEMENT_CHARACTER);
+        letters += usize::from(char.is_alphanumeric() && !private);
+    }
+    all > MAX_PAGE_CHARS || (all > 20 && letters * 2 < all)
+}
+
+/// Words that were divided at the end of a line are put together again.
+fn joined(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let line = line.trim_end();
+        let goes_on = lines.peek().is_some_and(|next| next.trim_start().starts_with(char::is_lowercase));
+        match line.strip_suffix(['-', '\u{ad}']) {
+            Some(head) if goes_on && head.ends_with(char::is_lowercase) => {
+                joined.push_str(head);
+                if let Some(next) = lines.next() {
+                    joined.push_str(next.trim());
+                }
+            }
+            _ => joined.push_str(line),
+        }
+        joined.push('\n');
+    }
+    joined
+}
+
+/// The title in the document's properties, unless it is what a program writes there by itself.
+fn title(pdf: &Pdf) -> Option<String> {
+    let info = resolve(pdf, pdf.trailer.get(b"Info").ok()?)?.as_dict().ok()?;
+    let bytes = resolve(pdf, info.get(b"Title").ok()?)?.as_str().ok()?;
+    let decoded = match bytes {
+        [0xfe, 0xff, ..] | [0xff, 0xfe, ..] | [0xef, 0xbb, 0xbf, ..] => text::decode(bytes).ok()?,
+        _ => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
+    };
+    let title = text::one_line(&decoded);
+    let lower = title.to_lowercase();
+    let written_by_a_program =
+        ["untitled", "microsoft word", "document1", "powerpoint"].iter().any(|start| lower.starts_with(start))
+            || [".doc", ".docx", ".tex", ".dvi", ".indd", ".qxd"].iter().any(|end| lower.ends_with(end));
+    (title.chars().any(char::is_alphanumeric) && !written_by_a_program).then_some(title)
+}
+
+fn resolve<'a>(pdf: &'a Pdf, object: &'a Object) -> Option<&'a Object> {
+    pdf.dereference(object).ok().map(|(_, object)| object)
+}
+
+/// Neither the page's ancestors nor its forms go in circles: the parser would follow them until the stack ends,
+/// and no guard catches that.
+fn is_sane(pdf: &Pdf, page: ObjectId) -> bool {
+    let Ok(dictionary) = pdf.get_dictionary(page) else { return false };
+    let mut ancestor = dictionary;
+    let mut height = 0;
+    let mut resources = own_resources(pdf, dictionary);
+    while let Some(parent) = ancestor.get(b"Parent").ok().and_then(|parent| resolve(pdf, parent)?.as_dict().ok()) {
+        ancestor = parent;
+        resources = resources.or_else(|| own_resources(pdf, ancestor));
+        height += 1;
+        if height > MAX_NESTING {
+            return false;
+        }
+    }
+    let mut visits = 2_000;
+    resources.is_none_or(|resources| forms_end(pdf, resources, 0, &mut visits))
+}
+
+fn own_resources<'a>(pdf: &'a Pdf, dictionary: &'a Dictionary) -> Option<&'a Dictionary> {
+    resolve(pdf, dictionary.get(b"Resources").ok()?)?.as_dict().ok()
+}
+
+fn forms_end(pdf: &Pdf, resources: &Dictionary, depth: usize, visits: &mut usize) -> bool {
+    let forms = resources.get(b"XObject").ok().and_then(|forms| resolve(pdf, forms)?.as_dict().ok());
+    let Some(forms) = forms else { return true };
+    forms.iter().all(|(_, form)| {
+        let Some(form) = resolve(pdf, form).and_then(|form| form.as_stream().ok()) else { return true };
+        if !draws_others(form) {
+            return true;
+        }
+        *visits = visits.saturating_sub(1);
+        let within = own_resources(pdf, &form.dict).unwrap_or(resources);
+        depth < MAX_NESTING && *visits > 0 && forms_end(pdf, within, depth + 1, visits)
+    })
+}
+
+/// Whether it is a form (an image is none) whose content uses the operator `Do`.
+fn draws_others(stream: &Stream) -> bool {
+    let is_form = stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|name| name == b"Form");
+    is_form
+        && match stream.decompressed_content() {
+            Ok(content) => content.windows(2).any(|pair| pair == b"Do"),
+            Err(_) => stream.content.windows(2).any(|pair| pair == b"Do"),
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A PDF of the given objects (number 1 is the catalog) with a correct cross-reference table.
+    fn pdf(objects: &[&str]) -> Vec<u8> {
+        let mut pdf = "%PDF-1.4\n".to_owned();
+        let mut offsets = Vec::new();
+        for (at, object) in objects.iter().enumerate() {
+            offsets.push(pdf.len());
+            pdf += &format!("{} 0 obj\n{object}\nendobj\n", at + 1);
+        }
+        let start = pdf.len();
+        pdf += &format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+        for offset in offsets {
+            pdf += &format!("{offset:010} 00000 n \n");
+        }
+        pdf += &format!("trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n", objects.len() + 1);
+        pdf.into_bytes()
+    }
+
+    fn stream(dictionary: &str, content: &str) -> String {
+        format!("<< {dictionary} /Length {} >>\nstream\n{content}\nendstream", content.len())
+    }
+
+    const CATALOG: &str = "<< /Type /Catalog /Pages 2 0 R >>";
+    const PAGES: &str = "<< /Type /Pages /Kids [3 0 R] /Count 1 >>";
+    const FONT: &str = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>";
+    const PAGE: &str = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R \
+        /Resources << /Font << /F1 5 0 R >> /XObject << /X 6 0 R >> >> >>";
+
+    fn text_of(pdf: Vec<u8>) -> Result<String, Unreadable> {
+        read(pdf, Duration::from_secs(20)).map(|document| document.sections[0].text.clone())
+    }
+
+    #[test]
+    fn a_page_is_a_section() {
+        let content = stream("", "BT /F1 12 Tf 50 700 Td (Petrel stood still.) Tj ET");
+        let form = stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "");
+        let document = read(pdf(&[CATALOG, PAGES, PAGE, &content, FONT, &form]), Duration::from_secs(20)).unwrap();
+        assert_eq!(document.sections, [section(1, "Petrel stood still.".into())]);
+    }
+
+    #[test]
+    fn circles_do_not_end_the_process() {
+        let content = stream("", "BT /F1 12 Tf 50 700 Td (Text) Tj ET /X Do");
+        let form = stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "/X Do");
+        let refused = Err(Unreadable::new("could not read this PDF"));
+        assert_eq!(text_of(pdf(&[CATALOG, PAGES, PAGE, &content, FONT, &form])), refused);
+        let pages = "<< /Type /Pages /Kids [3 0 R] /Count 1 /Parent 2 0 R >>";
+        let page = "<< /Type /Page /Parent 2 0 R /Contents 4 0 R >>";
+        assert_eq!(text_of(pdf(&[CATALOG, pages, page, &content, FONT])), refused);
+    }
+
+    #[test]
+    fn damage_is_said_not_panicked() {
+        let whole = pdf(&[CATALOG, PAGES, PAGE, &stream("", "BT ET"), FONT]);
+        for length in (0..whole.len()).step_by(37) {
+            assert!(text_of(whole[..length].to_vec()).is_err(), "{length}");
+        }
+        let page = "<< /Type /Page /Parent 2 0 R >>";
+        assert!(text_of(pdf(&[CATALOG, PAGES, page])).is_err(), "the parser panics for want of a MediaBox");
+    }
+
+    #[test]
+    fn junk_is_told_from_text() {
+        let check = |text: &str, expected: bool| assert_eq!(is_junk(text), expected, "{text}");
+        check("Petrel stood still for nineteen days.", false);
+        check("潮汐能游客中心参观指南,潮汐能游客中心参观指南,潮汐能", false);
+        check("\u{e001}\u{e002}\u{e003}".repeat(20).as_str(), true);
+        check("!\"#$%&'()*+,-./:;<=>?@[\\]^_`", true);
+        check("5 %", false);
+    }
+
+    #[test]
+    fn divided_words_are_joined() {
+        let check = |text: &str, expected: &str| assert_eq!(joined(text).trim_end(), expected, "{text}");
+        check("the tur-\nbine stood", "the turbine stood");
+        check("IR-\n2030", "IR-\n2030");
+        check("one - \ntwo", "one -\ntwo");
+    }
 }

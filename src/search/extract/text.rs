@@ -122,7 +122,7 @@ pub(super) fn read(text: &str) -> Document {
         "" => Vec::new(),
         _ => vec![Section { label: None, path: String::new(), anchor: None, text: text.to_owned() }],
     };
-    Document { title: lone_first_line(text), published: date::stated(text), sections }
+    Document { title: lone_first_line(text), published: date::stated(text), sections, missing: None }
 }
 
 fn lone_first_line(text: &str) -> Option<String> {
