@@ -13,12 +13,13 @@ use std::{
 };
 
 use futures::StreamExt;
+use serde_json::json;
 use tokio::{sync::OnceCell, time::Instant};
 
 use crate::{
     domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode},
     journal::{self, Entry, Journal, Stop},
-    llm::{self, Completion, Delta, Llm, Request, Retry, Task, structured::Ladder},
+    llm::{self, Completion, Delta, Llm, Request, Retry, Task, structured::{self, Ladder}},
     prompts::Prompts,
     search::Engine,
     store::{CallRecord, NewEvent},
@@ -99,6 +100,14 @@ pub struct PageText {
     pub summary: String,
     /// Verbatim, verified against the page.
     pub excerpts: Vec<String>,
+}
+
+/// The form of a structured answer.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub name: &'static str,
+    /// JSON Schema of an object, strict: all properties required, no others.
+    pub schema: serde_json::Value,
 }
 
 /// What an earlier life of the run left behind, beside its journal.
@@ -366,9 +375,15 @@ impl Cx {
         key: &str,
         role: Role,
         request: Request,
-        mut ladder: Ladder,
+        form: Form,
         deadline: Option<Instant>,
     ) -> Result<T, Error> {
+        let tool = self.prompts().text("structured_tool", ());
+        let schema = self.prompts().text("structured_prompt", json!({"schema": form.schema.to_string()}));
+        let repair = json!({"error": "{problem}", "schema": form.schema.to_string()});
+        let repair = self.prompts().text("structured_repair", repair);
+        let prompts = structured::Prompts { tool: &tool, schema: &schema, repair: &repair };
+        let mut ladder = Ladder::new(form.name, form.schema, prompts);
         let mut reason = String::from("no attempt was made");
         for attempt in 1..=self.run.options.max_structured_output_retries {
             let key = if attempt == 1 { key.to_owned() } else { format!("{key}/{attempt}") };
@@ -427,11 +442,6 @@ impl Cx {
     /// The kept text of a page; taken out.
     pub fn take_snapshot(&self, url: &str) -> Option<String> {
         self.run.snapshots.lock().unwrap_or_else(PoisonError::into_inner).remove(url)
-    }
-
-    /// The ladder to a structured answer, with our words in it.
-    pub fn ladder(&self, name: &str, schema: serde_json::Value) -> Ladder {
-        Ladder::new(name, schema, Arc::clone(&self.run.services.prompts))
     }
 }
 

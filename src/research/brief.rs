@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Conversation;
 use crate::{
-    context::{Cx, Error, Role},
+    context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
     llm::{Message, Task},
 };
@@ -52,5 +52,5 @@ async fn ask(cx: &Cx, conversation: &Conversation, verification: Option<&str>) -
         "required": ["research_brief"],
         "additionalProperties": false,
     });
-    cx.ask_structured("brief", Role::Research, request, cx.ladder("ResearchQuestion", schema), None).await
+    cx.ask_structured("brief", Role::Research, request, Form { name: "ResearchQuestion", schema }, None).await
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Conversation;
 use crate::{
-    context::{Cx, Error, Role},
+    context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
     llm::{Message, Task},
 };
@@ -71,5 +71,5 @@ async fn ask(cx: &Cx, conversation: &Conversation) -> Result<ClarifyWithUser, Er
         "required": ["need_clarification", "question", "verification"],
         "additionalProperties": false,
     });
-    cx.ask_structured("clarify", Role::Research, request, cx.ladder("ClarifyWithUser", schema), None).await
+    cx.ask_structured("clarify", Role::Research, request, Form { name: "ClarifyWithUser", schema }, None).await
 }

@@ -11,10 +11,10 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    context::{Cx, Error, PageText, Role, SUMMARY_TIME},
+    context::{Cx, Error, Form, PageText, Role, SUMMARY_TIME},
     domain::{Event, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
     journal::{self, Entry, Stop},
-    llm::{Message, Part, Task, Text, ToolSpec, offline, structured::Ladder},
+    llm::{Message, Part, Task, Text, ToolSpec, offline},
     prompts::{Prompts, flexible, untrusted},
     search::{Hit, Limits},
 };
@@ -221,13 +221,11 @@ async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &str, question: &str) ->
     let message = Message::User { content: cx.prompts().parts("summary", values) };
     let task = Task::Summarise { question: question.to_owned(), page: page.to_owned() };
     let request = cx.request(Role::Summarization, vec![message], task);
-    let ladder = ladder(cx);
-    let summary: Summary =
-        cx.ask_structured(key, Role::Summarization, request, ladder, Some(Instant::now() + SUMMARY_TIME)).await?;
-    Ok(summary)
+    let deadline = Instant::now() + SUMMARY_TIME;
+    cx.ask_structured(key, Role::Summarization, request, summary_form(), Some(deadline)).await
 }
 
-fn ladder(cx: &Cx) -> Ladder {
+fn summary_form() -> Form {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -237,7 +235,7 @@ fn ladder(cx: &Cx) -> Ladder {
         "required": ["summary", "key_excerpts"],
         "additionalProperties": false,
     });
-    cx.ladder("Summary", schema)
+    Form { name: "Summary", schema }
 }
 
 /// Excerpts that really stand in the page, whatever its white space; at most five.
