@@ -2,7 +2,7 @@
 //!
 //! [`Journal::step`] either returns what an earlier process stored under the key, or does the work and stores it, with
 //! its events, sources and notes in one transaction, before the caller sees it. Knows nothing of research; see
-//! `store::writer` for how commits of many runs are gathered.
+//! `events::writer` for how commits of many runs are gathered.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,8 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     domain::{Event, Note, Scope, Source, Timestamp},
-    store::{self, CallRecord, Commit, Lease, NewEvent, Step, WriterHandle},
+    events::WriterHandle,
+    store::{self, CallRecord, Commit, Lease, NewEvent, Step},
 };
 
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.

@@ -1,7 +1,22 @@
 //! Fathom: Open Deep Research as one service.
+//!
+//! The code map in words; ARCHITECTURE.md draws it. Arrows point downwards only, and a test holds them.
+
+// The words every room may use.
 pub mod domain;
-pub mod events;
+// From the door to the wire.
+//pub mod cli;
+//pub mod app;
+//pub mod runs;
+pub mod context;
 pub mod llm;
 pub mod net;
+pub mod research;
 pub mod search;
+pub mod tools;
+// At the side.
+//pub mod config;
+pub mod events;
+pub mod journal;
+pub mod prompts;
 pub mod store;

@@ -3,7 +3,7 @@
 //! No prompt text lives in `src/`. Templates are minijinja with strict variables; [`Prompts::new`] parses all of them,
 //! so a broken one is met at start and by a test, not in the middle of a run.
 
-use minijinja::{Environment, UndefinedBehavior};
+use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
 use crate::llm::{Part, Text};
@@ -68,8 +68,7 @@ impl Prompts {
     pub fn new() -> Result<Self, minijinja::Error> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_trim_blocks(true);
-        environment.set_lstrip_blocks(true);
+        environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         for (name, source) in TEMPLATES {
             environment.add_template(name, source)?;
@@ -81,7 +80,7 @@ impl Prompts {
     ///
     /// A variable the template lacks is a defect that the tests of every template find; the text then names it.
     pub fn text(&self, name: &str, values: impl Serialize) -> String {
-        let rendered = self.environment.get_template(name).and_then(|template| template.render(values));
+        let rendered = self.environment.get_template(name).and_then(|template| template.render(Serde(values)));
         match rendered {
             Ok(text) => text.trim().to_owned(),
             Err(error) => {

@@ -114,7 +114,12 @@ fn content_mut(message: &mut Message) -> Option<&mut Vec<Part>> {
 /// Keeps `share` of the characters, most of them from the start, and says how many are missing.
 fn shorten(text: &str, share: f64) -> String {
     let total = text.chars().count();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of a length")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of a length"
+    )]
     let kept = (total as f64 * share * 0.95) as usize;
     let (head, tail) = (kept - kept / 4, kept / 4);
     let start: String = text.chars().take(head).collect();
@@ -125,7 +130,10 @@ fn shorten(text: &str, share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{domain::ModelName, llm::{OutputFormat, Task, Text, ToolCall, ToolChoice}};
+    use crate::{
+        domain::ModelName,
+        llm::{OutputFormat, Task, Text, ToolCall, ToolChoice},
+    };
 
     fn request(sizes: &[usize]) -> Request {
         let mut messages = vec![Message::system("instruction"), Message::user("topic")];

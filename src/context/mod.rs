@@ -19,7 +19,10 @@ use tokio::{sync::OnceCell, time::Instant};
 use crate::{
     domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode},
     journal::{self, Entry, Journal, Stop},
-    llm::{self, Completion, Delta, Llm, Request, Retry, Task, structured::{self, Ladder}},
+    llm::{
+        self, Completion, Delta, Llm, Request, Retry, Task,
+        structured::{self, Ladder},
+    },
     prompts::Prompts,
     search::Engine,
     store::{CallRecord, NewEvent},
@@ -78,7 +81,7 @@ pub struct Cx {
 
 #[derive(Debug)]
 struct RunContext {
-    journal: Journal,
+    journal: Arc<Journal>,
     services: Services,
     options: RunOptions,
     /// `report.started` events of earlier lives of this run.
@@ -123,7 +126,7 @@ type Outcome = Result<Completion, Failure>;
 
 impl Cx {
     /// The root context of a run.
-    pub fn new(journal: Journal, services: Services, options: RunOptions, remains: Remains) -> Self {
+    pub fn new(journal: Arc<Journal>, services: Services, options: RunOptions, remains: Remains) -> Self {
         let met_before = remains.sources.iter().map(|source| source.url.clone()).collect();
         let snapshots = remains.sources.into_iter().map(|source| (source.url, source.snapshot)).collect();
         let run = RunContext {
@@ -176,7 +179,10 @@ impl Cx {
     /// [`Stop`].
     pub async fn date(&self) -> Result<&str, Stop> {
         let today = async {
-            self.run.journal.step("date", "value", String::new(), async { Ok(Entry::new(Timestamp::now().prompt_date())) }).await
+            self.run
+                .journal
+                .step("date", "value", String::new(), async { Ok(Entry::new(Timestamp::now().prompt_date())) })
+                .await
         };
         Ok(self.run.date.get_or_try_init(|| today).await?)
     }
@@ -245,7 +251,13 @@ impl Cx {
     ///
     /// # Errors
     /// [`Error::Failed`] when the call failed for good: the same on every replay.
-    pub async fn ask(&self, key: &str, role: Role, request: Request, deadline: Option<Instant>) -> Result<Completion, Error> {
+    pub async fn ask(
+        &self,
+        key: &str,
+        role: Role,
+        request: Request,
+        deadline: Option<Instant>,
+    ) -> Result<Completion, Error> {
         let hash = journal::hash_of(&request);
         let work = async {
             let call = self.call(key, role, request);
@@ -253,7 +265,9 @@ impl Cx {
                 None => call.await,
                 Some(deadline) => match tokio::time::timeout_at(deadline, call).await {
                     Ok(entry) => entry,
-                    Err(_) => Ok(Entry::new(Err(Failure::new(FailureCode::Timeout, "the model did not answer in time")))),
+                    Err(_) => {
+                        Ok(Entry::new(Err(Failure::new(FailureCode::Timeout, "the model did not answer in time"))))
+                    }
                 },
             }
         };
@@ -288,7 +302,8 @@ impl Cx {
     }
 
     async fn call(&self, key: &str, role: Role, request: Request) -> Result<Entry<Outcome>, Stop> {
-        let complete = async |request: Request| Ok(self.run.services.llm.complete(&request, &|retry| self.retrying(retry)).await);
+        let complete =
+            async |request: Request| Ok(self.run.services.llm.complete(&request, &|retry| self.retrying(retry)).await);
         self.fitted(key, role, request, complete).await
     }
 
@@ -308,7 +323,8 @@ impl Cx {
         for shortening in 0.. {
             let fitted = fit::fit(request.clone(), window);
             if let Some(detail) = fitted.shortened {
-                self.emit(vec![Event::Warning { code: WarningCode::Shortened, detail: format!("{key}: {detail}") }]).await?;
+                self.emit(vec![Event::Warning { code: WarningCode::Shortened, detail: format!("{key}: {detail}") }])
+                    .await?;
             }
             match call(fitted.request).await? {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
@@ -332,7 +348,11 @@ impl Cx {
         Entry { call: Some(call), ..Entry::new(Ok(completion)).event(&self.scope, event) }
     }
 
-    async fn stream(&self, request: &Request, sink: &mut impl TextSink) -> Result<Result<Completion, llm::Failed>, Stop> {
+    async fn stream(
+        &self,
+        request: &Request,
+        sink: &mut impl TextSink,
+    ) -> Result<Result<Completion, llm::Failed>, Stop> {
         let stream = match self.run.services.llm.stream(request, &|retry| self.retrying(retry)).await {
             Ok(stream) => stream,
             Err(failed) => return Ok(Err(failed)),
@@ -349,7 +369,8 @@ impl Cx {
                 Some(Ok(Delta::End(completion))) => return Ok(Ok(completion)),
                 Some(Err(error)) => return Ok(Err(llm::Failed { error, attempts: 1 })),
                 None => {
-                    let error = llm::Error::Transport { model: request.model.clone(), detail: "the stream ended early".into() };
+                    let error =
+                        llm::Error::Transport { model: request.model.clone(), detail: "the stream ended early".into() };
                     return Ok(Err(llm::Failed { error, attempts: 1 }));
                 }
             }

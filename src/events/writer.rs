@@ -70,6 +70,13 @@ impl WriterHandle {
     pub async fn send(&self, commit: Commit) -> Result<(), Error> {
         self.queue.send(Job { entry: commit.into(), answer: None }).await.map_err(|_| stopped())
     }
+
+    /// Queues a commit if there is room at once, and drops it otherwise: for what may be missing.
+    pub fn try_send(&self, commit: Commit) {
+        if self.queue.try_send(Job { entry: commit.into(), answer: None }).is_err() {
+            tracing::debug!("an event was dropped because the writer's queue is full");
+        }
+    }
 }
 
 fn stopped() -> Error {

@@ -26,6 +26,12 @@ pub struct Llm {
     inner: Arc<Inner>,
 }
 
+impl std::fmt::Debug for Llm {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Llm").field("settings", &self.inner.settings).finish_non_exhaustive()
+    }
+}
+
 struct Inner {
     settings: Settings,
     http: reqwest::Client,

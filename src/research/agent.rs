@@ -86,7 +86,12 @@ pub async fn run(cx: &Cx, agent: &mut impl Agent, max_turns: u32, messages: &mut
                 return Ok(End::Idle);
             }
             nudged = true;
-            cx.warn(&format!("{path}/nudged"), WarningCode::ModelMisuse, "the model wanted to finish before anything was retrieved").await?;
+            cx.warn(
+                &format!("{path}/nudged"),
+                WarningCode::ModelMisuse,
+                "the model wanted to finish before anything was retrieved",
+            )
+            .await?;
         }
     }
     Ok(End::Limit)

@@ -20,7 +20,13 @@ const EXCERPT_CHARS: usize = 1_200;
 ///
 /// # Errors
 /// A refused key or request, and [`Error::Stop`].
-pub async fn compress(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: Vec<Evidence>) -> Result<String, Error> {
+pub async fn compress(
+    cx: &Cx,
+    path: &str,
+    topic: &str,
+    history: Vec<Message>,
+    evidence: Vec<Evidence>,
+) -> Result<String, Error> {
     cx.mark(&format!("{path}/compress/started"), Event::CompressStarted {}).await?;
     let chars_in = evidence.iter().map(|evidence| evidence.text.chars().count()).sum();
     let text = match ask(cx, path, topic, history, &evidence).await {
@@ -57,7 +63,8 @@ async fn ask(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: 
         messages.push(Message::Assistant { content: completion.text, tool_calls: Vec::new() });
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
     }
-    cx.warn(&format!("{path}/compress/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit").await?;
+    cx.warn(&format!("{path}/compress/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit")
+        .await?;
     Ok(text)
 }
 

@@ -13,15 +13,9 @@ mod source_list;
 mod supervisor;
 mod writer;
 
-use crate::{
-    domain::{
-        Event, Message, MessageRole, Note,
-        event::Phase,
-        report::Report,
-    },
-};
-pub use crate::context::Error;
 use crate::context::Cx;
+pub use crate::context::Error;
+use crate::domain::{Event, Message, MessageRole, Note, event::Phase, report::Report};
 
 /// What the thread holds when the run starts.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ use crate::{
     context::{Cx, Error, Role},
     domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode},
     llm::{Evidence, Message, Request, Task, Text, ToolCall, ToolSpec},
+    search::Engine,
     tools::{
         self, COMPLETE, SEARCH, THINK,
         search_web::{self, Found, MAX_RESULTS},
@@ -25,7 +26,14 @@ const SEARCH_ALIASES: [&str; 3] = ["tavily_search", "web_search", "search"];
 ///
 /// # Errors
 /// [`Error::Failed`]: this topic has no notes, the others are not touched.
-pub async fn research(cx: &Cx, number: u32, path: &str, topic: &str, call_id: &str, question: &str) -> Result<Note, Error> {
+pub async fn research(
+    cx: &Cx,
+    number: u32,
+    path: &str,
+    topic: &str,
+    call_id: &str,
+    question: &str,
+) -> Result<Note, Error> {
     let cx = &cx.speaking_as(Scope::researcher(number));
     let started = Event::ResearcherStarted { topic: topic.to_owned(), tool_call_id: call_id.to_owned() };
     cx.mark(&format!("{path}/started"), started).await?;
@@ -94,7 +102,7 @@ struct Researcher<'a> {
 
 impl<'a> Researcher<'a> {
     async fn new(cx: &Cx, number: u32, path: &'a str, topic: &'a str, question: &'a str) -> Result<Self, Error> {
-        let tools = tools::researcher(cx.prompts(), cx.search().map_or("web", |engine| engine.kind()));
+        let tools = tools::researcher(cx.prompts(), kind(cx));
         let values = json!({
             "date": cx.date().await?,
             "tools": agent::listed(&tools),
@@ -163,9 +171,9 @@ impl<'a> Researcher<'a> {
                 }
             }
         }
-        let runs = planned.into_iter().map(|(index, call, search)| async move {
-            (call, one_search(cx, path, index, call, search).await)
-        });
+        let runs = planned
+            .into_iter()
+            .map(|(index, call, search)| async move { (call, one_search(cx, path, index, call, search).await) });
         for (call, found) in futures::future::join_all(runs).await {
             answers.push(self.took(call, found?));
         }
@@ -184,7 +192,13 @@ impl<'a> Researcher<'a> {
         if queries.is_empty() { Err(Refusal::Repeated) } else { Ok(queries) }
     }
 
-    fn search_call<'c>(&mut self, path: &'c str, call: &'c ToolCall, queries: Vec<String>, first_query: usize) -> search_web::Call<'c>
+    fn search_call<'c>(
+        &mut self,
+        path: &'c str,
+        call: &'c ToolCall,
+        queries: Vec<String>,
+        first_query: usize,
+    ) -> search_web::Call<'c>
     where
         'a: 'c,
     {
@@ -214,7 +228,13 @@ enum Refusal {
     Repeated,
 }
 
-async fn one_search(cx: &Cx, path: &str, index: usize, call: &ToolCall, search: search_web::Call<'_>) -> Result<Found, Error> {
+async fn one_search(
+    cx: &Cx,
+    path: &str,
+    index: usize,
+    call: &ToolCall,
+    search: search_web::Call<'_>,
+) -> Result<Found, Error> {
     let (tool_call_id, name) = (call.id.clone(), SEARCH.to_owned());
     let args = json!({"queries": search.queries});
     let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name: name.clone(), args };
@@ -227,6 +247,14 @@ async fn one_search(cx: &Cx, path: &str, index: usize, call: &ToolCall, search: 
     };
     cx.mark(&format!("{path}/call/{index}/finished"), ended).await?;
     Ok(found)
+}
+
+/// What `search_web` searches, as its description says it.
+fn kind(cx: &Cx) -> &'static str {
+    match cx.search() {
+        Some(Engine::Local(_)) => "local",
+        Some(Engine::Tavily(_)) | None => "web",
+    }
 }
 
 fn is_search(name: &str) -> bool {

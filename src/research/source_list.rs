@@ -18,7 +18,8 @@ pub fn render(cited: &[&Source], retrieved: &[Source]) -> String {
 }
 
 fn numbered<'a>(sources: impl Iterator<Item = &'a Source>) -> String {
-    let line = |(index, source): (usize, &Source)| format!("- [{}] {}: {}\n", index + 1, title(source), address(&source.url));
+    let line =
+        |(index, source): (usize, &Source)| format!("- [{}] {}: {}\n", index + 1, title(source), address(&source.url));
     sources.enumerate().map(line).collect()
 }
 

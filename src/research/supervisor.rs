@@ -95,7 +95,12 @@ impl<'a> Supervisor<'a> {
 
     /// The brief itself becomes the one topic of a model that would not delegate.
     async fn delegate_brief(&mut self, cx: &Cx) -> Result<(), Error> {
-        cx.warn("lead/undelegated", WarningCode::ModelMisuse, "the model delegated nothing; the brief is researched as one topic").await?;
+        cx.warn(
+            "lead/undelegated",
+            WarningCode::ModelMisuse,
+            "the model delegated nothing; the brief is researched as one topic",
+        )
+        .await?;
         let call = ToolCall { id: "brief".to_owned(), name: DELEGATE.to_owned(), arguments: "{}".to_owned() };
         let job = self.job("lead/brief", self.brief.to_owned(), &call);
         self.research(cx, vec![job]).await?;
@@ -247,7 +252,8 @@ impl Supervisor<'_> {
     async fn announce_queue(&self, cx: &Cx, path: &str, jobs: usize) -> Result<(), Error> {
         let places = cx.options().max_concurrent_research_units as usize;
         if jobs > places {
-            let detail = format!("{jobs} topics were delegated at once; {places} are researched at a time, the others wait");
+            let detail =
+                format!("{jobs} topics were delegated at once; {places} are researched at a time, the others wait");
             cx.warn(&format!("{path}/queued"), WarningCode::DelegationsQueued, detail).await?;
         }
         Ok(())

@@ -247,7 +247,9 @@ impl<'a> Page<'a> {
         self.flush().await?;
         let dropped_citations = self.resolver.dropped();
         if dropped_citations > 0 {
-            let detail = format!("{dropped_citations} citations or links pointed to nothing this run retrieved and were removed");
+            let detail = format!(
+                "{dropped_citations} citations or links pointed to nothing this run retrieved and were removed"
+            );
             self.cx.warn("report/dropped", WarningCode::CitationsDropped, detail).await?;
         }
         let finished = Event::ReportFinished {

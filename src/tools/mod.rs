@@ -32,7 +32,11 @@ pub struct Delegate {
 
 /// The tools of the supervisor.
 pub fn supervisor(prompts: &Prompts) -> Vec<ToolSpec> {
-    let topic = property("research_topic", prompts.text("tools/conduct_research.research_topic", ()), json!({"type": "string"}));
+    let topic = property(
+        "research_topic",
+        prompts.text("tools/conduct_research.research_topic", ()),
+        json!({"type": "string"}),
+    );
     vec![
         spec(DELEGATE, prompts.text("tools/conduct_research", ()), topic),
         spec(COMPLETE, prompts.text("tools/research_complete_supervisor", ()), no_arguments()),

@@ -120,7 +120,8 @@ pub async fn run(cx: &Cx, call: Call<'_>) -> Result<Found, Error> {
 async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Result<Result<Vec<Kept>, String>, Stop> {
     let key = format!("{}/search/{}", call.path, call.first_query + index);
     let Some(engine) = cx.search() else { return Ok(Err("no search engine is configured".to_owned())) };
-    let limits = Limits { max_results: MAX_RESULTS as usize, max_content_length: cx.options().max_content_length as usize };
+    let limits =
+        Limits { max_results: MAX_RESULTS as usize, max_content_length: cx.options().max_content_length as usize };
     let hash = journal::hash_of(&(query, limits.max_results, limits.max_content_length));
     let first = call.first_source.0 + MAX_RESULTS * u32::try_from(index).unwrap_or(u32::MAX / MAX_RESULTS);
     let work = async {
@@ -255,7 +256,11 @@ fn found(cx: &Cx, call: &Call<'_>, kept: &[Kept], pages: &[PageText], failures: 
         let text = cx.prompts().text("search_results", json!({"results": shown, "failures": failures}));
         Text(vec![Part::Flexible(text)])
     };
-    let link = |kept: &Kept| ResultLink { source_id: kept.source_id, url: kept.hit.url.clone(), title: kept.hit.title.clone() };
+    let link = |kept: &Kept| ResultLink {
+        source_id: kept.source_id,
+        url: kept.hit.url.clone(),
+        title: kept.hit.title.clone(),
+    };
     let evidence = kept.iter().zip(pages).map(|(kept, page)| crate::llm::Evidence {
         source_id: kept.source_id,
         title: kept.hit.title.clone(),
@@ -298,7 +303,8 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
         OneOrMany::One(query) => vec![query],
         OneOrMany::Many(queries) => queries,
     };
-    let queries: Vec<_> = queries.iter().map(|query| query.trim().to_owned()).filter(|query| !query.is_empty()).collect();
+    let queries: Vec<_> =
+        queries.iter().map(|query| query.trim().to_owned()).filter(|query| !query.is_empty()).collect();
     if queries.is_empty() {
         return Err(serde::de::Error::custom("queries must hold at least one text"));
     }

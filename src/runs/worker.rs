@@ -1,0 +1,232 @@
+//! Carries one claimed run to its end: research in a task of its own, heartbeats beside it.
+
+use std::sync::Arc;
+
+use tokio::{
+    task::{JoinError, JoinSet},
+    time::{Instant, Interval, MissedTickBehavior},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Parts, WorkError};
+use crate::{
+    context::{Cx, Error, Remains, Services},
+    domain::{Event, Failure, FailureCode, MessageId, Outcome, Run, RunStatus, Scope, Timestamp, WarningCode},
+    journal::{self, Journal, Stop},
+    research::{self, Conversation, Ending},
+    search::Engine,
+    store::{self, Finish, Lease, NewEvent, Renewal},
+};
+
+/// Skipped documents named one by one; the rest is counted.
+const SKIPPED_SHOWN: usize = 20;
+
+/// How work on a run ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// The run is final.
+    Completed(Outcome),
+    Failed(Failure),
+    Cancelled,
+    /// This process was asked to stop; the run waits to be resumed.
+    Interrupted,
+    /// Somebody else may own it, or the database was away for longer than the lease.
+    Lost,
+}
+
+/// Why research stopped, seen from the run.
+enum Verdict {
+    Ended(Ending),
+    Failed(Failure),
+    Cancelled,
+    Lost,
+    Storage(store::Error),
+}
+
+/// Works on a claimed run until it is final, lost, or interrupted.
+///
+/// # Errors
+/// The run cannot be worked on here, or the database failed for good; its lease is given back.
+pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &CancellationToken) -> Result<Ended, WorkError> {
+    let result = supervise(parts, lease, run, cancel).await;
+    if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled | Ended::Lost)) {
+        // Best effort: an unreturned lease runs out by itself.
+        let _ = parts.store.release(&lease).await;
+    }
+    result
+}
+
+async fn supervise(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &CancellationToken) -> Result<Ended, WorkError> {
+    let (journal, cx) = prepare(parts, &lease, &run).await?;
+    let conversation = conversation(parts, &run).await?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { research::research(&cx, &conversation).await });
+    let mut heart = Heart::new(parts, lease);
+    let verdict = loop {
+        tokio::select! {
+            Some(joined) = tasks.join_next() => break verdict(joined),
+            beat = heart.beat() => match beat {
+                Beat::Held => {}
+                Beat::CancelRequested => break Verdict::Cancelled,
+                Beat::Lost => return Ok(Ended::Lost),
+            },
+            () = cancel.cancelled() => return Ok(Ended::Interrupted),
+        }
+    };
+    // Dropping the set ends what is left of the run, its calls included.
+    drop(tasks);
+    conclude(parts, &journal, &run, verdict).await
+}
+
+/// The run's journal, and its context with what earlier lives left behind.
+async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx), WorkError> {
+    let search = parts.engine(run.options.search_api)?;
+    let (mut steps, mut remains) = (Vec::new(), Remains::default());
+    let mut begin = Event::RunStarted { attempt: lease.epoch };
+    if lease.epoch > 1 {
+        begin = Event::RunResumed { attempt: lease.epoch };
+        steps = parts.store.journal(lease.run_id).await?;
+        remains.report_attempts = parts.store.report_attempts(lease.run_id).await?;
+        for source in parts.store.sources(lease.run_id).await? {
+            remains.sources.extend(parts.store.source(lease.run_id, source.id).await?);
+        }
+    }
+    let journal = Arc::new(Journal::new(*lease, steps, parts.writer.clone()));
+    let mut events = vec![root(begin)];
+    events.extend(skipped_documents(&search));
+    journal.emit(events).await.map_err(stopped)?;
+    let services = Services { llm: parts.llm.clone(), prompts: Arc::clone(&parts.prompts), search: Some(search) };
+    let cx = Cx::new(Arc::clone(&journal), services, run.options.clone(), remains);
+    Ok((journal, cx))
+}
+
+/// Warnings about documents that cannot be found because they cannot be read.
+fn skipped_documents(search: &Engine) -> Vec<NewEvent> {
+    let skipped = search.skipped();
+    let warning = |detail: String| root(Event::Warning { code: WarningCode::DocumentSkipped, detail });
+    let shown = skipped.iter().take(SKIPPED_SHOWN);
+    let mut events: Vec<_> = shown.map(|skipped| warning(format!("{}: {}", skipped.path, skipped.reason))).collect();
+    if skipped.len() > SKIPPED_SHOWN {
+        events.push(warning(format!("and {} more documents", skipped.len() - SKIPPED_SHOWN)));
+    }
+    events
+}
+
+async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkError> {
+    let messages = parts.store.messages(run.thread_id).await?;
+    let runs = parts.store.thread_runs(run.thread_id).await?;
+    let clarifications = runs.iter().filter(|run| run.outcome == Some(Outcome::Clarification)).count();
+    Ok(Conversation { messages, clarifications: u32::try_from(clarifications).unwrap_or(u32::MAX) })
+}
+
+fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
+    match joined {
+        Ok(Ok(ending)) => Verdict::Ended(ending),
+        Ok(Err(Error::Failed(failure))) => Verdict::Failed(failure),
+        Ok(Err(Error::Stop(Stop::Storage(store::Error::Fenced)))) => Verdict::Lost,
+        Ok(Err(Error::Stop(Stop::Storage(error)))) => Verdict::Storage(error),
+        Ok(Err(Error::Stop(mismatch @ Stop::Mismatch { .. }))) => {
+            Verdict::Failed(Failure::new(FailureCode::JournalMismatch, mismatch.to_string()))
+        }
+        Err(error) => {
+            tracing::error!(%error, "a run panicked");
+            Verdict::Failed(Failure::new(FailureCode::Internal, "a defect of this program ended the run; see its log"))
+        }
+    }
+}
+
+/// Writes the end of the run.
+async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict) -> Result<Ended, WorkError> {
+    let now = Timestamp::now();
+    let usage = parts.store.usage(run.id).await.unwrap_or_default();
+    let ms = now.since(run.started_at.unwrap_or(run.created_at));
+    let open = Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, now };
+    let complete = |outcome, content: String| Finish {
+        status: RunStatus::Completed,
+        outcome: Some(outcome),
+        message: Some((MessageId::new(), content)),
+        ..open.clone()
+    };
+    let (finish, event, ended) = match verdict {
+        Verdict::Lost => return Ok(Ended::Lost),
+        Verdict::Storage(error) => return Err(error.into()),
+        Verdict::Ended(Ending::Question(question)) => {
+            let outcome = Outcome::Clarification;
+            (complete(outcome, question), Event::RunCompleted { outcome, usage, ms }, Ended::Completed(outcome))
+        }
+        Verdict::Ended(Ending::Report(report)) => {
+            let outcome = Outcome::Report;
+            let finish = Finish { report: Some(report.clone()), ..complete(outcome, report.markdown) };
+            (finish, Event::RunCompleted { outcome, usage, ms }, Ended::Completed(outcome))
+        }
+        Verdict::Failed(problem) => {
+            let finish = Finish { error: Some(problem.clone()), ..open };
+            (finish, Event::RunFailed { problem: problem.clone() }, Ended::Failed(problem))
+        }
+        Verdict::Cancelled => {
+            let finish = Finish { status: RunStatus::Cancelled, ..open };
+            (finish, Event::RunCancelled { reason: "cancelled on request".to_owned() }, Ended::Cancelled)
+        }
+    };
+    match journal.finish(finish, vec![root(event)]).await {
+        Ok(()) => Ok(ended),
+        Err(Stop::Storage(store::Error::Fenced)) => Ok(Ended::Lost),
+        Err(stop) => Err(stopped(stop)),
+    }
+}
+
+fn root(event: Event) -> NewEvent {
+    journal::now(&Scope::ROOT, event)
+}
+
+fn stopped(stop: Stop) -> WorkError {
+    match stop {
+        Stop::Storage(error) => error.into(),
+        Stop::Mismatch { key } => store::Error::Corrupt(format!("step '{key}' was made by a different request")).into(),
+    }
+}
+
+/// Keeps the lease alive, and notices when it is gone.
+struct Heart<'a> {
+    parts: &'a Parts,
+    lease: Lease,
+    ticks: Interval,
+    /// The lease certainly holds until then.
+    holds_until: Instant,
+}
+
+/// What a heartbeat found.
+enum Beat {
+    Held,
+    CancelRequested,
+    Lost,
+}
+
+impl<'a> Heart<'a> {
+    fn new(parts: &'a Parts, lease: Lease) -> Self {
+        let mut ticks = tokio::time::interval(parts.lease / 3);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { parts, lease, ticks, holds_until: Instant::now() + parts.lease }
+    }
+
+    /// Waits for the next beat and renews the lease.
+    ///
+    /// # Cancel safety
+    /// A renewal that is dropped half-way has happened or not; the next one tells.
+    async fn beat(&mut self) -> Beat {
+        self.ticks.tick().await;
+        let sent = Instant::now();
+        let renewal = self.parts.store.renew(&self.lease, Timestamp::now().plus(self.parts.lease));
+        match tokio::time::timeout_at(self.holds_until, renewal).await {
+            Ok(Ok(Renewal::Held { cancel_requested })) => {
+                self.holds_until = sent + self.parts.lease;
+                if cancel_requested { Beat::CancelRequested } else { Beat::Held }
+            }
+            Ok(Ok(Renewal::Lost)) | Err(_) => Beat::Lost,
+            Ok(Err(error)) => {
+                tracing::warn!(run_id = %self.lease.run_id, %error, "the lease could not be renewed; trying again");
+                if Instant::now() < self.holds_until { Beat::Held } else { Beat::Lost }
+            }
+        }
+    }
+}
