@@ -1,0 +1,3 @@
+//! One test binary: a file or folder per theme.
+
+mod search;
