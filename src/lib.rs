@@ -6,8 +6,8 @@
 pub mod domain;
 // From the door to the wire.
 //pub mod cli;
-//pub mod app;
-//pub mod runs;
+pub mod app;
+pub mod runs;
 pub mod context;
 pub mod llm;
 pub mod net;
@@ -15,7 +15,7 @@ pub mod research;
 pub mod search;
 pub mod tools;
 // At the side.
-//pub mod config;
+pub mod config;
 pub mod events;
 pub mod journal;
 pub mod prompts;

@@ -7,7 +7,7 @@ mod worker;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     domain::{MessageId, ModelName, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
@@ -34,8 +34,6 @@ pub struct Parts {
     pub local: Option<Local>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
-    /// Owns every task of runs.
-    pub tasks: TaskTracker,
 }
 
 /// The runs of this process and the way to those of others; a cheap clone.

@@ -19,6 +19,9 @@ const MAX_RESULTS: usize = 20;
 /// More excerpt than this is a page, not an excerpt.
 const MAX_SNIPPET_CHARS: usize = 4_000;
 
+/// For turning the pages of one answer into text.
+const MAX_READING: Duration = Duration::from_secs(20);
+
 /// How to reach Tavily.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -177,9 +180,11 @@ async fn read_hits(answer: Value, limits: Limits) -> Result<Vec<Hit>, Error> {
     if !answer["results"].is_array() {
         return Err(Error::Unavailable("its answer has no results".into()));
     }
-    tokio::task::spawn_blocking(move || hits(&answer, limits))
-        .await
-        .map_err(|_| Error::Unavailable("its answer could not be read".into()))
+    let read = move || extract::guarded::run(MAX_READING, move |_| hits(&answer, limits));
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(hits)) => Ok(hits),
+        _ => Err(Error::Unavailable("its answer could not be read".into())),
+    }
 }
 
 fn hits(answer: &Value, limits: Limits) -> Vec<Hit> {

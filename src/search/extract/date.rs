@@ -103,7 +103,7 @@ fn month(word: &str) -> Option<u32> {
         &["december", "dezember", "décembre"],
     ];
     let fits = |names: &&[&str]| names.iter().any(|name| name.starts_with(word));
-    let at = (word.chars().count() >= 3).then(|| NAMES.iter().position(|names| fits(names)))??;
+    let at = (word.chars().count() >= 3).then(|| NAMES.iter().position(fits))??;
     u32::try_from(at + 1).ok()
 }
 

@@ -5,9 +5,10 @@ use encoding_rs::Encoding;
 
 use super::{Document, Unreadable, date, markdown, text};
 
-/// What is never the text of a page.
+/// What is never the text of a page, and what its author hid from readers: words for machines alone are no evidence.
 const FURNITURE: &str = "script, style, noscript, template, svg, canvas, iframe, object, nav, form, button, select, \
-    input, textarea, dialog, [role=dialog], [role=navigation], [role=search], [aria-hidden=true], [hidden]";
+    input, textarea, dialog, [role=dialog], [role=navigation], [role=search], [aria-hidden=true], [hidden], [style*='display:none'], [style*='display: none'], [style*='visibility:hidden'], \
+    [style*='visibility: hidden'], [style*='font-size:0'], [style*='font-size: 0']";
 
 /// Elements nested deeper than this are no page; parsing them costs time that grows with the square of the depth.
 const MAX_DEPTH: usize = 512;
@@ -84,7 +85,7 @@ fn published(readability: &Readability) -> Option<String> {
         })
         .collect();
     let value = |wanted: &&str| metas.iter().find(|(name, _)| name == wanted).and_then(|(_, value)| date::parse(value));
-    NAMES.iter().find_map(|name| value(name))
+    NAMES.iter().find_map(value)
 }
 
 /// HTML or a fragment of it to plain text without its tags; nothing is judged unimportant but scripts and the like.

@@ -3,6 +3,7 @@
 //! Knows no folder, index or network; bytes in, [`Document`] out. One file per format; `passages` cuts sections to size.
 
 mod date;
+pub(crate) mod guarded;
 pub mod html;
 mod markdown;
 pub mod passages;
@@ -72,22 +73,27 @@ impl Unreadable {
     }
 }
 
-/// Reads a document. Blocking: up to `time_limit` for a PDF, about a second for 50 MB of anything else.
+/// Reads a document on a guarded thread. Blocking, at most `time_limit`.
 ///
 /// # Errors
-/// [`Unreadable`] when there is no text in it, or none that can be trusted to be text.
+/// [`Unreadable`] when there is no text in it, none that can be trusted to be text, or none within `time_limit`.
 pub fn read(format: Format, bytes: Vec<u8>, time_limit: Duration) -> Result<Document, Unreadable> {
     if bytes.is_empty() {
         return Err(Unreadable::new("it is empty"));
     }
-    let document = match format {
-        Format::Text => text::read(&text::decode(&bytes)?),
-        Format::Markdown => markdown::read(&text::decode(&bytes)?),
-        Format::Html => html::read(&html::decode(&bytes)?)?,
-        Format::Pdf => pdf::read(bytes, time_limit)?,
-    };
+    let document = guarded::run(time_limit, move |stop| read_as(format, &bytes, stop))??;
     if document.sections.is_empty() {
         return Err(Unreadable::new("there is no text in it"));
     }
     Ok(document)
+}
+
+fn read_as(format: Format, bytes: &[u8], stop: &guarded::Stop) -> Result<Document, Unreadable> {
+    let document = match format {
+        Format::Text => text::read(&text::decode(bytes)?),
+        Format::Markdown => markdown::read(&text::decode(bytes)?),
+        Format::Html => html::read(&html::decode(bytes)?)?,
+        Format::Pdf => return pdf::read(bytes, stop),
+    };
+    Ok(Document { sections: passages::joined(document.sections), ..document })
 }

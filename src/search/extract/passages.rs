@@ -1,9 +1,37 @@
 //! Sections to passages: pieces of a size that a model can quote and a reader can find again.
 
+use super::Section;
+
 /// Characters a passage aims at; a paragraph is not torn to meet it.
 pub const TARGET_CHARS: usize = 1_200;
 /// Characters above which a single paragraph is torn, between sentences or at least between words.
 pub const MAX_CHARS: usize = 1_800;
+
+/// Joins neighbouring sections that fit into one passage together, their headings kept as lines of the text: a
+/// passage of two sentences says too little, to a model as to the ranking. The joined section has the first one's label.
+pub fn joined(sections: Vec<Section>) -> Vec<Section> {
+    let mut joined: Vec<Section> = Vec::new();
+    for section in sections {
+        match joined.last_mut() {
+            Some(last) if fits(last, &section) => append(last, section),
+            _ => joined.push(section),
+        }
+    }
+    joined
+}
+
+fn fits(last: &Section, next: &Section) -> bool {
+    let chars = |section: &Section| section.text.chars().count();
+    chars(last) + chars(next) + next.label.as_deref().map_or(0, str::len) <= TARGET_CHARS
+}
+
+fn append(last: &mut Section, next: Section) {
+    for text in next.label.iter().chain([&next.text]) {
+        last.text.push_str("\n\n");
+        last.text.push_str(text);
+    }
+    last.path = format!("{} {}", last.path, next.path);
+}
 
 /// Cuts a section's text into passages of about [`TARGET_CHARS`]; none is empty, nothing is lost but space.
 pub fn split(text: &str) -> Vec<String> {
@@ -72,6 +100,19 @@ mod tests {
         let passages = split(&text);
         assert!(passages.len() > 1);
         assert!(passages.iter().all(|passage| passage.ends_with("long.")), "{passages:?}");
+    }
+
+    #[test]
+    fn small_neighbours_are_joined() {
+        let section = |label: &str, text: String| Section {
+            label: Some(label.into()),
+            path: label.into(),
+            anchor: Some(label.into()),
+            text,
+        };
+        let sections = vec![section("a", "x".into()), section("b", "y".into()), section("c", "z".repeat(1_200))];
+        let texts: Vec<_> = joined(sections).into_iter().map(|section| (section.path, section.text)).collect();
+        assert_eq!(texts, [("a b".into(), "x\n\nb\n\ny".into()), ("c".into(), "z".repeat(1_200))]);
     }
 
     proptest! {

@@ -1,75 +1,35 @@
 //! PDF to text, page by page, behind every guard a parser that panics on purpose needs.
 //!
-//! The parser runs on a thread of its own: a large stack for deep documents, panics caught per page and kept off
-//! stderr, a time limit. What comes out is checked, because wrong text is worse than none.
-
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, Once,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
-    thread,
-    time::Duration,
-};
+//! Panics are caught per page, circles found before the parser follows them, and what comes out is checked, because
+//! wrong text is worse than none. The thread, its stack and its time limit are `guarded`'s.
 
 use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, PlainTextOutput, Stream};
 
-use super::{Document, Section, Unreadable, date, text};
+use super::{
+    Document, Section, Unreadable, date,
+    guarded::{Stop, catch},
+    text,
+};
 
-const THREAD: &str = "pdf-reader";
-const STACK_BYTES: usize = 64 * 1024 * 1024;
 const MAX_PAGES: usize = 5_000;
 /// More on one page is not something a person wrote.
 const MAX_PAGE_CHARS: usize = 200_000;
 /// Levels of pages trees and of forms within forms; the parser follows both without a bound of its own.
 const MAX_NESTING: usize = 32;
 
-/// Reads a PDF within `time_limit`. A page that cannot be read is named in `missing`, its siblings stay.
+/// Reads a PDF; to be called within [`super::guarded::run`]. A page that cannot be read is named in `missing`, its
+/// siblings stay.
 ///
 /// # Errors
-/// [`Unreadable`]: damaged, encrypted, too slow, without text (a scan), or with text that is none.
-pub(super) fn read(bytes: Vec<u8>, time_limit: Duration) -> Result<Document, Unreadable> {
-    keep_panics_off_stderr();
-    let (tx, rx) = mpsc::sync_channel(1);
-    let late = Arc::new(AtomicBool::new(false));
-    let stop = late.clone();
-    let parse = move || tx.send(parse(&bytes, &stop));
-    let thread = thread::Builder::new().name(THREAD.into()).stack_size(STACK_BYTES).spawn(parse);
-    thread.map_err(|error| Unreadable::new(format!("no thread to read this PDF: {error}")))?;
-    // A thread that does not end within one page cannot be stopped; it is left behind and its file not tried again.
-    let outcome = rx.recv_timeout(time_limit);
-    late.store(true, Ordering::Relaxed);
-    match outcome {
-        Ok(outcome) => outcome,
-        Err(mpsc::RecvTimeoutError::Timeout) => {
-            Err(Unreadable::new(format!("could not read this PDF within {} s", time_limit.as_secs())))
-        }
-        Err(mpsc::RecvTimeoutError::Disconnected) => Err(Unreadable::new("could not read this PDF")),
-    }
-}
-
-/// Chains a hook before the present one that is silent for our own threads: the command line draws on stderr.
-fn keep_panics_off_stderr() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| match thread::current().name() {
-            Some(THREAD) => tracing::debug!("the PDF parser gave up: {info}"),
-            _ => usual(info),
-        }));
-    });
-}
-
-fn parse(bytes: &[u8], stop: &AtomicBool) -> Result<Document, Unreadable> {
+/// [`Unreadable`]: damaged, encrypted, without text (a scan), or with text that is none.
+pub(super) fn read(bytes: &[u8], stop: &Stop) -> Result<Document, Unreadable> {
     let pdf =
-        guarded(|| load(bytes)).unwrap_or_else(|| Err(Unreadable::new("could not read this PDF: it is damaged")))?;
+        catch(|| load(bytes)).unwrap_or_else(|| Err(Unreadable::new("could not read this PDF: it is damaged")))?;
     let mut sections = Vec::new();
     let mut unreadable = Vec::new();
     let pages = pdf.get_pages();
     for (number, id) in pages.iter().take(MAX_PAGES) {
-        if stop.load(Ordering::Relaxed) {
+        if stop.is_set() {
             break;
         }
         match page_text(&pdf, *number, *id) {
@@ -84,11 +44,6 @@ fn parse(bytes: &[u8], stop: &AtomicBool) -> Result<Document, Unreadable> {
     let missing = missing(&unreadable, pages.len());
     let published = sections.first().and_then(|section| date::stated(&section.text));
     Ok(Document { title: title(&pdf), published, sections, missing })
-}
-
-/// Runs a piece of the parser; `None` if it panicked.
-fn guarded<T>(piece: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(piece)).ok()
 }
 
 fn load(bytes: &[u8]) -> Result<Pdf, Unreadable> {
@@ -125,7 +80,7 @@ fn missing(unreadable: &[String], pages: usize) -> Option<String> {
 
 /// The text of a page; `None` if it cannot be read or is not text.
 fn page_text(pdf: &Pdf, number: u32, id: ObjectId) -> Option<String> {
-    let text = guarded(|| is_sane(pdf, id).then(|| extract(pdf, number)))??.ok()?;
+    let text = catch(|| is_sane(pdf, id).then(|| extract(pdf, number)))??.ok()?;
     let text = text::tidy(&joined(&text));
     (!is_junk(&text)).then_some(text)
 }
@@ -239,6 +194,8 @@ fn draws_others(stream: &Stream) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::extract::Format;
+    use std::time::Duration;
 
     /// A PDF of the given objects (number 1 is the catalog) with a correct cross-reference table.
     fn pdf(objects: &[&str]) -> Vec<u8> {
@@ -268,14 +225,15 @@ mod tests {
         /Resources << /Font << /F1 5 0 R >> /XObject << /X 6 0 R >> >> >>";
 
     fn text_of(pdf: Vec<u8>) -> Result<String, Unreadable> {
-        read(pdf, Duration::from_secs(20)).map(|document| document.sections[0].text.clone())
+        crate::search::extract::read(Format::Pdf, pdf, Duration::from_secs(20))
+            .map(|document| document.sections[0].text.clone())
     }
 
     #[test]
     fn a_page_is_a_section() {
         let content = stream("", "BT /F1 12 Tf 50 700 Td (Petrel stood still.) Tj ET");
         let form = stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "");
-        let document = read(pdf(&[CATALOG, PAGES, PAGE, &content, FONT, &form]), Duration::from_secs(20)).unwrap();
+        let document = read(&pdf(&[CATALOG, PAGES, PAGE, &content, FONT, &form]), &Stop::default()).unwrap();
         assert_eq!(document.sections, [section(1, "Petrel stood still.".into())]);
     }
 

@@ -1,8 +1,31 @@
 //! A folder of documents as a search engine: read, cut into passages, indexed, ranked; no network, no key.
+//!
+//! `refresh` keeps the index equal to the folder (`walk`, then `extract` for what changed, then `index`); a search is
+//! `query` → `index` → `rank`. Nothing here writes into the folder.
 
-use std::{path::Path, time::Duration};
+mod address;
+mod index;
+mod query;
+mod rank;
+mod refresh;
+mod walk;
 
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::RwLock;
+
+use self::{index::Index, query::Query, rank::Candidate, refresh::Progress};
 use super::{Error, Hit, Limits, Skipped};
+
+/// How many passages the index offers for ranking.
+const MAX_CANDIDATES: usize = 100;
+/// A list of skipped documents is for reading; the rest of it is counted.
+const MAX_SKIPPED: usize = 1_000;
 
 /// What is read of a folder, and how long that may take.
 #[derive(Clone, Debug)]
@@ -13,8 +36,8 @@ pub struct Settings {
     pub max_files: usize,
     /// Of all documents together; further ones are skipped.
     pub max_total_bytes: u64,
-    /// For one PDF.
-    pub pdf_time_limit: Duration,
+    /// For making text of one document.
+    pub document_time_limit: Duration,
     /// The folder is looked at again before a search, but not more often than this.
     pub rescan_after: Duration,
     /// How long [`Local::open`] indexes before it goes on with what it has.
@@ -29,7 +52,7 @@ impl Default for Settings {
             max_file_bytes: 50 * 1024 * 1024,
             max_files: 20_000,
             max_total_bytes: 4 * 1024 * 1024 * 1024,
-            pdf_time_limit: Duration::from_secs(20),
+            document_time_limit: Duration::from_secs(20),
             rescan_after: Duration::from_secs(2),
             open_budget: Duration::from_secs(300),
             refresh_budget: Duration::from_secs(10),
@@ -38,24 +61,143 @@ impl Default for Settings {
 }
 
 /// A searchable folder; clones share one index.
-#[derive(Clone, Debug)]
-pub struct Local {}
+#[derive(Clone)]
+pub struct Local {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// Absolute.
+    folder: PathBuf,
+    index_file: PathBuf,
+    settings: Settings,
+    /// Written only to put a new index in place of a damaged one.
+    index: RwLock<Index>,
+    /// Held while the index is brought up to date, so that only one search at a time does it and the others wait.
+    progress: tokio::sync::Mutex<Progress>,
+    /// std's, for it is held only to copy or replace the list.
+    skipped: Mutex<Vec<Skipped>>,
+}
+
+impl fmt::Debug for Local {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Local").field("folder", &self.shared.folder).finish_non_exhaustive()
+    }
+}
 
 impl Local {
     /// Opens the folder and indexes what is new or changed since the index in `index_dir` was written.
     ///
+    /// `index_dir` is made if it is missing. What does not fit into [`Settings::open_budget`] is indexed by the next
+    /// searches; until then [`Local::skipped`] says so.
+    ///
     /// # Errors
     /// [`Error::Documents`] when the folder cannot be listed or no index can be kept in `index_dir`.
-    pub async fn open(folder: &Path, _index_dir: &Path, _settings: Settings) -> Result<Self, Error> {
-        Err(Error::Documents(format!("{} cannot be searched yet", folder.display())))
+    pub async fn open(folder: &Path, index_dir: &Path, settings: Settings) -> Result<Self, Error> {
+        let refused = |error: std::io::Error| failed(folder, &error.kind());
+        let folder = std::path::absolute(folder).map_err(refused)?;
+        std::fs::read_dir(&folder).map_err(refused)?;
+        std::fs::create_dir_all(index_dir).map_err(|error| failed(index_dir, &error.kind()))?;
+        let index_file = index::file_of(&folder, index_dir);
+        let index = Index::open(&index_file).await.map_err(|error| failed(&index_file, &error))?;
+        let shared = Shared {
+            folder,
+            index_file,
+            index: RwLock::new(index),
+            progress: tokio::sync::Mutex::default(),
+            skipped: Mutex::default(),
+            settings,
+        };
+        let local = Self { shared: Arc::new(shared) };
+        local.refresh(local.shared.settings.open_budget).await?;
+        Ok(local)
     }
 
-    pub(super) async fn search(&self, _query: &str, _limits: &Limits) -> Result<Vec<Hit>, Error> {
-        Ok(Vec::new())
+    /// The folder, as an absolute path.
+    pub fn folder(&self) -> &Path {
+        &self.shared.folder
     }
 
-    /// Documents that are in the folder but cannot be found, and why; ordered by path, at most 1,000.
+    /// Documents that are in the folder but cannot be found, and why; ordered by path, about 1,000 at most.
     pub fn skipped(&self) -> Vec<Skipped> {
-        Vec::new()
+        self.shared.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) async fn search(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
+        let query = Query::parse(query);
+        let Some(expression) = query.expression() else {
+            return Err(Error::BadQuery("there is no word in it".into()));
+        };
+        self.refresh(self.shared.settings.refresh_budget).await?;
+        let candidates = match self.candidates(&expression).await {
+            Err(index::Error::Unusable) => {
+                self.start_over().await?;
+                self.candidates(&expression).await
+            }
+            candidates => candidates,
+        };
+        let candidates = candidates.map_err(|error| failed(&self.shared.index_file, &error))?;
+        let picked = rank::pick(&query, candidates, limits.max_results);
+        Ok(picked.into_iter().map(|(score, candidate)| hit(score, candidate)).collect())
+    }
+
+    async fn candidates(&self, expression: &str) -> Result<Vec<Candidate>, index::Error> {
+        self.shared.index.read().await.search(expression, MAX_CANDIDATES).await
+    }
+
+    /// Brings the index up to date with the folder, unless that was done a moment ago; gives up after `budget`.
+    async fn refresh(&self, budget: Duration) -> Result<(), Error> {
+        let mut progress = self.shared.progress.lock().await;
+        if progress.is_fresh(self.shared.settings.rescan_after) {
+            return Ok(());
+        }
+        let end = Instant::now() + budget;
+        match refresh::run(&self.shared, &mut progress, end).await {
+            Err(refresh::Error::Index(index::Error::Unusable)) => {
+                self.renew_index().await?;
+                refresh::run(&self.shared, &mut progress, end).await
+            }
+            done => done,
+        }
+        .map_err(|error| match error {
+            refresh::Error::Folder(error) => failed(&self.shared.folder, &error.kind()),
+            refresh::Error::Index(error) => failed(&self.shared.index_file, &error),
+        })
+    }
+
+    /// After damage met in the middle of a search: a new index, filled as at the start.
+    async fn start_over(&self) -> Result<(), Error> {
+        {
+            let mut progress = self.shared.progress.lock().await;
+            self.renew_index().await?;
+            *progress = Progress::default();
+        }
+        self.refresh(self.shared.settings.open_budget).await
+    }
+
+    async fn renew_index(&self) -> Result<(), Error> {
+        let file = &self.shared.index_file;
+        tracing::warn!(file = %file.display(), "the index of the documents folder is damaged and is made anew");
+        let mut index = self.shared.index.write().await;
+        index.close().await;
+        *index = Index::renew(file).await.map_err(|error| failed(file, &error))?;
+        Ok(())
+    }
+}
+
+fn failed(what: &Path, why: &dyn fmt::Display) -> Error {
+    Error::Documents(format!("{}: {why}", what.display()))
+}
+
+fn hit(score: f64, candidate: Candidate) -> Hit {
+    Hit {
+        url: candidate.url,
+        title: candidate.title,
+        section: candidate.section,
+        snippet: candidate.body,
+        raw_content: None,
+        score: Some((score * 1000.0).round() / 1000.0),
+        published: candidate.published,
+        engine: "local".into(),
     }
 }

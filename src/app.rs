@@ -1,0 +1,67 @@
+//! Wires the rooms: settings in, a ready [`Runs`] out.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    config::Config,
+    domain::SearchApi,
+    events::{EventLog, Patience, Writer},
+    llm::Llm,
+    prompts::Prompts,
+    runs::{Parts, Runs},
+    search::{Local, Tavily, local},
+    store::Store,
+};
+
+/// Everything a process needs, built once.
+#[derive(Debug)]
+pub struct App {
+    pub runs: Runs,
+    store: Store,
+    tasks: TaskTracker,
+}
+
+impl App {
+    /// Opens the database, reads the documents, prepares models and search; nothing is sent to a provider yet.
+    ///
+    /// # Errors
+    /// What cannot be used, in one sentence, its cause below.
+    pub async fn build(config: &Config) -> anyhow::Result<Self> {
+        let store = Store::open(&config.database).await?;
+        let tasks = TaskTracker::new();
+        let log = EventLog::new(store.clone());
+        let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
+        let tavily = config.tavily.clone().map(Tavily::new).transpose().context("search with Tavily")?;
+        let parts = Parts {
+            store: store.clone(),
+            log,
+            writer,
+            llm: Llm::new(config.llm.clone())?,
+            prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
+            tavily,
+            local: open_documents(config).await?,
+            lease: config.lease,
+        };
+        Ok(Self { runs: Runs::new(parts), store, tasks })
+    }
+
+    /// Waits for what is still to be written, and closes the database.
+    pub async fn close(self) {
+        let Self { runs, store, tasks } = self;
+        drop(runs);
+        tasks.close();
+        tasks.wait().await;
+        store.close().await;
+    }
+}
+
+/// The documents folder is read only when runs will search it by default.
+async fn open_documents(config: &Config) -> anyhow::Result<Option<Local>> {
+    let Some(folder) = config.documents.as_ref().filter(|_| config.options.search_api == SearchApi::Local) else {
+        return Ok(None);
+    };
+    Ok(Some(Local::open(folder, &config.data_dir.join("index"), local::Settings::default()).await?))
+}

@@ -1,0 +1,305 @@
+//! The index file of one folder: SQLite with FTS5. A cache, so whatever is wrong with it, it is made anew.
+//!
+//! It is no part of the database of runs (`store`): it belongs to a folder, not to a service, and several processes
+//! may share it. The only SQL outside `store`.
+
+use std::{
+    collections::HashMap,
+    fs::{File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use sha2::{Digest, Sha256};
+use sqlx::{
+    ConnectOptions, Row, Sqlite, SqlitePool, Transaction,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous},
+};
+
+use super::{query::spaced, rank::Candidate};
+
+/// Raised whenever the tables, or the passages made of a document, change.
+const VERSION: i64 = 1;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A document as the index keeps it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Entry {
+    pub path: String,
+    pub stamp: String,
+    pub title: String,
+    pub published: Option<String>,
+    /// Why it, or a part of it, is not searched.
+    pub skipped: Option<String>,
+    pub passages: Vec<Passage>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Passage {
+    pub url: String,
+    pub section: Option<String>,
+    pub headings: String,
+    pub body: String,
+}
+
+/// What the index knows of a document without opening it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub stamp: String,
+    pub skipped: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Index {
+    pool: SqlitePool,
+}
+
+/// Why the index cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// Make it anew.
+    #[error("the index file is damaged or of another version")]
+    Unusable,
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Sqlite(sqlx::Error),
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match is_damage(&error) {
+            true => Self::Unusable,
+            false => Self::Sqlite(error),
+        }
+    }
+}
+
+/// SQLite's CORRUPT, NOTADB, a read that hit the end of the file, and a file replaced under an open connection.
+fn is_damage(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| matches!(code & 0xff, 11 | 26) || matches!(code, 522 | 1032))
+}
+
+/// Where the index of a folder lies.
+pub(super) fn file_of(folder: &Path, index_dir: &Path) -> PathBuf {
+    let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
+    let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    index_dir.join(format!("{name}.db"))
+}
+
+impl Index {
+    /// Opens an index file, or makes it, or makes it anew when it is damaged or of another version.
+    ///
+    /// Processes that do so at once take turns: a lock file beside the index is held meanwhile.
+    pub async fn open(file: &Path) -> Result<Self, Error> {
+        let _lock = lock(&file.with_extension("lock")).await?;
+        match Self::connect(file).await {
+            Err(Error::Unusable) => {
+                remove(file)?;
+                Self::connect(file).await
+            }
+            opened => opened,
+        }
+    }
+
+    /// Makes an index anew whose damage showed only in use.
+    pub async fn renew(file: &Path) -> Result<Self, Error> {
+        let _lock = lock(&file.with_extension("lock")).await?;
+        remove(file)?;
+        Self::connect(file).await
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    async fn connect(file: &Path) -> Result<Self, Error> {
+        let options = SqliteConnectOptions::new()
+            .filename(file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Normal)
+            .busy_timeout(PATIENCE)
+            .disable_statement_logging();
+        let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(PATIENCE).connect_with(options).await?;
+        let index = Self { pool };
+        match index.prepare().await {
+            Ok(()) => Ok(index),
+            Err(error) => {
+                index.pool.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the tables of a new file; refuses those of another version.
+    async fn prepare(&self) -> Result<(), Error> {
+        let version: i64 = sqlx::query_scalar("pragma user_version").fetch_one(&self.pool).await?;
+        let tables: i64 = sqlx::query_scalar("select count(*) from sqlite_schema").fetch_one(&self.pool).await?;
+        match (version, tables) {
+            (0, 0) => {}
+            (VERSION, _) => return Ok(()),
+            _ => return Err(Error::Unusable),
+        }
+        let mut tx = self.pool.begin_with("begin immediate").await?;
+        sqlx::raw_sql(
+            "create table documents (path text primary key, stamp text not null, title text not null, published text,
+                 skipped text) without rowid;
+             create table passages (id integer primary key, path text not null, url text not null, section text,
+                 headings text not null, body text not null, hash text not null);
+             create index passages_of_document on passages (path);
+             create virtual table words using fts5 (title, headings, body, content = '', contentless_delete = 1,
+                 tokenize = 'porter unicode61 remove_diacritics 2');
+             pragma user_version = 1",
+        )
+        .execute(&mut *tx)
+        .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// All documents by path.
+    pub async fn known(&self) -> Result<HashMap<String, Known>, Error> {
+        let rows = sqlx::query("select path, stamp, skipped from documents").fetch_all(&self.pool).await?;
+        let known = |row: SqliteRow| Ok((row.try_get(0)?, Known { stamp: row.try_get(1)?, skipped: row.try_get(2)? }));
+        rows.into_iter().map(known).collect()
+    }
+
+    /// Stores documents in place of what was known under their paths, all or none.
+    pub async fn put(&self, entries: &[Entry]) -> Result<(), Error> {
+        let mut tx = self.pool.begin_with("begin immediate").await?;
+        for entry in entries {
+            forget(&mut tx, &entry.path).await?;
+            insert(&mut tx, entry).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Drops documents that are gone.
+    pub async fn forget(&self, paths: &[String]) -> Result<(), Error> {
+        let mut tx = self.pool.begin_with("begin immediate").await?;
+        for path in paths {
+            forget(&mut tx, path).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// The passages that fit an FTS5 expression best, titles and headings weighing more than text.
+    pub async fn search(&self, expression: &str, max: usize) -> Result<Vec<Candidate>, Error> {
+        let rows = sqlx::query(
+            "select p.path, p.url, d.title, d.published, p.section, p.headings, p.body, p.hash,
+                 -bm25(words, 2.0, 2.0, 1.0) as relevance
+             from words join passages p on p.id = words.rowid join documents d on d.path = p.path
+             where words match $1 order by bm25(words, 2.0, 2.0, 1.0) limit $2",
+        )
+        .bind(expression)
+        .bind(i64::try_from(max).unwrap_or(i64::MAX))
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(candidate).collect::<Result<_, sqlx::Error>>()?)
+    }
+}
+
+fn candidate(row: &SqliteRow) -> Result<Candidate, sqlx::Error> {
+    Ok(Candidate {
+        path: row.try_get(0)?,
+        url: row.try_get(1)?,
+        title: row.try_get(2)?,
+        published: row.try_get(3)?,
+        section: row.try_get(4)?,
+        headings: row.try_get(5)?,
+        body: row.try_get(6)?,
+        hash: row.try_get(7)?,
+        bm25: row.try_get(8)?,
+    })
+}
+
+async fn forget(tx: &mut Transaction<'static, Sqlite>, path: &str) -> Result<(), sqlx::Error> {
+    for statement in [
+        "delete from words where rowid in (select id from passages where path = $1)",
+        "delete from passages where path = $1",
+        "delete from documents where path = $1",
+    ] {
+        sqlx::query(statement).bind(path).execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+async fn insert(tx: &mut Transaction<'static, Sqlite>, entry: &Entry) -> Result<(), sqlx::Error> {
+    sqlx::query("insert into documents (path, stamp, title, published, skipped) values ($1, $2, $3, $4, $5)")
+        .bind(&entry.path)
+        .bind(&entry.stamp)
+        .bind(&entry.title)
+        .bind(&entry.published)
+        .bind(&entry.skipped)
+        .execute(&mut **tx)
+        .await?;
+    let title = format!("{} {}", entry.title, entry.path);
+    for passage in &entry.passages {
+        insert_passage(tx, &entry.path, &title, passage).await?;
+    }
+    Ok(())
+}
+
+async fn insert_passage(
+    tx: &mut Transaction<'static, Sqlite>,
+    path: &str,
+    title: &str,
+    passage: &Passage,
+) -> Result<(), sqlx::Error> {
+    let statement = "insert into passages (path, url, section, headings, body, hash) values ($1, $2, $3, $4, $5, $6)";
+    let id = sqlx::query(statement)
+        .bind(path)
+        .bind(&passage.url)
+        .bind(&passage.section)
+        .bind(&passage.headings)
+        .bind(&passage.body)
+        .bind(hash(&passage.body))
+        .execute(&mut **tx)
+        .await?
+        .last_insert_rowid();
+    sqlx::query("insert into words (rowid, title, headings, body) values ($1, $2, $3, $4)")
+        .bind(id)
+        .bind(spaced(title))
+        .bind(spaced(&passage.headings))
+        .bind(spaced(&passage.body))
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Of the letters and digits alone, so that marks and line ends do not tell copies apart.
+fn hash(body: &str) -> String {
+    let letters: String = body.chars().filter(|char| char.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    Sha256::digest(letters.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Waits for the lock file, at most [`PATIENCE`]; dropping the file gives it free.
+async fn lock(path: &Path) -> Result<File, Error> {
+    let file = File::options().create(true).truncate(false).write(true).open(path)?;
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                tokio::time::sleep(Duration::from_millis(20)).await
+            }
+            Err(TryLockError::WouldBlock) => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+    }
+}
+
+/// Removes an index file and what SQLite keeps beside it. Who still has it open goes on with the removed one.
+fn remove(file: &Path) -> io::Result<()> {
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = file.as_os_str().to_owned();
+        name.push(ending);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Keeps the index equal to the folder: only what changed is read, what is gone is dropped, all within a time budget.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    num::NonZero,
+    path::Path,
+    sync::PoisonError,
+    time::{Duration, Instant},
+};
+
+use futures::{StreamExt, stream};
+use tokio::task::spawn_blocking;
+
+use super::{
+    MAX_SKIPPED, Settings, Shared, address,
+    index::{self, Entry, Known, Passage},
+    walk::{self, Found, Walk},
+};
+use crate::search::{
+    Skipped,
+    extract::{self, Document, Section, passages},
+};
+
+/// Documents that are ready together are stored together.
+const MAX_BATCH: usize = 32;
+/// Passages of one document; some twelve million characters.
+const MAX_PASSAGES: usize = 10_000;
+
+/// How far the index has come.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// When the last look at the folder began, if it ended with nothing left to do.
+    complete_since: Option<Instant>,
+}
+
+impl Progress {
+    pub fn is_fresh(&self, rescan_after: Duration) -> bool {
+        self.complete_since.is_some_and(|since| since.elapsed() < rescan_after)
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Error {
+    Folder(io::Error),
+    Index(index::Error),
+}
+
+impl From<index::Error> for Error {
+    fn from(error: index::Error) -> Self {
+        Self::Index(error)
+    }
+}
+
+/// Looks at the folder and indexes what changed until `end`; what is left then is left to the next call.
+///
+/// # Cancel safety
+/// What is stored stays stored; documents being read at the moment are read again next time.
+pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) -> Result<(), Error> {
+    let began = Instant::now();
+    progress.complete_since = None;
+    let Walk { found, skipped } = walk_folder(shared).await?;
+    let index = shared.index.read().await.clone();
+    let known = index.known().await?;
+    let present: HashSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
+    let gone: Vec<String> = known.keys().filter(|path| !present.contains(path.as_str())).cloned().collect();
+    if !gone.is_empty() {
+        index.forget(&gone).await?;
+    }
+    let changed: Vec<Found> = found.iter().filter(|found| !is_known(found, &known)).cloned().collect();
+    let left = index_changed(shared, &index, changed, end).await?;
+    let known = if left.changed { index.known().await? } else { known };
+    report(shared, skipped, &found, &known, left.waiting);
+    if left.waiting == 0 {
+        progress.complete_since = Some(began);
+    }
+    Ok(())
+}
+
+fn is_known(found: &Found, known: &HashMap<String, Known>) -> bool {
+    known.get(&found.path).is_some_and(|known| known.stamp == found.stamp)
+}
+
+async fn walk_folder(shared: &Shared) -> Result<Walk, Error> {
+    let (folder, settings) = (shared.folder.clone(), shared.settings.clone());
+    let walk = spawn_blocking(move || walk::walk(&folder, &settings)).await;
+    walk.map_err(io::Error::other).flatten().map_err(Error::Folder)
+}
+
+/// What [`index_changed`] leaves behind.
+struct Left {
+    /// Whether the index is another one than before.
+    changed: bool,
+    /// Documents for which there was no time.
+    waiting: usize,
+}
+
+/// Reads documents side by side, as many as there are processors, and stores them in groups as they come.
+async fn index_changed(
+    shared: &Shared,
+    index: &index::Index,
+    changed: Vec<Found>,
+    end: Instant,
+) -> Result<Left, Error> {
+    let total = changed.len();
+    let readers = std::thread::available_parallelism().map_or(2, NonZero::get);
+    let read = |found| read_document(found, shared.settings.clone());
+    let mut batches = stream::iter(changed).map(read).buffer_unordered(readers).ready_chunks(MAX_BATCH);
+    let mut done = 0;
+    // Losing the arm that reads is safe: a document counts as done only when it is stored.
+    while let Ok(Some(batch)) = tokio::time::timeout_at(end.into(), batches.next()).await {
+        done += batch.len();
+        let entries: Vec<Entry> = batch.into_iter().flatten().collect();
+        index.put(&entries).await?;
+    }
+    Ok(Left { changed: total > 0, waiting: total - done })
+}
+
+/// `None` if the document went away meanwhile; the next look at the folder knows.
+async fn read_document(found: Found, settings: Settings) -> Option<Entry> {
+    let (path, stamp) = (found.path.clone(), found.stamp.clone());
+    let name = address::shown(Path::new(found.file.file_name().unwrap_or_default()));
+    let entry = Entry { path, stamp, title: name, ..Entry::default() };
+    let read = spawn_blocking(move || read_now(&found, &settings)).await;
+    match read {
+        Ok(Ok(document)) => Some(filled(entry, document)),
+        Ok(Err(None)) => None,
+        Ok(Err(Some(reason))) => Some(Entry { skipped: Some(reason), ..entry }),
+        Err(_) => Some(Entry { skipped: Some("could not read it".into()), ..entry }),
+    }
+}
+
+fn read_now(found: &Found, settings: &Settings) -> Result<Document, Option<String>> {
+    let bytes = match walk::read(&found.file, settings.max_file_bytes) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Err(Some("it has grown too large".into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(None),
+        Err(error) => return Err(Some(walk::reason(&error))),
+    };
+    extract::read(found.format, bytes, settings.document_time_limit).map_err(|unreadable| Some(unreadable.to_string()))
+}
+
+fn filled(entry: Entry, document: Document) -> Entry {
+    let mut passages = Vec::new();
+    for section in &document.sections {
+        add_passages(&entry.path, section, &mut passages);
+    }
+    let too_long = (passages.len() > MAX_PASSAGES).then(|| "only its first part is searched".to_owned());
+    passages.truncate(MAX_PASSAGES);
+    Entry {
+        title: document.title.unwrap_or(entry.title),
+        published: document.published,
+        skipped: document.missing.or(too_long),
+        passages,
+        ..entry
+    }
+}
+
+fn add_passages(path: &str, section: &Section, passages: &mut Vec<Passage>) {
+    for (within, body) in passages::split(&section.text).into_iter().enumerate() {
+        let url = address::of_passage(path, section.anchor.as_deref(), within + 1, passages.len() + 1);
+        let headings = section.path.clone();
+        passages.push(Passage { url, section: section.label.clone(), headings, body });
+    }
+}
+
+/// Makes the list of what cannot be found, and why.
+fn report(shared: &Shared, mut skipped: Vec<Skipped>, found: &[Found], known: &HashMap<String, Known>, waiting: usize) {
+    let reason = |found: &Found| known.get(&found.path).and_then(|known| known.skipped.clone());
+    skipped
+        .extend(found.iter().filter_map(|found| Some(Skipped { reason: reason(found)?, path: found.shown.clone() })));
+    skipped.sort_by(|one, other| one.path.cmp(&other.path));
+    if skipped.len() > MAX_SKIPPED {
+        let more = skipped.len() - MAX_SKIPPED;
+        skipped.truncate(MAX_SKIPPED);
+        skipped.push(Skipped { path: ".".into(), reason: format!("{more} more") });
+    }
+    if waiting > 0 {
+        skipped.push(Skipped { path: ".".into(), reason: format!("{waiting} documents are not indexed yet") });
+    }
+    *shared.skipped.lock().unwrap_or_else(PoisonError::into_inner) = skipped;
+}

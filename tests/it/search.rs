@@ -1,0 +1,4 @@
+//! The search room from outside: a folder of documents on disk, and Tavily faked at the wire.
+
+mod local;
+mod tavily;

@@ -1,0 +1,1 @@
+//! Tavily, faked at the wire.
