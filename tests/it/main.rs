@@ -9,3 +9,6 @@
 )]
 
 mod tidy;
+#[path = "../world/mod.rs"]
+mod world;
+mod world_test;
