@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-use crate::world::{Ended, Found, Kind, Page, Reply, Script, Shape, When, World, openai, prose, reply, tavily};
+use crate::world::{
+    Ended, Found, Kind, Page, Reply, Running, Script, Shape, When, World, openai, prose, reply, tavily,
+};
 
 /// Sends a Chat Completions request with that key.
 async fn send_with_key(world: &World, key: &str, body: &Value) -> reqwest::Result<reqwest::Response> {
@@ -363,4 +365,28 @@ async fn the_binary_lives_in_the_world_alone() {
         .collect();
     assert_eq!(seen, ["HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PATH", "TAVILY_API_KEY", "TAVILY_BASE_URL"]);
     assert!(command.output().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_process_is_heard_stopped_and_killed() {
+    let world = world(Script::new()).await;
+    let shell = |script: &str| {
+        let mut command = tokio::process::Command::new("sh");
+        command.args(["-c", script]);
+        Running::spawn(command, world.folder())
+    };
+    let mut polite = shell("trap 'echo bye; exit 3' TERM; echo listening on 4711; while :; do sleep 0.01; done");
+    assert_eq!(polite.says("listening").await, "listening on 4711");
+    polite.terminate().await;
+    assert_eq!(polite.ends().await.code(), Some(3));
+    assert_eq!(polite.stdout(), "listening on 4711\nbye\n");
+    let mut stubborn = shell("echo up >&2; exec sleep 60");
+    stubborn.says("up").await;
+    stubborn.kill().await;
+    assert_eq!(stubborn.ends().await.code(), None);
+}
+
+#[test]
+fn the_default_shape_is_the_benchmarks_run() {
+    assert_eq!(Shape::default().model_calls(5), 80);
 }
