@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Everything that has to pass, on a fresh Debian-like machine with a Rust toolchain (rustup stable, gcc) and nothing
 # else. CI runs exactly this. Missing tools are installed: PostgreSQL's server by apt-get, cargo-deny by cargo into
-# target/tools. Needs no input, stops by itself, and leaves nothing running.
+# target/tools. Needs no input and stops by itself. (Debian starts a database service when it installs the server; the
+# tests do not use it.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null

@@ -1,0 +1,412 @@
+//! A provider that speaks OpenAI's Chat Completions, as its API reference of November 2026 has it, on loopback.
+
+use std::{
+    fmt::Write as _,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode, Uri},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+    serve::ListenerExt,
+};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
+
+use super::{
+    Call, Kind, Record, Reply, Script,
+    reply::{Tokens, Watch, What},
+};
+
+/// The only key the provider accepts.
+pub const KEY: &str = "sk-scripted-world";
+
+/// Characters of text, or of arguments, in one streamed delta.
+const PIECE: usize = 24;
+
+/// The time every answer is stamped with, so that equal requests get equal answers.
+const CREATED: u64 = 1_795_000_000;
+
+/// The server and everything it has seen; stops when dropped.
+pub struct FakeOpenAi {
+    state: Arc<Provider>,
+    address: SocketAddr,
+    /// Owns the server.
+    _server: JoinSet<()>,
+}
+
+struct Provider {
+    script: RwLock<Script>,
+    record: Record,
+    calls: Mutex<Vec<Arc<Call>>>,
+    counts: [AtomicUsize; Kind::ALL.len()],
+    number: AtomicUsize,
+    violations: Mutex<Vec<String>>,
+}
+
+impl FakeOpenAi {
+    /// Serves `script` on a port of its own.
+    pub async fn start(script: Script, record: Record) -> Self {
+        let state = Arc::new(Provider {
+            script: RwLock::new(script),
+            record,
+            calls: Mutex::default(),
+            counts: Default::default(),
+            number: AtomicUsize::new(0),
+            violations: Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/v1/chat/completions", post(complete))
+            .route("/v1/models", get(models))
+            .fallback(unknown_path)
+            .layer(axum::extract::DefaultBodyLimit::disable())
+            .with_state(Arc::clone(&state));
+        let (address, server) = serve(router).await;
+        Self { state, address, _server: server }
+    }
+
+    /// With `/v1`, as `OPENAI_BASE_URL` wants it.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Follows another script from now on.
+    pub fn follow(&self, script: Script) {
+        *self.state.script.write().unwrap_or_else(PoisonError::into_inner) = script;
+    }
+
+    pub fn set_latency(&self, latency: Duration) {
+        self.state.script.write().unwrap_or_else(PoisonError::into_inner).set_latency(latency);
+    }
+
+    /// Every request so far, in order of arrival; empty when only counts are kept.
+    pub fn calls(&self) -> Vec<Arc<Call>> {
+        self.state.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn calls_of(&self, kind: Kind) -> Vec<Arc<Call>> {
+        self.calls_matching(|call| call.kind == kind)
+    }
+
+    pub fn calls_matching(&self, test: impl Fn(&Call) -> bool) -> Vec<Arc<Call>> {
+        self.calls().into_iter().filter(|call| test(call)).collect()
+    }
+
+    pub fn count(&self, kind: Kind) -> usize {
+        self.state.counts[kind as usize].load(Ordering::Relaxed)
+    }
+
+    /// Requests of all kinds.
+    pub fn total(&self) -> usize {
+        self.state.number.load(Ordering::Relaxed)
+    }
+
+    /// Broken rules of the wire, requests no rule could answer, and unknown paths.
+    pub fn violations(&self) -> Vec<String> {
+        self.state.violations.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forgets the violations and returns them: for tests that provoke some.
+    pub fn take_violations(&self) -> Vec<String> {
+        std::mem::take(&mut *self.state.violations.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Serves `router` on a free port of loopback, until the set is dropped.
+pub(super) async fn serve(router: Router) -> (SocketAddr, JoinSet<()>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("loopback has a free port");
+    let address = listener.local_addr().expect("a bound socket has an address");
+    let listener = listener.tap_io(|socket| {
+        let _ = socket.set_nodelay(true);
+    });
+    let mut server = JoinSet::new();
+    server.spawn(async move {
+        let _ = axum::serve(listener, router).await;
+    });
+    (address, server)
+}
+
+impl Provider {
+    fn blame(&self, violations: impl IntoIterator<Item = String>) {
+        self.violations.lock().unwrap_or_else(PoisonError::into_inner).extend(violations);
+    }
+
+    fn note(&self, call: &Arc<Call>) {
+        self.counts[call.kind as usize].fetch_add(1, Ordering::Relaxed);
+        self.blame(call.violations());
+        if self.record == Record::Calls {
+            self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(call));
+        }
+    }
+
+    fn answer(&self, call: &Call) -> Reply {
+        let reply = self.script.read().unwrap_or_else(PoisonError::into_inner).reply(call);
+        reply.unwrap_or_else(|| {
+            self.blame([format!("no rule answers model call {} ({:?})", call.number, call.kind)]);
+            super::reply::status(400)
+        })
+    }
+}
+
+async fn complete(State(provider): State<Arc<Provider>>, headers: HeaderMap, bytes: Bytes) -> Response {
+    if !has_key(&headers, KEY) {
+        return error(StatusCode::UNAUTHORIZED).into_response();
+    }
+    let number = provider.number.fetch_add(1, Ordering::Relaxed);
+    let Ok(body) = serde_json::from_slice::<Value>(&bytes) else {
+        provider.blame([format!("model call {number} is not JSON")]);
+        return error(StatusCode::BAD_REQUEST).into_response();
+    };
+    let call = Arc::new(Call::new(number, &bytes, body, headers));
+    provider.note(&call);
+    let watch = Watch(Some(Arc::clone(&call)));
+    let reply = provider.answer(&call);
+    tokio::time::sleep(reply.latency.unwrap_or_default()).await;
+    if matches!(reply.what, What::Silence) {
+        std::future::pending::<()>().await;
+    }
+    let response = render(&reply, &call);
+    watch.pass_on();
+    response
+}
+
+pub(super) fn has_key(headers: &HeaderMap, key: &str) -> bool {
+    let sent = headers.get("authorization").and_then(|value| value.to_str().ok());
+    sent.and_then(|value| value.strip_prefix("Bearer ")) == Some(key)
+}
+
+async fn models() -> Json<Value> {
+    let names = ["gpt-4.1", "gpt-4.1-mini", "scripted"];
+    let data: Vec<Value> = names
+        .iter()
+        .map(|name| json!({ "id": name, "object": "model", "created": CREATED, "owned_by": "scripted-world" }))
+        .collect();
+    Json(json!({ "object": "list", "data": data }))
+}
+
+async fn unknown_path(State(provider): State<Arc<Provider>>, uri: Uri) -> Response {
+    provider.blame([format!("the model provider has no {}", uri.path())]);
+    error(StatusCode::NOT_FOUND).into_response()
+}
+
+/// An error in OpenAI's form.
+fn error(status: StatusCode) -> (StatusCode, Json<Value>) {
+    let (message, kind, code) = match status.as_u16() {
+        400 => ("The request is invalid.", "invalid_request_error", Value::Null),
+        401 => ("Incorrect API key provided.", "invalid_request_error", json!("invalid_api_key")),
+        404 => (
+            "The model does not exist or you do not have access to it.",
+            "invalid_request_error",
+            json!("model_not_found"),
+        ),
+        429 => (
+            "Rate limit reached for requests per minute. Please try again later.",
+            "requests",
+            json!("rate_limit_exceeded"),
+        ),
+        503 => ("The engine is currently overloaded, please try again later.", "server_error", Value::Null),
+        _ => ("The server had an error while processing your request.", "server_error", Value::Null),
+    };
+    (status, Json(json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })))
+}
+
+fn render(reply: &Reply, call: &Arc<Call>) -> Response {
+    let watched = Some(Arc::clone(call));
+    match &reply.what {
+        What::Turn { .. } | What::Structured(_) => {
+            let turn = Turn::of(reply, call);
+            if call.is_streamed() {
+                reply.send(StatusCode::OK, "text/event-stream; charset=utf-8", turn.frames(call, reply.pings), watched)
+            } else {
+                let body = turn.whole(call).to_string();
+                reply.send(StatusCode::OK, "application/json", vec![body.into()], watched)
+            }
+        }
+        What::Status(status) => {
+            let (status, Json(body)) = error(*status);
+            reply.send(status, "application/json", vec![body.to_string().into()], watched)
+        }
+        What::Verbatim { status, content_type, body } => reply.send(*status, content_type, vec![body.clone()], watched),
+        What::Silence => unreachable!("silence has been kept by now"),
+    }
+}
+
+/// A model's turn, ready to be written in either form.
+struct Turn {
+    id: String,
+    text: Option<String>,
+    thinking: Option<String>,
+    refusal: Option<String>,
+    /// Id, name, arguments.
+    calls: Vec<(String, String, String)>,
+    finish_reason: &'static str,
+    usage: Value,
+}
+
+impl Turn {
+    fn of(reply: &Reply, call: &Call) -> Self {
+        let (mut text, thinking, refusal, mut calls) = match reply.what.clone() {
+            What::Turn { text, thinking, refusal, calls } => (text, thinking, refusal, calls),
+            What::Structured(value) => match (call.schema_name(), call.tools().as_slice()) {
+                (None, [tool]) => (None, None, None, vec![((*tool).to_owned(), value.to_string())]),
+                _ => (Some(value.to_string()), None, None, Vec::new()),
+            },
+            _ => unreachable!("only turns are rendered as turns"),
+        };
+        let mut finish_reason = if calls.is_empty() { "stop" } else { "tool_calls" };
+        if reply.cut_by_length {
+            finish_reason = "length";
+            match calls.last_mut() {
+                Some((_, arguments)) => halve(arguments),
+                None => halve(text.get_or_insert_default()),
+            }
+        }
+        let calls: Vec<_> = calls
+            .into_iter()
+            .enumerate()
+            .map(|(n, (name, arguments))| (format!("call_{:016x}{n:08x}", call.fingerprint), name, arguments))
+            .collect();
+        let output: usize = text.iter().chain(&thinking).chain(&refusal).map(String::len).sum::<usize>()
+            + calls.iter().map(|(_, name, arguments)| name.len() + arguments.len()).sum::<usize>();
+        let usage = usage(reply.tokens.unwrap_or_else(|| estimate(call.size_bytes, output)));
+        let id = format!("chatcmpl-{:016x}", call.fingerprint);
+        Self { id, text, thinking, refusal, calls, finish_reason, usage }
+    }
+
+    fn whole(&self, call: &Call) -> Value {
+        let mut message =
+            json!({ "role": "assistant", "content": self.text, "refusal": self.refusal, "annotations": [] });
+        if let Some(thinking) = &self.thinking {
+            message["reasoning_content"] = json!(thinking);
+        }
+        if !self.calls.is_empty() {
+            let calls = self.calls.iter().map(|(id, name, arguments)| {
+                json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } })
+            });
+            message["tool_calls"] = calls.collect();
+        }
+        json!({
+            "id": self.id, "object": "chat.completion", "created": CREATED, "model": call.model(),
+            "choices": [
+                { "index": 0, "message": message, "logprobs": null, "finish_reason": self.finish_reason }
+            ],
+            "usage": self.usage, "service_tier": "default", "system_fingerprint": "fp_scripted",
+        })
+    }
+
+    fn frames(&self, call: &Call, pings: bool) -> Vec<Bytes> {
+        let with_usage = call.body["stream_options"]["include_usage"] == true;
+        let mut out =
+            Frames { turn: self, model: json!(call.model()).to_string(), with_usage, pings, done: Vec::new() };
+        out.delta(r#"{"role":"assistant","content":null,"refusal":null}"#);
+        out.pieces("reasoning_content", self.thinking.as_deref());
+        out.pieces("content", self.text.as_deref());
+        out.pieces("refusal", self.refusal.as_deref());
+        for (index, (id, name, arguments)) in self.calls.iter().enumerate() {
+            let start = json!({ "tool_calls": [{
+                "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" }
+            }] });
+            out.delta(&start.to_string());
+            for piece in pieces(arguments) {
+                let text = Value::from(piece).to_string();
+                out.delta(&format!(r#"{{"tool_calls":[{{"index":{index},"function":{{"arguments":{text}}}}}]}}"#));
+            }
+        }
+        out.end();
+        out.done
+    }
+}
+
+/// Writes the events of a streamed turn.
+struct Frames<'a> {
+    turn: &'a Turn,
+    /// As JSON.
+    model: String,
+    with_usage: bool,
+    pings: bool,
+    done: Vec<Bytes>,
+}
+
+impl Frames<'_> {
+    fn pieces(&mut self, field: &str, text: Option<&str>) {
+        for piece in text.map(pieces).unwrap_or_default() {
+            self.delta(&format!(r#"{{"{field}":{}}}"#, Value::from(piece)));
+        }
+    }
+
+    fn delta(&mut self, delta: &str) {
+        self.chunk(&format!(r#"[{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":null}}]"#), None);
+    }
+
+    fn end(&mut self) {
+        let reason = self.turn.finish_reason;
+        self.chunk(&format!(r#"[{{"index":0,"delta":{{}},"logprobs":null,"finish_reason":"{reason}"}}]"#), None);
+        if self.with_usage {
+            self.chunk("[]", Some(&self.turn.usage.to_string()));
+        }
+        self.done.push(Bytes::from_static(b"data: [DONE]\n\n"));
+    }
+
+    fn chunk(&mut self, choices: &str, usage: Option<&str>) {
+        let mut frame = String::with_capacity(choices.len() + 256);
+        if self.pings {
+            frame.push_str(":\n\n");
+        }
+        let (id, model) = (&self.turn.id, &self.model);
+        let _ = write!(
+            frame,
+            r#"data: {{"id":"{id}","object":"chat.completion.chunk","created":{CREATED},"model":{model},"service_tier":"default","system_fingerprint":"fp_scripted","choices":{choices}"#
+        );
+        if self.with_usage {
+            let _ = write!(frame, r#","usage":{}"#, usage.unwrap_or("null"));
+        }
+        frame.push_str("}\n\n");
+        self.done.push(frame.into());
+    }
+}
+
+/// `text` in pieces of [`PIECE`] characters; none when it is empty.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::with_capacity(text.len() / PIECE + 1);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.char_indices().nth(PIECE).map_or(rest.len(), |(at, _)| at);
+        let (piece, more) = rest.split_at(end);
+        pieces.push(piece);
+        rest = more;
+    }
+    pieces
+}
+
+fn halve(text: &mut String) {
+    let middle = text.floor_char_boundary(text.len() / 2);
+    text.truncate(middle);
+}
+
+/// About four bytes a token; of a long prompt, half is cached in blocks of 128.
+fn estimate(input_bytes: usize, output_bytes: usize) -> Tokens {
+    let input = input_bytes as u64 / 4;
+    let cached = if input < 1024 { 0 } else { input / 2 / 128 * 128 };
+    Tokens { input, cached, output: output_bytes as u64 / 4 + 1, reasoning: 0 }
+}
+
+fn usage(tokens: Tokens) -> Value {
+    json!({
+        "prompt_tokens": tokens.input, "completion_tokens": tokens.output,
+        "total_tokens": tokens.input + tokens.output,
+        "prompt_tokens_details": { "cached_tokens": tokens.cached, "audio_tokens": 0 },
+        "completion_tokens_details": {
+            "reasoning_tokens": tokens.reasoning, "audio_tokens": 0,
+            "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
+        },
+    })
+}
