@@ -1,0 +1,2 @@
+mod fake_vendor;
+mod llm;
