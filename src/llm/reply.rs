@@ -155,6 +155,10 @@ pub(super) fn read(request: &Request, body: Value) -> Result<Completion, Error> 
     for message in body.choices.iter_mut().flatten().filter_map(|choice| choice.message.as_mut()) {
         let text = std::mem::take(&mut message.content).into_text();
         message.content = Content::Text(thinking::after_unopened(&text).to_owned());
+        // Each a call of its own, whatever ids and indices the server gave them.
+        for (index, piece) in message.tool_calls.iter_mut().flatten().enumerate() {
+            piece.index = Some(index);
+        }
     }
     let mut assembly = Assembly::new(request);
     assembly.add(body)?;

@@ -196,3 +196,114 @@ fn unwrapped(value: Value) -> Value {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Usage;
+    use crate::llm::{Task, ToolCall};
+    use serde::Deserialize;
+    use serde_json::json;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Brief {
+        question: String,
+    }
+
+    const PROMPTS: Prompts<'_> = Prompts { tool: "Takes it.", schema: "As JSON: {schema}", repair: "Wrong: {problem}" };
+
+    fn ladder() -> Ladder<'static> {
+        Ladder::new("brief", json!({"type": "object"}), PROMPTS)
+    }
+
+    fn base() -> Request {
+        Request {
+            model: "openai:m".parse().unwrap(),
+            messages: vec![Message::user("q")],
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            output: OutputFormat::Text,
+            max_tokens: 1,
+            task: Task::Other,
+        }
+    }
+
+    fn says(text: &str) -> Completion {
+        let usage = Usage::default();
+        Completion { text: text.into(), tool_calls: Vec::new(), stop: StopReason::End, usage, attempts: 1 }
+    }
+
+    fn calls(arguments: &str) -> Completion {
+        let call = ToolCall { id: "c".into(), name: "answer".into(), arguments: arguments.into() };
+        Completion { tool_calls: vec![call], stop: StopReason::ToolCalls, ..says("") }
+    }
+
+    #[test]
+    fn each_rung_asks_in_its_own_way() {
+        let mut ladder = ladder();
+        let native = ladder.request(&base());
+        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: json!({"type": "object"}) };
+        assert_eq!(native, Request { output, ..base() });
+
+        assert!(ladder.unsupported());
+        let parameters = json!({"type": "object"});
+        let tool = ToolSpec { name: "answer".into(), description: "Takes it.".into(), parameters };
+        let expected = Request { tools: vec![tool], tool_choice: ToolChoice::Required, ..base() };
+        assert_eq!(ladder.request(&base()), expected);
+
+        assert!(ladder.unsupported());
+        let messages = vec![Message::user("q"), Message::user(r#"As JSON: {"type":"object"}"#)];
+        assert_eq!(ladder.request(&base()), Request { messages, ..base() });
+        assert!(!ladder.unsupported());
+    }
+
+    #[test]
+    fn a_rejected_answer_is_shown_with_what_was_wrong() {
+        let mut ladder = ladder();
+        let rejection = ladder.read::<Brief>(&says(r#"{"q": 1}"#)).unwrap_err();
+        ladder.rejected(rejection);
+        assert_eq!(ladder.rung(), Rung::Tool);
+        let messages = ladder.request(&base()).messages;
+        let problem = "Wrong: the JSON does not fit the schema: missing field `question`";
+        let answer = Message::Assistant { content: r#"{"q": 1}"#.into(), tool_calls: Vec::new() };
+        assert_eq!(messages, [Message::user("q"), answer, Message::user(problem)]);
+        for _ in 0..3 {
+            ladder.rejected(ladder.read::<Brief>(&says("")).unwrap_err());
+        }
+        assert_eq!(ladder.rung(), Rung::Prompt);
+        assert_eq!(ladder.request(&base()).messages[2..], [Message::user("Wrong: the answer was empty")]);
+    }
+
+    #[test]
+    fn answers_are_read_in_every_shape() {
+        fn check(completion: &Completion) {
+            let expected = Brief { question: "a {b}".into() };
+            assert_eq!(ladder().read(completion), Ok(expected), "{completion:?}");
+        }
+        let json = r#"{"question": "a {b}", "more": 1}"#;
+        check(&says(json));
+        check(&says(&format!("```json\n{json}\n```")));
+        check(&says(&format!("Here {{is}} the answer: {json}. Anything else?")));
+        check(&says(&format!(r#"{{"type": "object"}} {json}"#)));
+        check(&says(&format!(r#"{{"name": "answer", "arguments": {json}}}"#)));
+        check(&calls(json));
+        check(&Completion { text: json.into(), ..calls("{\"cut") });
+        check(&Completion { stop: StopReason::Length, ..says(&format!("{json}\n\n\n")) });
+    }
+
+    #[test]
+    fn rejections_say_what_is_wrong() {
+        fn check(completion: &Completion, expected: &str) {
+            assert_eq!(ladder().read::<Brief>(completion).unwrap_err().to_string(), expected);
+        }
+        check(
+            &says(r#"{"question": 3}"#),
+            "the JSON does not fit the schema: invalid type: integer `3`, expected a string",
+        );
+        check(&says(r#"{"question": }"#), "the JSON is broken: expected value at line 1 column 14");
+        check(&says("Paris"), "there is no JSON object in the answer");
+        check(&says(" "), "the answer was empty");
+        check(&Completion { stop: StopReason::Length, ..says("{\"que") }, "the answer was cut off at the output limit");
+        check(&Completion { stop: StopReason::Refused, ..says("") }, "the provider withheld the answer");
+    }
+}

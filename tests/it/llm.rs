@@ -1,0 +1,729 @@
+//! Calls of models over loopback: what is sent, what becomes of each kind of answer, and of each kind of failure.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk};
+use fathom::domain::{ModelName, Provider, Usage};
+use fathom::llm::{
+    Completion, Delta, Endpoint, Endpoints, Error, Failed, Llm, Message, OutputFormat, Part, Request, Retry, Settings,
+    StopReason, Task, Text, ToolCall, ToolChoice, ToolSpec,
+};
+
+const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 2, reasoning_tokens: 1 };
+const KEY: &str = "sk-test-0123456789";
+
+fn settings(vendor: &FakeVendor) -> Settings {
+    let base_url = Some(Url::parse(&vendor.base_url()).unwrap());
+    let endpoint = Endpoint { base_url, api_key: Some(KEY.into()), headers: vec![("X-Title".into(), "Fathom".into())] };
+    Settings {
+        endpoints: Endpoints { openai: endpoint.clone(), ollama: endpoint.clone(), openrouter: endpoint },
+        total_timeout: Duration::from_secs(5),
+        idle_timeout: Duration::from_secs(5),
+        retry_for: Duration::from_secs(1),
+        first_retry_within: Duration::from_millis(2),
+        ..Settings::default()
+    }
+}
+
+async fn world(script: impl IntoIterator<Item = Reply>) -> (FakeVendor, Llm) {
+    let vendor = FakeVendor::start(script).await;
+    let llm = Llm::new(settings(&vendor)).unwrap();
+    (vendor, llm)
+}
+
+fn request() -> Request {
+    Request {
+        model: model("openai:local"),
+        messages: vec![Message::user("How deep is it?")],
+        tools: Vec::new(),
+        tool_choice: ToolChoice::Auto,
+        output: OutputFormat::Text,
+        max_tokens: 100,
+        task: Task::Other,
+    }
+}
+
+fn model(name: &str) -> ModelName {
+    name.parse().unwrap()
+}
+
+fn tool(name: &str) -> ToolSpec {
+    let parameters = json!({"type": "object", "properties": {"queries": {"type": "array"}}});
+    ToolSpec { name: name.into(), description: "Searches.".into(), parameters }
+}
+
+fn answer(text: &str) -> Completion {
+    Completion { text: text.into(), tool_calls: Vec::new(), stop: StopReason::End, usage: USAGE, attempts: 1 }
+}
+
+fn quietly(_: Retry) {}
+
+async fn complete(reply: Reply, request: &Request) -> Result<Completion, Failed> {
+    let (_vendor, llm) = world([reply]).await;
+    llm.complete(request, &quietly).await
+}
+
+/// All deltas of a streamed answer, and the error that ended it.
+async fn stream(reply: Reply, request: &Request) -> (Vec<Delta>, Option<Error>) {
+    let (_vendor, llm) = world([reply]).await;
+    let mut stream = match llm.stream(request, &quietly).await {
+        Ok(stream) => stream,
+        Err(failed) => return (Vec::new(), Some(failed.error)),
+    };
+    let mut deltas = Vec::new();
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(delta) => deltas.push(delta),
+            Err(error) => {
+                assert!(stream.next().await.is_none(), "an error ends the stream");
+                return (deltas, Some(error));
+            }
+        }
+    }
+    (deltas, None)
+}
+
+/// The text of a stream that ended well, and its completion; checks that they agree.
+async fn streamed(reply: Reply, request: &Request) -> Completion {
+    let (mut deltas, error) = stream(reply, request).await;
+    assert_eq!(error, None, "{deltas:?}");
+    let Some(Delta::End(completion)) = deltas.pop() else { panic!("no end: {deltas:?}") };
+    let text: String = deltas
+        .into_iter()
+        .map(|delta| match delta {
+            Delta::Text(text) => text,
+            Delta::End(_) => panic!("two ends"),
+        })
+        .collect();
+    if completion.tool_calls.is_empty() {
+        assert_eq!(text, completion.text);
+    }
+    completion
+}
+
+/// The body that `request` becomes.
+async fn sent(request: &Request) -> Value {
+    let (vendor, llm) = world([Reply::says("ok")]).await;
+    llm.complete(request, &quietly).await.unwrap();
+    vendor.sent().remove(0).body
+}
+
+// What is sent.
+
+#[tokio::test]
+async fn a_request_is_sent_as_chat_completions() {
+    let (vendor, llm) = world([Reply::says("Very.")]).await;
+    let content = Text(vec![Part::Fixed("Read:\n".into()), Part::Flexible("evidence".into())]);
+    let request = Request { messages: vec![Message::system("Be brief."), Message::User { content }], ..request() };
+    assert_eq!(llm.complete(&request, &quietly).await, Ok(answer("Very.")));
+    let sent = vendor.sent().remove(0);
+    assert_eq!(sent.path, "/v1/chat/completions");
+    assert_eq!(sent.headers["authorization"], format!("Bearer {KEY}"));
+    assert_eq!(sent.headers["x-title"], "Fathom");
+    let expected = json!({"model": "local", "stream": false, "max_tokens": 100, "messages": [
+        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Read:\nevidence"}]});
+    assert_eq!(sent.body, expected);
+}
+
+#[tokio::test]
+async fn model_names_arrive_as_they_are() {
+    for name in [
+        "openai:gpt-5",
+        "openai:o3",
+        "openai:local",
+        "ollama:qwen3:8b",
+        "openrouter:qwen/qwen-max",
+        "openrouter:mistralai/mistral-medium",
+        "openai:gpt-5.1-high",
+        "openrouter:deepseek/deepseek-r1:free",
+        "openai:a::b",
+        "openai:ollama::x",
+        "openai:claude-x",
+        "openai:gpt-4o-pro",
+        "openai:gpt-6",
+        "openai:x-none",
+    ] {
+        let model = model(name);
+        let (vendor, llm) = world([Reply::says("ok")]).await;
+        llm.complete(&Request { model: model.clone(), ..request() }, &quietly).await.unwrap();
+        let sent = vendor.sent().remove(0);
+        assert_eq!((sent.path.as_str(), &sent.body["model"]), ("/v1/chat/completions", &json!(model.model)), "{name}");
+        let limit = if ["gpt-5", "gpt-6", "o3"].iter().any(|new| model.model.starts_with(new)) {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        };
+        let fields: Vec<_> = sent.body.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(fields, ["model", "stream", "messages", limit], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn tools_and_history_are_sent_in_order() {
+    let calls = vec![
+        ToolCall { id: "c1".into(), name: "search_web".into(), arguments: r#"{"queries":["b","a"]}"#.into() },
+        ToolCall { id: "c2".into(), name: "think_tool".into(), arguments: "{}".into() },
+    ];
+    let reply = |id: &str, text: &str| Message::Tool { call_id: id.into(), name: "n".into(), content: text.into() };
+    let body = sent(&Request {
+        messages: vec![
+            Message::user("q"),
+            Message::Assistant { content: "Looking.".into(), tool_calls: calls },
+            reply("c1", "found"),
+            reply("c2", "thought"),
+        ],
+        tools: vec![tool("search_web"), tool("think_tool")],
+        tool_choice: ToolChoice::Required,
+        ..request()
+    })
+    .await;
+    assert_eq!(body["tool_choice"], "required");
+    assert_eq!(body["tools"][0]["function"]["name"], "search_web");
+    assert_eq!(body["tools"][0]["function"]["description"], "Searches.");
+    assert_eq!(body["tools"][0]["function"]["parameters"], tool("").parameters);
+    assert_eq!(body["tools"][1]["function"]["name"], "think_tool");
+    let expected = json!([
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": "Looking.", "tool_calls": [
+            {"type": "function", "id": "c1", "function": {"name": "search_web", "arguments": r#"{"queries":["b","a"]}"#}},
+            {"type": "function", "id": "c2", "function": {"name": "think_tool", "arguments": "{}"}}]},
+        {"role": "tool", "content": "found", "tool_call_id": "c1"},
+        {"role": "tool", "content": "thought", "tool_call_id": "c2"},
+    ]);
+    assert_eq!(body["messages"], expected);
+}
+
+#[tokio::test]
+async fn a_schema_is_sent_strict() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let body = sent(&Request { output: OutputFormat::JsonSchema { name: "brief".into(), schema }, ..request() }).await;
+    let expected = json!({"type": "json_schema", "json_schema": {"name": "brief", "strict": true, "schema":
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}}});
+    assert_eq!(body["response_format"], expected);
+}
+
+#[tokio::test]
+async fn without_a_key_no_authorization_is_sent() {
+    let vendor = FakeVendor::start([Reply::says("ok")]).await;
+    let mut settings = settings(&vendor);
+    settings.endpoints.openai.api_key = None;
+    let llm = Llm::new(settings).unwrap();
+    assert_eq!(llm.missing(&model("openai:local")), None);
+    llm.complete(&request(), &quietly).await.unwrap();
+    assert!(!vendor.sent()[0].headers.contains_key("authorization"));
+}
+
+#[tokio::test]
+async fn a_missing_key_is_named_before_anything_is_sent() {
+    let llm = Llm::new(Settings::default()).unwrap();
+    assert_eq!(llm.missing(&model("openai:gpt-5")), Some("OPENAI_API_KEY"));
+    assert_eq!(llm.missing(&model("openrouter:a/b")), Some("OPENROUTER_API_KEY"));
+    assert_eq!(llm.missing(&model("ollama:qwen3")), None);
+    assert_eq!(llm.missing(&ModelName::offline()), None);
+    let failed = llm.complete(&Request { model: model("openai:gpt-5"), ..request() }, &quietly).await.unwrap_err();
+    let detail = "OPENAI_API_KEY is not set".into();
+    assert_eq!(failed, Failed { error: Error::Auth { model: model("openai:gpt-5"), detail }, attempts: 0 });
+}
+
+/// genai's Responses and Anthropic adapters swap such a tool for the provider's own.
+#[tokio::test]
+async fn genai_trap_1_a_tool_named_web_search_stays_ours() {
+    let body = sent(&Request { tools: vec![tool("web_search")], ..request() }).await;
+    assert_eq!(body["tools"][0]["type"], "function");
+    assert_eq!(body["tools"][0]["function"]["name"], "web_search");
+    assert_eq!(body["tools"][0]["function"]["description"], "Searches.");
+}
+
+/// llama.cpp answers 500 to every request with such a history.
+#[tokio::test]
+async fn local_trap_3_arguments_that_do_not_parse_are_replaced_before_history_is_sent() {
+    for broken in [r#"{"queries": ["cut"#, "", "[1]", "text"] {
+        let call = ToolCall { id: "c1".into(), name: "search_web".into(), arguments: broken.into() };
+        let messages = vec![Message::Assistant { content: String::new(), tool_calls: vec![call] }];
+        let body = sent(&Request { messages, ..request() }).await;
+        assert_eq!(body["messages"][0]["tool_calls"][0]["function"]["arguments"], "{}", "{broken}");
+    }
+}
+
+// What comes back.
+
+#[tokio::test]
+async fn tool_calls_are_read() {
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "x", "type": "function", "function": {"name": " search_web ", "arguments": "{\"queries\": [\"a\"]}"}},
+        {"type": "function", "function": {"name": "think_tool", "arguments": {"reflection": "r"}}},
+        {"id": "x", "type": "function", "function": {"name": "search_web", "arguments": ""}}]});
+    let completion = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap();
+    let call = |id: &str, name: &str, arguments: &str| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: arguments.into(),
+    };
+    let expected = [
+        call("x", "search_web", r#"{"queries": ["a"]}"#),
+        call("call_1_1", "think_tool", r#"{"reflection":"r"}"#),
+        call("call_1_2", "search_web", ""),
+    ];
+    assert_eq!((completion.tool_calls.as_slice(), completion.stop), (expected.as_slice(), StopReason::ToolCalls));
+}
+
+#[tokio::test]
+async fn local_trap_3_a_tool_call_cut_off_by_the_output_limit_is_an_answer() {
+    let message = json!({"role": "assistant", "content": "", "tool_calls": [
+        {"id": "x", "type": "function", "function": {"name": "think_tool", "arguments": "{\"reflection\": \"The"}}]});
+    let completion = complete(Reply::message(message, "length"), &request()).await.unwrap();
+    assert_eq!(completion.stop, StopReason::Length);
+    assert_eq!(completion.tool_calls[0].arguments, "{\"reflection\": \"The");
+}
+
+#[tokio::test]
+async fn local_trap_4_required_is_no_promise() {
+    let request = Request { tools: vec![tool("search_web")], tool_choice: ToolChoice::Required, ..request() };
+    let message = json!({"role": "assistant", "content": "Prose"});
+    let completion = complete(Reply::message(message, "length"), &request).await.unwrap();
+    assert_eq!(completion, Completion { stop: StopReason::Length, ..answer("Prose") });
+    let message = json!({"role": "assistant", "content": ""});
+    assert_eq!(complete(Reply::message(message, "stop"), &request).await.unwrap(), answer(""));
+}
+
+#[tokio::test]
+async fn local_trap_5_a_fenced_call_of_an_offered_tool_is_a_call() {
+    let fenced = "```json\n{\"name\": \"search_web\", \"arguments\": {\"queries\": [\"a\"]}}\n```";
+    let offered = Request { tools: vec![tool("search_web")], ..request() };
+    for completion in [
+        complete(Reply::says(fenced), &offered).await.unwrap(),
+        streamed(Reply::streams(&[&fenced[..9], &fenced[9..30], &fenced[30..]]), &offered).await,
+    ] {
+        let call =
+            ToolCall { id: "call_1_0".into(), name: "search_web".into(), arguments: r#"{"queries":["a"]}"#.into() };
+        assert_eq!(completion, Completion { tool_calls: vec![call], stop: StopReason::ToolCalls, ..answer("") });
+    }
+    assert_eq!(complete(Reply::says(fenced), &request()).await.unwrap(), answer(fenced));
+}
+
+#[tokio::test]
+async fn local_trap_6_more_calls_than_asked_for_are_all_read() {
+    let call = json!({"id": "a", "type": "function", "function": {"name": "think_tool", "arguments": "{}"}});
+    let message = json!({"role": "assistant", "content": "", "tool_calls": [call, call, call]});
+    let completion = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap();
+    let ids: Vec<_> = completion.tool_calls.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids, ["a", "call_1_1", "call_1_2"]);
+}
+
+#[tokio::test]
+async fn thinking_never_reaches_the_text() {
+    for content in ["<think>hm</think>\n\nYes.", "hm\n</think>\n\nYes.", " Yes. "] {
+        assert_eq!(complete(Reply::says(content), &request()).await.unwrap(), answer("Yes."), "{content}");
+    }
+    assert_eq!(complete(Reply::says("<think>never closed"), &request()).await.unwrap(), answer(""));
+    let message = json!({"role": "assistant", "content": "Yes.", "reasoning_content": "hm", "reasoning": "hm"});
+    assert_eq!(complete(Reply::message(message, "stop"), &request()).await.unwrap(), answer("Yes."));
+    let pieces = ["<th", "ink>h", "m</thi", "nk>", "\n\nYe", "s."];
+    assert_eq!(streamed(Reply::streams(&pieces), &request()).await, answer("Yes."));
+    let reasoned = Reply::stream([
+        chunk(json!({"role": "assistant", "content": null, "reasoning_content": "hm"}), None),
+        chunk(json!({"reasoning": "hm"}), None),
+        chunk(json!({"content": "Yes."}), Some("stop")),
+        USAGE_CHUNK.into(),
+        DONE.into(),
+    ]);
+    assert_eq!(streamed(reasoned, &request()).await, answer("Yes."));
+}
+
+#[tokio::test]
+async fn a_refusal_is_an_error_with_the_models_words() {
+    let expected = Error::Refused { model: model("openai:local"), detail: "I cannot.".into() };
+    let message = json!({"role": "assistant", "content": null, "refusal": "I cannot."});
+    assert_eq!(complete(Reply::message(message, "stop"), &request()).await.unwrap_err().error, expected);
+    let chunks =
+        [chunk(json!({"refusal": "I can"}), None), chunk(json!({"refusal": "not."}), Some("stop")), DONE.into()];
+    assert_eq!(stream(Reply::stream(chunks), &request()).await, (Vec::new(), Some(expected)));
+    let message = json!({"role": "assistant", "content": "Half"});
+    let completion = complete(Reply::message(message, "content_filter"), &request()).await.unwrap();
+    assert_eq!(completion, Completion { stop: StopReason::Refused, ..answer("Half") });
+}
+
+// Streams.
+
+#[tokio::test]
+async fn a_stream_is_pulled_piece_by_piece() {
+    let (deltas, error) = stream(Reply::streams(&["Ver", "y de", "ep."]), &request()).await;
+    let texts = ["Ver", "y de", "ep."].map(|text| Delta::Text(text.into()));
+    assert_eq!((&deltas[..3], &deltas[3..], error), (&texts[..], &[Delta::End(answer("Very deep."))][..], None));
+}
+
+#[tokio::test]
+async fn a_stream_asks_for_usage() {
+    let (vendor, llm) = world([Reply::streams(&["ok"])]).await;
+    llm.stream(&request(), &quietly).await.unwrap();
+    let body = vendor.sent().remove(0).body;
+    assert_eq!((&body["stream"], &body["stream_options"]), (&json!(true), &json!({"include_usage": true})));
+}
+
+#[tokio::test]
+async fn streamed_tool_calls_are_put_together() {
+    let piece = |index: Option<u32>, id: Option<&str>, name: Option<&str>, arguments: &str| {
+        let mut call = json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}});
+        call.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        call["function"].as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        chunk(json!({"tool_calls": [call]}), None)
+    };
+    let end = || [chunk(json!({}), Some("tool_calls")), DONE.to_owned()];
+    let openai = [
+        piece(Some(0), Some("a"), Some("search_web"), ""),
+        piece(Some(0), None, None, "{\"q\":"),
+        piece(Some(1), Some("b"), Some("think_tool"), "{"),
+        piece(Some(0), None, None, "1}"),
+        piece(Some(1), None, None, "}"),
+    ];
+    let gemini = [
+        piece(Some(0), Some("a"), Some("search_web"), "{\"q\":1}"),
+        piece(Some(0), Some("b"), Some("think_tool"), "{}"),
+    ];
+    let without_index = [
+        piece(None, Some("a"), Some("search_web"), "{\"q\":1"),
+        piece(None, None, None, "}"),
+        piece(None, Some("b"), Some("think_tool"), "{}"),
+    ];
+    let from_one = [
+        piece(Some(1), Some("a"), Some("search_web"), "{\"q\":1}"),
+        piece(Some(2), Some("b"), Some("think_tool"), "{}"),
+    ];
+    for chunks in [openai.to_vec(), gemini.to_vec(), without_index.to_vec(), from_one.to_vec()] {
+        let offered = Request { tools: vec![tool("search_web"), tool("think_tool")], ..request() };
+        let completion = streamed(Reply::stream(chunks.into_iter().chain(end())), &offered).await;
+        let calls: Vec<_> =
+            completion.tool_calls.iter().map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.as_str())).collect();
+        assert_eq!(calls, [("a", "search_web", "{\"q\":1}"), ("b", "think_tool", "{}")]);
+    }
+}
+
+#[tokio::test]
+async fn local_trap_7_comments_null_content_and_chunks_without_choices_are_no_trouble() {
+    let reply = Reply::stream([
+        ":\n\n:\n\n",
+        "data: {\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}}],\"created\":1,\"id\":\"x\",\"model\":\"local\",\"system_fingerprint\":\"b11434\",\"object\":\"chat.completion.chunk\",\"error\":null}\r\n\r\n",
+        "data: {\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"content\":\"Yes.\"}}],\"timings\":{\"cache_n\":1}}\n\n:\n\n",
+        "data: {\"choices\":[{\"finish_reason\":\"stop\",\"index\":0,\"delta\":{}}]}\n\n",
+        USAGE_CHUNK,
+        DONE,
+    ]);
+    assert_eq!(streamed(reply, &request()).await, answer("Yes."));
+}
+
+#[tokio::test]
+async fn a_character_cut_in_two_by_the_network_is_whole_again() {
+    // Each piece is valid text for the script; the cut is in the JSON escape and between lines.
+    let body = chunk(json!({"content": "Tiefe: 10 m ✓"}), Some("stop")) + DONE;
+    let pieces: Vec<_> = body.split_inclusive(|_| true).collect();
+    let completion = streamed(Reply::stream(pieces), &request()).await;
+    assert_eq!(completion.text, "Tiefe: 10 m ✓");
+}
+
+#[tokio::test]
+async fn a_stream_without_done_is_complete_when_the_model_said_so() {
+    let reply = Reply::stream([chunk(json!({"content": "Yes."}), None), chunk(json!({}), Some("stop"))]);
+    let no_usage = Completion { usage: Usage::default(), ..answer("Yes.") };
+    assert_eq!(streamed(reply.clone(), &request()).await, no_usage);
+    assert_eq!(streamed(reply.then_cut(), &request()).await, no_usage);
+}
+
+#[tokio::test]
+async fn a_stream_cut_after_its_first_text_is_an_error_and_no_retry() {
+    for reply in [
+        Reply::stream([chunk(json!({"content": "Ye"}), None)]),
+        Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_cut(),
+    ] {
+        let (vendor, llm) = world([reply, Reply::streams(&["Yes."])]).await;
+        let mut stream = llm.stream(&request(), &quietly).await.unwrap();
+        assert_eq!(stream.next().await, Some(Ok(Delta::Text("Ye".into()))));
+        assert!(matches!(stream.next().await, Some(Err(Error::Transport { .. }))));
+        assert!(stream.next().await.is_none());
+        assert_eq!(vendor.sent().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_fails_before_its_first_text_is_begun_again() {
+    let role = || chunk(json!({"role": "assistant", "content": ""}), None);
+    let script = [
+        Reply::json(503, r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#),
+        Reply::stream([role()]).then_cut(),
+        Reply::stream([role(), "data: {\"error\":{\"code\":502,\"message\":\"upstream\"},\"choices\":[]}\n\n".into()]),
+        Reply::streams(&["Yes."]),
+    ];
+    let (vendor, llm) = world(script).await;
+    let deltas: Vec<_> = llm.stream(&request(), &quietly).await.unwrap().map(Result::unwrap).collect().await;
+    assert_eq!(deltas, [Delta::Text("Yes.".into()), Delta::End(Completion { attempts: 4, ..answer("Yes.") })]);
+    assert_eq!(vendor.sent().len(), 4);
+}
+
+#[tokio::test]
+async fn an_error_inside_a_stream_is_told_by_its_code() {
+    let error = "data: {\"id\":\"gen-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}],\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"maximum context length is 8192 tokens\"}}\n\n";
+    let reply = Reply::stream([chunk(json!({"content": "Ye"}), None), error.into(), DONE.into()]);
+    let (deltas, error) = stream(reply, &request()).await;
+    assert_eq!(deltas, [Delta::Text("Ye".into())]);
+    assert_eq!(error, Some(Error::ContextWindow { model: model("openai:local"), limit: Some(8192) }));
+}
+
+/// genai hides status and headers of a streamed call's failure in a boxed inner error.
+#[tokio::test]
+async fn genai_trap_4_status_and_retry_after_of_a_stream_are_known() {
+    let reply = Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "7");
+    let (_, error) = stream(reply, &request()).await;
+    let retry_after = Some(Duration::from_secs(7));
+    assert_eq!(error, Some(Error::RateLimited { model: model("openai:local"), retry_after }));
+    let body = r#"{"error":{"code":400,"message":"request (40034 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":40034,"n_ctx":4096}}"#;
+    let (_, error) = stream(Reply::json(400, body), &request()).await;
+    assert_eq!(error, Some(Error::ContextWindow { model: model("openai:local"), limit: Some(4096) }));
+}
+
+/// genai ends such a stream without an event and without an error.
+#[tokio::test]
+async fn genai_trap_5_a_proxys_page_is_no_stream() {
+    let page = || Reply::text(200, "text/html", "<html>Sign in</html>");
+    let (vendor, llm) = world([page(), page(), page()]).await;
+    let failed = llm.stream(&request(), &quietly).await.err().unwrap();
+    assert!(matches!(failed, Failed { error: Error::Malformed { .. }, attempts: 3 }), "{failed:?}");
+    assert_eq!(vendor.sent().len(), 3);
+}
+
+#[tokio::test]
+async fn a_dropped_stream_closes_its_connection() {
+    let (vendor, llm) = world([Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_stall()]).await;
+    let mut stream = llm.stream(&request(), &quietly).await.unwrap();
+    stream.next().await.unwrap().unwrap();
+    drop(stream);
+    vendor.closed().await;
+}
+
+#[tokio::test]
+async fn a_dropped_call_closes_its_connection() {
+    let (vendor, llm) = world([Reply::json(200, "{").then_stall()]).await;
+    let request = request();
+    let call = llm.complete(&request, &quietly);
+    tokio::select! {
+        result = call => panic!("{result:?}"),
+        () = async { while vendor.sent().is_empty() { tokio::task::yield_now().await } } => {}
+    }
+    vendor.closed().await;
+}
+
+// What fails.
+
+#[tokio::test]
+async fn passing_failures_are_tried_again_and_told() {
+    let script = [
+        Reply::json(500, r#"{"error":{"message":"oops","type":"server_error","code":500}}"#),
+        Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after-ms", "30"),
+        Reply::json(200, "{\"choices\": [").then_cut(),
+        Reply::says("Yes."),
+    ];
+    let (vendor, llm) = world(script).await;
+    let retries = Mutex::new(Vec::new());
+    let completion = llm.complete(&request(), &|retry| retries.lock().unwrap().push(retry)).await.unwrap();
+    assert_eq!(completion, Completion { attempts: 4, ..answer("Yes.") });
+    let retries = retries.into_inner().unwrap();
+    let model = model("openai:local");
+    assert_eq!(retries.iter().map(|retry| retry.attempt).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(retries[0].error, Error::Overloaded { model: model.clone(), detail: "500 oops".into() });
+    assert_eq!(retries[1].wait, Duration::from_millis(30));
+    assert!(matches!(&retries[2].error, Error::Transport { .. }), "{:?}", retries[2].error);
+    assert_eq!(vendor.sent().len(), 4);
+}
+
+#[tokio::test]
+async fn local_trap_8_a_server_loading_its_model_is_waited_for() {
+    let loading = || Reply::json(503, r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#);
+    let (_vendor, llm) = world([loading(), loading(), loading(), loading(), Reply::says("Yes.")]).await;
+    assert_eq!(llm.complete(&request(), &quietly).await, Ok(Completion { attempts: 5, ..answer("Yes.") }));
+}
+
+#[tokio::test]
+async fn d_10_final_failures_are_not_tried_again() {
+    let script = |status, body| [Reply::json(status, body), Reply::says("no")];
+    for (status, body) in [
+        (401, r#"{"error":{"message":"Invalid API Key","type":"authentication_error","code":401}}"#),
+        (404, r#"{"error":{"message":"no such model","code":"model_not_found"}}"#),
+        (400, r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#),
+        (429, r#"{"error":{"message":"no money","type":"insufficient_quota","code":"insufficient_quota"}}"#),
+        (402, r#"{"error":{"message":"no money","code":402}}"#),
+        (302, ""),
+    ] {
+        let (vendor, llm) = world(script(status, body)).await;
+        let failed = llm.complete(&request(), &|retry| panic!("{retry:?}")).await.unwrap_err();
+        assert_eq!((failed.attempts, vendor.sent().len()), (1, 1), "{failed:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_body_with_status_200_is_an_error() {
+    let reply = Reply::json(200, r#"{"error":{"code":402,"message":"Insufficient credits"},"user_id":"u"}"#);
+    let detail = "no credit left: 402 Insufficient credits".into();
+    let error = Error::BadRequest { model: model("openai:local"), detail };
+    assert_eq!(complete(reply, &request()).await.unwrap_err().error, error);
+    let limited = Reply::json(200, r#"{"error":{"code":429,"message":"Rate limit exceeded"}}"#);
+    let (_vendor, llm) = world([limited, Reply::says("Yes.")]).await;
+    assert_eq!(llm.complete(&request(), &quietly).await, Ok(Completion { attempts: 2, ..answer("Yes.") }));
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_tried_again_twice() {
+    for reply in [
+        Reply::text(200, "text/html", "<html>Sign in</html>"),
+        Reply::json(200, "not json"),
+        Reply::json(200, "{}"),
+        Reply::json(200, r#"{"choices":[]}"#),
+        Reply::json(200, r#"{"choices":"x"}"#),
+    ] {
+        let (vendor, llm) = world([reply.clone(), reply.clone(), reply.clone(), Reply::says("no")]).await;
+        let failed = llm.complete(&request(), &quietly).await.unwrap_err();
+        assert!(matches!(failed, Failed { error: Error::Malformed { .. }, attempts: 3 }), "{failed:?}");
+        assert_eq!(vendor.sent().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn waiting_ends_with_the_patience() {
+    let vendor = FakeVendor::start([Reply::json(529, "{}").header("retry-after", "3600")]).await;
+    let llm = Llm::new(settings(&vendor)).unwrap();
+    let failed = llm.complete(&request(), &|retry| panic!("{retry:?}")).await.unwrap_err();
+    assert!(matches!(failed, Failed { error: Error::Overloaded { .. }, attempts: 1 }), "{failed:?}");
+}
+
+#[tokio::test]
+async fn errors_never_show_the_key() {
+    let long = format!("{}{KEY}", "Bad key ".repeat(36));
+    for body in [format!("bad key '{KEY}'"), long] {
+        let reply = Reply::json(401, &json!({"error": {"message": body}}).to_string());
+        let failed = complete(reply.clone(), &request()).await.unwrap_err();
+        let (_, error) = stream(reply, &request()).await;
+        for shown in [format!("{failed:?}"), failed.to_string(), format!("{error:?}")] {
+            assert!(!shown.contains("sk-test"), "{shown}");
+        }
+    }
+    let late = format!("data: {{\"error\":{{\"message\":\"bad key {KEY}\"}}}}\n\n");
+    let (_, error) = stream(Reply::stream([chunk(json!({"content": "a"}), None), late]), &request()).await;
+    assert!(!format!("{error:?}").contains("sk-test"), "{error:?}");
+}
+
+#[tokio::test]
+async fn nobody_listening_is_a_transport_error() {
+    let vendor = FakeVendor::start([]).await;
+    let mut settings = settings(&vendor);
+    settings.retry_for = Duration::from_millis(5);
+    drop(vendor);
+    let failed = Llm::new(settings).unwrap().complete(&request(), &quietly).await.unwrap_err();
+    let Error::Transport { detail, .. } = &failed.error else { panic!("{failed:?}") };
+    assert!(detail.starts_with("no connection: "), "{detail}");
+    assert!(failed.attempts > 1);
+}
+
+// Time limits.
+
+#[tokio::test]
+async fn a_connection_is_not_waited_for_longer_than_its_limit() {
+    // A full accept queue leaves the handshake open.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut queued = Vec::new();
+    while let Ok(connection) = std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50)) {
+        queued.push(connection);
+    }
+    let vendor = FakeVendor::start([]).await;
+    let mut settings = settings(&vendor);
+    settings.endpoints.openai.base_url = Some(Url::parse(&format!("http://{address}/v1")).unwrap());
+    settings.connect_timeout = Duration::from_millis(30);
+    settings.retry_for = Duration::ZERO;
+    let failed = Llm::new(settings).unwrap().complete(&request(), &quietly).await.unwrap_err();
+    assert!(matches!(failed.error, Error::Transport { .. }), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_whole_answer_is_not_waited_for_longer_than_its_limit() {
+    for reply in [Reply::silence(), Reply::json(200, "{").then_stall()] {
+        let vendor = FakeVendor::start([reply.clone(), reply]).await;
+        let llm = Llm::new(Settings { total_timeout: Duration::from_millis(30), ..settings(&vendor) }).unwrap();
+        let failed = llm.complete(&request(), &quietly).await.unwrap_err();
+        assert_eq!(failed, Failed { error: Error::Timeout { model: model("openai:local") }, attempts: 2 });
+    }
+}
+
+#[tokio::test]
+async fn local_trap_9_a_stream_may_take_its_time_but_not_fall_silent() {
+    let error = Error::Timeout { model: model("openai:local") };
+    for reply in [Reply::silence(), Reply::stream([":\n\n"]).then_stall()] {
+        let vendor = FakeVendor::start([reply.clone(), reply]).await;
+        let llm = Llm::new(Settings { idle_timeout: Duration::from_millis(30), ..settings(&vendor) }).unwrap();
+        let failed = llm.stream(&request(), &quietly).await.err().unwrap();
+        assert_eq!(failed, Failed { error: error.clone(), attempts: 2 });
+    }
+    let vendor = FakeVendor::start([Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_stall()]).await;
+    let settings =
+        Settings { idle_timeout: Duration::from_millis(30), total_timeout: Duration::ZERO, ..settings(&vendor) };
+    let mut stream = Llm::new(settings).unwrap().stream(&request(), &quietly).await.unwrap();
+    assert_eq!(stream.next().await, Some(Ok(Delta::Text("Ye".into()))));
+    assert_eq!(stream.next().await, Some(Err(error)));
+}
+
+#[tokio::test]
+async fn calls_wait_for_their_turn() {
+    let vendor = FakeVendor::start([Reply::streams(&["one"]).then_stall(), Reply::says("two")]).await;
+    let llm = Llm::new(Settings { max_concurrent_calls: 1, ..settings(&vendor) }).unwrap();
+    let first = llm.stream(&request(), &quietly).await.unwrap();
+    let (request, second) = (request(), llm.clone());
+    let second = second.complete(&request, &quietly);
+    tokio::pin!(second);
+    assert!(futures::poll!(&mut second).is_pending());
+    assert_eq!(vendor.sent().len(), 1, "the place is taken");
+    drop(first);
+    assert_eq!(second.await, Ok(answer("two")));
+}
+
+// What the server is asked beside calls.
+
+#[tokio::test]
+async fn a_window_is_asked_of_the_server_once() {
+    let list = r#"{"object":"list","data":[{"id":"local","object":"model","meta":{"n_vocab":151936,"n_ctx":8192}}]}"#;
+    let (vendor, llm) = world([Reply::json(200, list)]).await;
+    assert_eq!(llm.context_window(&model("openai:local")).await, 8192);
+    assert_eq!(llm.clone().context_window(&model("openai:other")).await, 8192);
+    assert_eq!(vendor.sent().iter().map(|sent| sent.path.as_str()).collect::<Vec<_>>(), ["/v1/models"]);
+}
+
+#[tokio::test]
+async fn without_a_list_the_name_or_caution_decides() {
+    let (_vendor, llm) = world([Reply::json(404, "{}")]).await;
+    assert_eq!(llm.context_window(&model("openai:gpt-4o-mini")).await, 128_000);
+    assert_eq!(llm.context_window(&model("openai:unheard-of")).await, 32_768);
+    assert_eq!(llm.context_window(&ModelName::offline()).await, 32_768);
+}
+
+#[tokio::test]
+async fn a_window_told_in_an_error_is_remembered() {
+    let overflow = r#"{"error":{"code":400,"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}"#;
+    let (_vendor, llm) = world([Reply::json(400, overflow)]).await;
+    llm.complete(&request(), &quietly).await.unwrap_err();
+    assert_eq!(llm.context_window(&model("openai:local")).await, 4096);
+}
+
+#[tokio::test]
+async fn a_probe_tells_whether_the_server_is_there_and_takes_the_key() {
+    let list = r#"{"object":"list","data":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"},{"id":"e"},{"id":"f"}]}"#;
+    let denied = r#"{"error":{"message":"Invalid API Key","type":"authentication_error","code":401}}"#;
+    let (vendor, llm) = world([Reply::json(200, list), Reply::json(401, denied)]).await;
+    let report = llm.probe(Provider::OpenAi).await.unwrap();
+    assert_eq!(
+        (report.model_count, report.models.as_slice()),
+        (6, ["a", "b", "c", "d", "e"].map(String::from).as_slice())
+    );
+    assert_eq!((report.base_url, report.with_key), (format!("{}/", vendor.base_url()), true));
+    assert!(matches!(llm.probe(Provider::OpenAi).await, Err(Error::Auth { .. })));
+    assert!(matches!(llm.probe(Provider::Offline).await, Err(Error::BadRequest { .. })));
+}
