@@ -88,8 +88,9 @@ impl Config {
         let llm = source.llm()?;
         let tavily = source.tavily()?;
         let mut notices = Vec::new();
-        let options = Choice { source: &source, flags, llm: &llm, tavily: tavily.is_some(), documents: documents.is_some() }
-            .options(&mut notices)?;
+        let options =
+            Choice { source: &source, flags, llm: &llm, tavily: tavily.is_some(), documents: documents.is_some() }
+                .options(&mut notices)?;
         Ok(Self {
             database: source.database(&data_dir),
             data_dir,
@@ -131,7 +132,8 @@ impl Source<'_> {
 
     fn url(&self, name: &str) -> Result<Option<Url>, ConfigError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let url = Url::from_str(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let url =
+            Url::from_str(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let expected = "an address such as http://127.0.0.1:8080/v1".to_owned();
         url.map(Some).ok_or_else(|| ConfigError::Variable { variable: name.to_owned(), expected })
     }
@@ -146,7 +148,9 @@ impl Source<'_> {
         };
         let expected = || "Name=value pairs, separated by commas".to_owned();
         pairs
-            .map(|text| pair(text).ok_or_else(|| ConfigError::Variable { variable: name.to_owned(), expected: expected() }))
+            .map(|text| {
+                pair(text).ok_or_else(|| ConfigError::Variable { variable: name.to_owned(), expected: expected() })
+            })
             .collect()
     }
 
@@ -205,9 +209,9 @@ impl Source<'_> {
         } else {
             self.text("XDG_DATA_HOME").map(PathBuf::from).or_else(|| home().map(|home| home.join(".local/share")))
         };
-        folder
-            .map(|folder| folder.join("fathom"))
-            .ok_or_else(|| ConfigError::Place("there is no home folder to keep data in: set --data-dir or FATHOM_DATA_DIR".to_owned()))
+        folder.map(|folder| folder.join("fathom")).ok_or_else(|| {
+            ConfigError::Place("there is no home folder to keep data in: set --data-dir or FATHOM_DATA_DIR".to_owned())
+        })
     }
 }
 
@@ -245,7 +249,12 @@ impl Choice<'_> {
     }
 
     /// `--model` for all roles; else the built-in ones if their provider can be used; else what can.
-    fn default_models(&self, given: &[(String, String)], options: &mut RunOptions, notices: &mut Vec<String>) -> Result<(), ConfigError> {
+    fn default_models(
+        &self,
+        given: &[(String, String)],
+        options: &mut RunOptions,
+        notices: &mut Vec<String>,
+    ) -> Result<(), ConfigError> {
         if let Some(model) = self.flags.model.clone().or_else(|| self.source.text("FATHOM_MODEL")) {
             options.set_all_models(&self.model("--model", &model)?);
             return Ok(());
@@ -279,7 +288,10 @@ impl Choice<'_> {
     fn default_search(&self, given: &[(String, String)], notices: &mut Vec<String>) -> SearchApi {
         let chosen = given.iter().any(|(name, _)| name == "search_api");
         if self.tavily && self.documents && !chosen {
-            notices.push("TAVILY_API_KEY is set, so the web is searched and not the documents folder (--set search_api=local)".to_owned());
+            notices.push(
+                "TAVILY_API_KEY is set, so the web is searched and not the documents folder (--set search_api=local)"
+                    .to_owned(),
+            );
         }
         match (self.tavily, self.documents) {
             (true, _) => SearchApi::Tavily,

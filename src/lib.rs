@@ -7,11 +7,11 @@ pub mod domain;
 // From the door to the wire.
 //pub mod cli;
 pub mod app;
-pub mod runs;
 pub mod context;
 pub mod llm;
 pub mod net;
 pub mod research;
+pub mod runs;
 pub mod search;
 pub mod tools;
 // At the side.

@@ -260,7 +260,7 @@ impl Cx {
     ) -> Result<Completion, Error> {
         let hash = journal::hash_of(&request);
         let work = async {
-            let call = self.call(key, role, request);
+            let call = self.fitted(key, role, request, None::<&mut NoText>);
             match deadline {
                 None => call.await,
                 Some(deadline) => match tokio::time::timeout_at(deadline, call).await {
@@ -290,8 +290,7 @@ impl Cx {
         let mut streamed = false;
         let work = async {
             streamed = true;
-            let stream = async |request: Request| self.stream(&request, sink).await;
-            self.fitted(key, role, request, stream).await
+            self.fitted(key, role, request, Some(&mut *sink)).await
         };
         let outcome: Outcome = self.run.journal.step(key, "model", hash, work).await?;
         let completion = outcome?;
@@ -301,19 +300,13 @@ impl Cx {
         Ok(completion)
     }
 
-    async fn call(&self, key: &str, role: Role, request: Request) -> Result<Entry<Outcome>, Stop> {
-        let complete =
-            async |request: Request| Ok(self.run.services.llm.complete(&request, &|retry| self.retrying(retry)).await);
-        self.fitted(key, role, request, complete).await
-    }
-
-    /// Makes the call, shorter and shorter while the provider says it is too long.
-    async fn fitted(
+    /// Makes the call, shorter and shorter while the provider says it is too long; streams when there is a sink.
+    async fn fitted<S: TextSink>(
         &self,
         key: &str,
         role: Role,
         request: Request,
-        mut call: impl AsyncFnMut(Request) -> Result<Result<Completion, llm::Failed>, Stop>,
+        mut sink: Option<&mut S>,
     ) -> Result<Entry<Outcome>, Stop> {
         let model = request.model.clone();
         let mut window = match self.run.options.model_context_window {
@@ -326,7 +319,11 @@ impl Cx {
                 self.emit(vec![Event::Warning { code: WarningCode::Shortened, detail: format!("{key}: {detail}") }])
                     .await?;
             }
-            match call(fitted.request).await? {
+            let answer = match &mut sink {
+                Some(sink) => self.stream(&fitted.request, *sink).await?,
+                None => self.run.services.llm.complete(&fitted.request, &|retry| self.retrying(retry)).await,
+            };
+            match answer {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
@@ -467,15 +464,28 @@ impl Cx {
 }
 
 /// Takes streamed text.
-pub trait TextSink {
+pub trait TextSink: Send {
     /// Takes the next piece.
-    fn take(&mut self, text: &str) -> impl Future<Output = Result<(), Stop>>;
+    fn take(&mut self, text: &str) -> impl Future<Output = Result<(), Stop>> + Send;
 
     /// Resolves when held text has waited long enough, having passed it on; pending for ever when none is held.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
-    fn idle(&mut self) -> impl Future<Output = Result<(), Stop>>;
+    fn idle(&mut self) -> impl Future<Output = Result<(), Stop>> + Send;
+}
+
+/// Takes nothing: for calls that are not streamed.
+enum NoText {}
+
+impl TextSink for NoText {
+    async fn take(&mut self, _text: &str) -> Result<(), Stop> {
+        match *self {}
+    }
+
+    async fn idle(&mut self) -> Result<(), Stop> {
+        match *self {}
+    }
 }
 
 /// Keeps the smallest id as the source's own, so that it does not depend on who came first.

@@ -63,6 +63,11 @@ struct Supervisor<'a> {
     reflected: bool,
 }
 
+async fn one_job<'a>(cx: &Cx, job: Job<'a>, brief: &str) -> (Job<'a>, Result<Note, Error>) {
+    let outcome = researcher::research(cx, job.number, &job.path, &job.topic, &job.call.id, brief).await;
+    (job, outcome)
+}
+
 /// A topic to be researched.
 struct Job<'a> {
     number: u32,
@@ -144,12 +149,8 @@ impl<'a> Supervisor<'a> {
     /// Researches all jobs, as many at a time as allowed, and answers each in the order of the calls.
     async fn research(&mut self, cx: &Cx, jobs: Vec<Job<'_>>) -> Result<Vec<Answer>, Error> {
         let width = cx.options().max_concurrent_research_units as usize;
-        let brief = self.brief;
-        let work = stream::iter(jobs).map(|job| async move {
-            let outcome = researcher::research(cx, job.number, &job.path, &job.topic, &job.call.id, brief).await;
-            (job, outcome)
-        });
-        let mut outcomes: Vec<_> = work.buffer_unordered(width).collect().await;
+        let work: Vec<_> = jobs.into_iter().map(|job| one_job(cx, job, self.brief)).collect();
+        let mut outcomes: Vec<_> = stream::iter(work).buffer_unordered(width).collect().await;
         outcomes.sort_by_key(|(job, _)| job.number);
         let mut answers = Vec::new();
         for (job, outcome) in outcomes {

@@ -48,7 +48,9 @@ pub struct Runs {
 pub enum Refusal {
     #[error("the question is empty")]
     Empty,
-    #[error("the question has {chars} characters, {MAX_MESSAGE_CHARS} at most are accepted; put long texts into the documents folder")]
+    #[error(
+        "the question has {chars} characters, {MAX_MESSAGE_CHARS} at most are accepted; put long texts into the documents folder"
+    )]
     TooLong { chars: usize },
     #[error("the model {model} cannot be used: set {variable}, or choose another model with {option}")]
     MissingKey { option: &'static str, model: ModelName, variable: String },
@@ -134,7 +136,8 @@ impl Runs {
         let mut told = false;
         loop {
             let now = Timestamp::now();
-            let claimant = store::Claimant { owner: self.owner.to_string(), now, expires_at: now.plus(self.parts.lease) };
+            let claimant =
+                store::Claimant { owner: self.owner.to_string(), now, expires_at: now.plus(self.parts.lease) };
             let claimed = match self.parts.store.claim(run_id, &claimant).await? {
                 Claimed::HeldBy { owner, .. } if owner::is_dead(&owner) => {
                     self.parts.store.claim_taken_over(run_id, &claimant, &owner).await?

@@ -17,7 +17,8 @@ pub fn this_process() -> String {
 /// Is the owner a process of this machine that no longer runs? `false` when it cannot be known.
 pub fn is_dead(owner: &str) -> bool {
     let mut parts = owner.split('/');
-    let (Some(host), Some(pid), Some(start)) = (parts.next(), parts.next().and_then(|pid| pid.parse().ok()), parts.next())
+    let (Some(host), Some(pid), Some(start)) =
+        (parts.next(), parts.next().and_then(|pid| pid.parse().ok()), parts.next())
     else {
         return false;
     };

@@ -111,8 +111,9 @@ pub async fn run(cx: &Cx, call: Call<'_>) -> Result<Found, Error> {
             Err(reason) => failures.push(FailedQuery { query: query.clone(), reason }),
         }
     }
-    let reading = stream::iter(kept.iter()).map(|hit| page_text(cx, hit, call.question)).buffered(SUMMARIES_AT_ONCE);
-    let pages: Vec<PageText> = reading.collect::<Vec<_>>().await.into_iter().collect::<Result<_, _>>()?;
+    let reading: Vec<_> = kept.iter().map(|hit| page_text(cx, hit, call.question)).collect();
+    let pages: Vec<_> = stream::iter(reading).buffered(SUMMARIES_AT_ONCE).collect().await;
+    let pages = pages.into_iter().collect::<Result<Vec<PageText>, _>>()?;
     Ok(found(cx, &call, &kept, &pages, failures))
 }
 
