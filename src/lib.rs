@@ -5,8 +5,8 @@
 // The words every room may use.
 pub mod domain;
 // From the door to the wire.
-//pub mod cli;
 pub mod app;
+pub mod cli;
 pub mod context;
 pub mod llm;
 pub mod net;

@@ -1,3 +1,12 @@
-//! The binary: everything it does is in the library.
+//! Starts tracing, hands over to the command line; nothing else.
 
-fn main() {}
+use std::process::ExitCode;
+
+use tracing_subscriber::EnvFilter;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let filter = EnvFilter::try_from_env("FATHOM_LOG").unwrap_or_else(|_| EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    fathom::cli::run().await
+}

@@ -8,9 +8,12 @@
     reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
 )]
 
+mod database;
+mod events;
 mod fake_vendor;
 mod llm;
 mod search;
+mod store;
 mod tidy;
 #[path = "../world/mod.rs"]
 mod world;

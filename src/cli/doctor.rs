@@ -1,0 +1,212 @@
+//! `fathom doctor`: looks at everything a run needs and says what to do about what is missing.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use super::{DoctorArgs, Exit, complain};
+use crate::{
+    config::{Config, shown_database},
+    domain::{Provider, SearchApi},
+    llm::Llm,
+    net,
+    search::{Local, local, tavily},
+    store::Store,
+};
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grade {
+    Ok,
+    /// Not needed by the settings as they are.
+    Note,
+    Broken,
+}
+
+/// A check's line.
+struct Finding {
+    grade: Grade,
+    subject: &'static str,
+    detail: String,
+}
+
+impl Finding {
+    fn ok(subject: &'static str, detail: impl Into<String>) -> Self {
+        Self { grade: Grade::Ok, subject, detail: detail.into() }
+    }
+
+    fn note(subject: &'static str, detail: impl Into<String>) -> Self {
+        Self { grade: Grade::Note, subject, detail: detail.into() }
+    }
+
+    fn broken(subject: &'static str, detail: impl Into<String>) -> Self {
+        Self { grade: Grade::Broken, subject, detail: detail.into() }
+    }
+}
+
+/// Checks everything, prints a line each, and fails when something a run needs is broken.
+pub async fn run(args: DoctorArgs) -> Exit {
+    let config = match Config::from_process(&args.settings.flags()) {
+        Ok(config) => config,
+        Err(error) => {
+            complain(&error.to_string());
+            return Exit::Usage;
+        }
+    };
+    let mut findings = vec![Finding::ok("settings", "all values are in range")];
+    findings.extend(config.notices.iter().map(|notice| Finding::note("settings", notice)));
+    findings.push(data_folder(&config.data_dir));
+    findings.push(database(&config).await);
+    findings.extend(models(&config).await);
+    findings.extend(search(&config).await);
+    print(&findings)
+}
+
+fn print(findings: &[Finding]) -> Exit {
+    let mut stdout = io::stdout().lock();
+    for finding in findings {
+        let grade = match finding.grade {
+            Grade::Ok => "ok  ",
+            Grade::Note => "note",
+            Grade::Broken => "FAIL",
+        };
+        let _ = writeln!(stdout, "{grade}  {:<10} {}", finding.subject, finding.detail);
+    }
+    let broken = findings.iter().filter(|finding| finding.grade == Grade::Broken).count();
+    let verdict = match broken {
+        0 => "Ready: fathom research \"QUESTION\"".to_owned(),
+        1 => "One thing has to be mended first.".to_owned(),
+        _ => format!("{broken} things have to be mended first."),
+    };
+    let _ = writeln!(stdout, "\n{verdict}");
+    if broken == 0 { Exit::Success } else { Exit::Failed }
+}
+
+fn data_folder(folder: &Path) -> Finding {
+    let probe = folder.join(format!(".doctor-{}", std::process::id()));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&probe, [0; 4096]));
+    let _ = std::fs::remove_file(&probe);
+    match written {
+        Ok(()) => Finding::ok("data", folder.display().to_string()),
+        Err(error) => Finding::broken(
+            "data",
+            format!(
+                "{} cannot be written: {error}; choose another with --data-dir or FATHOM_DATA_DIR",
+                folder.display()
+            ),
+        ),
+    }
+}
+
+async fn database(config: &Config) -> Finding {
+    let place = shown_database(&config.database);
+    let opened = async {
+        let store = Store::open(&config.database).await?;
+        store.ping().await?;
+        store.close().await;
+        Ok::<_, crate::store::Error>(())
+    };
+    match opened.await {
+        Ok(()) => Finding::ok("database", format!("{place}, schema up to date")),
+        Err(error) => Finding::broken("database", format!("{place}: {error}")),
+    }
+}
+
+/// The providers that the options name must answer; of the others only what is missing is said.
+async fn models(config: &Config) -> Vec<Finding> {
+    let llm = match Llm::new(config.llm.clone()) {
+        Ok(llm) => llm,
+        Err(error) => return vec![Finding::broken("models", error.to_string())],
+    };
+    let mut findings = Vec::new();
+    for provider in Provider::ALL {
+        let used = config.options.models().into_iter().find(|model| model.provider == provider);
+        findings.push(match (provider, used) {
+            (Provider::Offline, Some(_)) => Finding::ok("models", "offline:extractive needs nothing"),
+            (Provider::Offline, None) => continue,
+            (_, Some(model)) => match llm.missing(model) {
+                Some(variable) => Finding::broken("models", format!("{model} needs {variable}")),
+                None => probe(&llm, provider).await,
+            },
+            (_, None) => Finding::note("models", format!("{} is not used by the settings", provider.as_str())),
+        });
+    }
+    findings
+}
+
+async fn probe(llm: &Llm, provider: Provider) -> Finding {
+    match llm.probe(provider).await {
+        Ok(report) => {
+            let key = if report.with_key { "key accepted" } else { "no key sent" };
+            let models = match report.model_count {
+                0 => "no list of models".to_owned(),
+                count => format!("{count} models ({}…)", report.models.join(", ")),
+            };
+            let ms = report.latency.as_millis();
+            Finding::ok("models", format!("{} at {}: {key}, {models}, {ms} ms", provider.as_str(), report.base_url))
+        }
+        Err(error) => Finding::broken(
+            "models",
+            format!("{error}; check {0}_BASE_URL and {0}_API_KEY", provider.as_str().to_uppercase()),
+        ),
+    }
+}
+
+async fn search(config: &Config) -> Vec<Finding> {
+    let mut findings = vec![tavily(config).await];
+    findings.extend(documents(config).await);
+    if config.options.search_api == SearchApi::None {
+        let advice = "nothing to search: name a documents folder with --docs DIR or FATHOM_DOCS, or set TAVILY_API_KEY";
+        findings.push(Finding::broken("search", advice));
+    }
+    findings
+}
+
+async fn tavily(config: &Config) -> Finding {
+    let Some(settings) = &config.tavily else {
+        return Finding::note("search", "tavily: TAVILY_API_KEY is not set, so the web is not searched");
+    };
+    match reached(settings).await {
+        Ok(latency) => Finding::ok(
+            "search",
+            format!(
+                "tavily at {} answers, {} ms (the key is tried by the first search)",
+                settings.base_url,
+                latency.as_millis()
+            ),
+        ),
+        Err(error) => Finding::broken(
+            "search",
+            format!("tavily at {}: {error}; check TAVILY_BASE_URL and the network", settings.base_url),
+        ),
+    }
+}
+
+/// Any HTTP answer will do: a search would cost a credit.
+async fn reached(settings: &tavily::Settings) -> Result<Duration, String> {
+    let begin = Instant::now();
+    let client = net::client(net::Timeouts::default()).map_err(|error| error.to_string())?;
+    client.get(&settings.base_url).send().await.map_err(|error| error.without_url().to_string())?;
+    Ok(begin.elapsed())
+}
+
+async fn documents(config: &Config) -> Vec<Finding> {
+    let Some(folder) = &config.documents else {
+        return vec![Finding::note("search", "local: no documents folder is named (--docs DIR or FATHOM_DOCS)")];
+    };
+    match Local::open(folder, &config.data_dir.join("index"), local::Settings::default()).await {
+        Ok(local) => {
+            let mut findings = vec![Finding::ok("search", format!("local: {} is indexed", folder.display()))];
+            let skipped = local.skipped();
+            findings.extend(
+                skipped
+                    .iter()
+                    .map(|skipped| Finding::note("search", format!("local: {}: {}", skipped.path, skipped.reason))),
+            );
+            findings
+        }
+        Err(error) => vec![Finding::broken("search", format!("local: {error}"))],
+    }
+}

@@ -1,0 +1,152 @@
+//! The command line: parse, call a handle, show. What it shows while a run works comes from the run's events.
+
+mod doctor;
+mod progress;
+mod research;
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{
+    config::Flags,
+    domain::{RunId, options::OPTIONS},
+};
+
+/// How the process ends; documented in `--help` and the README.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Success = 0,
+    /// The research failed, or something `doctor` checked is broken.
+    Failed = 1,
+    /// Settings, arguments or the question cannot be used. Nothing was started.
+    Usage = 2,
+    /// The run ended with a question to the user, and nobody was there to answer.
+    Question = 3,
+    /// Ctrl-C or a termination signal: the run waits to be resumed.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+const EXIT_CODES: &str = "Exit codes:
+  0    success
+  1    the research failed
+  2    bad usage: an argument, a setting or the question cannot be used; nothing was started
+  3    the model asked a question and nobody was there to answer (see --no-clarify)
+  130  interrupted; `fathom resume RUN_ID` goes on";
+
+/// Open Deep Research: a question goes in, a cited report comes out, and nothing paid for is lost.
+#[derive(Debug, Parser)]
+#[command(name = "fathom", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Research a question and print the cited report
+    #[command(after_help = EXIT_CODES, after_long_help = research_help())]
+    Research(ResearchArgs),
+    /// Go on with a run that was interrupted or whose process died
+    #[command(after_help = EXIT_CODES)]
+    Resume(ResumeArgs),
+    /// Check settings, database, documents, keys and reachability, and say what to do
+    Doctor(DoctorArgs),
+}
+
+#[derive(Debug, Args)]
+struct ResearchArgs {
+    /// The question, or `-` to read it from standard input
+    question: String,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Start without a clarifying question (the default when nobody is at the terminal)
+    #[arg(long)]
+    no_clarify: bool,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
+struct ResumeArgs {
+    /// As printed when the run was interrupted
+    run_id: RunId,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
+struct DoctorArgs {
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
+struct OutputArgs {
+    /// Write the report to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct SettingsArgs {
+    /// Folder of documents to search: text, Markdown, HTML, PDF [env: FATHOM_DOCS]
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+    /// Model for every role, such as openai:gpt-4.1, ollama:qwen3:8b or offline:extractive [env: FATHOM_MODEL]
+    #[arg(long, value_name = "PROVIDER:MODEL")]
+    model: Option<String>,
+    /// Set a research option; may be repeated (`fathom research --help` lists all)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    options: Vec<String>,
+    /// Where the embedded database and the document index are kept [env: FATHOM_DATA_DIR]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl SettingsArgs {
+    fn flags(&self) -> Flags {
+        Flags {
+            data_dir: self.data_dir.clone(),
+            documents: self.docs.clone(),
+            model: self.model.clone(),
+            options: self.options.clone(),
+        }
+    }
+}
+
+/// Parses the arguments and does what they say.
+pub async fn run() -> ExitCode {
+    let exit = match Cli::parse().command {
+        Command::Research(args) => research::start(args).await,
+        Command::Resume(args) => research::resume(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
+    };
+    exit.into()
+}
+
+/// One line on standard error. A closed standard error is nobody's loss.
+fn complain(message: &str) {
+    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let _ = writeln!(std::io::stderr(), "fathom: {line}");
+}
+
+/// The option table as `research --help` shows it.
+fn research_help() -> String {
+    let mut help = String::from("Research options (--set NAME=VALUE, or FATHOM_NAME in the environment):\n");
+    for spec in OPTIONS {
+        let default = spec.default.trim_matches('"');
+        help.push_str(&format!("  {:<34} {} [default: {default}]\n", spec.name, spec.meaning));
+    }
+    help.push('\n');
+    help.push_str(EXIT_CODES);
+    help
+}

@@ -1,0 +1,243 @@
+//! Live progress of a run on standard error, drawn from its events alone.
+//!
+//! On a terminal: a line of totals and one per working researcher. Elsewhere: a plain line per event.
+
+use std::{
+    collections::HashMap,
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
+
+use futures::StreamExt;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::{
+    domain::{Agent, Envelope, Event, RunId, Timestamp, Usage},
+    events::EventLog,
+};
+
+/// Characters of a topic, query or thought on one line.
+const WIDTH: usize = 100;
+
+/// Shows the run until its end. Stops quietly when the log cannot be read: the run itself goes on.
+pub async fn show(log: &EventLog, run_id: RunId) {
+    let mut display =
+        if io::stderr().is_terminal() { Display::Live(Live::new()) } else { Display::Plain(Plain::default()) };
+    let mut events = std::pin::pin!(log.follow_run(run_id, 0));
+    while let Some(Ok(envelope)) = events.next().await {
+        match &mut display {
+            Display::Live(live) => live.take(&envelope),
+            Display::Plain(plain) => plain.take(&envelope),
+        }
+    }
+}
+
+enum Display {
+    Live(Live),
+    Plain(Plain),
+}
+
+/// A line per event, with seconds since the first one.
+#[derive(Default)]
+struct Plain {
+    first: Option<Timestamp>,
+    chars: usize,
+}
+
+impl Plain {
+    fn take(&mut self, envelope: &Envelope) {
+        let first = *self.first.get_or_insert(envelope.ts);
+        if let Event::ReportDelta { text, .. } = &envelope.event {
+            self.chars += text.chars().count();
+            return;
+        }
+        let Some(text) = described(&envelope.event) else { return };
+        let who = envelope.scope.id.as_ref().map(|id| format!("{id} ")).unwrap_or_default();
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run are few")]
+        let seconds = envelope.ts.since(first) as f64 / 1000.0;
+        let _ = writeln!(io::stderr(), "{seconds:8.1}s {who}{text}");
+    }
+}
+
+/// Bars on a terminal.
+struct Live {
+    bars: MultiProgress,
+    totals: ProgressBar,
+    researchers: HashMap<String, ProgressBar>,
+    phase: &'static str,
+    searches: usize,
+    sources: usize,
+    chars: usize,
+    usage: Usage,
+}
+
+impl Live {
+    fn new() -> Self {
+        let bars = MultiProgress::new();
+        let totals = bars.add(spinner(""));
+        Self {
+            bars,
+            totals,
+            researchers: HashMap::new(),
+            phase: "starting",
+            searches: 0,
+            sources: 0,
+            chars: 0,
+            usage: Usage::default(),
+        }
+    }
+
+    fn take(&mut self, envelope: &Envelope) {
+        self.count(&envelope.event);
+        match (&envelope.scope.agent, &envelope.scope.id) {
+            (Agent::Researcher, Some(id)) => self.researcher(id.clone(), &envelope.event),
+            _ => self.lasting(&envelope.event),
+        }
+        let total = format!(
+            "{} · {} searches · {} sources · {} tokens{}",
+            self.phase,
+            self.searches,
+            self.sources,
+            thousands(self.usage.input_tokens + self.usage.output_tokens),
+            if self.chars > 0 { format!(" · {} characters written", self.chars) } else { String::new() },
+        );
+        self.totals.set_message(total);
+        if envelope.event.is_terminal() {
+            self.researchers.values().for_each(ProgressBar::finish_and_clear);
+            self.totals.finish();
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::PhaseStarted { phase } => self.phase = phase.as_str(),
+            Event::ToolStarted { .. } => self.searches += 1,
+            Event::SourceFound { .. } => self.sources += 1,
+            Event::Usage { tokens, .. } => self.usage += *tokens,
+            Event::ReportStarted { .. } => self.chars = 0,
+            Event::ReportDelta { text, .. } => self.chars += text.chars().count(),
+            _ => {}
+        }
+    }
+
+    fn researcher(&mut self, id: String, event: &Event) {
+        let bars = &self.bars;
+        let bar = self.researchers.entry(id.clone()).or_insert_with(|| bars.add(spinner("  ")));
+        match event {
+            Event::Warning { .. } => {
+                drop(self.bars.println(format!("  {id} {}", described(event).unwrap_or_default())))
+            }
+            Event::ResearcherFinished { .. } | Event::ResearcherFailed { .. } => {
+                bar.finish_and_clear();
+                let _ = self.bars.println(format!("  {id} {}", described(event).unwrap_or_default()));
+            }
+            event => {
+                if let Some(text) = described(event) {
+                    bar.set_message(format!("{id} {text}"));
+                }
+            }
+        }
+    }
+
+    /// What stays on the screen.
+    fn lasting(&self, event: &Event) {
+        let stays = matches!(
+            event,
+            Event::BriefCreated { .. } | Event::Warning { .. } | Event::RunFailed { .. } | Event::RunResumed { .. }
+        );
+        if let Some(text) = described(event).filter(|_| stays) {
+            let _ = self.bars.println(text);
+        }
+    }
+}
+
+fn spinner(indent: &str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    // The template is constant; a test draws it.
+    if let Ok(style) = ProgressStyle::with_template(&format!("{indent}{{spinner}} {{wide_msg}} {{elapsed}}")) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+/// One line about an event; `None` for those that only count.
+fn described(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::RunQueued {}
+        | Event::PhaseFinished { .. }
+        | Event::ReportDelta { .. }
+        | Event::ReportCitation { .. } => return None,
+        Event::RunStarted { .. } => "run started".to_owned(),
+        Event::RunResumed { attempt } => format!("run resumed, attempt {attempt}"),
+        Event::PhaseStarted { phase } => format!("phase: {}", phase.as_str()),
+        Event::InputRequired { question } => format!("question: {}", line(question)),
+        Event::ClarificationSkipped { verification } => format!("clear: {}", line(verification)),
+        Event::BriefCreated { brief } => format!("brief: {}", line(brief)),
+        Event::SupervisorIteration { n, max } => format!("round {n} of {max}"),
+        Event::Thought { text } => format!("thought: {}", line(text)),
+        Event::ResearcherStarted { topic, .. } => format!("topic: {}", line(topic)),
+        Event::ResearcherFinished { sources, turns, notes_chars } => {
+            format!("done: {sources} sources, {turns} turns, {notes_chars} characters of notes")
+        }
+        Event::ResearcherFailed { problem } => format!("failed: {}", line(&problem.message)),
+        Event::ToolStarted { args, .. } => format!("search: {}", line(&args["queries"].to_string())),
+        Event::ToolFinished { results, .. } => format!("found: {} results", results.len()),
+        Event::ToolFailed { problem, .. } => format!("search failed: {}", line(problem)),
+        Event::SourceFound { source_id, title, url, .. } => {
+            format!("source {source_id}: {} ({})", line(title), line(url))
+        }
+        Event::SummaryFinished { url, .. } => format!("read: {}", line(url)),
+        Event::CompressStarted {} => "compressing findings".to_owned(),
+        Event::CompressFinished { chars_in, chars_out } => format!("compressed: {chars_in} to {chars_out} characters"),
+        Event::ReportStarted { attempt } => format!("writing the report, attempt {attempt}"),
+        Event::ReportFinished { chars, sources, .. } => format!("report: {chars} characters, {sources} sources cited"),
+        Event::Usage { model, role, tokens } => {
+            format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)
+        }
+        Event::Warning { detail, .. } => format!("warning: {}", line(detail)),
+        Event::RunCompleted { usage, ms, .. } => {
+            format!(
+                "completed in {:.1} s, {} tokens in, {} out",
+                *ms as f64 / 1000.0,
+                usage.input_tokens,
+                usage.output_tokens
+            )
+        }
+        Event::RunFailed { problem } => format!("failed: {}", line(&problem.message)),
+        Event::RunCancelled { reason } => format!("cancelled: {}", line(reason)),
+    })
+}
+
+/// The start of a text on one line; control characters, which could redraw a terminal, become spaces.
+fn line(text: &str) -> String {
+    let plain: String = text.chars().take(WIDTH * 4).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut words = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() > WIDTH {
+        words = words.chars().take(WIDTH - 1).collect::<String>() + "…";
+    }
+    words
+}
+
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> =
+        digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group).into_owned()).collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_cannot_redraw_the_terminal() {
+        assert_eq!(line("a\u{1b}[2J\n b"), "a [2J b");
+        assert_eq!(line(&"x".repeat(500)).chars().count(), WIDTH);
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(["0", "1,234", "12,345,678"], [0, 1_234, 12_345_678].map(thousands).each_ref().map(String::as_str));
+    }
+}

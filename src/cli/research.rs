@@ -1,0 +1,304 @@
+//! `fathom research` and `fathom resume`: one run, from the question to the printed report.
+
+use std::{
+    io::{self, BufRead, IsTerminal, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use tokio::task::JoinHandle;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use super::{Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, progress};
+use crate::{
+    app::App,
+    config::Config,
+    domain::{MessageRole, Outcome, Run, RunId, RunOptions},
+    runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
+    store,
+};
+
+/// Starts a run and carries it to its report, asking the user when the model does.
+pub async fn start(args: ResearchArgs) -> Exit {
+    let prepared = prepare(&args.settings, args.output.out.as_deref(), args.no_clarify).await;
+    let (app, options) = match prepared {
+        Ok(prepared) => prepared,
+        Err(message) => return usage(&message),
+    };
+    let session = Session::new(app, args.output.out);
+    let question = match question(&args.question) {
+        Ok(question) => question,
+        Err(message) => return session.end(usage(&message)).await,
+    };
+    let exit = match session.app.runs.submit(&question, options.clone()).await {
+        Ok(run) => session.converse(run, &options).await,
+        Err(refusal) => refused(&refusal),
+    };
+    session.end(exit).await
+}
+
+/// Goes on with a run of an earlier process.
+pub async fn resume(args: ResumeArgs) -> Exit {
+    let (config, app) = match open(&args.settings, args.output.out.as_deref()).await {
+        Ok(opened) => opened,
+        Err(message) => return usage(&message),
+    };
+    let session = Session::new(app, args.output.out);
+    let exit = match session.app.runs.store().run(args.run_id).await {
+        Ok(Some(run)) if run.status.is_final() => session.show_final(&run).await,
+        Ok(Some(run)) => {
+            let options = RunOptions { allow_clarification: run.options.allow_clarification, ..config.options };
+            session.converse(run, &options).await
+        }
+        Ok(None) => usage(&format!("there is no run {} in this database", args.run_id)),
+        Err(error) => unavailable(&error),
+    };
+    session.end(exit).await
+}
+
+async fn prepare(settings: &SettingsArgs, out: Option<&Path>, no_clarify: bool) -> Result<(App, RunOptions), String> {
+    let (config, app) = open(settings, out).await?;
+    let mut options = config.options;
+    let wanted = settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
+    if no_clarify || (!wanted && !io::stdin().is_terminal()) {
+        options.allow_clarification = false;
+    }
+    Ok((app, options))
+}
+
+/// Reads the settings, checks that the report can be written, and wires the process.
+async fn open(settings: &SettingsArgs, out: Option<&Path>) -> Result<(Config, App), String> {
+    let config = Config::from_process(&settings.flags()).map_err(|error| error.to_string())?;
+    if let Some(out) = out {
+        check_writable(out)?;
+    }
+    for notice in &config.notices {
+        complain(notice);
+    }
+    let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
+    Ok((config, app))
+}
+
+/// The report's place is tried before anything is paid for.
+fn check_writable(out: &Path) -> Result<(), String> {
+    let existed = out.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(out);
+    opened.map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
+    if !existed {
+        // Only the try is undone; the report is written at the end.
+        let _ = std::fs::remove_file(out);
+    }
+    Ok(())
+}
+
+/// The question as given, or all of standard input for `-`; a little more than allowed is read, to tell it is too long.
+fn question(argument: &str) -> Result<String, String> {
+    if argument != "-" {
+        return Ok(argument.to_owned());
+    }
+    let mut bytes = Vec::new();
+    let limit = MAX_MESSAGE_CHARS as u64 * 4 + 4;
+    io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The app, the signals, and where the report goes.
+struct Session {
+    app: App,
+    out: Option<PathBuf>,
+    cancel: CancellationToken,
+    _signals: AbortOnDropHandle<()>,
+}
+
+impl Session {
+    fn new(app: App, out: Option<PathBuf>) -> Self {
+        let cancel = CancellationToken::new();
+        let signals = AbortOnDropHandle::new(listen(cancel.clone()));
+        Self { app, out, cancel, _signals: signals }
+    }
+
+    async fn end(self, exit: Exit) -> Exit {
+        self.app.close().await;
+        exit
+    }
+
+    /// Works on the run, and on the runs that the user's answers start.
+    async fn converse(&self, mut run: Run, options: &RunOptions) -> Exit {
+        loop {
+            let ended = self.work(run.id).await;
+            let exit = match ended {
+                Ok(Ended::Completed(Outcome::Clarification)) => match self.answer(&run, options).await {
+                    Ok(next) => {
+                        run = next;
+                        continue;
+                    }
+                    Err(exit) => exit,
+                },
+                Ok(Ended::Completed(Outcome::Report | Outcome::Answer)) => self.print_report(run.id).await,
+                Ok(Ended::Failed(failure)) => {
+                    complain(&format!("the research failed: {failure}"));
+                    Exit::Failed
+                }
+                Ok(Ended::Cancelled) => {
+                    complain("the run was cancelled");
+                    Exit::Failed
+                }
+                Ok(Ended::Interrupted | Ended::Lost) | Err(WorkError::Interrupted) => interrupted(run.id),
+                Err(error) => {
+                    complain(&format!("{error}; once it can go on: fathom resume {}", run.id));
+                    Exit::Failed
+                }
+            };
+            return exit;
+        }
+    }
+
+    /// Carries the run on, with its progress on standard error.
+    async fn work(&self, run_id: RunId) -> Result<Ended, WorkError> {
+        let progress = progress::show(self.app.runs.log(), run_id);
+        let work = self.app.runs.work(run_id, &self.cancel);
+        let mut work = std::pin::pin!(work);
+        let mut progress = std::pin::pin!(progress);
+        tokio::select! {
+            ended = &mut work => {
+                if let Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled) = &ended {
+                    // The last events are in the log already; showing them takes no time.
+                    progress.await;
+                }
+                ended
+            }
+            () = &mut progress => work.await,
+        }
+    }
+
+    /// Asks the user, and queues the run of the answer.
+    async fn answer(&self, run: &Run, options: &RunOptions) -> Result<Run, Exit> {
+        let messages = self.app.runs.store().messages(run.thread_id).await.map_err(|error| unavailable(&error))?;
+        let asked = messages.iter().rev().find(|message| message.role == MessageRole::Assistant);
+        let question = asked.map(|message| message.content.as_str()).unwrap_or_default();
+        let _ = writeln!(io::stderr(), "\n{question}\n");
+        if !io::stdin().is_terminal() {
+            complain(
+                "the model asks the question above; ask again with the answer in the question, or with --no-clarify",
+            );
+            return Err(Exit::Question);
+        }
+        let answer = read_answer(&self.cancel).await.ok_or_else(|| interrupted(run.id))?;
+        self.app.runs.reply(run.thread_id, &answer, options.clone()).await.map_err(|refusal| refused(&refusal))
+    }
+
+    async fn show_final(&self, run: &Run) -> Exit {
+        match (&run.error, run.outcome) {
+            (Some(failure), _) => {
+                complain(&format!("the run failed: {failure}"));
+                Exit::Failed
+            }
+            (None, Some(Outcome::Report | Outcome::Answer)) => self.print_report(run.id).await,
+            (None, _) => usage(&format!("the run is {}; there is no report", run.status.as_str())),
+        }
+    }
+
+    async fn print_report(&self, run_id: RunId) -> Exit {
+        let report = match self.app.runs.store().report(run_id).await {
+            Ok(Some(report)) => report,
+            Ok(None) => return usage("the run has no report"),
+            Err(error) => return unavailable(&error),
+        };
+        let written = match &self.out {
+            Some(path) => write_whole(path, &report.markdown),
+            None => print(&report.markdown),
+        };
+        match written {
+            Ok(()) => Exit::Success,
+            // The reader of a pipe has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+            Err(error) => {
+                let place = self.out.as_ref().map_or("standard output".to_owned(), |path| path.display().to_string());
+                complain(&format!(
+                    "the report could not be written to {place}: {error}; it is kept: fathom resume {run_id}"
+                ));
+                Exit::Failed
+            }
+        }
+    }
+}
+
+/// Writes beside the file and renames, so that a full disk never leaves half a report.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    written
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// A line from the terminal; `None` at its end or when the process shall stop.
+async fn read_answer(cancel: &CancellationToken) -> Option<String> {
+    let line = tokio::task::spawn_blocking(|| {
+        let _ = write!(io::stderr(), "> ");
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line).ok().filter(|&bytes| bytes > 0).map(|_| line)
+    });
+    tokio::select! {
+        line = line => line.ok().flatten(),
+        // The reading thread ends with the process.
+        () = cancel.cancelled() => None,
+    }
+}
+
+/// Stops the run at the first signal, the process at the second.
+#[expect(clippy::disallowed_methods, reason = "the session owns the task by an AbortOnDropHandle")]
+fn listen(cancel: CancellationToken) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        signalled().await;
+        complain("stopping; once more to stop at once");
+        cancel.cancel();
+        signalled().await;
+        std::process::exit(Exit::Interrupted as i32);
+    })
+}
+
+async fn signalled() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+fn interrupted(run_id: RunId) -> Exit {
+    complain(&format!("interrupted; nothing is lost, go on with: fathom resume {run_id}"));
+    Exit::Interrupted
+}
+
+fn refused(refusal: &Refusal) -> Exit {
+    match refusal {
+        Refusal::Store(error) => unavailable(error),
+        refusal => usage(&refusal.to_string()),
+    }
+}
+
+fn usage(message: &str) -> Exit {
+    complain(message);
+    Exit::Usage
+}
+
+fn unavailable(error: &store::Error) -> Exit {
+    complain(&error.to_string());
+    Exit::Failed
+}

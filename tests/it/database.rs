@@ -1,0 +1,246 @@
+//! Fresh databases for tests: a SQLite file each, or a database each in one throw-away Postgres cluster.
+//!
+//! The cluster belongs to the test process: a small shell waits for the process to close a pipe, however it ends, then
+//! stops the server and removes its files. Nothing is skipped when Postgres is missing: the tests fail and say what to
+//! do.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+use fathom::store::{Database, Store};
+use secrecy::{ExposeSecret as _, SecretString};
+use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+const INSTALL: &str = "run scripts/test.sh, which installs PostgreSQL";
+const START_LIMIT: Duration = Duration::from_secs(60);
+const TABLES: [&str; 7] = ["threads", "messages", "runs", "steps", "events", "sources", "notes"];
+
+/// Runs each test function on both engines, as `sqlite::NAME` and `postgres::NAME`.
+macro_rules! on_each_engine {
+    ($($name:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name($crate::database::TestDatabase::sqlite()).await;
+            })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name($crate::database::TestDatabase::postgres().await).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_each_engine;
+
+/// An empty database of its own for one test; gone with the value, or with the cluster.
+pub struct TestDatabase {
+    pub database: Database,
+    _folder: Option<TempDir>,
+}
+
+impl TestDatabase {
+    /// A file that does not exist yet, in a folder that does not exist yet.
+    pub fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data").join("fathom.db");
+        Self { database: Database::Sqlite { path }, _folder: Some(folder) }
+    }
+
+    /// A new database in this process's cluster.
+    pub async fn postgres() -> Self {
+        let cluster = Cluster::of_this_process();
+        let name = format!("t_{}", Uuid::now_v7().simple());
+        let mut admin = PgConnection::connect(&cluster.url("postgres")).await.unwrap();
+        admin.execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
+        let url = SecretString::from(cluster.url(&name));
+        Self { database: Database::Postgres { url, max_connections: 10 }, _folder: None }
+    }
+
+    /// A store on this database; more than one may be opened.
+    pub async fn open(&self) -> Store {
+        Store::open(&self.database).await.unwrap()
+    }
+
+    /// How many rows each table has.
+    pub async fn row_counts(&self) -> Vec<(&'static str, i64)> {
+        let mut counts = Vec::new();
+        for table in TABLES {
+            let count = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
+            let count = match &self.database {
+                Database::Postgres { url, .. } => {
+                    sqlx::query_scalar(count).fetch_one(&mut connect_postgres(url).await).await.unwrap()
+                }
+                Database::Sqlite { path } => {
+                    sqlx::query_scalar(count).fetch_one(&mut connect_sqlite(path).await).await.unwrap()
+                }
+            };
+            counts.push((table, count));
+        }
+        counts
+    }
+
+    /// Changes the database behind the store's back.
+    pub async fn execute(&self, sql: &'static str) {
+        match &self.database {
+            Database::Postgres { url, .. } => _ = connect_postgres(url).await.execute(sql).await.unwrap(),
+            Database::Sqlite { path } => _ = connect_sqlite(path).await.execute(sql).await.unwrap(),
+        }
+    }
+
+    /// Takes the database away until [`Outage::end`]: Postgres ends all its connections and accepts no new ones; in
+    /// SQLite another connection holds the write lock.
+    pub async fn outage(&self) -> Outage {
+        match &self.database {
+            Database::Postgres { url, .. } => {
+                let name = url.expose_secret().split(['/', '?']).nth(3).unwrap().to_owned();
+                let admin = PgConnection::connect(&Cluster::of_this_process().url("postgres")).await.unwrap();
+                let mut outage = Outage::Postgres { admin, name };
+                outage.allow_connections(false).await;
+                outage
+            }
+            Database::Sqlite { path } => {
+                let mut holder = connect_sqlite(path).await;
+                holder.execute("BEGIN IMMEDIATE").await.unwrap();
+                Outage::Sqlite { holder }
+            }
+        }
+    }
+}
+
+/// A database that is away.
+pub enum Outage {
+    Postgres { admin: PgConnection, name: String },
+    Sqlite { holder: SqliteConnection },
+}
+
+impl Outage {
+    /// Brings the database back.
+    pub async fn end(mut self) {
+        match &mut self {
+            Self::Postgres { .. } => self.allow_connections(true).await,
+            Self::Sqlite { holder } => _ = holder.execute("ROLLBACK").await.unwrap(),
+        }
+    }
+
+    async fn allow_connections(&mut self, allow: bool) {
+        let Self::Postgres { admin, name } = self else { return };
+        let alter = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {allow}");
+        admin.execute(sqlx::AssertSqlSafe(alter)).await.unwrap();
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1";
+        sqlx::query(end).bind(name.as_str()).execute(admin).await.unwrap();
+    }
+}
+
+async fn connect_postgres(url: &SecretString) -> PgConnection {
+    PgConnection::connect(url.expose_secret()).await.unwrap()
+}
+
+async fn connect_sqlite(path: &Path) -> SqliteConnection {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).busy_timeout(Duration::from_secs(10));
+    SqliteConnection::connect_with(&options).await.unwrap()
+}
+
+/// The Postgres server of this test process.
+pub struct Cluster {
+    folder: PathBuf,
+    /// Its open standard input is what keeps the server alive.
+    _guardian: Child,
+}
+
+impl Cluster {
+    /// The cluster, started by whoever asks first.
+    pub fn of_this_process() -> &'static Self {
+        static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+        CLUSTER.get_or_init(Self::start)
+    }
+
+    /// The address of one of its databases.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@localhost/{database}?host={}", self.folder.display())
+    }
+
+    fn start() -> Self {
+        // Held by the guardian, which removes it; a socket path has to be short, so not below the target folder.
+        let folder = tempfile::Builder::new().prefix("fathom-pg-").tempdir().unwrap().keep();
+        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut guardian = as_server_user(&folder)
+            .args(["sh", "-c", GUARDIAN, "guardian"])
+            .arg(binaries())
+            .arg(&folder)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_until_ready(&folder, &mut guardian);
+        Self { folder, _guardian: guardian }
+    }
+}
+
+/// `$1` the folder of the programs, `$2` the folder of the cluster. Durability is off: these clusters are thrown away.
+const GUARDIAN: &str = r#"
+trap '' INT TERM HUP
+"$1/initdb" --no-sync --no-instructions -A trust -U postgres -E UTF8 --no-locale -D "$2/data" >"$2/log" 2>&1 || {
+    cat "$2/log" >&2; rm -rf "$2"; exit 1
+}
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 -c fsync=off \
+    -c full_page_writes=off -c synchronous_commit=off </dev/null >>"$2/log" 2>&1 &
+server=$!
+cat >/dev/null
+kill -QUIT $server
+wait $server
+rm -rf "$2"
+"#;
+
+/// The folder of `initdb` and `postgres`: the newest below /usr/lib/postgresql, or one on the PATH.
+fn binaries() -> PathBuf {
+    let packaged = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut folders: Vec<PathBuf> = packaged.map(|folder| folder.join("bin")).collect();
+    folders.sort();
+    folders.reverse();
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let complete = |folder: &PathBuf| folder.join("initdb").exists() && folder.join("postgres").exists();
+    folders.into_iter().find(complete).expect(INSTALL)
+}
+
+/// Postgres refuses to run as root: then it runs as the user its package made, who gets the folder.
+fn as_server_user(folder: &Path) -> Command {
+    if !is_root() {
+        return Command::new("env");
+    }
+    let chown = Command::new("chown").arg("postgres").arg(folder).status().unwrap();
+    assert!(chown.success(), "there is no user postgres: {INSTALL}");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]);
+    command
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout.trim_ascii() == b"0"
+}
+
+fn wait_until_ready(folder: &Path, guardian: &mut Child) {
+    let started = Instant::now();
+    let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
+    while !log().contains("ready to accept connections") {
+        if guardian.try_wait().unwrap().is_some() {
+            let mut text = String::new();
+            guardian.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+            panic!("the Postgres cluster did not start: {text}");
+        }
+        assert!(started.elapsed() < START_LIMIT, "the Postgres cluster did not become ready: {}", log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,600 @@
+//! What the store promises, on both engines.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use fathom::{
+    domain::{
+        Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope,
+        Source, SourceId, ThreadId, Timestamp, Usage,
+        report::{Citation, Report},
+    },
+    store::{
+        CallRecord, Claimant, Claimed, Commit, Database, Entry, Error, Finish, Lease, NewEvent, NewRun, Renewal, Step,
+        Store,
+    },
+};
+
+use crate::database::{TestDatabase, on_each_engine};
+
+on_each_engine!(
+    a_thread_starts_with_its_message_and_a_queued_run,
+    a_run_is_claimed_once,
+    an_expired_lease_can_be_claimed_and_a_held_one_not,
+    a_released_lease_can_be_claimed_at_once,
+    a_dead_owner_is_taken_over_only_by_name,
+    many_claimants_share_the_queue,
+    a_cancel_request_reaches_the_owner,
+    an_old_epoch_writes_nothing_and_its_neighbours_go_through,
+    a_thread_has_one_active_run,
+    a_duplicate_step_is_refused_alone,
+    nothing_of_a_run_follows_a_refused_commit,
+    a_repeated_entry_is_written_once,
+    the_end_of_a_run_is_atomic,
+    the_log_has_no_gaps_under_concurrency,
+    a_page_met_twice_gains_an_alias,
+    the_ledger_adds_up,
+    notes_and_reports_come_back,
+    a_deleted_thread_leaves_nothing,
+    threads_and_runs_are_listed_newest_first,
+    nul_characters_do_no_harm,
+    huge_texts_come_back,
+    many_rows_fit_in_one_group,
+    several_processes_may_start_on_an_empty_database,
+    a_newer_schema_is_refused,
+    adding_a_run_while_the_last_one_ends_never_fails,
+);
+
+const NOW: Timestamp = Timestamp(1_800_000_000_000);
+
+pub fn new_run() -> NewRun {
+    NewRun {
+        thread_id: ThreadId::new(),
+        run_id: RunId::new(),
+        message_id: MessageId::new(),
+        content: "What did the minutes decide?".to_owned(),
+        options: RunOptions::default(),
+        now: NOW,
+    }
+}
+
+pub fn claimant(owner: &str) -> Claimant {
+    Claimant { owner: owner.to_owned(), now: NOW, expires_at: NOW.plus(Duration::from_secs(30)) }
+}
+
+/// Creates a thread and claims its run.
+pub async fn claimed(store: &Store) -> Lease {
+    let run = store.create_thread(&new_run()).await.unwrap();
+    lease(store.claim(run.id, &claimant("a")).await.unwrap())
+}
+
+fn lease(claimed: Claimed) -> Lease {
+    match claimed {
+        Claimed::Yes { lease, .. } => lease,
+        other => panic!("not claimed: {other:?}"),
+    }
+}
+
+pub fn step(key: &str) -> Step {
+    Step {
+        key: key.to_owned(),
+        kind: "value".to_owned(),
+        request_hash: "ab".repeat(32),
+        value: format!("{{\"b\": 1,  \"a\":\"{key}\"}}"),
+        started_at: NOW,
+        finished_at: NOW,
+        call: None,
+    }
+}
+
+pub fn thought(text: &str) -> NewEvent {
+    NewEvent { ts: NOW, scope: Scope::researcher(2), event: Event::Thought { text: text.to_owned() } }
+}
+
+pub fn commit_of(lease: Lease, key: &str) -> Commit {
+    Commit { steps: vec![step(key)], events: vec![thought(key)], ..Commit::new(lease) }
+}
+
+pub fn finish_of(lease: Lease) -> Commit {
+    let finish = Finish {
+        status: RunStatus::Completed,
+        outcome: Some(Outcome::Answer),
+        error: None,
+        report: None,
+        message: Some((MessageId::new(), "It is decided.".to_owned())),
+        now: NOW,
+    };
+    let event = Event::RunCompleted { outcome: Outcome::Answer, usage: Usage::default(), ms: 5 };
+    let events = vec![NewEvent { ts: NOW, scope: Scope::ROOT, event }];
+    Commit { events, finish: Some(finish), ..Commit::new(lease) }
+}
+
+async fn commit_one(store: &Store, commit: Commit) -> Result<(), Error> {
+    store.commit(vec![commit]).await.remove(0)
+}
+
+async fn seqs(store: &Store, thread_id: ThreadId) -> Vec<i64> {
+    store.events_after(thread_id, 0, 100_000).await.unwrap().iter().map(|event| event.seq).collect()
+}
+
+async fn run_of(store: &Store, run_id: RunId) -> Run {
+    store.run(run_id).await.unwrap().unwrap()
+}
+
+fn source(id: u32, url: &str) -> Source {
+    Source {
+        id: SourceId(id),
+        aliases: Vec::new(),
+        url: url.to_owned(),
+        title: "Minutes".to_owned(),
+        section: Some("page 3".to_owned()),
+        engine: "local".to_owned(),
+        score: Some(0.25),
+        published: None,
+        fetched_at: NOW,
+        content_hash: "cd".repeat(32),
+        snapshot: format!("text of {url}"),
+    }
+}
+
+async fn a_thread_starts_with_its_message_and_a_queued_run(database: TestDatabase) {
+    let store = database.open().await;
+    store.ping().await.unwrap();
+    let new_run = new_run();
+    let run = store.create_thread(&new_run).await.unwrap();
+    assert_eq!(run_of(&store, run.id).await, run);
+    assert_eq!((run.status, run.options), (RunStatus::Queued, RunOptions::default()));
+    let thread = store.thread(new_run.thread_id).await.unwrap().unwrap();
+    assert_eq!((thread.last_seq, thread.created_at), (1, NOW));
+    assert_eq!(thread.messages, store.messages(new_run.thread_id).await.unwrap());
+    let [message] = thread.messages.as_slice() else { panic!("one message") };
+    assert_eq!((message.role, &message.content), (MessageRole::User, &new_run.content));
+    let events = store.events_after(new_run.thread_id, 0, 10).await.unwrap();
+    assert_eq!((events.len(), &events[0].event), (1, &Event::RunQueued {}));
+    assert_eq!(store.thread(ThreadId::new()).await.unwrap(), None);
+    assert_eq!(store.run(RunId::new()).await.unwrap(), None);
+}
+
+async fn a_run_is_claimed_once(database: TestDatabase) {
+    let store = database.open().await;
+    let run = store.create_thread(&new_run()).await.unwrap();
+    let Claimed::Yes { lease, run } = store.claim(run.id, &claimant("a")).await.unwrap() else { panic!("not claimed") };
+    assert_eq!((lease.epoch, run.status, run.started_at), (1, RunStatus::Running, Some(NOW)));
+    let again = store.claim(run.id, &claimant("b")).await.unwrap();
+    assert!(matches!(again, Claimed::HeldBy { owner, expires_at } if owner == "a" && expires_at > NOW));
+    assert!(matches!(store.claim(RunId::new(), &claimant("b")).await.unwrap(), Claimed::Unknown));
+    commit_one(&store, finish_of(lease)).await.unwrap();
+    assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
+    assert!(store.claim_next(&claimant("b")).await.unwrap().is_none());
+}
+
+async fn an_expired_lease_can_be_claimed_and_a_held_one_not(database: TestDatabase) {
+    let store = database.open().await;
+    let first = claimed(&store).await;
+    let later = Timestamp(NOW.0 + 30_000);
+    let renewed = store.renew(&first, Timestamp(NOW.0 + 60_000)).await.unwrap();
+    assert_eq!(renewed, Renewal::Held { cancel_requested: false });
+    let late = Claimant { owner: "b".to_owned(), now: later, expires_at: Timestamp(NOW.0 + 90_000) };
+    assert!(matches!(store.claim(first.run_id, &late).await.unwrap(), Claimed::HeldBy { .. }));
+    assert!(store.claim_next(&late).await.unwrap().is_none());
+    let later = Claimant { now: Timestamp(NOW.0 + 60_000), ..late };
+    let (second, _) = store.claim_next(&later).await.unwrap().unwrap();
+    assert_eq!((second.run_id, second.epoch), (first.run_id, 2));
+    assert_eq!(store.renew(&first, Timestamp(i64::MAX)).await.unwrap(), Renewal::Lost);
+}
+
+async fn a_released_lease_can_be_claimed_at_once(database: TestDatabase) {
+    let store = database.open().await;
+    let first = claimed(&store).await;
+    store.release(&first).await.unwrap();
+    assert_eq!(run_of(&store, first.run_id).await.status, RunStatus::Running);
+    assert_eq!(store.renew(&first, Timestamp(i64::MAX)).await.unwrap(), Renewal::Lost);
+    let second = lease(store.claim(first.run_id, &claimant("b")).await.unwrap());
+    assert_eq!(second.epoch, 2);
+    store.release(&first).await.unwrap();
+    assert!(matches!(store.renew(&second, NOW).await.unwrap(), Renewal::Held { .. }), "an old release has no effect");
+}
+
+async fn a_dead_owner_is_taken_over_only_by_name(database: TestDatabase) {
+    let store = database.open().await;
+    let first = claimed(&store).await;
+    let other = store.claim_taken_over(first.run_id, &claimant("b"), "c").await.unwrap();
+    assert!(matches!(other, Claimed::HeldBy { .. }));
+    let second = lease(store.claim_taken_over(first.run_id, &claimant("b"), "a").await.unwrap());
+    assert_eq!(second.epoch, 2);
+    assert_eq!(commit_one(&store, commit_of(first, "late")).await, Err(Error::Fenced));
+}
+
+async fn many_claimants_share_the_queue(database: TestDatabase) {
+    let stores = [database.open().await, database.open().await];
+    for _ in 0..20 {
+        stores[0].create_thread(&new_run()).await.unwrap();
+    }
+    let claim_all = |store: Store, owner: &'static str| async move {
+        let mut mine = Vec::new();
+        while let Some((lease, _)) = store.claim_next(&claimant(owner)).await.unwrap() {
+            mine.push(lease.run_id);
+        }
+        mine
+    };
+    let mut tasks = tokio::task::JoinSet::new();
+    for (store, owner) in stores.iter().cycle().zip(["a", "b", "c", "d"]) {
+        tasks.spawn(claim_all(store.clone(), owner));
+    }
+    let all = tasks.join_all().await.concat();
+    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (20, 20));
+}
+
+async fn a_cancel_request_reaches_the_owner(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    for _ in 0..2 {
+        assert_eq!(store.request_cancel(lease.run_id).await.unwrap().unwrap().status, RunStatus::Running);
+    }
+    assert_eq!(store.renew(&lease, NOW).await.unwrap(), Renewal::Held { cancel_requested: true });
+    assert!(store.request_cancel(RunId::new()).await.unwrap().is_none());
+    commit_one(&store, finish_of(lease)).await.unwrap();
+    assert_eq!(store.request_cancel(lease.run_id).await.unwrap().unwrap().status, RunStatus::Completed);
+}
+
+async fn an_old_epoch_writes_nothing_and_its_neighbours_go_through(database: TestDatabase) {
+    let store = database.open().await;
+    let (old, neighbour) = (claimed(&store).await, claimed(&store).await);
+    store.release(&old).await.unwrap();
+    let new = lease(store.claim(old.run_id, &claimant("b")).await.unwrap());
+    let mut zombie = finish_of(old);
+    zombie.steps.push(step("zombie"));
+    zombie.sources.push(source(1001, "zombie"));
+    let unknown = Lease { run_id: RunId::new(), ..old };
+    let commits = vec![commit_of(neighbour, "a"), zombie, commit_of(new, "b"), commit_of(unknown, "c")];
+    assert_eq!(store.commit(commits).await, [Ok(()), Err(Error::Fenced), Ok(()), Err(Error::Fenced)]);
+    let keys: Vec<_> = store.journal(old.run_id).await.unwrap().into_iter().map(|step| step.key).collect();
+    assert_eq!(keys, ["b"]);
+    assert!(store.sources(old.run_id).await.unwrap().is_empty());
+    assert_eq!(run_of(&store, old.run_id).await.status, RunStatus::Running);
+    assert_eq!(seqs(&store, old.thread_id).await, [1, 2]);
+    assert_eq!(seqs(&store, neighbour.thread_id).await, [1, 2]);
+}
+
+async fn a_thread_has_one_active_run(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let next = NewRun { thread_id: lease.thread_id, ..new_run() };
+    assert_eq!(store.add_run(&next).await.unwrap_err(), Error::ThreadBusy);
+    assert!(store.add_run(&new_run()).await.unwrap().is_none(), "no such thread");
+    commit_one(&store, finish_of(lease)).await.unwrap();
+    let racers = futures::future::join_all((0..4).map(|_| {
+        let (store, next) = (store.clone(), NewRun { thread_id: lease.thread_id, ..new_run() });
+        async move { store.add_run(&next).await }
+    }));
+    let results = racers.await;
+    assert_eq!(results.iter().filter(|result| matches!(result, Ok(Some(_)))).count(), 1, "{results:?}");
+    assert_eq!(results.iter().filter(|result| **result == Err(Error::ThreadBusy)).count(), 3, "{results:?}");
+    let messages = store.messages(lease.thread_id).await.unwrap();
+    let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [MessageRole::User, MessageRole::Assistant, MessageRole::User]);
+    assert_eq!(seqs(&store, lease.thread_id).await, [1, 2, 3]);
+}
+
+async fn a_duplicate_step_is_refused_alone(database: TestDatabase) {
+    let store = database.open().await;
+    let (lease, neighbour) = (claimed(&store).await, claimed(&store).await);
+    commit_one(&store, commit_of(lease, "brief")).await.unwrap();
+    let results = store.commit(vec![commit_of(neighbour, "brief"), commit_of(lease, "brief")]).await;
+    assert!(matches!(results.as_slice(), [Ok(()), Err(Error::Corrupt(_))]), "{results:?}");
+    assert_eq!(seqs(&store, lease.thread_id).await, [1, 2]);
+    assert_eq!(seqs(&store, neighbour.thread_id).await, [1, 2]);
+    assert_eq!(store.journal(lease.run_id).await.unwrap(), [step("brief")]);
+}
+
+async fn nothing_of_a_run_follows_a_refused_commit(database: TestDatabase) {
+    let store = database.open().await;
+    let (lease, neighbour) = (claimed(&store).await, claimed(&store).await);
+    let commits = ["a", "a", "b"].map(|key| commit_of(lease, key)).into_iter().chain([commit_of(neighbour, "a")]);
+    let results = store.commit(commits.collect()).await;
+    assert!(
+        matches!(results.as_slice(), [Ok(()), Err(Error::Corrupt(_)), Err(Error::Corrupt(_)), Ok(())]),
+        "{results:?}"
+    );
+    assert_eq!(store.journal(lease.run_id).await.unwrap(), [step("a")]);
+}
+
+async fn a_repeated_entry_is_written_once(database: TestDatabase) {
+    let store = database.open().await;
+    let (lease, other) = (claimed(&store).await, claimed(&store).await);
+    let mut entries: Vec<Entry> =
+        [commit_of(lease, "a"), commit_of(other, "a"), commit_of(lease, "b")].map(Entry::from).into();
+    assert_eq!(store.commit_entries(&entries).await, [Ok(()), Ok(()), Ok(())]);
+    entries.push(finish_of(lease).into());
+    for _ in 0..2 {
+        assert_eq!(store.commit_entries(&entries).await, [Ok(()), Ok(()), Ok(()), Ok(())]);
+    }
+    assert_eq!(seqs(&store, lease.thread_id).await, [1, 2, 3, 4]);
+    assert_eq!(seqs(&store, other.thread_id).await, [1, 2]);
+    assert_eq!(store.commit_entries(&[]).await, []);
+}
+
+async fn the_end_of_a_run_is_atomic(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let mut commit = finish_of(lease);
+    commit.finish = Some(Finish {
+        status: RunStatus::Failed,
+        outcome: None,
+        error: Some(Failure::new(FailureCode::NoEvidence, "nothing found")),
+        report: None,
+        message: None,
+        now: Timestamp(NOW.0 + 1),
+    });
+    let results = store.commit(vec![commit_of(lease, "a"), commit, commit_of(lease, "after the end")]).await;
+    assert_eq!(results, [Ok(()), Ok(()), Err(Error::Fenced)]);
+    let run = run_of(&store, lease.run_id).await;
+    assert_eq!((run.status, run.finished_at), (RunStatus::Failed, Some(Timestamp(NOW.0 + 1))));
+    assert_eq!(run.error, Some(Failure::new(FailureCode::NoEvidence, "nothing found")));
+    assert_eq!(commit_one(&store, commit_of(lease, "late")).await, Err(Error::Fenced));
+    assert_eq!(store.renew(&lease, NOW).await.unwrap(), Renewal::Lost);
+
+    let lease = claimed(&store).await;
+    let mut contradiction = finish_of(lease);
+    contradiction.finish.as_mut().unwrap().outcome = None;
+    assert!(matches!(commit_one(&store, contradiction).await, Err(Error::Corrupt(_))));
+    assert_eq!(run_of(&store, lease.run_id).await.status, RunStatus::Running);
+    assert_eq!(seqs(&store, lease.thread_id).await, [1], "no terminal event without a final row");
+}
+
+async fn the_log_has_no_gaps_under_concurrency(database: TestDatabase) {
+    const COMMITS: usize = 20;
+    let stores = [database.open().await, database.open().await];
+    let mut leases = Vec::new();
+    for _ in 0..6 {
+        leases.push(claimed(&stores[0]).await);
+    }
+    let mut tasks = tokio::task::JoinSet::new();
+    for (number, store) in stores.iter().cycle().take(4).cloned().enumerate() {
+        let leases = leases.clone();
+        tasks.spawn(async move {
+            for round in 0..COMMITS {
+                let commits = leases.iter().map(|lease| commit_of(*lease, &format!("{number}/{round}"))).collect();
+                assert!(store.commit(commits).await.iter().all(Result::is_ok));
+            }
+        });
+    }
+    tasks.join_all().await;
+    let expected: Vec<i64> = (1..=i64::try_from(4 * COMMITS + 1).unwrap()).collect();
+    for lease in leases {
+        assert_eq!(seqs(&stores[1], lease.thread_id).await, expected);
+        assert_eq!(stores[0].journal(lease.run_id).await.unwrap().len(), 4 * COMMITS);
+    }
+}
+
+async fn a_page_met_twice_gains_an_alias(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let with = |sources: Vec<Source>| Commit { sources, ..Commit::new(lease) };
+    let long = format!("https://example.org/{}", "x".repeat(9000));
+    commit_one(&store, with(vec![source(1001, "a"), source(3001, "b"), source(2001, "b")])).await.unwrap();
+    let again = store.commit(vec![with(vec![source(4001, "a"), source(2002, &long)]), with(vec![source(1002, "a")])]);
+    assert!(again.await.iter().all(Result::is_ok));
+    let aliases = [vec![SourceId(1002), SourceId(4001)], vec![], vec![SourceId(2001)]];
+    let expected: Vec<Source> = [(1001, "a"), (2002, long.as_str()), (3001, "b")]
+        .into_iter()
+        .zip(aliases)
+        .map(|((id, url), aliases)| Source { aliases, snapshot: String::new(), ..source(id, url) })
+        .collect();
+    assert_eq!(store.sources(lease.run_id).await.unwrap(), expected);
+    let by_alias = store.source(lease.run_id, SourceId(2001)).await.unwrap().unwrap();
+    assert_eq!((by_alias.id, by_alias.snapshot.as_str()), (SourceId(3001), "text of b"));
+    assert_eq!(store.source(lease.run_id, SourceId(9)).await.unwrap(), None);
+}
+
+async fn the_ledger_adds_up(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let usage = Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1 };
+    let call = CallRecord { model: "openai:gpt".to_owned(), role: "research".to_owned(), attempts: 2, usage };
+    let calls = [("lead/1", 2), ("lead/0", 1)].map(|(key, after_ms)| Step {
+        call: Some(call.clone()),
+        finished_at: Timestamp(NOW.0 + after_ms),
+        ..step(key)
+    });
+    let events = vec![
+        NewEvent { event: Event::ReportStarted { attempt: 1 }, ..thought("") },
+        NewEvent { event: Event::ReportStarted { attempt: 2 }, ..thought("") },
+    ];
+    let mut steps = calls.to_vec();
+    steps.push(step("brief"));
+    commit_one(&store, Commit { steps, events, ..Commit::new(lease) }).await.unwrap();
+    let [later, earlier] = calls;
+    assert_eq!(store.journal(lease.run_id).await.unwrap(), [step("brief"), earlier.clone(), later.clone()]);
+    let ledger = [step("brief"), earlier, later].map(|step| Step { value: String::new(), ..step });
+    assert_eq!(store.steps(lease.run_id).await.unwrap(), ledger);
+    let mut twice = usage;
+    twice += usage;
+    assert_eq!(store.usage(lease.run_id).await.unwrap(), twice);
+    assert_eq!(store.usage(RunId::new()).await.unwrap(), Usage::default());
+    assert_eq!(store.report_attempts(lease.run_id).await.unwrap(), 2);
+}
+
+async fn notes_and_reports_come_back(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let note = |researcher| Note { researcher, topic: "t".to_owned(), text: "found [S1001]".to_owned() };
+    let report = Report {
+        markdown: "Ünïcode\0 [1]\n".to_owned(),
+        citations: vec![Citation { number: 1, source_id: SourceId(1001), start: 8, end: 11 }],
+        dropped_citations: 2,
+    };
+    let mut last = finish_of(lease);
+    last.finish.as_mut().unwrap().report = Some(report.clone());
+    assert_eq!(store.report(lease.run_id).await.unwrap(), None);
+    let notes = Commit { notes: vec![note(2), note(1)], ..Commit::new(lease) };
+    assert_eq!(store.commit(vec![notes, last]).await, [Ok(()), Ok(())]);
+    assert_eq!(store.notes(lease.run_id).await.unwrap(), [note(1), note(2)]);
+    assert_eq!(store.report(lease.run_id).await.unwrap(), Some(report));
+}
+
+async fn a_deleted_thread_leaves_nothing(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let mut commit = commit_of(lease, "a");
+    commit.sources.push(source(1001, "a"));
+    commit.notes.push(Note { researcher: 1, topic: String::new(), text: String::new() });
+    assert_eq!(store.commit(vec![commit, finish_of(lease)]).await, [Ok(()), Ok(())]);
+    let run = store.add_run(&NewRun { thread_id: lease.thread_id, ..new_run() }).await.unwrap().unwrap();
+    let active = self::lease(store.claim(run.id, &claimant("a")).await.unwrap());
+    assert!(database.row_counts().await.iter().all(|(_, count)| *count > 0));
+    assert!(store.delete_thread(lease.thread_id).await.unwrap());
+    assert!(!store.delete_thread(lease.thread_id).await.unwrap());
+    assert!(database.row_counts().await.iter().all(|(_, count)| *count == 0));
+    assert_eq!(commit_one(&store, commit_of(active, "b")).await, Err(Error::Fenced));
+    assert_eq!(store.last_seq(lease.thread_id).await.unwrap(), None);
+}
+
+async fn threads_and_runs_are_listed_newest_first(database: TestDatabase) {
+    let store = database.open().await;
+    let mut created = Vec::new();
+    for number in 0..3 {
+        let new_run = NewRun { now: Timestamp(NOW.0 + number / 2), ..new_run() };
+        created.push(store.create_thread(&new_run).await.unwrap());
+    }
+    created.reverse();
+    assert_eq!(store.runs(2).await.unwrap(), created[..2]);
+    let threads = store.threads(None, 10).await.unwrap();
+    let ids: Vec<ThreadId> = threads.iter().map(|thread| thread.id).collect();
+    assert_eq!(ids, created.iter().map(|run| run.thread_id).collect::<Vec<_>>());
+    assert!(threads.iter().all(|thread| thread.messages.len() == 1));
+    let older = store.threads(Some(ids[0]), 1).await.unwrap();
+    assert_eq!(older.as_slice(), &threads[1..2]);
+    assert_eq!(store.thread_runs(ids[0]).await.unwrap(), created[..1]);
+}
+
+async fn nul_characters_do_no_harm(database: TestDatabase) {
+    let store = database.open().await;
+    let new_run = NewRun { content: "a\0b".to_owned(), ..new_run() };
+    let run = store.create_thread(&new_run).await.unwrap();
+    assert_eq!(store.messages(run.thread_id).await.unwrap()[0].content, "a\u{fffd}b");
+    let lease = lease(store.claim(run.id, &claimant("a\0")).await.unwrap());
+    let mut commit = commit_of(lease, "k\0");
+    commit.steps[0].call =
+        Some(CallRecord { model: "m\0".to_owned(), role: "\0".to_owned(), attempts: 1, usage: Usage::default() });
+    commit.sources.push(Source { title: "\0".to_owned(), snapshot: "s\0".to_owned(), ..source(1001, "u\0") });
+    commit.notes.push(Note { researcher: 1, topic: "\0".to_owned(), text: "\0".to_owned() });
+    commit_one(&store, commit).await.unwrap();
+    let events = store.events_after(run.thread_id, 1, 10).await.unwrap();
+    assert_eq!(events[0].event, Event::Thought { text: "k\0".to_owned() }, "JSON carries it escaped");
+    assert_eq!(store.sources(run.id).await.unwrap()[0].url, "u\u{fffd}");
+    assert_eq!(store.journal(run.id).await.unwrap()[0].key, "k\u{fffd}");
+}
+
+async fn huge_texts_come_back(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let text = "größer ".repeat(5 * 1024 * 1024 / 9);
+    let mut commit = commit_of(lease, "big");
+    commit.steps[0].value = serde_json::to_string(&text).unwrap();
+    commit.events = vec![thought(&text)];
+    commit.sources.push(Source { snapshot: text.clone(), ..source(1001, "u") });
+    commit_one(&store, commit.clone()).await.unwrap();
+    assert_eq!(store.journal(lease.run_id).await.unwrap(), commit.steps);
+    assert_eq!(store.events_after(lease.thread_id, 1, 1).await.unwrap()[0].event, commit.events[0].event);
+    assert_eq!(store.source(lease.run_id, SourceId(1001)).await.unwrap().unwrap().snapshot, text);
+}
+
+async fn many_rows_fit_in_one_group(database: TestDatabase) {
+    let store = database.open().await;
+    let mut commits = Vec::new();
+    for _ in 0..17 {
+        let lease = claimed(&store).await;
+        let steps = (0..61).map(|number| step(&number.to_string())).collect();
+        let events = (0..201).map(|number| thought(&number.to_string())).collect();
+        let sources = (0..33).map(|number| source(1001 + number, &number.to_string())).collect();
+        commits.push(Commit { steps, events, sources, ..Commit::new(lease) });
+    }
+    assert!(store.commit(commits.clone()).await.iter().all(Result::is_ok));
+    for commit in commits {
+        assert_eq!(store.steps(commit.lease.run_id).await.unwrap().len(), 61);
+        assert_eq!(store.sources(commit.lease.run_id).await.unwrap().len(), 33);
+        let events = store.events_after(commit.lease.thread_id, 1, 1000).await.unwrap();
+        assert!(events.iter().zip(&commit.events).all(|(stored, new)| stored.event == new.event));
+        assert_eq!(events.last().unwrap().seq, 202);
+        let page = store.run_events_after(commit.lease.run_id, 100, 7).await.unwrap();
+        assert_eq!(page.iter().map(|event| event.seq).collect::<Vec<_>>(), (101..108).collect::<Vec<_>>());
+    }
+}
+
+async fn several_processes_may_start_on_an_empty_database(database: TestDatabase) {
+    let opened = futures::future::join_all((0..4).map(|_| Store::open(&database.database))).await;
+    for store in opened {
+        store.unwrap().create_thread(&new_run()).await.unwrap();
+    }
+    assert_eq!(database.open().await.runs(10).await.unwrap().len(), 4);
+}
+
+async fn a_newer_schema_is_refused(database: TestDatabase) {
+    database.open().await;
+    database.execute("UPDATE _sqlx_migrations SET version = 9000").await;
+    let error = Store::open(&database.database).await.unwrap_err();
+    assert!(matches!(&error, Error::Unusable(text) if text.contains("9000")), "{error}");
+}
+
+/// The order of locks: a commit locks run, then thread; adding a run must not do it crosswise.
+async fn adding_a_run_while_the_last_one_ends_never_fails(database: TestDatabase) {
+    let store = database.open().await;
+    let mut lease = claimed(&store).await;
+    for _ in 0..25 {
+        let next = NewRun { thread_id: lease.thread_id, ..new_run() };
+        let add = async {
+            loop {
+                match store.add_run(&next).await {
+                    Err(Error::ThreadBusy) => tokio::task::yield_now().await,
+                    result => return result.unwrap().unwrap(),
+                }
+            }
+        };
+        let (run, finished) = tokio::join!(add, commit_one(&store, finish_of(lease)));
+        finished.unwrap();
+        lease = self::lease(store.claim(run.id, &claimant("a")).await.unwrap());
+    }
+    assert_eq!(seqs(&store, lease.thread_id).await, (1..=51).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_wrong_address_says_what_to_do() {
+    let good = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &good.database else { panic!("not Postgres") };
+    let url = secrecy::ExposeSecret::expose_secret(url);
+    let cases = [
+        (url.replace("/t_", "/u_"), "does not exist"),
+        ("postgres://me:sEcret@no-such-host.invalid/db".to_owned(), "unknown"),
+        ("mysql//:sEcret".to_owned(), "DATABASE_URL"),
+    ];
+    for (url, hint) in cases {
+        let database = Database::Postgres { url: url.into(), max_connections: 2 };
+        let error = Store::open(&database).await.unwrap_err();
+        assert!(matches!(&error, Error::Unusable(text) if text.contains(hint)), "{error}");
+        assert!(!error.to_string().contains("sEcret"), "{error}");
+    }
+    let closed_port = Database::Postgres { url: "postgres://me:sEcret@127.0.0.1:1/db".into(), max_connections: 2 };
+    let error = Store::open(&closed_port).await.unwrap_err();
+    assert!(matches!(&error, Error::Unavailable(text) if !text.contains("sEcret")), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "dear diary, ".repeat(100)).unwrap();
+    let error = Store::open(&Database::Sqlite { path: path.clone() }).await.unwrap_err();
+    assert!(matches!(error, Error::Unusable(_)), "{error}");
+    assert!(std::fs::read_to_string(path).unwrap().starts_with("dear diary"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_data_folder_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let database = TestDatabase::sqlite();
+    database.open().await;
+    let Database::Sqlite { path } = &database.database else { panic!("not SQLite") };
+    assert_eq!(path.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
