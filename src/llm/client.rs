@@ -8,10 +8,10 @@ use super::failure::{self, Failure};
 use super::models::Listed;
 use super::reply::{self, Assembly};
 use super::retry::Waits;
-use super::server::Server;
+use super::server::{Clients, Server};
 use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
-use super::wire::{self, Carrier};
+use super::wire;
 use super::{BadSetting, Completion, Error, Failed, Request, Retry, limits};
 use crate::domain::{ModelName, Provider};
 
@@ -34,8 +34,6 @@ impl std::fmt::Debug for Llm {
 
 struct Inner {
     settings: Settings,
-    http: reqwest::Client,
-    carrier: Carrier,
     openai: Arc<Server>,
     ollama: Arc<Server>,
     openrouter: Arc<Server>,
@@ -64,17 +62,16 @@ impl Llm {
     /// Redirects are not followed, because a redirected POST arrives as a GET without its body.
     ///
     /// # Errors
-    /// For a URL, key or header that no request could carry.
+    /// For a URL, key or header that no request could carry, and when the machine has no usable certificates.
     pub fn new(settings: Settings) -> Result<Self, BadSetting> {
-        let http = http_client(&settings).map_err(|problem| BadSetting { provider: "llm", problem })?;
-        let server = |provider, endpoint| Server::new(provider, endpoint, &settings).map(Arc::new);
+        let clients = Clients::new(&settings)
+            .map_err(|problem| BadSetting { provider: "HTTPS", problem: problem.to_string() })?;
+        let server = |provider, endpoint| Server::new(provider, endpoint, &settings, &clients).map(Arc::new);
         let endpoints = &settings.endpoints;
         let inner = Inner {
             openai: server(Provider::OpenAi, &endpoints.openai)?,
             ollama: server(Provider::Ollama, &endpoints.ollama)?,
             openrouter: server(Provider::OpenRouter, &endpoints.openrouter)?,
-            carrier: Carrier::new(http.clone()).map_err(|problem| BadSetting { provider: "llm", problem })?,
-            http,
             learned: Mutex::default(),
             settings,
         };
@@ -193,7 +190,7 @@ impl Llm {
 
     async fn call(&self, server: &Server, request: &Request) -> Result<Completion, Failure> {
         let _permit = server.permit().await;
-        let call = self.inner.carrier.call(server, request);
+        let call = server.carrier.call(server, request);
         let body = tokio::time::timeout(self.inner.settings.total_timeout, call)
             .await
             .map_err(|_| Error::Timeout { model: request.model.clone() })??;
@@ -202,7 +199,7 @@ impl Llm {
 
     async fn begin(&self, server: &Arc<Server>, request: &Request) -> Result<(Reading, Option<Delta>), Failure> {
         let permit = server.permit().await;
-        let frames = self.inner.carrier.stream(server, request, self.inner.settings.idle_timeout).await?;
+        let frames = server.carrier.stream(server, request, self.inner.settings.idle_timeout).await?;
         let mut reading = Reading::new(frames, Assembly::new(request), Arc::clone(server), permit);
         let first = reading.next().await?;
         Ok((reading, first))
@@ -221,8 +218,7 @@ impl Llm {
     }
 
     async fn get_models(&self, server: &Server, model: &ModelName) -> Result<String, Failure> {
-        let request =
-            self.inner.http.get(server.url("models")).headers(server.headers().clone()).timeout(ASIDE_TIMEOUT);
+        let request = server.http.get(server.url("models")).headers(server.headers().clone()).timeout(ASIDE_TIMEOUT);
         let failed = |problem| wire::of_reqwest(model, &problem);
         let response = request.send().await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
@@ -252,17 +248,4 @@ impl Inner {
             Some(variable) => Err(Error::Auth { model: model.clone(), detail: format!("{variable} is not set") }),
         }
     }
-}
-
-fn http_client(settings: &Settings) -> Result<reqwest::Client, String> {
-    reqwest::Client::builder()
-        .connect_timeout(settings.connect_timeout)
-        .redirect(reqwest::redirect::Policy::none())
-        // A request written into a connection that the server has just closed fails; idle ones are dropped early.
-        .pool_idle_timeout(Duration::from_secs(30))
-        .tcp_keepalive(Duration::from_secs(30))
-        .http2_keep_alive_interval(Duration::from_secs(20))
-        .http2_keep_alive_timeout(Duration::from_secs(10))
-        .build()
-        .map_err(|problem| problem.to_string())
 }

@@ -33,6 +33,9 @@ struct Choice {
     delta: Option<Message>,
     #[serde(default)]
     finish_reason: Option<String>,
+    /// OpenRouter's place for an error of the provider behind it.
+    #[serde(default)]
+    error: Value,
 }
 
 /// Reasoning fields (`reasoning`, `reasoning_content`, `reasoning_details`) are not listed, and so skipped.
@@ -210,6 +213,9 @@ impl Assembly {
         let Some(choice) = body.choices.and_then(|choices| choices.into_iter().next()) else {
             return Ok(String::new());
         };
+        if !choice.error.is_null() {
+            return Err(failure::of_error_field(&self.model, &choice.error));
+        }
         self.finish = choice.finish_reason.filter(|reason| !reason.is_empty()).or(self.finish.take());
         let message = choice.delta.or(choice.message).unwrap_or_default();
         self.refusal.push_str(&message.refusal.unwrap_or_default());
@@ -283,6 +289,10 @@ impl Assembly {
     /// # Errors
     /// [`Error::Refused`] with the model's own words.
     fn finish(mut self) -> Result<(Completion, String), Error> {
+        if self.finish.as_deref() == Some("error") {
+            let detail = "the provider broke off".to_owned();
+            return Err(Error::Overloaded { model: self.model, detail });
+        }
         let rest = self.filter.finish();
         self.text.push_str(&rest);
         if !self.refusal.is_empty() && self.calls.is_empty() {

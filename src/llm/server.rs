@@ -1,16 +1,18 @@
 //! One provider's server as we use it: its address, its credentials, its queue, and what it told us of its models.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
-use url::Url;
-
-use std::sync::Arc;
+use url::{Host, Url};
 
 use super::Error;
 use super::failure::one_line;
 use super::models::Listed;
 use super::settings::{Endpoint, Settings, without_password};
+use super::wire::Carrier;
 use crate::domain::Provider;
 
 /// Shorter keys (`ollama`, `none`) are placeholders, and hiding them would garble messages.
@@ -24,9 +26,48 @@ pub struct BadSetting {
     pub problem: String,
 }
 
+/// The HTTP clients to choose from; servers of one kind share their connections.
+pub(super) struct Clients {
+    /// Through the proxies of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
+    proxied: reqwest::Client,
+    direct: reqwest::Client,
+}
+
+impl Clients {
+    /// # Errors
+    /// When the machine's certificates cannot be read.
+    pub(super) fn new(settings: &Settings) -> reqwest::Result<Self> {
+        Ok(Self { proxied: builder(settings).build()?, direct: builder(settings).no_proxy().build()? })
+    }
+
+    /// Loopback is never reached through a proxy, although the environment's variables would say so.
+    fn for_url(&self, url: &Url) -> &reqwest::Client {
+        let is_loopback = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        if is_loopback { &self.direct } else { &self.proxied }
+    }
+}
+
+fn builder(settings: &Settings) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(settings.connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        // A request written into a connection that the server has just closed fails; idle ones are dropped early.
+        .pool_idle_timeout(Duration::from_secs(30))
+        .tcp_keepalive(Duration::from_secs(30))
+        .http2_keep_alive_interval(Duration::from_secs(20))
+        .http2_keep_alive_timeout(Duration::from_secs(10))
+}
+
 /// The running side of an [`Endpoint`].
 pub(super) struct Server {
     provider: Provider,
+    pub(super) http: reqwest::Client,
+    pub(super) carrier: Carrier,
     /// Ends with a slash.
     base_url: Url,
     key: Option<SecretString>,
@@ -39,12 +80,21 @@ pub(super) struct Server {
 impl Server {
     /// # Errors
     /// When a header or the key cannot be sent over HTTP, or the URL is none for HTTP.
-    pub(super) fn new(provider: Provider, endpoint: &Endpoint, settings: &Settings) -> Result<Self, BadSetting> {
+    pub(super) fn new(
+        provider: Provider,
+        endpoint: &Endpoint,
+        settings: &Settings,
+        clients: &Clients,
+    ) -> Result<Self, BadSetting> {
         let bad = |problem: String| BadSetting { provider: provider.as_str(), problem };
         let key = endpoint.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty());
+        let base_url = base_url(provider, endpoint.base_url.as_ref()).map_err(bad)?;
+        let http = clients.for_url(&base_url).clone();
         Ok(Self {
             provider,
-            base_url: base_url(provider, endpoint.base_url.as_ref()).map_err(bad)?,
+            carrier: Carrier::new(http.clone()).map_err(bad)?,
+            http,
+            base_url,
             headers: headers(key.as_ref(), &endpoint.headers).map_err(bad)?,
             key,
             permits: Arc::new(Semaphore::new(settings.max_concurrent_calls.clamp(1, Semaphore::MAX_PERMITS))),
@@ -161,13 +211,18 @@ fn secret_value(value: &str) -> Option<HeaderValue> {
 mod tests {
     use super::*;
 
+    fn build(provider: Provider, endpoint: &Endpoint) -> Result<Server, BadSetting> {
+        let settings = Settings::default();
+        Server::new(provider, endpoint, &settings, &Clients::new(&settings).unwrap())
+    }
+
     fn server(provider: Provider, base_url: Option<&str>, key: Option<&str>) -> Server {
         let endpoint = Endpoint {
             base_url: base_url.map(|url| Url::parse(url).unwrap()),
             api_key: key.map(SecretString::from),
             headers: Vec::new(),
         };
-        Server::new(provider, &endpoint, &Settings::default()).unwrap()
+        build(provider, &endpoint).unwrap()
     }
 
     #[test]
@@ -218,11 +273,11 @@ mod tests {
     #[test]
     fn unusable_settings_say_which() {
         let endpoint = Endpoint { api_key: Some("sk-\n".into()), ..Endpoint::default() };
-        assert!(Server::new(Provider::OpenAi, &endpoint, &Settings::default()).is_ok(), "trimmed");
+        assert!(build(Provider::OpenAi, &endpoint).is_ok(), "trimmed");
         let endpoint = Endpoint { api_key: Some("sk\n1".into()), ..Endpoint::default() };
-        let refusal = Server::new(Provider::OpenAi, &endpoint, &Settings::default()).err().unwrap();
+        let refusal = build(Provider::OpenAi, &endpoint).err().unwrap();
         assert_eq!(refusal.to_string(), "openai: the API key has characters no header may have");
         let endpoint = Endpoint { base_url: Some(Url::parse("ftp://host/v1").unwrap()), ..Endpoint::default() };
-        assert!(Server::new(Provider::OpenAi, &endpoint, &Settings::default()).is_err());
+        assert!(build(Provider::OpenAi, &endpoint).is_err());
     }
 }

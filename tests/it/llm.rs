@@ -515,6 +515,17 @@ async fn a_dropped_call_closes_its_connection() {
     vendor.closed().await;
 }
 
+/// Callers run calls in tasks of their own.
+#[tokio::test]
+async fn calls_may_move_between_threads() {
+    fn check(_: impl Send) {}
+    let (llm, request) = (Llm::new(Settings::default()).unwrap(), request());
+    check(llm.complete(&request, &quietly));
+    check(llm.stream(&request, &quietly));
+    check(llm.context_window(&request.model));
+    check(llm.probe(Provider::Ollama));
+}
+
 // What fails.
 
 #[tokio::test]
@@ -568,6 +579,10 @@ async fn an_error_body_with_status_200_is_an_error() {
     let detail = "no credit left: 402 Insufficient credits".into();
     let error = Error::BadRequest { model: model("openai:local"), detail };
     assert_eq!(complete(reply, &request()).await.unwrap_err().error, error);
+    let message =
+        r#"{"choices":[{"message":{"content":""},"finish_reason":"error","error":{"code":403,"message":"no"}}]}"#;
+    let error = Error::Auth { model: model("openai:local"), detail: "403 no".into() };
+    assert_eq!(complete(Reply::json(200, message), &request()).await.unwrap_err().error, error);
     let limited = Reply::json(200, r#"{"error":{"code":429,"message":"Rate limit exceeded"}}"#);
     let (_vendor, llm) = world([limited, Reply::says("Yes.")]).await;
     assert_eq!(llm.complete(&request(), &quietly).await, Ok(Completion { attempts: 2, ..answer("Yes.") }));
