@@ -45,7 +45,8 @@ impl From<sqlx::Error> for Error {
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
-            | sqlx::Error::BeginFailed => Self::Unavailable(error.to_string()),
+            | sqlx::Error::BeginFailed
+            | sqlx::Error::InvalidSavePointStatement => Self::Unavailable(error.to_string()),
             _ => Self::Corrupt(error.to_string()),
         }
     }

@@ -4,7 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    ConnectOptions, Connection as _, PgPool,
+    ConnectOptions, Connection as _, Executor as _, PgPool,
     migrate::{Migration, MigrationType, Migrator},
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgConnection, PgPoolOptions},
@@ -54,6 +54,7 @@ impl Engine {
                     Ok(true)
                 })
             })
+            .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options);
         Ok(Self { pool })
     }
@@ -78,6 +79,13 @@ impl Engine {
 /// The insert of a run met the index that allows one active run per thread.
 fn is_thread_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.constraint()) == Some("runs_one_active_per_thread")
+}
+
+/// A replica that froze in a transaction must not keep its rows locked, nor the others waiting for them, for ever.
+async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '15s'";
+    connection.execute(LIMITS).await?;
+    Ok(())
 }
 
 fn connect_options(url: &SecretString) -> Result<PgConnectOptions, Error> {

@@ -6,7 +6,7 @@ use sqlx::{
     ConnectOptions, Connection as _, SqlitePool,
     migrate::{Migration, MigrationType, Migrator},
     pool::PoolConnection,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+    sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
 use super::Error;
@@ -49,6 +49,7 @@ impl Engine {
             .max_lifetime(None)
             .acquire_timeout(ACQUIRE_LIMIT)
             .test_before_acquire(false)
+            .after_release(|connection, _| Box::pin(is_sound(connection)))
             .connect_lazy_with(writer_options(path));
         migrate_patiently(&writer).await?;
         let readers = SqlitePoolOptions::new()
@@ -76,6 +77,14 @@ impl Engine {
     async fn begin(&self) -> Result<sqlx::Transaction<'static, Db>, sqlx::Error> {
         self.writer.begin_with(BEGIN).await
     }
+}
+
+/// Whether the writing connection may be used again. On a full disk or a read error SQLite ends the transaction by
+/// itself, which sqlx 0.9 does not notice: it believes to be inside one for ever and refuses to begin another. Such a
+/// connection is thrown away. The ping waits until the queued rollback has been tried.
+async fn is_sound(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 /// The insert of a run met the index that allows one active run per thread: the only unique index of `runs` that is
@@ -143,4 +152,47 @@ fn migrator() -> Migrator {
 fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
     use sqlx::SqlSafeStr as _;
     Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::AssertSqlSafe;
+
+    use super::*;
+    use crate::{
+        domain::{MessageId, RunId, RunOptions, ThreadId, Timestamp},
+        store::NewRun,
+    };
+
+    fn new_run(content: &str) -> NewRun {
+        NewRun {
+            thread_id: ThreadId::new(),
+            run_id: RunId::new(),
+            message_id: MessageId::new(),
+            content: content.to_owned(),
+            options: RunOptions::default(),
+            now: Timestamp(0),
+        }
+    }
+
+    async fn limit_pages(engine: &Engine, pages: i64) {
+        let pragma = AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));
+        sqlx::query(pragma).fetch_all(&engine.writer).await.unwrap();
+    }
+
+    /// A limit on the file's pages gives the same error as a full disk.
+    #[tokio::test]
+    async fn a_full_disk_loses_nothing_and_passes() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db")).await.unwrap();
+        engine.create_thread(&new_run("before")).await.unwrap();
+        limit_pages(&engine, 1).await;
+        let big = new_run(&"x".repeat(1_000_000));
+        let error = engine.create_thread(&big).await.unwrap_err();
+        assert!(matches!(&error, Error::Unavailable(text) if text.contains("full")), "{error}");
+        assert_eq!(engine.runs(10).await.unwrap().len(), 1);
+        limit_pages(&engine, 1_000_000).await;
+        engine.create_thread(&big).await.unwrap();
+        assert_eq!(engine.runs(10).await.unwrap().len(), 2);
+    }
 }

@@ -155,11 +155,14 @@ fn of_each<'a, T>(commits: &[&'a Commit], items: fn(&Commit) -> &Vec<T>) -> Vec<
     commits.iter().flat_map(|commit| items(commit).iter().map(|item| (commit.lease.run_id, item))).collect()
 }
 
-/// Raises `last_seq` of each thread by the number of its new events; returns the first free number of each.
+/// Raises `last_seq` of each thread by the number of its new events; returns the first free number of each thread that
+/// needs one.
 async fn reserve_numbers(connection: &mut Connection, commits: &[&Commit]) -> Result<HashMap<ThreadId, i64>, Error> {
     let mut counts: HashMap<ThreadId, i64> = HashMap::new();
     for commit in commits {
-        *counts.entry(commit.lease.thread_id).or_default() += signed(commit.events.len());
+        if !commit.events.is_empty() || commit.finish.is_some() {
+            *counts.entry(commit.lease.thread_id).or_default() += signed(commit.events.len());
+        }
     }
     let rows: Vec<(ThreadId, i64)> = counts.iter().map(|(thread_id, count)| (*thread_id, *count)).collect();
     let mut next_seq = HashMap::with_capacity(rows.len());

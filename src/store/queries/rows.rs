@@ -29,11 +29,15 @@ pub async fn insert<T>(
     Ok(())
 }
 
-/// Cuts rows into pieces whose sizes are powers of two, so that there are few distinct statements and the cache of
-/// prepared ones holds them all.
+/// Cuts rows into pieces of few different sizes (up to eight, then powers of two), so that there are few distinct
+/// statements and the cache of prepared ones holds them all.
 pub fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
-        let size = 1 << rows.len().min(MAX_ROWS).checked_ilog2()?;
+        let size = match rows.len() {
+            0 => return None,
+            few @ 1..=8 => few,
+            many => 1 << many.min(MAX_ROWS).ilog2(),
+        };
         let (piece, rest) = rows.split_at(size);
         rows = rest;
         Some(piece)
@@ -113,16 +117,20 @@ fn failure(row: &Row) -> Result<Option<Failure>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::domain::FailureCode;
 
     #[test]
-    fn pieces_are_powers_of_two_and_lose_nothing() {
-        for count in [0, 1, 3, 7, 128, 300] {
+    fn pieces_have_few_sizes_and_lose_nothing() {
+        let mut sizes = BTreeSet::new();
+        for count in 0..400 {
             let rows: Vec<usize> = (0..count).collect();
-            assert!(pieces(&rows).all(|piece| piece.len().is_power_of_two() && piece.len() <= MAX_ROWS));
+            sizes.extend(pieces(&rows).map(<[usize]>::len));
             assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
         }
+        assert_eq!(Vec::from_iter(sizes), [1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128]);
     }
 
     #[test]
