@@ -57,6 +57,19 @@ pub(super) fn parse(text: &str) -> Option<String> {
     date.map(|date| format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
 }
 
+/// The ISO date in a file name such as `2030-12-03-board.md`, the way people sort their files.
+pub(in crate::search) fn in_file_name(name: &str) -> Option<String> {
+    let starts = name.char_indices().filter(|(at, _)| !name[..*at].ends_with(|char: char| char.is_ascii_digit()));
+    let candidates = starts.filter_map(|(at, _)| name.get(at..at + 10));
+    let is_iso = |text: &&str| {
+        text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-' || byte == b'_',
+            _ => byte.is_ascii_digit(),
+        })
+    };
+    candidates.filter(is_iso).find_map(parse)
+}
+
 fn date(year: u32, month: u32, day: u32) -> Option<Date> {
     let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
     let year = i32::try_from(year).ok().filter(|year| (1000..=2999).contains(year))?;
@@ -129,6 +142,16 @@ mod tests {
         check("soon", None);
         check("19:00 to 22:10", None);
         check("99999999999-1-1", None);
+    }
+
+    #[test]
+    fn file_names_carry_iso_dates() {
+        let check = |name: &str, expected: Option<&str>| assert_eq!(in_file_name(name).as_deref(), expected, "{name}");
+        check("2030-12-03-board.md", Some("2030-12-03"));
+        check("größe_2030_12_03.txt", Some("2030-12-03"));
+        check("tariffs-2031.md", None);
+        check("12030-12-03.md", None);
+        check("2030-13-03.md", None);
     }
 
     #[test]
