@@ -186,14 +186,22 @@ fn mark<'a>(rest: &'a str, plain: &mut String) -> &'a str {
     &rest[first.len_utf8()..]
 }
 
-/// What follows a `__`, or a single `*` or `_`, that opens or closes emphasis: a letter on exactly one side.
+/// What follows a `__`, or a single `*` or `_`, that opens or closes emphasis.
 fn emphasis<'a>(rest: &'a str, before: &str) -> Option<&'a str> {
     let mark = rest.chars().next().filter(|char| matches!(char, '*' | '_'))?;
     let run = rest.chars().take(3).take_while(|char| *char == mark).count();
     let after = &rest[run..];
-    let is_inside = |char: Option<char>| char.is_some_and(|char| !char.is_whitespace() && !char.is_ascii_punctuation());
-    let (left, right) = (is_inside(before.chars().next_back()), is_inside(after.chars().next()));
-    (left != right && run <= 2).then_some(after)
+    (run <= 2 && side(before.chars().next_back()) != side(after.chars().next())).then_some(after)
+}
+
+/// What stands beside a mark: space, punctuation or a letter; emphasis has different things on its sides.
+fn side(char: Option<char>) -> u8 {
+    match char {
+        None => 0,
+        Some(char) if char.is_whitespace() => 0,
+        Some(char) if char.is_ascii_punctuation() => 1,
+        Some(_) => 2,
+    }
 }
 
 /// The text of `[text](address)` and what follows; addresses may hold a pair of brackets, not one in another. Looks
@@ -276,6 +284,7 @@ mod tests {
         check("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4");
         check(r"1\. not a list \* [", "1. not a list * [");
         check("[1] and [open](", "[1] and [open](");
+        check("*Signed R. P.*\n* one\n* two", "Signed R. P.\n* one\n* two");
         check("[![logo](l.png)](x)", "logo");
         check("__strong__ `code_x`", "strong `code_x`");
         check("", "");
