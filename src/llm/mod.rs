@@ -9,6 +9,7 @@ mod failure;
 pub mod limits;
 pub mod message;
 mod models;
+pub mod offline;
 mod reply;
 mod retry;
 mod server;
