@@ -12,6 +12,7 @@ mod rank;
 mod report;
 mod sentences;
 mod statements;
+mod tables;
 mod words;
 
 use serde_json::{Value, json};

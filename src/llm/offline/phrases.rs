@@ -7,6 +7,7 @@ use super::words::Language;
 pub(super) struct Phrases {
     pub disclaimer: &'static str,
     pub in_short: &'static str,
+    pub details: &'static str,
     pub differing: &'static str,
     pub limits: &'static str,
     pub nothing: &'static str,
@@ -20,6 +21,7 @@ pub(super) struct Phrases {
 const ENGLISH: Phrases = Phrases {
     disclaimer: "This report was assembled by extraction, without a language model: it quotes sentences of the sources.",
     in_short: "In short",
+    details: "More from the sources",
     differing: "Where the sources differ",
     limits: "Limits",
     nothing: "The sources hold no sentence that answers the question.",
@@ -32,6 +34,7 @@ const ENGLISH: Phrases = Phrases {
 const GERMAN: Phrases = Phrases {
     disclaimer: "Dieser Bericht wurde ohne Sprachmodell durch Extraktion zusammengestellt: Er zitiert Sätze der Quellen.",
     in_short: "Kurz gefasst",
+    details: "Mehr aus den Quellen",
     differing: "Wo die Quellen voneinander abweichen",
     limits: "Einschränkungen",
     nothing: "Die Quellen enthalten keinen Satz, der die Frage beantwortet.",
@@ -44,6 +47,7 @@ const GERMAN: Phrases = Phrases {
 const CHINESE: Phrases = Phrases {
     disclaimer: "本报告未使用语言模型,由摘录来源中的原句汇编而成。",
     in_short: "概要",
+    details: "更多摘录",
     differing: "来源之间的分歧",
     limits: "局限",
     nothing: "来源中没有能够回答该问题的句子。",

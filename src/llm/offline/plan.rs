@@ -155,8 +155,7 @@ fn standing_alone(part: &str, first: &str, brief: &str) -> String {
     let refers = own.iter().any(|word| PRONOUNS.contains(&word.as_str()));
     let mut carried = names(brief);
     if refers || carried.is_empty() {
-        let content = words::written(first).into_iter().filter(|word| !is_stop_word(&word.to_lowercase()));
-        carried.extend(content);
+        carried.extend(keywords(first));
     }
     let mut seen = own;
     carried.retain(|word| {

@@ -4,18 +4,23 @@
 use std::collections::{HashMap, HashSet};
 
 use super::plan;
-use super::sentences::Sentence;
+use super::sentences::{Sentence, is_row, is_signature};
 use super::words::{self, is_number};
 
 /// Weights of a shared word by where it stands; in the sentence itself it is 1.
 const IN_HEADING: f64 = 0.35;
 const IN_TITLE: f64 = 0.25;
 const IN_SENTENCE_BEFORE: f64 = 0.3;
+/// What the sentences before that one still say about this one: so much less each, and so many of them.
+const FADING: f64 = 0.65;
+const SENTENCES_BEFORE: usize = 4;
 const IN_SENTENCE_AFTER: f64 = 0.12;
 /// Weight of words that belong to another part of the question.
 const OF_OTHER_PART: f64 = 0.25;
 /// A sentence with the kind of thing asked for gains so much of its score.
-const FITTING_KIND: f64 = 0.6;
+const FITTING_KIND: f64 = 0.8;
+/// What is no statement counts so much: questions, and lines that are no sentences.
+const NO_STATEMENT: f64 = 0.6;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
 
@@ -65,9 +70,12 @@ const ASKING: &[(Kind, &[&str])] = &[
             "number of",
             "percent",
             "share of",
-            "what is the strongest",
-            "size",
-            "energy",
+            "strongest",
+            "highest",
+            "lowest",
+            "largest",
+            "maximum",
+            "minimum",
             "wie viel",
             "wie groß",
             "wie hoch",
@@ -300,29 +308,50 @@ impl Vocabulary {
 
 fn piece_scores(piece: &Piece<'_>, found: &[Found], weights: &[f64], kinds: &[Kind]) -> Vec<f64> {
     let score = |index: usize| {
-        let here = &found[index];
-        let mut value: HashMap<usize, f64> = HashMap::new();
+        let (here, text) = (&found[index], piece.sentences[index].text.as_str());
+        let mut shares = vec![0.0_f64; weights.len()];
         let mut see = |numbers: &[usize], share: f64| {
             for number in numbers {
-                let seen = value.entry(*number).or_insert(0.0);
-                *seen = seen.max(share);
+                shares[*number] = shares[*number].max(share);
             }
         };
         see(&here.own, 1.0);
         see(&here.heading, IN_HEADING);
         see(&here.title, IN_TITLE);
-        if let Some(before) = index.checked_sub(1).map(|before| &found[before]) {
-            see(&before.own, IN_SENTENCE_BEFORE);
+        let mut share = IN_SENTENCE_BEFORE;
+        for before in before(piece, index) {
+            see(&found[before].own, share);
+            share *= FADING;
         }
         if let Some(after) = found.get(index + 1) {
             see(&after.own, IN_SENTENCE_AFTER);
         }
-        let mut seen: Vec<_> = value.into_iter().collect();
-        seen.sort_unstable_by_key(|(number, _)| *number);
-        let shared: f64 = seen.iter().map(|(number, share)| weights[*number] * share).sum();
-        shared * brevity(here.length) * (1.0 + FITTING_KIND * fit(&piece.sentences[index].text, kinds))
+        let shared: f64 = shares.iter().zip(weights).map(|(share, weight)| share * weight).sum();
+        shared * brevity(here.length) * substance(text) * (1.0 + FITTING_KIND * fit(text, kinds))
     };
     (0..found.len()).map(score).collect()
+}
+
+/// The places whose text a sentence goes on from, the nearest first: rows of a table go on from what introduces it,
+/// the signature of a letter from all of it.
+fn before<'a>(piece: &'a Piece<'_>, index: usize) -> Box<dyn Iterator<Item = usize> + 'a> {
+    let text = piece.sentences[index].text.as_str();
+    if is_signature(text) {
+        return Box::new((0..index).rev());
+    }
+    let skips = is_row(text);
+    let all = (0..index).rev().filter(move |place| !(skips && is_row(&piece.sentences[*place].text)));
+    Box::new(all.take(SENTENCES_BEFORE))
+}
+
+/// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.
+fn substance(text: &str) -> f64 {
+    let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}".contains(char) || "\"”’»)”".contains(char));
+    if ends || text.contains(": ") || is_signature(text) || text.contains(|char: char| char.is_ascii_digit()) {
+        1.0
+    } else {
+        NO_STATEMENT
+    }
 }
 
 /// Below 1 for sentences that are long enough to have many words by chance, and for fragments that say nothing.
@@ -361,7 +390,7 @@ fn has_kind(sentence: &str, raw: &[String], kind: Kind) -> bool {
         list.iter().any(|words| lower.contains(words))
     };
     match kind {
-        Kind::Number => number(),
+        Kind::Number => has_quantity(sentence),
         Kind::Money => number() && (word_of(MONEY) || phrase_of(MONEY_SIGNS)),
         Kind::Date => has_date(raw) || sentence.contains('年') || sentence.contains('月'),
         Kind::Duration => {
@@ -372,6 +401,17 @@ fn has_kind(sentence: &str, raw: &[String], kind: Kind) -> bool {
         Kind::Place => has_place(sentence),
         Kind::Reason => phrase_of(REASONS),
     }
+}
+
+/// A number with something counted or measured behind it, a percentage, or a number that is no year at all.
+fn has_quantity(sentence: &str) -> bool {
+    let words = words::written(sentence);
+    let is_word = |word: &str| {
+        let lower = word.to_lowercase();
+        !is_number(word) && !words::is_stop_word(&lower) && !MONTHS.contains(&lower.as_str())
+    };
+    let counted = words.windows(2).any(|pair| is_number(pair[0]) && is_word(pair[1]));
+    counted || sentence.contains('%') || words.iter().any(|word| is_number(word) && word.contains([',', '.']))
 }
 
 fn has_date(raw: &[String]) -> bool {

@@ -43,7 +43,7 @@ pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence], lim
     section(&mut report, phrases.in_short, &short_lines(&material, &short, phrases));
     let mut shown: HashSet<usize> = short.into_iter().collect();
     for (number, finding) in findings.iter().enumerate() {
-        let heading = if findings.len() == 1 { details(&finding.topic) } else { heading(&finding.topic) };
+        let heading = if findings.len() == 1 { phrases.details.to_owned() } else { topic_heading(&finding.topic) };
         section(&mut report, &heading, &topic_lines(&material, number, &mut shown));
     }
     section(&mut report, phrases.differing, &conflict_lines(&material, &conflicts, sources, phrases));
@@ -264,8 +264,12 @@ fn heading(topic: &str) -> String {
     }
 }
 
-fn details(topic: &str) -> String {
-    heading(topic)
+/// The topic without the words that it carries along for searching, its first letter a capital.
+fn topic_heading(topic: &str) -> String {
+    let topic = heading(topic);
+    let own = topic.strip_suffix(')').and_then(|topic| topic.rsplit_once(" (")).map_or(topic.as_str(), |(own, _)| own);
+    let mut chars = own.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]
@@ -286,7 +290,7 @@ mod tests {
             &["Nothing was found about soup.".into()],
         );
         let expected = "# When was the mill destroyed?\n\n*This report was assembled by extraction, without a language model: it quotes sentences of the sources.*\n\n\
-            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## the end of the mill\n\n**Museum** The mill ground barley in 1890. [S1001]\n\n\n\
+            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley in 1890. [S1001]\n\n\n\
             ## Limits\n\n- Nothing was found about soup.\n";
         assert_eq!(report, expected);
     }

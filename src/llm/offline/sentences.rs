@@ -2,6 +2,7 @@
 //!
 //! What comes out is plain text: no markup, no addresses, no brackets that could pass for a citation.
 
+use super::tables;
 use super::words::is_cjk;
 
 /// A stretch of text that stands alone.
@@ -50,7 +51,7 @@ const GREETINGS: &[&str] = &[
 /// Splits `text`; nothing in the result is empty.
 pub(super) fn split(text: &str) -> Vec<Sentence> {
     let mut splitter = Splitter { width: page_width(text), ..Splitter::default() };
-    for line in text.lines() {
+    for line in tables::restored(text).lines() {
         splitter.line(line);
     }
     splitter.end_table();
@@ -65,6 +66,8 @@ struct Splitter {
     paragraph: usize,
     /// The paragraph being read, its lines joined.
     open: String,
+    /// Lines of the paragraph so far.
+    lines: usize,
     /// Characters of the last line of `open`.
     last_line: usize,
     /// The table being read, header first.
@@ -103,14 +106,19 @@ impl Splitter {
 
     fn begin(&mut self, line: &str, text: &str) {
         text.clone_into(&mut self.open);
+        self.lines += 1;
         self.last_line = line.chars().count();
     }
 
     fn join(&mut self, line: &str, text: &str) {
+        if is_signature(&self.open) && !is_greeting(&self.open) {
+            self.open.push(',');
+        }
         if !self.open.ends_with(is_cjk) {
             self.open.push(' ');
         }
         self.open.push_str(text);
+        self.lines += 1;
         self.last_line = line.chars().count();
     }
 
@@ -119,7 +127,7 @@ impl Splitter {
         if self.open.is_empty() {
             return false;
         }
-        if is_greeting(&self.open) || next.starts_with(char::is_lowercase) {
+        if is_signature(&self.open) || next.starts_with(char::is_lowercase) {
             return true;
         }
         let first_word = next.split_whitespace().next().map_or(0, |word| word.chars().count());
@@ -140,7 +148,11 @@ impl Splitter {
         if is_greeting(&self.open) {
             return;
         }
+        if is_title(&self.open) && self.lines == 1 {
+            self.heading = plain(&self.open);
+        }
         self.break_line();
+        self.lines = 0;
         self.paragraph += 1;
     }
 
@@ -207,7 +219,9 @@ fn cells(line: &str) -> Option<Vec<String>> {
 /// A sentence per row, each cell after the header above it.
 fn rows(table: &[Vec<String>]) -> Vec<String> {
     let [header, rows @ ..] = table else { return Vec::new() };
-    let is_header = !rows.is_empty() && header.iter().all(|cell| !cell.starts_with(|char: char| char.is_ascii_digit()));
+    let is_year = |cell: &String| cell.len() == 4 && cell.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = |cell: &String| !cell.starts_with(|char: char| char.is_ascii_digit()) || is_year(cell);
+    let is_header = !rows.is_empty() && header.iter().all(is_name);
     if !is_header {
         return table.iter().map(|row| joined(row)).collect();
     }
@@ -224,12 +238,36 @@ fn labelled(header: &[String], row: &[String]) -> String {
         ("", cell) => Some(cell.to_owned()),
         (name, cell) => Some(format!("{name}: {cell}")),
     };
-    let first_is_name = row.first().is_some_and(|cell| cell.chars().any(char::is_alphabetic));
     let rest = |from: usize| header.iter().zip(row).skip(from).filter_map(pair).collect::<Vec<_>>().join("; ");
+    let names_figures = header.iter().skip(1).all(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
     match row.first() {
-        Some(first) if first_is_name => format!("{first} – {}", rest(1)),
+        // Columns named by numbers alone, years mostly: the corner says of what they are.
+        Some(first) if names_figures && header.len() > 2 => format!("{first} – {} {}", header[0], rest(1)),
+        Some(first) if first.chars().any(char::is_alphabetic) => format!("{first} – {}", rest(1)),
         _ => rest(0),
     }
+}
+
+/// A line that stands alone and is no sentence, such as the subject of a letter.
+fn is_title(line: &str) -> bool {
+    let is_short = (4..=90).contains(&line.chars().count());
+    is_short
+        && !line.ends_with(['.', ',', ':', ';', '!', '?', '-'])
+        && !line.ends_with(|char: char| char.is_ascii_digit() || is_cjk_end(char))
+        && line
+            .trim_start_matches(|char: char| char.is_ascii_digit() || " .".contains(char))
+            .starts_with(char::is_uppercase)
+}
+
+/// Does the text begin with the end of a letter?
+pub(super) fn is_signature(text: &str) -> bool {
+    let head = text.split(',').next().unwrap_or_default();
+    is_greeting(head)
+}
+
+/// Is it a row of a table, as [`split`] writes it?
+pub(super) fn is_row(text: &str) -> bool {
+    text.split_once(" – ").is_some_and(|(_, rest)| rest.contains(": "))
 }
 
 fn is_greeting(text: &str) -> bool {
@@ -408,7 +446,7 @@ mod tests {
         check("HARBOUR OFFICE\nThe Harbour Master", &["HARBOUR OFFICE", "The Harbour Master"]);
         check(
             "Yours sincerely,\n\nMaud Tregarrow\nHarbour Master",
-            &["Yours sincerely, Maud Tregarrow", "Harbour Master"],
+            &["Yours sincerely, Maud Tregarrow, Harbour Master"],
         );
     }
 

@@ -5,16 +5,16 @@
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "auf", "aus", "be", "been",
     "before", "bei", "being", "both", "but", "by", "can", "could", "da", "das", "dass", "dem", "den", "der", "des",
-    "did", "die", "do", "does", "doing", "du", "durch", "each", "ein", "eine", "einem", "einen", "einer", "eines",
-    "er", "es", "every", "for", "from", "für", "give", "had", "has", "hat", "haben", "have", "he", "her", "hers",
-    "him", "his", "how", "i", "ich", "ihr", "ihre", "if", "im", "in", "into", "is", "ist", "it", "its", "kann", "list",
-    "many", "may", "me", "mit", "much", "must", "my", "nach", "nicht", "no", "not", "noch", "now", "of", "on", "one",
-    "or", "our", "out", "over", "please", "sein", "shall", "she", "should", "sich", "sie", "sind", "so", "some",
-    "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "today",
-    "tell", "und", "up", "us", "viel", "viele", "vom", "von", "wann", "war", "warum", "was", "we", "welche", "welchem",
-    "welchen", "welcher", "welches", "wer", "were", "werden", "what", "when", "where", "which", "who", "whom", "whose",
-    "why", "wie", "will", "wir", "wird", "with", "within", "wo", "would", "wurde", "wurden", "you", "your", "zu",
-    "zum", "zur", "zwischen", "über",
+    "did", "die", "do", "does", "doing", "du", "durch", "during", "each", "ein", "eine", "einem", "einen", "einer",
+    "eines", "er", "es", "every", "for", "from", "für", "give", "had", "has", "hat", "haben", "have", "he", "her",
+    "hers", "him", "his", "how", "i", "ich", "ihr", "ihre", "if", "im", "in", "into", "is", "ist", "it", "its", "kann",
+    "list", "many", "may", "me", "mit", "much", "must", "my", "nach", "nicht", "no", "not", "noch", "now", "of", "on",
+    "one", "or", "our", "out", "over", "please", "sein", "shall", "she", "should", "sich", "sie", "since", "sind",
+    "so", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those",
+    "to", "today", "tell", "und", "up", "us", "viel", "viele", "vom", "von", "wann", "war", "warum", "was", "we",
+    "welche", "welchem", "welchen", "welcher", "welches", "wer", "were", "werden", "what", "when", "where", "which",
+    "who", "whom", "whose", "why", "wie", "will", "wir", "wird", "with", "within", "wo", "would", "wurde", "wurden",
+    "you", "your", "zu", "zum", "zur", "zwischen", "über",
 ];
 
 /// Past forms that no suffix rule brings back, with the form they share with others.
