@@ -9,7 +9,7 @@ use super::words::{self, is_number};
 
 /// Weights of a shared word by where it stands; in the sentence itself it is 1.
 const IN_HEADING: f64 = 0.35;
-const IN_TITLE: f64 = 0.25;
+const IN_TITLE: f64 = 0.35;
 const IN_SENTENCE_BEFORE: f64 = 0.3;
 /// What the sentences before that one still say about this one: so much less each, and so many of them.
 const FADING: f64 = 0.65;
@@ -206,11 +206,14 @@ pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
     let parts = plan::parts(question);
     let vocabulary = Vocabulary::of(question, &parts, pieces);
     let found: Vec<Vec<Found>> = pieces.iter().map(|piece| vocabulary.found_in(piece)).collect();
+    let documents = documents(pieces, &found);
     let mut scores: Vec<Vec<f64>> = Vec::new();
     for part in &parts {
         let weights = vocabulary.weights(part);
         let kinds = kinds(part);
-        let of_piece = |(piece, found): (&Piece<'_>, &Vec<Found>)| piece_scores(piece, found, &weights, &kinds);
+        let of_piece = |(piece, found): (&Piece<'_>, &Vec<Found>)| {
+            piece_scores(piece, found, &documents[piece.title], &weights, &kinds)
+        };
         scores.push(pieces.iter().zip(&found).flat_map(of_piece).collect());
     }
     let count = pieces.iter().map(|piece| piece.sentences.len()).sum();
@@ -306,7 +309,19 @@ impl Vocabulary {
     }
 }
 
-fn piece_scores(piece: &Piece<'_>, found: &[Found], weights: &[f64], kinds: &[Kind]) -> Vec<f64> {
+/// The words of the question in each whole document: pieces of the same title are of the same document.
+fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<Found>]) -> HashMap<&'a str, Vec<usize>> {
+    let mut documents: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (piece, found) in pieces.iter().zip(found) {
+        let document = documents.entry(piece.title).or_default();
+        document.extend(found.iter().flat_map(|found| &found.own));
+        document.sort_unstable();
+        document.dedup();
+    }
+    documents
+}
+
+fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights: &[f64], kinds: &[Kind]) -> Vec<f64> {
     let score = |index: usize| {
         let (here, text) = (&found[index], piece.sentences[index].text.as_str());
         let mut shares = vec![0.0_f64; weights.len()];
@@ -318,6 +333,10 @@ fn piece_scores(piece: &Piece<'_>, found: &[Found], weights: &[f64], kinds: &[Ki
         see(&here.own, 1.0);
         see(&here.heading, IN_HEADING);
         see(&here.title, IN_TITLE);
+        // Who signs a letter says all of it.
+        if is_signature(text) {
+            see(document, IN_SENTENCE_BEFORE);
+        }
         let mut share = IN_SENTENCE_BEFORE;
         for before in before(piece, index) {
             see(&found[before].own, share);
@@ -332,16 +351,10 @@ fn piece_scores(piece: &Piece<'_>, found: &[Found], weights: &[f64], kinds: &[Ki
     (0..found.len()).map(score).collect()
 }
 
-/// The places whose text a sentence goes on from, the nearest first: rows of a table go on from what introduces it,
-/// the signature of a letter from all of it.
-fn before<'a>(piece: &'a Piece<'_>, index: usize) -> Box<dyn Iterator<Item = usize> + 'a> {
-    let text = piece.sentences[index].text.as_str();
-    if is_signature(text) {
-        return Box::new((0..index).rev());
-    }
-    let skips = is_row(text);
-    let all = (0..index).rev().filter(move |place| !(skips && is_row(&piece.sentences[*place].text)));
-    Box::new(all.take(SENTENCES_BEFORE))
+/// The places whose text a sentence goes on from, the nearest first: rows of a table go on from what introduces it.
+fn before<'a>(piece: &'a Piece<'_>, index: usize) -> impl Iterator<Item = usize> + 'a {
+    let skips = is_row(&piece.sentences[index].text);
+    (0..index).rev().filter(move |place| !(skips && is_row(&piece.sentences[*place].text))).take(SENTENCES_BEFORE)
 }
 
 /// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.

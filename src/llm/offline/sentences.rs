@@ -148,7 +148,7 @@ impl Splitter {
         if is_greeting(&self.open) {
             return;
         }
-        if is_title(&self.open) && self.lines == 1 {
+        if (is_title(&self.open) && self.lines == 1) || is_question(&self.open) {
             self.heading = plain(&self.open);
         }
         self.break_line();
@@ -257,6 +257,11 @@ fn is_title(line: &str) -> bool {
         && line
             .trim_start_matches(|char: char| char.is_ascii_digit() || " .".contains(char))
             .starts_with(char::is_uppercase)
+}
+
+/// A paragraph that asks: a heading of the answer below it.
+fn is_question(paragraph: &str) -> bool {
+    paragraph.ends_with(['?', '\u{ff1f}']) || ["Q. ", "Q: ", "F: "].iter().any(|start| paragraph.starts_with(start))
 }
 
 /// Does the text begin with the end of a letter?
