@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::orders::without_orders;
 use super::rank::{self, Piece, best_first};
 use super::sentences::{self, Sentence};
-use super::statements::{Print, Statement};
+use super::statements::{HEADING_MARK, Print, Statement};
 use super::words::{self, is_number};
 use crate::domain::SourceId;
 use crate::llm::Evidence;
@@ -14,6 +14,8 @@ use crate::llm::Evidence;
 const NOTE_WORDS: usize = 1_400;
 /// Sentences below this share of the best one's score are left out.
 const LEAST_SHARE: f64 = 0.12;
+/// Longest heading that notes repeat.
+const HEADING_CHARS: usize = 160;
 /// Stems that stand beside the title in the header of a page.
 const PAGE_WORDS: &[&str] = &["page", "pag", "seit", "of", "von"];
 /// Sentences looked at, best first: enough for the words allowed, and a bound on the comparisons.
@@ -143,8 +145,18 @@ fn first_sentences(flat: &[(usize, &Sentence)], evidence: &[Evidence]) -> Vec<Ke
 
 fn keep(place: usize, sentence: &Sentence, evidence: &Evidence) -> Kept {
     let id = evidence.source_id;
-    let statement = Statement { text: sentence.text.clone(), sources: vec![id], group: evidence.title.clone() };
+    let statement = Statement {
+        text: sentence.text.clone(),
+        sources: vec![id],
+        group: evidence.title.clone(),
+        heading: shown_heading(sentence),
+    };
     Kept { place, piece: id, statement }
+}
+
+/// The heading above a sentence, unless it is a paragraph in itself.
+fn shown_heading(sentence: &Sentence) -> String {
+    if sentence.heading.chars().count() <= HEADING_CHARS { sentence.heading.clone() } else { String::new() }
 }
 
 /// Sources in the order of their best sentence, the sentences of each in text order.
@@ -161,8 +173,13 @@ fn grouped(kept: &[Kept]) -> String {
         of_source.sort_by_key(|kept| kept.place);
         let title = of_source.first().map_or_else(String::new, |kept| sentences::plain(&kept.statement.group));
         notes.push_str(&format!("### {title}\n\n"));
-        for kept in of_source {
-            notes.push_str(&format!("- {}\n", kept.statement.cited()));
+        let mut heading = "";
+        for Kept { statement, .. } in of_source {
+            if !statement.heading.is_empty() && statement.heading != heading {
+                heading = &statement.heading;
+                notes.push_str(&format!("\n{HEADING_MARK}{heading}\n\n"));
+            }
+            notes.push_str(&format!("- {}\n", statement.cited()));
         }
         notes.push('\n');
     }

@@ -65,16 +65,23 @@ const PRONOUNS: &[&str] = &[
 
 const ASKING_IN_CHINESE: &[&str] = &["几", "多少", "谁", "哪", "什么", "何时", "为什么", "怎么", "多大", "多长"];
 
-/// The single questions in `question`, in order, as written; at least one unless it is empty.
+/// The single questions in `question`, in order, as written; at least one unless it is empty. Words in brackets at its
+/// end, as [`topics`] puts them there, are not part of any.
 pub(super) fn parts(question: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    for sentence in sentences::split(question) {
+    for sentence in sentences::split(without_carried(question)) {
         parts.extend(clauses(&sentence.text));
     }
     if parts.is_empty() && !question.trim().is_empty() {
         parts.push(question.trim().to_owned());
     }
     parts
+}
+
+/// A topic without the words that it carries along for searching.
+pub(super) fn without_carried(topic: &str) -> &str {
+    let topic = topic.trim();
+    topic.strip_suffix(')').and_then(|topic| topic.rsplit_once(" (")).map_or(topic, |(own, _)| own)
 }
 
 /// The sentence cut before each clause that asks something of its own.
@@ -134,12 +141,12 @@ fn joined_parts(parts: Vec<String>) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     for part in parts {
         match joined.last_mut() {
-            Some(last) if is_small(&part) || is_small(last) => *last = format!("{last} {part}"),
+            Some(last) if is_small(&part) || is_small(last) => *last = format!("{last}, {part}"),
             _ => joined.push(part),
         }
     }
     if joined.len() > MAX_TOPICS {
-        let rest = joined.split_off(MAX_TOPICS - 1).join(" ");
+        let rest = joined.split_off(MAX_TOPICS - 1).join(", ");
         joined.push(rest);
     }
     joined

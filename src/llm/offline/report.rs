@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::orders::is_order;
 use super::phrases::{self, Phrases};
+use super::plan;
 use super::rank::{self, Piece, best_first};
 use super::sentences::{self, Sentence};
 use super::statements::{self, Print, Statement};
@@ -99,8 +100,11 @@ fn retain<T>(list: &mut Vec<T>, keep: &[bool]) {
 
 /// Statements under one title are ranked as the text they come from.
 fn score(brief: &str, statements: &[Statement]) -> rank::Scores {
-    let sentence =
-        |statement: &Statement| Sentence { text: statement.text.clone(), heading: String::new(), paragraph: 0 };
+    let sentence = |statement: &Statement| Sentence {
+        text: statement.text.clone(),
+        heading: statement.heading.clone(),
+        paragraph: 0,
+    };
     let groups: Vec<Vec<Sentence>> = statements
         .chunk_by(|one, other| one.group == other.group)
         .map(|group| group.iter().map(sentence).collect())
@@ -267,8 +271,7 @@ fn heading(topic: &str) -> String {
 /// The topic without the words that it carries along for searching, its first letter a capital.
 fn topic_heading(topic: &str) -> String {
     let topic = heading(topic);
-    let own = topic.strip_suffix(')').and_then(|topic| topic.rsplit_once(" (")).map_or(topic.as_str(), |(own, _)| own);
-    let mut chars = own.chars();
+    let mut chars = plan::without_carried(&topic).chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 

@@ -7,6 +7,8 @@ use super::sentences::{self, Sentence};
 use super::words::{self, is_number};
 use crate::domain::SourceId;
 
+/// Begins a line of notes with a heading inside a source.
+pub(super) const HEADING_MARK: &str = "#### ";
 /// Words two sentences share, of all they have, to be taken for the same statement.
 const SAME: f64 = 0.82;
 /// The same, when they differ in numbers and might contradict each other.
@@ -22,6 +24,8 @@ pub(super) struct Statement {
     pub sources: Vec<SourceId>,
     /// What it stands under: the title of a source, or a heading of the notes.
     pub group: String,
+    /// The heading inside the source; may be empty.
+    pub heading: String,
 }
 
 impl Statement {
@@ -75,28 +79,36 @@ impl Print {
 /// The statements of notes: sentences with the ids behind them, under the heading or title above them.
 pub(super) fn read(notes: &str) -> Vec<Statement> {
     let mut statements = Vec::new();
-    let mut group = String::new();
-    for line in notes.lines() {
-        match line.trim().strip_prefix('#') {
-            Some(heading) => group = sentences::plain(heading.trim_start_matches('#')),
-            None => read_line(line, &group, &mut statements),
+    let (mut group, mut heading) = (String::new(), String::new());
+    for line in notes.lines().map(str::trim) {
+        if let Some(inner) = line.strip_prefix(HEADING_MARK) {
+            heading = sentences::plain(inner);
+        } else if line.starts_with('#') {
+            (group, heading) = (sentences::plain(line.trim_start_matches('#')), String::new());
+        } else {
+            read_line(line, (&group, &heading), &mut statements);
         }
     }
     statements
 }
 
-fn read_line(line: &str, group: &str, statements: &mut Vec<Statement>) {
+fn read_line(line: &str, under: (&str, &str), statements: &mut Vec<Statement>) {
     let mut rest = line.trim().trim_start_matches(['-', '*', '+', '>', '|']);
     while let Some((text, ids, after)) = next_citation(rest) {
-        add(text, &ids, group, statements);
+        add(text, &ids, under, statements);
         rest = after;
     }
-    add(rest.trim_start_matches(['.', ',', ';', ' ']), &[], group, statements);
+    add(rest.trim_start_matches(['.', ',', ';', ' ']), &[], under, statements);
 }
 
-fn add(text: &str, ids: &[SourceId], group: &str, statements: &mut Vec<Statement>) {
+fn add(text: &str, ids: &[SourceId], (group, heading): (&str, &str), statements: &mut Vec<Statement>) {
     for Sentence { text, .. } in sentences::split(text.trim_matches('|')) {
-        statements.push(Statement { text, sources: ids.to_vec(), group: group.to_owned() });
+        statements.push(Statement {
+            text,
+            sources: ids.to_vec(),
+            group: group.to_owned(),
+            heading: heading.to_owned(),
+        });
     }
 }
 
@@ -149,8 +161,12 @@ mod tests {
 
     #[test]
     fn a_statement_is_written_as_it_is_read() {
-        let statement =
-            Statement { text: "It is so.".into(), sources: vec![SourceId(1001), SourceId(2003)], group: "T".into() };
+        let statement = Statement {
+            text: "It is so.".into(),
+            sources: vec![SourceId(1001), SourceId(2003)],
+            group: "T".into(),
+            heading: String::new(),
+        };
         assert_eq!(statement.cited(), "It is so. [S1001][S2003]");
         assert_eq!(read(&format!("# T\n- {}", statement.cited())), [statement]);
     }
