@@ -8,13 +8,7 @@
     reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
 )]
 
-mod database;
-mod events;
-mod fake_vendor;
-mod llm;
-mod research;
-mod search;
-mod store;
+mod offline;
 mod tidy;
 #[path = "../world/mod.rs"]
 mod world;
