@@ -11,7 +11,7 @@ use super::retry::Waits;
 use super::server::{Clients, Server};
 use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
-use super::wire::{self, Carrier};
+use super::wire;
 use super::{BadSetting, Completion, Error, Failed, Request, Retry, limits, offline};
 use crate::domain::{ModelName, Provider};
 
