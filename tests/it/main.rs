@@ -15,6 +15,7 @@ mod llm;
 mod research;
 mod search;
 mod store;
+mod stories;
 mod tidy;
 #[path = "../world/mod.rs"]
 mod world;
