@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::{sync::OnceCell, time::Instant};
 
 use crate::{
-    domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode},
+    domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, Timestamp, WarningCode},
     journal::{self, Entry, Journal, Stop},
     llm::{
         self, Completion, Delta, Llm, Request, Retry, Task,
