@@ -4,4 +4,5 @@
 pub mod check;
 pub mod engine;
 
+mod researcher;
 mod supervisor;
