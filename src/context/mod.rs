@@ -18,14 +18,13 @@ use tokio::{sync::OnceCell, time::Instant};
 
 use crate::{
     domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode},
-    journal::{self, Entry, Journal, Stop},
+    journal::{self, CallRecord, Entry, Journal, NewEvent, Stop},
     llm::{
         self, Completion, Delta, Llm, Request, Retry, Task,
         structured::{self, Ladder},
     },
     prompts::Prompts,
     search::Engine,
-    store::{CallRecord, NewEvent},
 };
 
 /// Why a stage gave no result.
