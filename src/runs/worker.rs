@@ -87,9 +87,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         begin = Event::RunResumed { attempt: lease.epoch };
         steps = parts.store.journal(lease.run_id).await?;
         remains.report_attempts = parts.store.report_attempts(lease.run_id).await?;
-        for source in parts.store.sources(lease.run_id).await? {
-            remains.sources.extend(parts.store.source(lease.run_id, source.id).await?);
-        }
+        remains.sources = parts.store.snapshots(lease.run_id).await?;
     }
     let journal = Arc::new(Journal::new(*lease, steps, parts.writer.clone()));
     let mut events = vec![root(begin)];

@@ -230,6 +230,11 @@ impl Store {
         on_either!(self, engine => engine.sources(run_id).await)
     }
 
+    /// As [`Store::sources`], with their snapshots.
+    pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
+        on_either!(self, engine => engine.snapshots(run_id).await)
+    }
+
     /// A source with its snapshot, by its id or one of its aliases.
     pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
         on_either!(self, engine => engine.source(run_id, source_id).await)

@@ -6,7 +6,7 @@ use fathom::domain::{Event, Timestamp};
 use futures::{StreamExt, stream};
 
 use super::{Engine, Site, Undisturbed, count, script, sorted, stored_before, until};
-use crate::world::{Kind, Running};
+use crate::world::{Found, Kind, Page, Running, World, prose};
 
 /// Disturbed runs at the same time.
 const AT_ONCE: usize = 4;
@@ -115,4 +115,54 @@ async fn a_run_may_be_killed_again_and_again() {
     assert_eq!(count(&site.steps(run.id).await, "search"), site.world.web.total().min(undisturbed.queries.len()));
     assert!(sorted(site.world.web.queries()).len() >= undisturbed.queries.len());
     site.world.finish();
+}
+
+/// One address, found by several queries under other titles, with other texts, with none, or with a NUL in it: which
+/// of them a run goes by depends on who is first, and must not change when it is resumed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_with_many_faces_keeps_the_first_one() {
+    let started = Instant::now();
+    let kills = stream::iter((1..=40).step_by(2)).map(kill_among_faces).buffer_unordered(AT_ONCE);
+    kills.collect::<Vec<()>>().await;
+    println!("a page with many faces: {:.1} s", started.elapsed().as_secs_f64());
+}
+
+async fn kill_among_faces(n: usize) {
+    let site = Site::with_pages(Engine::Sqlite, script(), faces).await;
+    let mut process = site.research();
+    let run = site.has_steps(n).await;
+    process.kill().await;
+    let killed_at = Timestamp::now();
+    site.is_quiet().await;
+    let calls = site.world.models.total();
+    let mut next = site.resume(run.id);
+    let status = next.ends().await;
+    assert!(status.success(), "after {n} steps: {}", next.stderr());
+    let steps = site.steps(run.id).await;
+    let (all, stored) = (count(&steps, "model"), count(&stored_before(steps, killed_at), "model"));
+    assert_eq!(site.world.models.total() - calls, all - stored, "only what was not stored is asked again");
+    // Once more, from the whole journal: every request has to come out the same as when it was made.
+    site.reopen().await;
+    let calls = site.world.models.total();
+    let mut replay = site.resume(run.id);
+    assert!(replay.ends().await.success(), "after {n} steps: {}", replay.stderr());
+    assert_eq!((replay.stdout(), site.world.models.total()), (next.stdout(), calls));
+    site.world.finish();
+}
+
+fn faces(world: &World) {
+    let address = "https://example.test/dues";
+    let text = |face: &str| format!("{}{face}, the dues were raised. They pay for the gate. \0 End.\n", prose::MARK);
+    let page = |face: &str| Page::new(address, &format!("Dues, {face}"), &text(face).repeat(20));
+    let renamed = |face: &str| Page { title: "Dues once more".to_owned(), ..page(face) };
+    let mirror = |face: &str| Page { url: format!("{address}/mirror"), ..page(face) };
+    let other = |name: &str| Page::new(&format!("https://example.test/{name}"), name, &text(name));
+    for (needle, pages) in [
+        ("origins 1.1", vec![page("excerpt only").without_text(), other("gates")]),
+        ("present state 1.2", vec![other("tides"), page("second")]),
+        ("costs 2.1", vec![page("third"), mirror("third"), other("tides").without_text()]),
+        ("critics 2.2", vec![other("gates").without_text(), renamed("second")]),
+    ] {
+        world.web.always(needle, Found::Pages(pages));
+    }
 }

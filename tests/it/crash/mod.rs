@@ -54,13 +54,18 @@ pub struct Site {
 
 impl Site {
     pub async fn new(engine: Engine, script: Script) -> Self {
+        Self::with_pages(engine, script, few_pages).await
+    }
+
+    /// A site whose web holds other pages.
+    pub async fn with_pages(engine: Engine, script: Script, pages: fn(&World)) -> Self {
         let database = match engine {
             Engine::Sqlite => TestDatabase::sqlite(),
             Engine::Postgres => TestDatabase::postgres().await,
         };
         let world = World::start(script).await;
         world.set_latency(LATENCY, LATENCY);
-        few_pages(&world);
+        pages(&world);
         let store = database.open().await;
         Self { world, database, store }
     }
@@ -99,6 +104,16 @@ impl Site {
     /// The one run of this site, once there is one.
     pub async fn run(&self) -> Run {
         until("there is a run", async || self.store.runs(1).await.unwrap().pop()).await
+    }
+
+    /// Makes a finished run look as if its process had died just before the end.
+    pub async fn reopen(&self) {
+        self.database
+            .execute(
+                "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL; \
+                 DELETE FROM messages WHERE role = 'assistant'",
+            )
+            .await;
     }
 
     pub async fn steps(&self, run_id: RunId) -> Vec<Step> {
