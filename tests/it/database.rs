@@ -189,6 +189,7 @@ impl Cluster {
 }
 
 /// `$1` the folder of the programs, `$2` the folder of the cluster. Durability is off: these clusters are thrown away.
+/// The server is told to quit until it does, since a signal that comes while it starts is lost.
 const GUARDIAN: &str = r#"
 trap '' INT TERM HUP
 "$1/initdb" --no-sync --no-instructions -A trust -U postgres -E UTF8 --no-locale -D "$2/data" >"$2/log" 2>&1 || {
@@ -198,8 +199,10 @@ trap '' INT TERM HUP
     -c full_page_writes=off -c synchronous_commit=off </dev/null >>"$2/log" 2>&1 &
 server=$!
 cat >/dev/null
-kill -QUIT $server
+(while kill -QUIT $server; do sleep 0.2; done) 2>/dev/null &
+stopper=$!
 wait $server
+kill -KILL $stopper
 rm -rf "$2"
 "#;
 

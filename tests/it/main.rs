@@ -13,6 +13,7 @@ mod database;
 mod events;
 mod fake_vendor;
 mod llm;
+mod offline;
 mod research;
 mod search;
 mod store;
