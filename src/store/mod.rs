@@ -200,6 +200,11 @@ impl Store {
         on_either!(self, engine => engine.run(run_id).await)
     }
 
+    /// The folder that a run searches, absolute; `None` when it searches the web or does not exist.
+    pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        on_either!(self, engine => engine.documents(run_id).await)
+    }
+
     /// At most `limit` runs of all threads, newest first.
     pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, Error> {
         on_either!(self, engine => engine.runs(limit).await)
