@@ -9,7 +9,7 @@ use super::words::{self, is_number};
 
 /// Weights of a shared word by where it stands; in the sentence itself it is 1.
 const IN_HEADING: f64 = 0.35;
-const IN_TITLE: f64 = 0.35;
+const IN_TITLE: f64 = 0.5;
 const IN_SENTENCE_BEFORE: f64 = 0.3;
 /// What the sentences before that one still say about this one: so much less each, and so many of them.
 const FADING: f64 = 0.65;
@@ -21,6 +21,8 @@ const OF_OTHER_PART: f64 = 0.25;
 const FITTING_KIND: f64 = 0.8;
 /// What is no statement counts so much: questions, and lines that are no sentences.
 const NO_STATEMENT: f64 = 0.6;
+/// The first sentence of a text tells what it is about.
+const FIRST: f64 = 1.1;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
 
@@ -346,7 +348,8 @@ fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights:
             see(&after.own, IN_SENTENCE_AFTER);
         }
         let shared: f64 = shares.iter().zip(weights).map(|(share, weight)| share * weight).sum();
-        shared * brevity(here.length) * substance(text) * (1.0 + FITTING_KIND * fit(text, kinds))
+        let first = if index == 0 { FIRST } else { 1.0 };
+        shared * first * brevity(here.length) * substance(text) * (1.0 + FITTING_KIND * fit(text, kinds))
     };
     (0..found.len()).map(score).collect()
 }
