@@ -224,4 +224,30 @@ mod tests {
         assert!(completion.usage.input_tokens > 0 && completion.usage.output_tokens > 0);
         assert_eq!(end, Some(Delta::End(completion)));
     }
+
+    #[test]
+    fn long_tables_take_no_time() {
+        let page = "| name | 12 | 13 |\n".repeat(1_000) + &"name 12 13\n".repeat(1_500) + &"a [b](c \n".repeat(500);
+        let begin = std::time::Instant::now();
+        extract("What name has the number 12?", &page, 1_000);
+        assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+    }
+
+    proptest::proptest! {
+        /// Pages are whatever the web holds.
+        #[test]
+        fn no_text_is_too_odd(
+            question in "([a-zÄßİ潮。?,;. \n(]{0,12}|compare | and |who |[0-9]){0,8}",
+            page in "([a-zA-Zéİß潮。? .!*|#<>()\\[\\]\n-]{0,9}|\\[S1001\\]|[0-9]{1,3}|\n\n|\\]\\(|Yours sincerely,\n){0,40}",
+        ) {
+            let short = extract(&question, &page, 40);
+            proptest::prop_assert!(short.chars().count() <= 40, "{short}");
+            let piece = Evidence { source_id: SourceId(1001), title: page.chars().take(9).collect(), text: page.clone() };
+            let notes = text(Task::Compress { topic: question.clone(), evidence: vec![piece] });
+            let findings = [notes, page].map(|text| Finding { topic: question.clone(), text }).to_vec();
+            text(Task::Report { brief: question.clone(), findings, sources: Vec::new(), limits: Vec::new() });
+            complete(&request(Task::Supervise { brief: question.clone(), round: 1 }));
+            complete(&request(Task::Research { topic: question, turn: 2, retrieved: false }));
+        }
+    }
 }

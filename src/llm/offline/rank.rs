@@ -324,6 +324,7 @@ fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<Found>]) -> HashMap<&'a str,
 }
 
 fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights: &[f64], kinds: &[Kind]) -> Vec<f64> {
+    let beginnings = beginnings(piece);
     let score = |index: usize| {
         let (here, text) = (&found[index], piece.sentences[index].text.as_str());
         let mut shares = vec![0.0_f64; weights.len()];
@@ -340,7 +341,7 @@ fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights:
             see(document, IN_SENTENCE_BEFORE);
         }
         let mut share = IN_SENTENCE_BEFORE;
-        for before in before(piece, index) {
+        for before in (0..beginnings[index]).rev().take(SENTENCES_BEFORE) {
             see(&found[before].own, share);
             share *= FADING;
         }
@@ -354,10 +355,15 @@ fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights:
     (0..found.len()).map(score).collect()
 }
 
-/// The places whose text a sentence goes on from, the nearest first: rows of a table go on from what introduces it.
-fn before<'a>(piece: &'a Piece<'_>, index: usize) -> impl Iterator<Item = usize> + 'a {
-    let skips = is_row(&piece.sentences[index].text);
-    (0..index).rev().filter(move |place| !(skips && is_row(&piece.sentences[*place].text))).take(SENTENCES_BEFORE)
+/// Where the table of each row begins; for other sentences their own place. What stands before is what they go on from.
+fn beginnings(piece: &Piece<'_>) -> Vec<usize> {
+    let mut beginnings = Vec::with_capacity(piece.sentences.len());
+    let mut table = None;
+    for (place, sentence) in piece.sentences.iter().enumerate() {
+        table = if is_row(&sentence.text) { table.or(Some(place)) } else { None };
+        beginnings.push(table.unwrap_or(place));
+    }
+    beginnings
 }
 
 /// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.
