@@ -7,7 +7,7 @@
 use std::{
     collections::HashMap,
     future::Future,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Stop {
     /// Another worker owns the run, or the database cannot be used.
     #[error(transparent)]
@@ -64,13 +64,21 @@ pub struct Journal {
     stored: Mutex<HashMap<String, Step>>,
     /// The lease may be somebody else's afterwards. Locked to read or write the value only.
     holds_until: Mutex<Instant>,
+    /// Why a step of this run had to stop: then no other one begins, whoever works beside it.
+    stopped: OnceLock<Stop>,
 }
 
 impl Journal {
     /// A journal that replays `stored` and writes as the holder of `lease`, which certainly holds until that time.
     pub fn new(lease: Lease, holds_until: Instant, stored: Vec<Step>, writer: WriterHandle) -> Self {
         let stored = stored.into_iter().map(|step| (step.key.clone(), step)).collect();
-        Self { lease, writer, stored: Mutex::new(stored), holds_until: Mutex::new(holds_until) }
+        Self {
+            lease,
+            writer,
+            stored: Mutex::new(stored),
+            holds_until: Mutex::new(holds_until),
+            stopped: OnceLock::new(),
+        }
     }
 
     /// The lease was renewed.
@@ -83,8 +91,22 @@ impl Journal {
     /// `work` is not polled when the key is stored. Dropping the future stores nothing.
     ///
     /// # Errors
-    /// [`Stop`]: the caller gives up the run.
+    /// [`Stop`]: the caller gives up the run. All later steps get the same error.
     pub async fn step<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        kind: &str,
+        request_hash: String,
+        work: impl Future<Output = Result<Entry<T>, Stop>>,
+    ) -> Result<T, Stop> {
+        if let Some(stop) = self.stopped.get() {
+            return Err(stop.clone());
+        }
+        let result = self.replay_or_work(key, kind, request_hash, work).await;
+        result.inspect_err(|stop| _ = self.stopped.set(stop.clone()))
+    }
+
+    async fn replay_or_work<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
         kind: &str,

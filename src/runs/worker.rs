@@ -49,8 +49,8 @@ enum Verdict {
 /// The run cannot be worked on here, or the database failed for good; its lease is given back.
 pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &CancellationToken) -> Result<Ended, WorkError> {
     let result = supervise(parts, lease, run, cancel).await;
-    if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled | Ended::Lost)) {
-        // Best effort: an unreturned lease runs out by itself.
+    if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
+        // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(&lease).await;
     }
     result
@@ -243,5 +243,30 @@ impl<'a> Heart<'a> {
                 if Instant::now() < self.holds_until { Beat::Held } else { Beat::Lost }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_a_run_is_a_failed_run() {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async { panic!("key 123 leaked") });
+        let joined = tasks.join_next().await.unwrap();
+        let Verdict::Failed(failure) = verdict(joined) else { panic!("not a failure") };
+        assert_eq!(failure.code, FailureCode::Internal);
+        assert!(!failure.message.contains("leaked"), "the message of a panic may hold anything; it stays in the log");
+    }
+
+    #[test]
+    fn a_lost_lease_ends_the_work_and_a_mismatch_the_run() {
+        let fenced = Error::Stop(Stop::Storage(store::Error::Fenced));
+        assert!(matches!(verdict(Ok(Err(fenced))), Verdict::Lost));
+        let mismatch = Error::Stop(Stop::Mismatch { key: "lead/1".to_owned() });
+        let Verdict::Failed(failure) = verdict(Ok(Err(mismatch))) else { panic!("not a failure") };
+        assert_eq!(failure.code, FailureCode::JournalMismatch);
+        assert!(failure.message.contains("lead/1"));
     }
 }

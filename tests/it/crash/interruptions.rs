@@ -147,20 +147,21 @@ async fn a_resume_waits_for_the_process_that_still_works() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frozen_process_is_overtaken_and_writes_nothing_more() {
-    for kind in [Kind::Researcher, Kind::Summary, Kind::Report] {
-        overtake(kind).await;
+    let undisturbed = Undisturbed::of(Engine::Sqlite).await;
+    // Both researchers, the pages of their first searches, the one report.
+    for (kind, at_once) in [(Kind::Researcher, 2), (Kind::Summary, 3), (Kind::Report, 1)] {
+        overtake(kind, at_once, &undisturbed).await;
     }
 }
 
-async fn overtake(kind: Kind) {
-    let undisturbed = Undisturbed::of(Engine::Sqlite).await;
+async fn overtake(kind: Kind, at_once: usize, undisturbed: &Undisturbed) {
     // The answer is on its way when the process freezes, so it finds it when it wakes up.
-    let slow = reply_after(kind, Duration::from_millis(300));
+    let slow = reply_after(kind, Duration::from_millis(500));
     let site = Site::new(Engine::Sqlite, slow).await;
     let lease = [("FATHOM_LEASE_SECONDS", "2")];
     let mut frozen = site.spawn_with(&["research", QUESTION], &lease);
-    site.is_asked(kind).await;
-    frozen.signal("STOP").await;
+    until("all of them are asked", async || (site.world.models.count(kind) >= at_once).then_some(())).await;
+    freeze(&site, &frozen).await;
     let run = site.run().await;
     site.is_quiet().await;
     let calls = site.world.models.total();
@@ -182,6 +183,18 @@ async fn overtake(kind: Kind) {
     undisturbed.is_matched_by(&site, &run).await;
     assert_eq!(site.world.models.total() - calls, undisturbed.calls_left(&stored), "after a freeze at {kind:?}");
     site.world.finish();
+}
+
+/// Stops the process, but not while it holds the one write lock that SQLite has: nobody could go on then.
+async fn freeze(site: &Site, process: &Running) {
+    loop {
+        process.signal("STOP").await;
+        let some_write = site.store.request_cancel(RunId::new());
+        if tokio::time::timeout(Duration::from_millis(500), some_write).await.is_ok() {
+            return;
+        }
+        process.signal("CONT").await;
+    }
 }
 
 fn reply_after(kind: Kind, latency: Duration) -> Script {
