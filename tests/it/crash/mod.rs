@@ -94,7 +94,7 @@ impl Site {
     }
 
     pub fn research(&self) -> Running {
-        self.spawn(&["research", QUESTION])
+        self.spawn(&["research", QUESTION, "--set", "allow_clarification=true"])
     }
 
     pub fn resume(&self, run_id: RunId) -> Running {
