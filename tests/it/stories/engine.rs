@@ -79,7 +79,9 @@ impl Engine {
         let mut config = Config::read(&flags, &variable).unwrap();
         config.database = database.database.clone();
         config.llm.first_retry_within = Duration::from_millis(20);
+        config.llm.idle_timeout = Duration::from_secs(2);
         if let Some(tavily) = &mut config.tavily {
+            tavily.timeout = Duration::from_secs(2);
             tavily.retry = Retry { min_delay: Duration::from_millis(5), ..Retry::default() };
         }
         Self { app: App::build(&config).await.unwrap(), options: config.options }

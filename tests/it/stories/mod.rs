@@ -4,5 +4,9 @@
 pub mod check;
 pub mod engine;
 
+mod limits;
+mod report;
 mod researcher;
+mod search;
+mod structured;
 mod supervisor;
