@@ -4,9 +4,11 @@
 pub mod check;
 pub mod engine;
 
+mod citations;
 mod limits;
 mod report;
 mod researcher;
 mod search;
+mod sequences;
 mod structured;
 mod supervisor;
