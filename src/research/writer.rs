@@ -68,7 +68,7 @@ async fn prompt(
         notes.map(|note| json!({"topic": untrusted(&note.topic), "text": flexible(&untrusted(&note.text))})).collect();
     let values = json!({
         "date": cx.date().await?,
-        "brief": brief,
+        "brief": untrusted(brief),
         "messages": untrusted(&conversation.flattened()),
         "findings": notes,
         "sources": citable(findings, sources),

@@ -216,7 +216,7 @@ async fn read_page(cx: &Cx, kept: &Kept, question: &str) -> Result<PageText, Err
 async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &str, question: &str) -> Result<Summary, Error> {
     let values = json!({
         "date": cx.date().await?,
-        "question": question,
+        "question": untrusted(question),
         "title": untrusted(&hit.title),
         "webpage_content": flexible(&untrusted(page)),
     });
