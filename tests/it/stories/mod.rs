@@ -4,6 +4,8 @@
 pub mod check;
 pub mod engine;
 
+mod bad_input;
+mod binary;
 mod citations;
 mod limits;
 mod report;
