@@ -248,8 +248,12 @@ impl Session {
     }
 }
 
-/// Writes beside the file and renames, so that a full disk never leaves half a report.
+/// Writes beside the file and renames, so that a full disk never leaves half a report. What is no plain file (a pipe, a
+/// device, a link to something) is written to as it is, since a rename would put a file in its place.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    if std::fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
+        return std::fs::write(path, text);
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);
