@@ -169,6 +169,7 @@ impl Session {
                     complain(&format!("{error}; to see its result: fathom resume {}", run.id));
                     Exit::Failed
                 }
+                Err(error @ WorkError::Refused(_)) => usage(&format!("{error}; then: fathom resume {}", run.id)),
                 Err(error) => {
                     complain(&format!("{error}; once it can go on: fathom resume {}", run.id));
                     Exit::Failed

@@ -80,6 +80,8 @@ async fn supervise(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &Cancella
 
 /// The run's journal, and its context with what earlier lives left behind.
 async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx), WorkError> {
+    // What is missing here may be there where the run is resumed next: better refused than failed for good.
+    parts.check(&run.options)?;
     let search = parts.engine(run.options.search_api)?;
     let (mut steps, mut remains) = (Vec::new(), Remains::default());
     let mut begin = Event::RunStarted { attempt: lease.epoch };

@@ -204,6 +204,27 @@ fn reply_after(kind: Kind, latency: Duration) -> Script {
         .latency(super::LATENCY)
 }
 
+/// A run that cannot go on here is not failed: it could go on elsewhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resume_without_the_keys_names_them_and_the_run_waits() {
+    let undisturbed = Undisturbed::of(Engine::Sqlite).await;
+    let site = Site::new(Engine::Sqlite, script()).await;
+    let mut killed = site.research();
+    let run = site.has_steps(20).await;
+    killed.kill().await;
+    site.is_quiet().await;
+    for missing in ["OPENAI_API_KEY", "TAVILY_API_KEY"] {
+        let mut process = site.spawn_with(&["resume", &run.id.to_string()], &[(missing, ""), ("OPENAI_BASE_URL", "")]);
+        assert_eq!(process.ends().await.code(), Some(2), "{}", process.stderr());
+        assert!(process.stderr().contains(&format!("set {missing}")), "{}", process.stderr());
+    }
+    let mut next = site.resume(run.id);
+    assert!(next.ends().await.success(), "{}", next.stderr());
+    assert_eq!(next.stdout(), undisturbed.report);
+    undisturbed.is_matched_by(&site, &run).await;
+    site.world.finish();
+}
+
 /// The run remembers its folder: nobody has to name it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_run_over_documents_needs_no_folder_again() {

@@ -25,7 +25,7 @@ async fn kill_after_every_step(engine: Engine) {
     let started = Instant::now();
     let undisturbed = Undisturbed::of(engine).await;
     let entries = undisturbed.journal.len();
-    let kills = stream::iter(1..=entries).map(|n| kill_after(engine, n, &undisturbed)).buffer_unordered(AT_ONCE);
+    let kills = stream::iter(0..=entries).map(|n| kill_after(engine, n, &undisturbed)).buffer_unordered(AT_ONCE);
     kills.collect::<Vec<()>>().await;
     println!("{engine:?}: killed after each of {entries} entries, {:.1} s", started.elapsed().as_secs_f64());
 }

@@ -14,7 +14,7 @@ async fn a_run_bears_another_process_that_locks_sqlite() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_bears_a_restart_of_postgres() {
+async fn a_run_bears_postgres_ending_every_connection() {
     bear_an_outage(Engine::Postgres).await;
 }
 
