@@ -13,10 +13,11 @@ use std::{
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
+pub use crate::store::{CallRecord, NewEvent};
 use crate::{
     domain::{Event, Note, Scope, Source, Timestamp},
     events::WriterHandle,
-    store::{self, CallRecord, Commit, Lease, NewEvent, Step},
+    store::{self, Commit, Lease, Step},
 };
 
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.

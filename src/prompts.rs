@@ -28,6 +28,7 @@ templates![
     "no_results",
     "nudge_researcher",
     "nudge_supervisor",
+    "queries_left_out",
     "repeated_call",
     "report",
     "research_failed",

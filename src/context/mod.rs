@@ -17,15 +17,14 @@ use serde_json::json;
 use tokio::{sync::OnceCell, time::Instant};
 
 use crate::{
-    domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode},
-    journal::{self, Entry, Journal, Stop},
+    domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, Timestamp, WarningCode},
+    journal::{self, CallRecord, Entry, Journal, NewEvent, Stop},
     llm::{
         self, Completion, Delta, Llm, Request, Retry, Task,
         structured::{self, Ladder},
     },
     prompts::Prompts,
     search::Engine,
-    store::{CallRecord, NewEvent},
 };
 
 /// Why a stage gave no result.
@@ -426,7 +425,7 @@ impl Cx {
     pub fn register(&self, source: Source) {
         let mut sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
         match sources.get_mut(&source.url) {
-            Some(known) => add_alias(known, source.id),
+            Some(known) => Source::join_ids(&mut known.id, &mut known.aliases, [source.id]),
             None => drop(sources.insert(source.url.clone(), Source { snapshot: String::new(), ..source })),
         }
     }
@@ -486,16 +485,6 @@ impl TextSink for NoText {
     async fn idle(&mut self) -> Result<(), Stop> {
         match *self {}
     }
-}
-
-/// Keeps the smallest id as the source's own, so that it does not depend on who came first.
-fn add_alias(known: &mut Source, id: SourceId) {
-    let mut ids = std::mem::take(&mut known.aliases);
-    ids.extend([known.id, id]);
-    ids.sort_unstable();
-    ids.dedup();
-    known.id = ids.remove(0);
-    known.aliases = ids;
 }
 
 /// Room for a page's summary and its retries.

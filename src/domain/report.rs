@@ -9,9 +9,9 @@ use super::{SourceId, Timestamp};
 /// One per canonical location and run; who met it again only adds an alias.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
-    /// The id under which it was first stored.
+    /// The smallest of the ids that its researchers gave it, whoever came first.
     pub id: SourceId,
-    /// Other ids of the same page, given by researchers that met it too; ascending.
+    /// The others; ascending.
     #[serde(default)]
     pub aliases: Vec<SourceId>,
     /// Where it is: an absolute URL, or for a local document its path relative to the documents folder
@@ -34,6 +34,17 @@ pub struct Source {
     /// The text this run saw, cut to `max_content_length` characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub snapshot: String,
+}
+
+impl Source {
+    /// Adds ids of the same page to its own.
+    pub fn join_ids(id: &mut SourceId, aliases: &mut Vec<SourceId>, more: impl IntoIterator<Item = SourceId>) {
+        aliases.push(*id);
+        aliases.extend(more);
+        aliases.sort_unstable();
+        aliases.dedup();
+        *id = aliases.remove(0);
+    }
 }
 
 /// One researcher's compressed findings on one topic.

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::cut;
 use crate::{
     context::{Cx, Error, Role},
     domain::{Event, FailureCode, WarningCode},
@@ -56,11 +57,13 @@ async fn ask(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: 
         let key = if piece == 1 { format!("{path}/compress") } else { format!("{path}/compress/{piece}") };
         let request = cx.request(Role::Compression, messages.clone(), task.clone());
         let completion = cx.ask(&key, Role::Compression, request, None).await?;
-        text.push_str(&completion.text);
         if completion.stop != StopReason::Length || completion.text.trim().is_empty() {
+            text.push_str(&completion.text);
             return Ok(text);
         }
-        messages.push(Message::Assistant { content: completion.text, tool_calls: Vec::new() });
+        let whole = cut::whole_words(&completion.text);
+        text.push_str(whole);
+        messages.push(Message::Assistant { content: whole.to_owned(), tool_calls: Vec::new() });
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
     }
     cx.warn(&format!("{path}/compress/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit")

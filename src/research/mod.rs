@@ -8,6 +8,7 @@ mod brief;
 mod citations;
 mod clarify;
 mod compress;
+mod cut;
 mod researcher;
 mod source_list;
 mod supervisor;

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     context::{Cx, Error, Role},
     domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode},
-    llm::{Evidence, Message, Request, Task, Text, ToolCall, ToolSpec},
+    llm::{Evidence, Message, Part, Request, Task, Text, ToolCall, ToolSpec},
     search::Engine,
     tools::{
         self, COMPLETE, SEARCH, THINK,
@@ -90,6 +90,8 @@ struct Researcher<'a> {
     tools: Vec<ToolSpec>,
     /// What was retrieved, each source once.
     evidence: Vec<Evidence>,
+    /// Where it was retrieved: a page met again has another id and is the same source.
+    pages: HashSet<String>,
     /// Was any search carried out, whatever it brought?
     searched: bool,
     failures: Vec<String>,
@@ -118,6 +120,7 @@ impl<'a> Researcher<'a> {
             system,
             tools,
             evidence: Vec::new(),
+            pages: HashSet::new(),
             searched: false,
             failures: Vec::new(),
             queries: HashSet::new(),
@@ -164,32 +167,51 @@ impl<'a> Researcher<'a> {
                 Err(Refusal::Repeated) => {
                     answers.push(Answer::to(call, cx.prompts().text("repeated_call", json!({"name": SEARCH}))));
                 }
-                Ok(queries) => {
+                Ok(Plan { queries, left_out }) => {
                     let count = queries.len();
-                    planned.push((index, call, self.search_call(path, call, queries, first_query)));
+                    let note = self.left_out(cx, path, index, &left_out).await?;
+                    planned.push((index, call, self.search_call(path, call, queries, first_query), note));
                     first_query += count;
                 }
             }
         }
-        let runs = planned
-            .into_iter()
-            .map(|(index, call, search)| async move { (call, one_search(cx, path, index, call, search).await) });
-        for (call, found) in futures::future::join_all(runs).await {
-            answers.push(self.took(call, found?));
+        let runs = planned.into_iter().map(|(index, call, search, note)| async move {
+            (call, note, one_search(cx, path, index, call, search).await)
+        });
+        for (call, note, found) in futures::future::join_all(runs).await {
+            let mut answer = self.took(call, found?);
+            answer.text.0.extend(note);
+            answers.push(answer);
         }
         Ok(answers)
     }
 
     /// The queries of a call that are new, as far as there is room for them.
-    fn plan(&mut self, cx: &Cx, call: &ToolCall, room: &mut u32) -> Result<Vec<String>, Refusal> {
+    fn plan(&mut self, cx: &Cx, call: &ToolCall, room: &mut u32) -> Result<Plan, Refusal> {
         let arguments: search_web::Arguments = tools::arguments(call).map_err(Refusal::Bad)?;
         if *room == 0 {
             return Err(Refusal::Bad(format!("at most {} queries are run in one turn", Self::queries_per_turn(cx))));
         }
         let fresh = arguments.queries.into_iter().filter(|query| self.queries.insert(query.to_lowercase()));
-        let queries: Vec<_> = fresh.take(*room as usize).collect();
+        let mut queries: Vec<_> = fresh.collect();
+        let left_out = queries.split_off(queries.len().min(*room as usize));
+        for query in &left_out {
+            self.queries.remove(&query.to_lowercase());
+        }
         *room -= u32::try_from(queries.len()).unwrap_or(*room);
-        if queries.is_empty() { Err(Refusal::Repeated) } else { Ok(queries) }
+        if queries.is_empty() { Err(Refusal::Repeated) } else { Ok(Plan { queries, left_out }) }
+    }
+
+    /// What the model is told about queries that the turn has no room for.
+    async fn left_out(&self, cx: &Cx, path: &str, index: usize, queries: &[String]) -> Result<Option<Part>, Error> {
+        if queries.is_empty() {
+            return Ok(None);
+        }
+        let limit = Self::queries_per_turn(cx);
+        let detail = format!("{} queries were not run, one turn runs {limit} at most", queries.len());
+        cx.warn(&format!("{path}/call/{index}/left_out"), WarningCode::ModelMisuse, detail).await?;
+        let note = cx.prompts().text("queries_left_out", json!({"queries": queries, "limit": limit}));
+        Ok(Some(Part::Fixed(format!("\n\n{note}"))))
     }
 
     fn search_call<'c>(
@@ -211,8 +233,11 @@ impl<'a> Researcher<'a> {
         self.searched = true;
         self.reflected = false;
         self.failures.extend(found.failures);
-        let known: HashSet<_> = self.evidence.iter().map(|evidence| evidence.source_id).collect();
-        self.evidence.extend(found.evidence.into_iter().filter(|evidence| !known.contains(&evidence.source_id)));
+        for (evidence, link) in found.evidence.into_iter().zip(found.links) {
+            if self.pages.insert(link.url) {
+                self.evidence.push(evidence);
+            }
+        }
         Answer::to(call, found.text)
     }
 
@@ -220,6 +245,12 @@ impl<'a> Researcher<'a> {
     fn must_think(&self, cx: &Cx, thinking: bool) -> bool {
         cx.options().require_think && (thinking || !self.reflected)
     }
+}
+
+/// What is searched for a call, and what is not for lack of room.
+struct Plan {
+    queries: Vec<String>,
+    left_out: Vec<String>,
 }
 
 /// Why a search call is answered without a search.

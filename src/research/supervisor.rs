@@ -58,6 +58,7 @@ struct Supervisor<'a> {
     findings: Findings,
     /// Researchers started so far; the next one has the next number.
     researchers: u32,
+    /// Topics being researched or found out about; one that failed may be delegated again.
     topics: HashSet<String>,
     last_failure: Option<Failure>,
     reflected: bool,
@@ -165,6 +166,9 @@ impl<'a> Supervisor<'a> {
 
     fn succeeded(&mut self, job: &Job<'_>, note: Note) -> Answer {
         let answer = Answer::to(job.call, Text(vec![Part::Flexible(untrusted(&note.text))]));
+        // It may have failed before, and been delegated again.
+        let missing = missing(&job.topic);
+        self.findings.limits.retain(|limit| *limit != missing);
         self.findings.notes.push(note);
         answer
     }
@@ -172,7 +176,11 @@ impl<'a> Supervisor<'a> {
     fn failed(&mut self, cx: &Cx, job: &Job<'_>, failure: Failure) -> Answer {
         let values = json!({"topic": job.topic, "reason": failure.message.trim_end_matches('.')});
         let answer = Answer::to(job.call, cx.prompts().text("research_failed", values));
-        self.findings.limits.push(format!("Nothing could be found out about this topic: {}", job.topic));
+        let missing = missing(&job.topic);
+        if !self.findings.limits.contains(&missing) {
+            self.findings.limits.push(missing);
+        }
+        self.topics.remove(&job.topic);
         self.last_failure = Some(failure);
         answer
     }
@@ -191,6 +199,10 @@ impl<'a> Supervisor<'a> {
     fn must_think(&self, cx: &Cx, thinking: bool) -> bool {
         cx.options().require_think && (thinking || !self.reflected)
     }
+}
+
+fn missing(topic: &str) -> String {
+    format!("Nothing could be found out about this topic: {topic}")
 }
 
 impl Agent for Supervisor<'_> {

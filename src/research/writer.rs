@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Conversation, Findings, citations::Resolver};
+use super::{Conversation, Findings, citations::Resolver, cut};
 use crate::{
     context::{Cx, Error, Role, TextSink},
     domain::{Event, Failure, FailureCode, Source, WarningCode, report::Report},
@@ -37,13 +37,13 @@ pub async fn write(cx: &Cx, conversation: &Conversation, brief: &str, findings: 
     let mut written = Vec::new();
     for piece in 1..=PIECES {
         let completion = writing.piece(&messages, &task, &written).await?;
-        let cut = completion.stop == StopReason::Length;
-        messages.push(Message::Assistant { content: completion.text.clone(), tool_calls: Vec::new() });
-        messages.push(Message::user(cx.prompts().text("continue_text", ())));
-        written.push(completion.text);
-        if !cut {
+        if completion.stop != StopReason::Length {
             break;
         }
+        let whole = cut::whole_words(&completion.text).to_owned();
+        messages.push(Message::Assistant { content: whole.clone(), tool_calls: Vec::new() });
+        messages.push(Message::user(cx.prompts().text("continue_text", ())));
+        written.push(whole);
         if piece == PIECES {
             cx.warn("report/cut", WarningCode::OutputCut, "the report was cut off by the output limit").await?;
         }
@@ -133,6 +133,7 @@ impl<'a> Writing<'a> {
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), task.clone());
             let failure = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
+                    page.end_piece(&completion);
                     self.page = Some(page);
                     return Ok(completion);
                 }
@@ -156,8 +157,9 @@ impl<'a> Writing<'a> {
         self.cx.emit(vec![Event::ReportStarted { attempt: self.attempt }]).await?;
         let mut page = Page::new(self.cx, self.attempt, self.sources.clone());
         for piece in written {
-            page.take(piece).await?;
+            page.write(piece);
         }
+        page.flush().await?;
         Ok(page)
     }
 
@@ -180,6 +182,8 @@ struct Page<'a> {
     attempt: u32,
     resolver: Resolver,
     text: String,
+    /// The last word of the model's text: left out if the output limit cut it off.
+    word: String,
     /// Resolved text not yet passed on, and since when.
     held: String,
     held_since: Option<Instant>,
@@ -195,11 +199,27 @@ impl<'a> Page<'a> {
             attempt,
             resolver: Resolver::new(sources),
             text: String::new(),
+            word: String::new(),
             held: String::new(),
             held_since: None,
             offset: 0,
             citations_told: 0,
         }
+    }
+
+    /// Resolves more of the model's text.
+    fn write(&mut self, text: &str) {
+        let resolved = self.resolver.push(text);
+        self.hold(&resolved);
+    }
+
+    /// Settles the last word of an answer, by what is kept of the whole answer.
+    fn end_piece(&mut self, completion: &Completion) {
+        let word = std::mem::take(&mut self.word);
+        let text = completion.text.as_str();
+        let kept = if completion.stop == StopReason::Length { cut::whole_words(text).len() } else { text.len() };
+        let written = text.len() - word.len();
+        self.write(text.get(written..kept).unwrap_or_default());
     }
 
     fn hold(&mut self, text: &str) {
@@ -266,8 +286,9 @@ impl<'a> Page<'a> {
 
 impl TextSink for Page<'_> {
     async fn take(&mut self, text: &str) -> Result<(), Stop> {
-        let resolved = self.resolver.push(text);
-        self.hold(&resolved);
+        self.word.push_str(text);
+        let whole: String = self.word.drain(..cut::whole_words(&self.word).len()).collect();
+        self.write(&whole);
         match self.held_since {
             Some(since) if since.elapsed() >= DELTA_TIME => self.flush().await,
             _ => Ok(()),

@@ -114,7 +114,7 @@ pub struct Commit {
     pub steps: Vec<Step>,
     /// Numbered in this order.
     pub events: Vec<NewEvent>,
-    /// New sources; for a URL the run has already, only the alias is added.
+    /// New sources; for a URL the run has already, only the ids are added.
     pub sources: Vec<Source>,
     pub notes: Vec<Note>,
     pub finish: Option<Finish>,

@@ -55,7 +55,7 @@ pub struct Found {
     pub text: Text,
     /// In the order shown.
     pub links: Vec<ResultLink>,
-    /// Pieces of evidence for the offline model and as a fallback for compression.
+    /// Pieces of evidence for the offline model and as a fallback for compression; one per link, in the same order.
     pub evidence: Vec<crate::llm::Evidence>,
     /// Why queries failed, if any did.
     pub failures: Vec<String>,

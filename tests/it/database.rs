@@ -198,6 +198,7 @@ impl Cluster {
 const NOT_DURABLE: &str = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
 
 /// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings.
+/// The server is told to quit until it does, since a signal that comes while it starts is lost.
 const GUARDIAN: &str = r#"
 trap '' INT TERM HUP
 "$1/initdb" --no-sync --no-instructions -A trust -U postgres -E UTF8 --no-locale -D "$2/data" >"$2/log" 2>&1 || {
@@ -206,8 +207,10 @@ trap '' INT TERM HUP
 "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 $3 </dev/null >>"$2/log" 2>&1 &
 server=$!
 cat >/dev/null
-kill -QUIT $server
+(while kill -QUIT $server; do sleep 0.2; done) 2>/dev/null &
+stopper=$!
 wait $server
+kill -KILL $stopper
 rm -rf "$2"
 "#;
 

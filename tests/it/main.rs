@@ -8,6 +8,9 @@
     reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
 )]
 
+<<<<<<< HEAD
+mod offline;
+=======
 mod database;
 mod events;
 mod fake_vendor;
@@ -15,6 +18,8 @@ mod llm;
 mod research;
 mod search;
 mod store;
+mod stories;
+>>>>>>> wt-stories
 mod tidy;
 #[path = "../world/mod.rs"]
 mod world;

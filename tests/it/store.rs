@@ -31,7 +31,7 @@ on_each_engine!(
     a_repeated_entry_is_written_once,
     the_end_of_a_run_is_atomic,
     the_log_has_no_gaps_under_concurrency,
-    a_page_met_twice_gains_an_alias,
+    a_page_met_twice_has_the_smallest_id_whoever_came_first,
     the_ledger_adds_up,
     notes_and_reports_come_back,
     a_deleted_thread_leaves_nothing,
@@ -366,23 +366,23 @@ async fn the_log_has_no_gaps_under_concurrency(database: TestDatabase) {
     }
 }
 
-async fn a_page_met_twice_gains_an_alias(database: TestDatabase) {
+async fn a_page_met_twice_has_the_smallest_id_whoever_came_first(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
     let with = |sources: Vec<Source>| Commit { sources, ..Commit::new(lease) };
     let long = format!("https://example.org/{}", "x".repeat(9000));
     commit_one(&store, with(vec![source(1001, "a"), source(3001, "b"), source(2001, "b")])).await.unwrap();
-    let again = store.commit(vec![with(vec![source(4001, "a"), source(2002, &long)]), with(vec![source(1002, "a")])]);
+    let again = store.commit(vec![with(vec![source(4001, "a"), source(2002, &long)]), with(vec![source(901, "a")])]);
     assert!(again.await.iter().all(Result::is_ok));
-    let aliases = [vec![SourceId(1002), SourceId(4001)], vec![], vec![SourceId(2001)]];
-    let expected: Vec<Source> = [(1001, "a"), (2002, long.as_str()), (3001, "b")]
+    let aliases = [vec![SourceId(1001), SourceId(4001)], vec![SourceId(3001)], vec![]];
+    let expected: Vec<Source> = [(901, "a"), (2001, "b"), (2002, long.as_str())]
         .into_iter()
         .zip(aliases)
         .map(|((id, url), aliases)| Source { aliases, snapshot: String::new(), ..source(id, url) })
         .collect();
     assert_eq!(store.sources(lease.run_id).await.unwrap(), expected);
-    let by_alias = store.source(lease.run_id, SourceId(2001)).await.unwrap().unwrap();
-    assert_eq!((by_alias.id, by_alias.snapshot.as_str()), (SourceId(3001), "text of b"));
+    let by_alias = store.source(lease.run_id, SourceId(3001)).await.unwrap().unwrap();
+    assert_eq!((by_alias.id, by_alias.snapshot.as_str()), (SourceId(2001), "text of b"));
     assert_eq!(store.source(lease.run_id, SourceId(9)).await.unwrap(), None);
 }
 

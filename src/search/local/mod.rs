@@ -123,6 +123,11 @@ impl Local {
         self.shared.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Closes the index file, for an orderly end; searches after that fail.
+    pub async fn close(&self) {
+        self.shared.index.read().await.close().await;
+    }
+
     pub(super) async fn search(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
         let query = Query::parse(query);
         let Some(expression) = query.expression() else {

@@ -56,7 +56,7 @@ pub async fn insert_notes(connection: &mut Connection, notes: &[(RunId, &Note)])
     .await
 }
 
-/// Stores sources in the order given: the first of a page stays, later ones give it their ids as aliases.
+/// Stores sources in the order given: the first of a page stays, later ones give it their ids.
 pub async fn store_sources(connection: &mut Connection, sources: &[(RunId, &Source)]) -> Result<(), Error> {
     if sources.is_empty() {
         return Ok(());
@@ -67,29 +67,24 @@ pub async fn store_sources(connection: &mut Connection, sources: &[(RunId, &Sour
     let mut changed: Vec<PageKey> = Vec::new();
     for (key, (_, source)) in keys.into_iter().zip(sources) {
         if let Some((id, aliases)) = known.get_mut(&key) {
-            if join(*id, aliases, source) && !changed.contains(&key) {
+            if join(id, aliases, source) && !changed.contains(&key) {
                 changed.push(key);
             }
         } else if let Some(first) = new.get_mut(&key) {
-            join(first.id, &mut first.aliases, source);
+            join(&mut first.id, &mut first.aliases, source);
         } else {
             new.insert(key, (*source).clone());
         }
     }
     insert_sources(connection, &new.into_iter().collect::<Vec<_>>()).await?;
-    let changed: Vec<_> = changed.into_iter().filter_map(|key| Some((key.0, known.remove(&key)?))).collect();
-    update_aliases(connection, &changed).await
+    let changed: Vec<_> = changed.into_iter().filter_map(|key| known.remove(&key).map(|ids| (key, ids))).collect();
+    update_ids(connection, &changed).await
 }
 
-/// Adds the ids of a source to the aliases of the page's first; `true` when that changed them.
-fn join(first: SourceId, aliases: &mut Vec<SourceId>, other: &Source) -> bool {
+/// Adds the ids of `other` to those of the page; `true` when that changed them.
+fn join(id: &mut SourceId, aliases: &mut Vec<SourceId>, other: &Source) -> bool {
     let before = aliases.len();
-    for id in other.aliases.iter().chain([&other.id]) {
-        if *id != first && !aliases.contains(id) {
-            aliases.push(*id);
-        }
-    }
-    aliases.sort_unstable();
+    Source::join_ids(id, aliases, other.aliases.iter().copied().chain([other.id]));
     aliases.len() > before
 }
 
@@ -142,10 +137,11 @@ async fn insert_sources(connection: &mut Connection, sources: &[(PageKey, Source
     Ok(())
 }
 
-async fn update_aliases(connection: &mut Connection, pages: &[(Uuid, (SourceId, Vec<SourceId>))]) -> Result<(), Error> {
-    for (run_id, (id, aliases)) in pages {
-        query("UPDATE sources SET aliases = $3 WHERE run_id = $1 AND id = $2")
+async fn update_ids(connection: &mut Connection, pages: &[(PageKey, (SourceId, Vec<SourceId>))]) -> Result<(), Error> {
+    for ((run_id, hash), (id, aliases)) in pages {
+        query("UPDATE sources SET id = $3, aliases = $4 WHERE run_id = $1 AND url_hash = $2")
             .bind(*run_id)
+            .bind(hash.clone())
             .bind(i64::from(id.0))
             .bind(serde_json::to_string(aliases)?)
             .execute(&mut *connection)

@@ -1,0 +1,184 @@
+//! Tells a story: one run in this process, over the scripted world, with everything it left behind.
+
+use std::time::Duration;
+
+use fathom::{
+    app::App,
+    config::{Config, Flags},
+    domain::{
+        Envelope, Event, Failure, FailureCode, Message, Note, Run, RunOptions, Source, Usage, WarningCode,
+        report::Report,
+    },
+    net::Retry,
+    runs::{Ended, Refusal},
+    store::{Database, Step},
+};
+use secrecy::ExposeSecret as _;
+use tokio_util::sync::CancellationToken;
+
+use super::check;
+use crate::{database::TestDatabase, world::World};
+
+/// No story takes longer, whatever goes wrong in it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub const QUESTION: &str = "How does the harbour of Skelderwick pay for its tide gate?";
+
+/// Runs each story on the embedded database, as `embedded::NAME`.
+macro_rules! on_the_embedded_engine {
+    ($($name:ident),+ $(,)?) => {
+        mod embedded {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name($crate::database::TestDatabase::sqlite()).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_the_embedded_engine;
+
+/// The service in this process.
+pub struct Engine {
+    pub app: App,
+    pub options: RunOptions,
+}
+
+/// What a run left behind.
+pub struct Story {
+    pub ended: Ended,
+    pub run: Run,
+    /// Of the whole thread.
+    pub events: Vec<Envelope>,
+    pub report: Option<Report>,
+    pub steps: Vec<Step>,
+    pub sources: Vec<Source>,
+    pub notes: Vec<Note>,
+    pub messages: Vec<Message>,
+    pub usage: Usage,
+}
+
+/// One run with these options (`NAME=VALUE`), from its question to its end.
+pub async fn research(world: &World, database: &TestDatabase, options: &[&str]) -> Story {
+    let engine = Engine::start(world, database, options).await;
+    let story = engine.research(QUESTION).await;
+    engine.app.close().await;
+    story
+}
+
+impl Engine {
+    /// Waits between attempts are milliseconds, and a provider that stays away is given up after a second.
+    pub async fn start(world: &World, database: &TestDatabase, options: &[&str]) -> Self {
+        let mut environment = world.environment();
+        environment.push(("FATHOM_DATA_DIR", world.folder().join("data").display().to_string()));
+        environment.push(("FATHOM_RETRY_SECONDS", "1".to_owned()));
+        if let Database::Postgres { url, .. } = &database.database {
+            environment.push(("DATABASE_URL", url.expose_secret().to_owned()));
+        }
+        let variable = |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
+        let flags = Flags { options: options.iter().map(|&option| option.to_owned()).collect(), ..Flags::default() };
+        let mut config = Config::read(&flags, &variable).unwrap();
+        config.database = database.database.clone();
+        config.llm.first_retry_within = Duration::from_millis(20);
+        if let Some(tavily) = &mut config.tavily {
+            tavily.retry = Retry { min_delay: Duration::from_millis(5), ..Retry::default() };
+        }
+        Self { app: App::build(&config).await.unwrap(), options: config.options }
+    }
+
+    /// A run of a thread of its own.
+    pub async fn research(&self, question: &str) -> Story {
+        let run = self.submit(question).await.unwrap();
+        self.tell(run).await
+    }
+
+    pub async fn submit(&self, question: &str) -> Result<Run, Refusal> {
+        self.app.runs.submit(question, self.options.clone()).await
+    }
+
+    /// Works on a run until it is final, and checks what every run has to leave behind.
+    pub async fn tell(&self, run: Run) -> Story {
+        let cancel = CancellationToken::new();
+        let work = tokio::time::timeout(PATIENCE, self.app.runs.work(run.id, &cancel)).await;
+        let ended = work.expect("the run ends").unwrap();
+        self.told(run, ended).await
+    }
+
+    /// What a finished run left behind, checked.
+    pub async fn told(&self, run: Run, ended: Ended) -> Story {
+        let store = self.app.runs.store();
+        let story = Story {
+            ended,
+            run: store.run(run.id).await.unwrap().unwrap(),
+            events: store.events_after(run.thread_id, 0, 10_000).await.unwrap(),
+            report: store.report(run.id).await.unwrap(),
+            steps: store.journal(run.id).await.unwrap(),
+            sources: store.sources(run.id).await.unwrap(),
+            notes: store.notes(run.id).await.unwrap(),
+            messages: store.messages(run.thread_id).await.unwrap(),
+            usage: store.usage(run.id).await.unwrap(),
+        };
+        check::check(&story);
+        story
+    }
+}
+
+impl Story {
+    /// The events of this run alone, in order.
+    pub fn own(&self) -> impl Iterator<Item = &Event> {
+        self.envelopes().map(|envelope| &envelope.event)
+    }
+
+    pub fn envelopes(&self) -> impl Iterator<Item = &Envelope> {
+        self.events.iter().filter(|envelope| envelope.run_id == self.run.id)
+    }
+
+    /// The events of that name (`researcher.failed`).
+    pub fn named(&self, name: &str) -> Vec<&Event> {
+        self.own().filter(|event| event.name() == name).collect()
+    }
+
+    pub fn warnings(&self) -> Vec<(WarningCode, &str)> {
+        let warning = |event| match event {
+            &Event::Warning { code, ref detail } => Some((code, detail.as_str())),
+            _ => None,
+        };
+        self.own().filter_map(warning).collect()
+    }
+
+    /// The details of the warnings of that code.
+    pub fn warned(&self, code: WarningCode) -> Vec<&str> {
+        self.warnings().into_iter().filter(|(given, _)| *given == code).map(|(_, detail)| detail).collect()
+    }
+
+    /// The warnings' codes, each once.
+    pub fn warning_codes(&self) -> Vec<WarningCode> {
+        let mut codes = Vec::new();
+        for (code, _) in self.warnings() {
+            if !codes.contains(&code) {
+                codes.push(code);
+            }
+        }
+        codes
+    }
+
+    /// The report of a run that has to have one.
+    pub fn report(&self) -> &Report {
+        self.report.as_ref().unwrap_or_else(|| panic!("there is no report: {:?}; {:?}", self.ended, self.warnings()))
+    }
+
+    pub fn markdown(&self) -> &str {
+        &self.report().markdown
+    }
+
+    /// Why the run failed.
+    pub fn failure(&self) -> &Failure {
+        match &self.ended {
+            Ended::Failed(failure) => failure,
+            ended => panic!("the run did not fail: {ended:?}"),
+        }
+    }
+
+    pub fn failed_with(&self, code: FailureCode) {
+        assert_eq!(self.failure().code, code, "{}", self.failure());
+    }
+}

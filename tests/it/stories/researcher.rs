@@ -1,0 +1,372 @@
+//! A researcher: its turns, its searches, and the compression of what it found.
+
+use fathom::domain::{Event, FailureCode, WarningCode};
+use serde_json::json;
+
+use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    world::{Call, Found, Kind, Page, Reply, Script, Shape, When, World, reply},
+};
+
+on_each_engine!(d04_thirty_turns_end_in_one_compression, d36_a_researcher_that_never_searches_has_its_topic_searched,);
+
+on_the_embedded_engine!(
+    d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones,
+    d07_arguments_that_are_no_json_go_back_to_the_model,
+    d20_queries_beyond_a_turns_room_are_answered_as_not_run,
+    d20_the_researcher_is_told_how_many_turns_remain,
+    d30_findings_are_findings_only,
+    d32_compression_cut_by_the_output_limit_is_continued,
+    d32_notes_that_never_end_are_cut_with_a_warning,
+    d35_searching_unreflected_is_refused_when_reflection_is_required,
+    d36_complete_before_any_search_is_refused,
+    d40_compression_is_judged_by_its_own_model,
+    d41_shortening_keeps_the_instruction_and_every_message,
+    d45_a_second_turn_of_the_thread_has_records_of_its_own,
+    ten_turns_are_the_default_and_then_one_compression,
+    one_turn_is_one_turn,
+    complete_beside_a_search_runs_the_search_first,
+    a_search_repeated_for_ever_is_made_once,
+    names_of_other_systems_search_tools_are_understood,
+    a_researcher_that_fails_in_the_middle_keeps_what_it_has,
+    compression_that_answers_with_nothing_leaves_the_evidence_itself,
+    compression_that_fails_leaves_the_evidence_itself,
+    compression_by_an_unknown_model_is_a_setting_to_fix,
+);
+
+fn researcher() -> When {
+    When::kind(Kind::Researcher)
+}
+
+fn compression() -> When {
+    When::kind(Kind::Compression)
+}
+
+fn small() -> Script {
+    Script::whole_run(Shape::SMALL)
+}
+
+/// A new query in every turn, for ever.
+fn search_for_ever(call: &Call) -> Reply {
+    reply::calls([("search_web", json!({"queries": [format!("query {}", call.turns() + 1)]}))])
+}
+
+fn page() -> Page {
+    Page::new("https://harbour.test/dues", "Dues", "The gate is paid by harbour dues of 4 crowns.").without_text()
+}
+
+/// A world with one page, which needs no summary.
+async fn world_of_one_page(script: Script) -> World {
+    let world = World::start(script).await;
+    world.web.always("", Found::Pages(vec![page()]));
+    world
+}
+
+/// The tool answers in the last request a researcher sent.
+fn answers(world: &World) -> Vec<String> {
+    let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
+    last.said_by("tool").iter().map(|text| text.to_string()).collect()
+}
+
+/// In the original 12 turns and more ran into the graph's recursion limit after everything had been paid for.
+async fn d04_thirty_turns_end_in_one_compression(database: TestDatabase) {
+    let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
+    let story = research(&world, &database, &["max_react_tool_calls=30"]).await;
+    assert_eq!((world.models.count(Kind::Researcher), world.models.count(Kind::Compression)), (30, 1));
+    assert_eq!(world.web.total(), 30);
+    assert_eq!(story.warned(WarningCode::IterationLimit), ["a researcher used all its 30 turns"]);
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// The documented default: ten turns, each carried out, none paid for and thrown away.
+async fn ten_turns_are_the_default_and_then_one_compression(database: TestDatabase) {
+    let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!((world.models.count(Kind::Researcher), world.models.count(Kind::Compression)), (10, 1));
+    assert_eq!(world.web.queries().last().unwrap(), "query 10");
+    let [Event::ResearcherFinished { turns: 10, sources: 1, .. }] = story.named("researcher.finished")[..] else {
+        panic!("{:?}", story.named("researcher.finished"));
+    };
+    world.finish();
+}
+
+/// With a limit of one the only turn's search is carried out.
+async fn one_turn_is_one_turn(database: TestDatabase) {
+    let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
+    research(&world, &database, &["max_react_tool_calls=1"]).await;
+    assert_eq!((world.models.count(Kind::Researcher), world.web.total()), (1, 1));
+    world.finish();
+}
+
+/// One hallucinated name ended all research in the original.
+async fn d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones(database: TestDatabase) {
+    let calls = [("browse", json!({"url": "x"})), ("search_web", json!({"queries": ["gate"]}))];
+    let world = world_of_one_page(small().first(researcher(), [reply::calls(calls)])).await;
+    let story = research(&world, &database, &[]).await;
+    let answers = answers(&world);
+    for name in ["browse", "search_web", "think_tool", "ResearchComplete"] {
+        assert!(answers[0].contains(name), "{}", answers[0]);
+    }
+    assert!(answers[1].contains("[S1001]"));
+    assert_eq!(story.warned(WarningCode::ModelMisuse), ["the model called 'browse', which is not a tool"]);
+    world.finish();
+}
+
+/// Whatever is wrong with the arguments, the model hears of it and the turn goes on.
+async fn d07_arguments_that_are_no_json_go_back_to_the_model(database: TestDatabase) {
+    let script = small().first(
+        researcher(),
+        [
+            reply::raw_call("search_web", "{\"queries\": [\"ga"),
+            reply::raw_call("search_web", ""),
+            reply::raw_call("search_web", "[]"),
+            reply::raw_call("search_web", "{\"queries\": []}"),
+            reply::raw_call("think_tool", "{\"reflection\": null}"),
+            reply::search(["gate"]),
+            reply::complete_research(),
+        ],
+    );
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    let answers = answers(&world);
+    assert!(answers[..5].iter().all(|answer| answer.contains("cannot be used")), "{answers:?}");
+    assert_eq!(story.warned(WarningCode::ModelMisuse).len(), 5);
+    assert_eq!(world.web.total(), 1);
+    world.finish();
+}
+
+/// The original had no limit on queries. Those that one turn has no room for are named as not run, so that the model
+/// can send them again.
+async fn d20_queries_beyond_a_turns_room_are_answered_as_not_run(database: TestDatabase) {
+    let queries: Vec<_> = (1..=40).map(|n| format!("query number {n}")).collect();
+    let script = small().first(
+        researcher(),
+        [reply::calls([("search_web", json!({"queries": queries}))]), reply::search(["query number 40"])],
+    );
+    let world = world_of_one_page(script).await;
+    research(&world, &database, &[]).await;
+    assert_eq!(world.web.total(), 19, "18 in the first turn, one in the second");
+    let answers = answers(&world);
+    assert!(answers[0].contains("query number 40") && answers[0].contains("at most 18"), "{}", answers[0]);
+    assert!(answers[1].contains("[S1"), "{}", answers[1]);
+    world.finish();
+}
+
+/// The model can plan only with what it knows.
+async fn d20_the_researcher_is_told_how_many_turns_remain(database: TestDatabase) {
+    let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
+    research(&world, &database, &["max_react_tool_calls=3"]).await;
+    let turns = world.models.calls_of(Kind::Researcher);
+    assert!(turns[0].said_by("system")[0].contains("You have 3 turns."));
+    assert!(turns[1].last_text().ends_with("2 turns remain."), "{}", turns[1].last_text());
+    assert!(turns[2].last_text().contains("Only one turn remains"), "{}", turns[2].last_text());
+    world.finish();
+}
+
+/// In the original reflections, refusals and error texts counted as findings.
+async fn d30_findings_are_findings_only(database: TestDatabase) {
+    let script = small().first(
+        When::kind(Kind::Supervisor),
+        [reply::think("Secret plan: begin with dues."), reply::delegate(["The dues.", "The dues."])],
+    );
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    let report = &world.models.calls_of(Kind::Report)[0];
+    for noise in ["Reflection recorded", "Secret plan", "already called", "rounds remain", "turns remain"] {
+        assert!(!report.says(noise), "the writer was shown {noise:?}");
+    }
+    assert_eq!(story.notes.len(), 1);
+    world.finish();
+}
+
+/// The original never looked at the stop reason: what the limit cut off was lost silently.
+async fn d32_compression_cut_by_the_output_limit_is_continued(database: TestDatabase) {
+    // Half of it is sent: "- The gate is paid by harbour du".
+    let cut = reply::text("- The gate is paid by harbour dues, they say; nobody knows more.").cut_by_length();
+    let script = small().first(compression(), [cut, reply::text("dues and by a loan [S1001].")]);
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.notes[0].text, "- The gate is paid by harbour dues and by a loan [S1001].");
+    let again = &world.models.calls_of(Kind::Compression)[1];
+    assert_eq!(again.said_by("assistant").last().unwrap(), "- The gate is paid by harbour ");
+    assert!(again.last_text().contains("Continue exactly where it stopped"));
+    world.finish();
+}
+
+/// Four pieces are enough of one note.
+async fn d32_notes_that_never_end_are_cut_with_a_warning(database: TestDatabase) {
+    let world = world_of_one_page(small().always(compression(), reply::text("word [S1001] ").cut_by_length())).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(world.models.count(Kind::Compression), 4);
+    assert_eq!(story.warned(WarningCode::OutputCut), ["the notes were cut off by the output limit"]);
+    world.finish();
+}
+
+/// With `require_think` a second search waits for the reflection on the first.
+async fn d35_searching_unreflected_is_refused_when_reflection_is_required(database: TestDatabase) {
+    let script = small()
+        .first(When::kind(Kind::Supervisor), [reply::think("One topic will do."), reply::delegate(["The dues."])])
+        .first(
+            researcher(),
+            [
+                reply::search(["first"]),
+                reply::search(["second"]),
+                reply::think("The first was good."),
+                reply::search(["third"]),
+                reply::complete_research(),
+            ],
+        );
+    let world = world_of_one_page(script).await;
+    research(&world, &database, &["require_think=true"]).await;
+    assert_eq!(world.web.queries(), ["first", "third"]);
+    assert!(answers(&world)[1].contains("was not carried out"));
+    world.finish();
+}
+
+/// The original let a researcher finish from memory; ours refuses once, and takes it at its word after a search.
+async fn d36_complete_before_any_search_is_refused(database: TestDatabase) {
+    let script =
+        small().first(researcher(), [reply::complete_research(), reply::search(["dues"]), reply::complete_research()]);
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert!(answers(&world)[0].contains("nothing has been retrieved"));
+    assert_eq!((world.models.count(Kind::Researcher), world.web.total()), (3, 1));
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// A model that cannot or will not call tools costs two turns; then its topic itself is searched.
+async fn d36_a_researcher_that_never_searches_has_its_topic_searched(database: TestDatabase) {
+    let world = world_of_one_page(small().always(researcher(), reply::text("The gate was paid by the king."))).await;
+    let story = research(&world, &database, &[]).await;
+    let turns = world.models.calls_of(Kind::Researcher);
+    assert_eq!(turns.len(), 2);
+    assert!(turns[1].last_text().contains("do not answer from memory"));
+    assert_eq!(world.web.queries(), [turns[0].first_text().chars().take(400).collect::<String>()]);
+    assert!(
+        story.warned(WarningCode::ModelMisuse).iter().any(|detail| detail.contains("the topic itself is searched"))
+    );
+    assert_eq!(story.notes.len(), 1);
+    world.finish();
+}
+
+/// The original asked the research model's provider what an error of the compression model meant.
+async fn d40_compression_is_judged_by_its_own_model(database: TestDatabase) {
+    let overflow = reply::body(
+        400,
+        r#"{"error":{"code":400,"message":"request (40034 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":40034,"n_ctx":4096}}"#,
+    );
+    let script = small()
+        .first(researcher(), [reply::search(["a", "b"]), reply::search(["c", "d"]), reply::complete_research()])
+        .first(compression().and(When::model("small-local")), [overflow]);
+    let world = World::start(script).await;
+    let story = research(&world, &database, &["compression_model=openai:small-local"]).await;
+    let calls = world.models.calls_of(Kind::Compression);
+    assert_eq!(calls.len(), 2);
+    assert!(calls.iter().all(|call| call.model() == "small-local"));
+    assert!(calls[1].size_bytes < calls[0].size_bytes);
+    assert_eq!(story.warned(WarningCode::Shortened).len(), 1);
+    world.finish();
+}
+
+/// The original's recovery cut off the newest turn and the instruction itself.
+async fn d41_shortening_keeps_the_instruction_and_every_message(database: TestDatabase) {
+    let script = small()
+        .first(researcher(), [reply::search(["a", "b"]), reply::search(["c", "d"]), reply::complete_research()])
+        .first(compression(), [reply::context_overflow(4_096, 9_000)]);
+    let world = World::start(script).await;
+    research(&world, &database, &[]).await;
+    let [before, after] = &world.models.calls_of(Kind::Compression)[..] else { panic!("one new try") };
+    assert_eq!(before.messages().len(), after.messages().len());
+    assert_eq!(before.last_text(), after.last_text());
+    assert_eq!(before.said_by("system"), after.said_by("system"));
+    assert_eq!(before.first_text(), after.first_text());
+    assert!(after.said_by("tool").iter().any(|text| text.contains("characters left out")));
+    assert!(after.size_bytes < before.size_bytes);
+    world.finish();
+}
+
+/// The original's notes doubled from turn to turn of a thread.
+async fn d45_a_second_turn_of_the_thread_has_records_of_its_own(database: TestDatabase) {
+    let world = world_of_one_page(small()).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let first = engine.research(QUESTION).await;
+    let next = engine.app.runs.reply(first.run.thread_id, "And who keeps the gate?", engine.options.clone()).await;
+    let second = engine.tell(next.unwrap()).await;
+    assert_eq!((first.notes.len(), second.notes.len()), (1, 1));
+    assert_eq!(second.sources.len(), 1);
+    let supervisors = world.models.calls_of(Kind::Supervisor);
+    let firsts: Vec<_> = supervisors.iter().filter(|call| call.turns() == 0).collect();
+    assert_eq!(firsts.iter().map(|call| call.messages().len()).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(second.messages.len(), 4);
+    engine.app.close().await;
+    world.finish();
+}
+
+/// The last search counts, as in the original.
+async fn complete_beside_a_search_runs_the_search_first(database: TestDatabase) {
+    let calls = [("ResearchComplete", json!({})), ("search_web", json!({"queries": ["dues"]}))];
+    let world = world_of_one_page(small().first(researcher(), [reply::calls(calls)])).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!((world.models.count(Kind::Researcher), world.web.total(), story.sources.len()), (1, 1, 1));
+    world.finish();
+}
+
+/// A loop of equal calls (local-llm.md, trap 6) ends at the limit, and is paid to the search engine once.
+async fn a_search_repeated_for_ever_is_made_once(database: TestDatabase) {
+    let world = world_of_one_page(small().always(researcher(), reply::search(["dues"]))).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!((world.models.count(Kind::Researcher), world.web.total()), (10, 1));
+    assert!(answers(&world)[1..].iter().all(|answer| answer.contains("already called")));
+    assert_eq!(story.notes.len(), 1);
+    world.finish();
+}
+
+/// Models trained on the original call its tool by its name.
+async fn names_of_other_systems_search_tools_are_understood(database: TestDatabase) {
+    let calls = ["tavily_search", "web_search", "search"].map(|name| (name, json!({"queries": [name]})));
+    let world = world_of_one_page(small().first(researcher(), [reply::calls(calls)])).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(world.web.total(), 3);
+    assert!(story.warnings().is_empty());
+    world.finish();
+}
+
+/// A model call that fails for good after something was retrieved costs the rest of the search, not what is there.
+async fn a_researcher_that_fails_in_the_middle_keeps_what_it_has(database: TestDatabase) {
+    let world = world_of_one_page(small().always(researcher().and(When::turns(1)), reply::status(400))).await;
+    let story = research(&world, &database, &[]).await;
+    assert!(story.markdown().contains("https://harbour.test/dues"));
+    assert!(story.warned(WarningCode::ResearcherFailed)[0].contains("its findings so far are used"));
+    world.finish();
+}
+
+/// Nothing is not a note: what was retrieved goes on as it is, with its ids.
+async fn compression_that_answers_with_nothing_leaves_the_evidence_itself(database: TestDatabase) {
+    let world = world_of_one_page(small().always(compression(), reply::text(" \n"))).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.notes[0].text, "- Dues: The gate is paid by harbour dues of 4 crowns. [S1001]");
+    assert!(story.warnings()[0].1.contains("used as they are"), "{:?}", story.warnings());
+    world.finish();
+}
+
+/// The original passed "Maximum retries exceeded" on as findings.
+async fn compression_that_fails_leaves_the_evidence_itself(database: TestDatabase) {
+    let world = world_of_one_page(small().always(compression(), reply::status(503))).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.notes[0].text, "- Dues: The gate is paid by harbour dues of 4 crowns. [S1001]");
+    assert!(!world.models.calls_of(Kind::Report)[0].says("overloaded"), "an error is never a finding");
+    world.finish();
+}
+
+/// A model name that the provider does not know is not worth a fallback: it is a mistake in the settings.
+async fn compression_by_an_unknown_model_is_a_setting_to_fix(database: TestDatabase) {
+    let world = world_of_one_page(small().always(compression(), reply::status(404))).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelRequest);
+    assert_eq!((world.models.count(Kind::Compression), world.models.count(Kind::Report)), (1, 0));
+    assert_eq!(story.sources.len(), 1, "what was found is kept");
+    world.finish();
+}
