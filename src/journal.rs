@@ -12,6 +12,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 pub use crate::store::{CallRecord, NewEvent};
 use crate::{
@@ -61,13 +62,20 @@ pub struct Journal {
     writer: WriterHandle,
     /// Stored steps not yet asked for; each is taken out when replay reaches it. Locked for map access only.
     stored: Mutex<HashMap<String, Step>>,
+    /// The lease may be somebody else's afterwards. Locked to read or write the value only.
+    holds_until: Mutex<Instant>,
 }
 
 impl Journal {
-    /// A journal that replays `stored` and writes as the holder of `lease`.
-    pub fn new(lease: Lease, stored: Vec<Step>, writer: WriterHandle) -> Self {
+    /// A journal that replays `stored` and writes as the holder of `lease`, which certainly holds until that time.
+    pub fn new(lease: Lease, holds_until: Instant, stored: Vec<Step>, writer: WriterHandle) -> Self {
         let stored = stored.into_iter().map(|step| (step.key.clone(), step)).collect();
-        Self { lease, writer, stored: Mutex::new(stored) }
+        Self { lease, writer, stored: Mutex::new(stored), holds_until: Mutex::new(holds_until) }
+    }
+
+    /// The lease was renewed.
+    pub fn extend(&self, holds_until: Instant) {
+        *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner) = holds_until;
     }
 
     /// The value stored under `key`, or the result of `work`, stored before it is returned.
@@ -86,6 +94,7 @@ impl Journal {
         if let Some(step) = self.take(key) {
             return replayed(&step, &request_hash);
         }
+        self.may_begin()?;
         let started_at = Timestamp::now();
         let entry = work.await?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
@@ -147,6 +156,13 @@ impl Journal {
     pub async fn finish(&self, finish: store::Finish, events: Vec<NewEvent>) -> Result<(), Stop> {
         let commit = Commit { finish: Some(finish), ..self.commit(events, Vec::new(), Vec::new()) };
         Ok(self.writer.commit(commit).await?)
+    }
+
+    /// A process that was frozen for longer than its lease must not pay for anything more. The database would refuse
+    /// the result, but only after the call was made.
+    fn may_begin(&self) -> Result<(), Stop> {
+        let holds_until = *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if Instant::now() < holds_until { Ok(()) } else { Err(store::Error::Fenced.into()) }
     }
 
     fn take(&self, key: &str) -> Option<Step> {

@@ -197,8 +197,8 @@ impl Cluster {
 /// What makes a cluster fast that is thrown away anyway.
 const NOT_DURABLE: &str = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
 
-/// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings.
-/// The server is told to quit until it does, since a signal that comes while it starts is lost.
+/// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings. The server is told to quit
+/// until it does, since a signal that comes while it starts is lost.
 const GUARDIAN: &str = r#"
 trap '' INT TERM HUP
 "$1/initdb" --no-sync --no-instructions -A trust -U postgres -E UTF8 --no-locale -D "$2/data" >"$2/log" 2>&1 || {

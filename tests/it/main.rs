@@ -8,18 +8,16 @@
     reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
 )]
 
-<<<<<<< HEAD
-mod offline;
-=======
+mod crash;
 mod database;
 mod events;
 mod fake_vendor;
 mod llm;
+mod offline;
 mod research;
 mod search;
 mod store;
 mod stories;
->>>>>>> wt-stories
 mod tidy;
 #[path = "../world/mod.rs"]
 mod world;

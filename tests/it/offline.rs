@@ -28,19 +28,19 @@ impl Question {
     }
 }
 
-/// All 14 answerable questions have all their facts in the report when it is made of the documents that know.
+/// 13 of 14 when this was written. Missing: an answer (q14) whose question ends the passage before it.
 #[test]
 fn reports_from_the_right_documents_hold_the_facts() {
     let (answered, missing) = answered(|question| passages_of(&question.documents));
-    assert!(answered >= 11, "{answered} of 14; missing: {missing:#?}");
+    assert!(answered >= 12, "{answered} of 14; missing: {missing:#?}");
 }
 
-/// The same among all passages of the library.
+/// The same among all passages of the library, which no search engine has sifted: 11 of 14 when this was written.
 #[test]
 fn facts_are_found_among_many_passages() {
     let library = passages_of(&library());
     let (answered, missing) = answered(|_| library.clone());
-    assert!(answered >= 8, "{answered} of 14; missing: {missing:#?}");
+    assert!(answered >= 10, "{answered} of 14; missing: {missing:#?}");
 }
 
 #[test]
@@ -62,9 +62,6 @@ fn answered(evidence: impl Fn(&Question) -> Vec<Evidence>) -> (usize, Vec<String
     assert_eq!(answerable.len(), 14);
     for question in &answerable {
         let report = report(&question.question, &evidence(question));
-        if std::option_env!("SHOW").is_some() {
-            println!("=== {}\n{report}", question.id);
-        }
         let lacks = question.missing(&report);
         if !lacks.is_empty() {
             missing.push(format!("{}: {lacks:?}", question.id));

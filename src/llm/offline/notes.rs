@@ -215,7 +215,11 @@ mod tests {
             "When was the mill destroyed?",
             &[
                 evidence(1001, "Other", "Soup was served. The mill was destroyed in the storm of 1911."),
-                evidence(1002, "Museum [1]", "The mill was destroyed in the storm of 1911. The mill ground barley."),
+                evidence(
+                    1002,
+                    "Museum [1]",
+                    "Tea was served. The mill was destroyed in the storm of 1911. The mill ground barley.",
+                ),
             ],
         );
         let expected = "### Other\n\n- The mill was destroyed in the storm of 1911. [S1001][S1002]\n\n### Museum (1)\n\n- The mill ground barley. [S1002]";

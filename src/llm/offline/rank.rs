@@ -9,7 +9,7 @@ use super::words::{self, is_number};
 
 /// Weights of a shared word by where it stands; in the sentence itself it is 1.
 const IN_HEADING: f64 = 0.35;
-const IN_TITLE: f64 = 0.35;
+const IN_TITLE: f64 = 0.5;
 const IN_SENTENCE_BEFORE: f64 = 0.3;
 /// What the sentences before that one still say about this one: so much less each, and so many of them.
 const FADING: f64 = 0.65;
@@ -21,6 +21,8 @@ const OF_OTHER_PART: f64 = 0.25;
 const FITTING_KIND: f64 = 0.8;
 /// What is no statement counts so much: questions, and lines that are no sentences.
 const NO_STATEMENT: f64 = 0.6;
+/// The first sentence of a text tells what it is about.
+const FIRST: f64 = 1.1;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
 
@@ -322,6 +324,7 @@ fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<Found>]) -> HashMap<&'a str,
 }
 
 fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights: &[f64], kinds: &[Kind]) -> Vec<f64> {
+    let beginnings = beginnings(piece);
     let score = |index: usize| {
         let (here, text) = (&found[index], piece.sentences[index].text.as_str());
         let mut shares = vec![0.0_f64; weights.len()];
@@ -338,7 +341,7 @@ fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights:
             see(document, IN_SENTENCE_BEFORE);
         }
         let mut share = IN_SENTENCE_BEFORE;
-        for before in before(piece, index) {
+        for before in (0..beginnings[index]).rev().take(SENTENCES_BEFORE) {
             see(&found[before].own, share);
             share *= FADING;
         }
@@ -346,15 +349,21 @@ fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights:
             see(&after.own, IN_SENTENCE_AFTER);
         }
         let shared: f64 = shares.iter().zip(weights).map(|(share, weight)| share * weight).sum();
-        shared * brevity(here.length) * substance(text) * (1.0 + FITTING_KIND * fit(text, kinds))
+        let first = if index == 0 { FIRST } else { 1.0 };
+        shared * first * brevity(here.length) * substance(text) * (1.0 + FITTING_KIND * fit(text, kinds))
     };
     (0..found.len()).map(score).collect()
 }
 
-/// The places whose text a sentence goes on from, the nearest first: rows of a table go on from what introduces it.
-fn before<'a>(piece: &'a Piece<'_>, index: usize) -> impl Iterator<Item = usize> + 'a {
-    let skips = is_row(&piece.sentences[index].text);
-    (0..index).rev().filter(move |place| !(skips && is_row(&piece.sentences[*place].text))).take(SENTENCES_BEFORE)
+/// Where the table of each row begins; for other sentences their own place. What stands before is what they go on from.
+fn beginnings(piece: &Piece<'_>) -> Vec<usize> {
+    let mut beginnings = Vec::with_capacity(piece.sentences.len());
+    let mut table = None;
+    for (place, sentence) in piece.sentences.iter().enumerate() {
+        table = if is_row(&sentence.text) { table.or(Some(place)) } else { None };
+        beginnings.push(table.unwrap_or(place));
+    }
+    beginnings
 }
 
 /// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.

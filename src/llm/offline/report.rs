@@ -19,7 +19,7 @@ const SHORT: (usize, usize, usize) = (3, 2, 5);
 const SECTION_SENTENCES: usize = 24;
 /// A sentence in short needs this share of the best score for its part of the question, in a section this of all.
 const SHARE_IN_SHORT: f64 = 0.5;
-const SHARE_IN_SECTION: f64 = 0.2;
+const SHARE_IN_SECTION: f64 = 0.15;
 /// Contradictions shown.
 const MOST_CONFLICTS: usize = 5;
 /// Words of the question named as missing.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::sentences::{self, Sentence};
+use super::sentences::{self, Sentence, is_row};
 use super::words::{self, is_number};
 use crate::domain::SourceId;
 
@@ -14,7 +14,7 @@ const SAME: f64 = 0.82;
 /// The same, when they differ in numbers and might contradict each other.
 const ALIKE: f64 = 0.7;
 /// Content words without which two sentences are alike by chance.
-const LEAST_WORDS: usize = 4;
+const LEAST_WORDS: usize = 5;
 
 /// Something that sources say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,13 +38,16 @@ impl Statement {
 
 /// What two sentences are compared by.
 pub(super) struct Print {
+    /// The name of the row, if it is one: rows of other names are about other things, however alike they are.
+    row: Option<String>,
     words: HashSet<String>,
     numbers: BTreeSet<String>,
 }
 
 impl Print {
     pub(super) fn of(text: &str) -> Self {
-        let mut print = Self { words: HashSet::new(), numbers: BTreeSet::new() };
+        let row = is_row(text).then(|| text.split(" – ").next().unwrap_or_default().to_lowercase());
+        let mut print = Self { row, words: HashSet::new(), numbers: BTreeSet::new() };
         for term in words::terms(text) {
             if is_number(&term) {
                 print.numbers.insert(term);
@@ -64,7 +67,8 @@ impl Print {
     pub(super) fn contradicts(&self, other: &Self) -> bool {
         let new = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).count();
         let differ = new(&self.numbers, &other.numbers).min(new(&other.numbers, &self.numbers)) > 0;
-        differ && self.words.len() >= LEAST_WORDS && self.overlap(other) >= ALIKE
+        let enough = self.row.is_some() || self.words.len().min(other.words.len()) >= LEAST_WORDS;
+        differ && enough && self.row == other.row && self.overlap(other) >= ALIKE
     }
 
     /// Shared words of all words, 0 to 1.
@@ -179,6 +183,9 @@ mod tests {
         assert!(print(one).repeats(&print("Skua is expected to supply 4,350 MWh, as much as 1,310 households use")));
         assert!(!print(one).repeats(&print(other)));
         assert!(print(one).contradicts(&print(other)));
+        let row = |name: &str, price: &str| print(&format!("{name} rate, per kWh – Members: {price} cents"));
+        assert!(row("Day", "18.9").contradicts(&row("Day", "21.4")));
+        assert!(!row("Day", "18.9").contradicts(&row("Night", "16.2")));
         assert!(!print(one).contradicts(&print("The mill was built in 1764 by a shipwright.")));
     }
 }

@@ -1,7 +1,10 @@
 //! Words as the ranking sees them: lower case, stemmed, without the small words; pairs of characters where a script
 //! has no spaces. Knows English, German and Chinese well enough, and does no harm to others.
 
-/// Words that say nothing about what a sentence is about, in lower case; sorted, so that they can be looked up.
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// Words that say nothing about what a sentence is about, in lower case.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "auf", "aus", "be", "been",
     "before", "bei", "being", "both", "but", "by", "can", "could", "da", "das", "dass", "dem", "den", "der", "des",
@@ -142,7 +145,8 @@ pub(super) fn raw(text: &str) -> Vec<String> {
 }
 
 pub(super) fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.contains(&word)
+    static SET: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.iter().copied().collect());
+    SET.contains(word)
 }
 
 /// What a text is about: stems of its words but the small ones, in order, repeated ones included.
