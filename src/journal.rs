@@ -8,16 +8,20 @@ use std::{
     collections::HashMap,
     future::Future,
     sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    domain::{Event, Note, Scope, Source, Timestamp},
+    domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
     store::{self, CallRecord, Commit, Lease, NewEvent, Step},
 };
+
+/// A commit that takes longer is told to the run's readers.
+const TELLING_DELAY: Duration = Duration::from_secs(1);
 
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +102,9 @@ impl Journal {
             call: entry.call,
         };
         let commit = Commit { steps: vec![step], ..self.commit(entry.events, entry.sources, entry.notes) };
+        let sent = Instant::now();
         self.writer.commit(commit).await?;
+        self.tell_delay(sent.elapsed());
         Ok(entry.value)
     }
 
@@ -146,6 +152,14 @@ impl Journal {
     pub async fn finish(&self, finish: store::Finish, events: Vec<NewEvent>) -> Result<(), Stop> {
         let commit = Commit { finish: Some(finish), ..self.commit(events, Vec::new(), Vec::new()) };
         Ok(self.writer.commit(commit).await?)
+    }
+
+    fn tell_delay(&self, delay: Duration) {
+        if delay >= TELLING_DELAY {
+            let detail = format!("the database took {:.1} s to store a step", delay.as_secs_f64());
+            let event = Event::Warning { code: WarningCode::StorageDelayed, detail };
+            self.try_emit(vec![now(&Scope::ROOT, event)]);
+        }
     }
 
     fn take(&self, key: &str) -> Option<Step> {
