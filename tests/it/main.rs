@@ -12,6 +12,7 @@ mod database;
 mod events;
 mod fake_vendor;
 mod llm;
+mod prompts;
 mod research;
 mod search;
 mod store;
