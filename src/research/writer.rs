@@ -72,7 +72,7 @@ async fn prompt(
         "messages": untrusted(&conversation.flattened()),
         "findings": notes,
         "sources": citable(findings, sources),
-        "limits": findings.limits,
+        "limits": findings.limits.iter().map(|limit| untrusted(limit)).collect::<Vec<_>>(),
     });
     Ok(cx.prompts().parts("report", values))
 }
