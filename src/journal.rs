@@ -8,6 +8,7 @@ use std::{
     collections::HashMap,
     future::Future,
     sync::{Mutex, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -16,10 +17,13 @@ use tokio::time::Instant;
 
 pub use crate::store::{CallRecord, NewEvent};
 use crate::{
-    domain::{Event, Note, Scope, Source, Timestamp},
+    domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
     store::{self, Commit, Lease, Step},
 };
+
+/// A commit that takes longer is told to the run's readers.
+const TELLING_DELAY: Duration = Duration::from_secs(1);
 
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -130,7 +134,9 @@ impl Journal {
             call: entry.call,
         };
         let commit = Commit { steps: vec![step], ..self.commit(entry.events, entry.sources, entry.notes) };
+        let sent = Instant::now();
         self.writer.commit(commit).await?;
+        self.tell_delay(sent.elapsed());
         Ok(entry.value)
     }
 
@@ -185,6 +191,14 @@ impl Journal {
     fn may_begin(&self) -> Result<(), Stop> {
         let holds_until = *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner);
         if Instant::now() < holds_until { Ok(()) } else { Err(store::Error::Fenced.into()) }
+    }
+
+    fn tell_delay(&self, delay: Duration) {
+        if delay >= TELLING_DELAY {
+            let detail = format!("the database took {:.1} s to store a step", delay.as_secs_f64());
+            let event = Event::Warning { code: WarningCode::StorageDelayed, detail };
+            self.try_emit(vec![now(&Scope::ROOT, event)]);
+        }
     }
 
     fn take(&self, key: &str) -> Option<Step> {

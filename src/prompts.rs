@@ -106,7 +106,7 @@ pub fn flexible(text: &str) -> String {
 const TAGS: [&str; 11] =
     ["source", "sources", "page", "title", "question", "finding", "findings", "topic", "messages", "brief", "limits"];
 
-/// Makes text from outside harmless to the tags that frame it: `<` of a look-alike becomes `‹`.
+/// Makes text that is not ours, a model's included, harmless to the tags that frame it: `<` of a look-alike becomes `‹`.
 pub fn untrusted(text: &str) -> String {
     let mut pieces = text.split('<');
     let mut out = pieces.next().unwrap_or_default().to_owned();

@@ -20,7 +20,7 @@ use crate::{
 /// Starts a run and carries it to its report, asking the user when the model does.
 pub async fn start(args: ResearchArgs) -> Exit {
     let prepared = prepare(&args.settings, args.output.out.as_deref(), args.no_clarify).await;
-    let (app, options) = match prepared {
+    let (app, options, notices) = match prepared {
         Ok(prepared) => prepared,
         Err(message) => return usage(&message),
     };
@@ -30,7 +30,10 @@ pub async fn start(args: ResearchArgs) -> Exit {
         Err(message) => return session.end(usage(&message)).await,
     };
     let exit = match session.app.runs.submit(&question, options.clone()).await {
-        Ok(run) => session.converse(run, &options).await,
+        Ok(run) => {
+            notices.iter().for_each(|notice| complain(notice));
+            session.converse(run, &options).await
+        }
         Err(refusal) => refused(&refusal),
     };
     session.end(exit).await
@@ -76,26 +79,23 @@ async fn reopen(mut config: Config, run_id: RunId) -> Result<(App, Run), Exit> {
     Ok((app, run))
 }
 
-async fn prepare(settings: &SettingsArgs, out: Option<&Path>, no_clarify: bool) -> Result<(App, RunOptions), String> {
-    let (config, app) = open(settings, out).await?;
+/// The wired process, the options of its runs, and what the user should know about them.
+async fn prepare(
+    settings: &SettingsArgs,
+    out: Option<&Path>,
+    no_clarify: bool,
+) -> Result<(App, RunOptions, Vec<String>), String> {
+    let config = read_settings(settings, out)?;
+    let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
     let mut options = config.options;
     let wanted = settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
     if no_clarify || (!wanted && !io::stdin().is_terminal()) {
         options.allow_clarification = false;
     }
-    Ok((app, options))
+    Ok((app, options, config.notices))
 }
 
-/// Reads the settings, checks that the report can be written, and wires the process.
-async fn open(settings: &SettingsArgs, out: Option<&Path>) -> Result<(Config, App), String> {
-    let config = read_settings(settings, out)?;
-    for notice in &config.notices {
-        complain(notice);
-    }
-    let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
-    Ok((config, app))
-}
-
+/// Reads the settings, and checks that the report can be written.
 fn read_settings(settings: &SettingsArgs, out: Option<&Path>) -> Result<Config, String> {
     let config = Config::from_process(&settings.flags()).map_err(|error| error.to_string())?;
     if let Some(out) = out {
@@ -270,8 +270,12 @@ impl Session {
     }
 }
 
-/// Writes beside the file and renames, so that a full disk never leaves half a report.
+/// Writes beside the file and renames, so that a full disk never leaves half a report. What is no plain file (a pipe, a
+/// device, a link to something) is written to as it is, since a rename would put a file in its place.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    if std::fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
+        return std::fs::write(path, text);
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);

@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::{sync::OnceCell, time::Instant};
 
 use crate::{
-    domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Failure, FailureCode, Note, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
     journal::{self, CallRecord, Entry, Journal, NewEvent, Stop},
     llm::{
         self, Completion, Delta, Llm, Request, Retry, Task,
@@ -152,6 +152,11 @@ impl Cx {
 
     pub fn options(&self) -> &RunOptions {
         &self.run.options
+    }
+
+    /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.
+    pub fn requires_thought(&self) -> bool {
+        self.run.options.require_think && self.run.options.research_model.provider != Provider::Offline
     }
 
     pub fn prompts(&self) -> &Prompts {

@@ -8,6 +8,7 @@ use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
     llm::{Message, Task},
+    prompts::untrusted,
 };
 
 #[derive(Debug, Deserialize)]
@@ -40,7 +41,7 @@ async fn ask(cx: &Cx, conversation: &Conversation, verification: Option<&str>) -
     if let Some(verification) = verification {
         messages.push_str(&format!("\nAI: {verification}"));
     }
-    let values = json!({"date": cx.date().await?, "messages": messages});
+    let values = json!({"date": cx.date().await?, "messages": untrusted(&messages)});
     let message = Message::user(cx.prompts().text("brief", values));
     let task = Task::Brief { question: conversation.question() };
     let request = cx.request(Role::Research, vec![message], task);

@@ -8,6 +8,7 @@ use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
     llm::{Message, Task},
+    prompts::untrusted,
 };
 
 /// What came out.
@@ -58,7 +59,7 @@ pub async fn clarify(cx: &Cx, conversation: &Conversation) -> Result<Clarity, Er
 }
 
 async fn ask(cx: &Cx, conversation: &Conversation) -> Result<ClarifyWithUser, Error> {
-    let values = json!({"date": cx.date().await?, "messages": conversation.flattened()});
+    let values = json!({"date": cx.date().await?, "messages": untrusted(&conversation.flattened())});
     let message = Message::user(cx.prompts().text("clarify", values));
     let request = cx.request(Role::Research, vec![message], Task::Clarify);
     let schema = json!({

@@ -47,7 +47,7 @@ async fn ask(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: 
     let sources: Vec<_> =
         evidence.iter().map(|e| json!({"id": e.source_id.to_string(), "title": untrusted(&e.title)})).collect();
     let system = cx.prompts().text("compress_system", json!({"date": cx.date().await?}));
-    let instruction = cx.prompts().text("compress_request", json!({"topic": topic, "sources": sources}));
+    let instruction = cx.prompts().text("compress_request", json!({"topic": untrusted(topic), "sources": sources}));
     let mut messages = vec![Message::system(system)];
     messages.extend(history);
     messages.push(Message::user(instruction));

@@ -37,6 +37,10 @@ pub async fn write(cx: &Cx, conversation: &Conversation, brief: &str, findings: 
     let mut written = Vec::new();
     for piece in 1..=PIECES {
         let completion = writing.piece(&messages, &task, &written).await?;
+        if completion.stop == StopReason::Refused {
+            let detail = "the report was cut off by the provider's filter";
+            cx.warn("report/filtered", WarningCode::OutputCut, detail).await?;
+        }
         if completion.stop != StopReason::Length {
             break;
         }
@@ -64,11 +68,11 @@ async fn prompt(
         notes.map(|note| json!({"topic": untrusted(&note.topic), "text": flexible(&untrusted(&note.text))})).collect();
     let values = json!({
         "date": cx.date().await?,
-        "brief": brief,
+        "brief": untrusted(brief),
         "messages": untrusted(&conversation.flattened()),
         "findings": notes,
         "sources": citable(findings, sources),
-        "limits": findings.limits,
+        "limits": findings.limits.iter().map(|limit| untrusted(limit)).collect::<Vec<_>>(),
     });
     Ok(cx.prompts().parts("report", values))
 }
@@ -136,6 +140,11 @@ impl<'a> Writing<'a> {
                     page.end_piece(&completion);
                     self.page = Some(page);
                     return Ok(completion);
+                }
+                Ok(completion) if completion.stop == StopReason::Refused => {
+                    return Err(
+                        Failure::new(FailureCode::ModelRefused, "the provider's filter withheld the report").into()
+                    );
                 }
                 Ok(_) => Failure::new(FailureCode::ModelOutput, "the model answered with nothing"),
                 Err(Error::Failed(failure)) if is_passing(failure.code) => failure,

@@ -55,11 +55,9 @@ pub struct Runs {
 pub enum Refusal {
     #[error("the question is empty")]
     Empty,
-    #[error(
-        "the question has {chars} characters, {MAX_MESSAGE_CHARS} at most are accepted; put long texts into the documents folder"
-    )]
-    TooLong { chars: usize },
-    #[error("the model {model} cannot be used: set {variable}, or choose another model with {option}")]
+    #[error("the question is longer than {MAX_MESSAGE_CHARS} characters; put long texts into the documents folder")]
+    TooLong,
+    #[error("{option}={model} cannot be used: set {variable}, or choose a model of another provider")]
     MissingKey { option: &'static str, model: ModelName, variable: String },
     #[error("search_api=tavily cannot be used: set TAVILY_API_KEY")]
     MissingSearchKey,
@@ -183,9 +181,8 @@ impl Runs {
         if content.is_empty() {
             return Err(Refusal::Empty);
         }
-        let chars = content.chars().count();
-        if chars > MAX_MESSAGE_CHARS {
-            return Err(Refusal::TooLong { chars });
+        if content.chars().count() > MAX_MESSAGE_CHARS {
+            return Err(Refusal::TooLong);
         }
         self.parts.check(&options)?;
         let local = self.parts.local.as_ref().filter(|_| options.search_api == SearchApi::Local);

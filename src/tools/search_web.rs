@@ -224,7 +224,7 @@ async fn read_page(cx: &Cx, key: &str, hit: &Hit, question: &str) -> Result<Page
 async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &str, question: &str) -> Result<Summary, Error> {
     let values = json!({
         "date": cx.date().await?,
-        "question": question,
+        "question": untrusted(question),
         // Not the hit's own, so that it does not matter which of several hits is read first.
         "title": untrusted(&cx.title(&hit.url).unwrap_or_else(|| hit.title.clone())),
         "webpage_content": flexible(&untrusted(page)),

@@ -14,6 +14,7 @@ mod events;
 mod fake_vendor;
 mod llm;
 mod offline;
+mod prompts;
 mod research;
 mod search;
 mod store;

@@ -68,7 +68,18 @@ pub async fn research(world: &World, database: &TestDatabase, options: &[&str]) 
 impl Engine {
     /// Waits between attempts are milliseconds, and a provider that stays away is given up after a second.
     pub async fn start(world: &World, database: &TestDatabase, options: &[&str]) -> Self {
-        let mut environment = world.environment();
+        Self::with(world, database, options, &[]).await.unwrap()
+    }
+
+    /// The same, with variables that win over the world's.
+    pub async fn with(
+        world: &World,
+        database: &TestDatabase,
+        options: &[&str],
+        variables: &[(&'static str, String)],
+    ) -> anyhow::Result<Self> {
+        let mut environment = variables.to_vec();
+        environment.extend(world.environment());
         environment.push(("FATHOM_DATA_DIR", world.folder().join("data").display().to_string()));
         environment.push(("FATHOM_RETRY_SECONDS", "1".to_owned()));
         if let Database::Postgres { url, .. } = &database.database {
@@ -76,13 +87,15 @@ impl Engine {
         }
         let variable = |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
         let flags = Flags { options: options.iter().map(|&option| option.to_owned()).collect(), ..Flags::default() };
-        let mut config = Config::read(&flags, &variable).unwrap();
+        let mut config = Config::read(&flags, &variable)?;
         config.database = database.database.clone();
         config.llm.first_retry_within = Duration::from_millis(20);
+        config.llm.idle_timeout = Duration::from_secs(2);
         if let Some(tavily) = &mut config.tavily {
+            tavily.timeout = Duration::from_secs(2);
             tavily.retry = Retry { min_delay: Duration::from_millis(5), ..Retry::default() };
         }
-        Self { app: App::build(&config).await.unwrap(), options: config.options }
+        Ok(Self { app: App::build(&config).await?, options: config.options })
     }
 
     /// A run of a thread of its own.

@@ -4,5 +4,15 @@
 pub mod check;
 pub mod engine;
 
+mod bad_input;
+mod binary;
+mod citations;
+mod limits;
+mod outages;
+mod report;
 mod researcher;
+mod search;
+mod sequences;
+mod structured;
 mod supervisor;
+mod whole;

@@ -1,0 +1,161 @@
+//! Every prompt, rendered with sample values and held still in a snapshot; and that no rule of the original got lost.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use fathom::prompts::Prompts;
+use serde_json::{Value, json};
+
+/// The rules that the original's prompts carry, and the older ones worth keeping, by the ids of our study of it: CLR
+/// clarification, BRF brief, SUP supervisor, OS its older rules, RES researcher, CMS and CMH compression, FIN report,
+/// SUM page summary.
+fn rules() -> Vec<String> {
+    let numbered =
+        [("CLR", 10), ("BRF", 10), ("SUP", 18), ("OS", 11), ("RES", 8), ("CMS", 13), ("FIN", 21), ("SUM", 6)];
+    let ids = numbered.into_iter().flat_map(|(name, count)| (1..=count).map(move |n| format!("{name}-{n}")));
+    // The older researcher rules and those of the legacy version have no numbers there; ours are in the headers.
+    let ours =
+        [("OR", 8), ("LEG", 3)].into_iter().flat_map(|(name, count)| (1..=count).map(move |n| format!("{name}-{n}")));
+    ids.chain(ours).chain(["CMH".to_owned()]).collect()
+}
+
+/// The templates below `prompts/`: name and text.
+fn templates() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
+    let mut found = Vec::new();
+    for folder in [root.clone(), root.join("tools")] {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.strip_prefix(&root).unwrap().with_extension("").display().to_string();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The lines of a template's header that begin with `field`, up to the next field.
+fn header<'a>(template: &'a str, field: &str) -> &'a str {
+    let header = template.split("#}").next().unwrap();
+    let rest = header.split(&format!("\n{field}: ")).nth(1).unwrap_or_default();
+    rest.split("\n(").next().unwrap_or_default()
+}
+
+/// A template is its header's promise: to whom, with which variables, for which rules.
+#[test]
+fn every_template_says_what_it_is_for() {
+    for (name, template) in templates() {
+        assert!(template.starts_with("{#-\nto: "), "{name} has no header");
+        for field in ["vars", "rules"] {
+            assert!(!header(&template, field).trim().is_empty(), "{name} has no {field}");
+        }
+        assert!(!template.contains("http://") && !template.contains("https://"), "{name} has an address");
+    }
+}
+
+/// A new wording may not lose a rule.
+#[test]
+fn every_rule_of_the_original_stands_in_some_prompt() {
+    let split = |text: &str| text.split([',', ' ', '\n']).map(str::to_owned).collect::<Vec<_>>();
+    let carried: BTreeSet<String> = templates().iter().flat_map(|(_, text)| split(header(text, "rules"))).collect();
+    let lost: Vec<_> = rules().into_iter().filter(|rule| !carried.contains(rule)).collect();
+    assert!(lost.is_empty(), "no prompt carries {lost:?}");
+}
+
+/// Values as the code gives them.
+fn samples(name: &str) -> Vec<Value> {
+    let tools = json!([
+        {"name": "search_web", "description": "Search the web and get the content of the best pages."},
+        {"name": "think_tool", "description": "Write down a reflection."},
+    ]);
+    let schema = json!({"type": "object", "required": ["summary"]}).to_string();
+    let date = "Mon Mar 10, 2031";
+    let messages = "Human: What pays for the gate?\nAI: Which gate?\nHuman: The northern one.";
+    let one = match name {
+        "bad_arguments" => json!({"name": "search_web", "error": "missing field `queries`"}),
+        "brief" | "clarify" => json!({"date": date, "messages": messages}),
+        "compress_request" => {
+            let sources = json!([{"id": "S1001", "title": "Dues"}, {"id": "S1002", "title": "Loan"}]);
+            return vec![
+                json!({"topic": "The gate.", "sources": sources}),
+                json!({"topic": "The gate.", "sources": []}),
+            ];
+        }
+        "compress_system" => json!({"date": date}),
+        "no_results" => json!({"queries": ["gate", "dues"]}),
+        "queries_left_out" => json!({"queries": ["gate", "dues"], "limit": 18}),
+        "repeated_call" => json!({"name": "search_web"}),
+        "report" => {
+            let whole = json!({
+                "date": date, "brief": "What pays for the northern gate?", "messages": messages,
+                "findings": [{"topic": "Dues.", "text": "- Four crowns [S1001]"}, {"topic": "Loan.", "text": "- None [S2001]"}],
+                "sources": [
+                    {"id": "S1001", "title": "Dues", "published": "2031-03-01"},
+                    {"id": "S2001", "title": "Loan", "published": null},
+                ],
+                "limits": ["Nothing could be found out about this topic: Luck."],
+            });
+            let mut plain = whole.clone();
+            plain["limits"] = json!([]);
+            return vec![whole, plain];
+        }
+        "research_failed" => json!({"topic": "The gate.", "reason": "no search worked"}),
+        "researcher" => {
+            let plain = json!({"date": date, "tools": tools, "max_react_tool_calls": 10, "mcp_prompt": null});
+            let mut more = plain.clone();
+            more["mcp_prompt"] = json!("Ask the archive first.");
+            return vec![plain, more];
+        }
+        "rounds_left" | "turns_left" => return [0, 1, 2].map(|left| json!({"left": left})).to_vec(),
+        "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
+        "search_results" => {
+            let result = |id, published, excerpts| {
+                json!({
+                    "id": id, "title": "Dues", "location": "harbour.test", "published": published,
+                    "summary": "Four crowns.", "excerpts": excerpts,
+                })
+            };
+            let results = json!([
+                result("S1001", json!("2031-03-01"), json!(["Four."])),
+                result("S1002", json!(null), json!([]))
+            ]);
+            let failures = json!([{"query": "gate", "reason": "status 500"}]);
+            return vec![
+                json!({"results": results, "failures": []}),
+                json!({"results": results, "failures": failures}),
+                json!({"results": [], "failures": failures}),
+            ];
+        }
+        "structured_prompt" => json!({"schema": schema}),
+        "structured_repair" => json!({"schema": schema, "error": "there is no JSON object in the answer"}),
+        "summary" => {
+            json!({"date": date, "question": "What pays for it?", "title": "Dues", "webpage_content": "Four crowns."})
+        }
+        "supervisor" => json!({
+            "date": date, "tools": tools, "max_concurrent_research_units": 5, "max_researcher_iterations": 6,
+        }),
+        "too_many_delegations" => json!({"limit": 64}),
+        "tools/search_web" => {
+            return ["web", "local"].map(|kind| json!({"kind": kind, "max_results": 5})).to_vec();
+        }
+        "unknown_tool" => json!({"name": "browse", "tools": ["search_web", "think_tool"]}),
+        _ => json!(null),
+    };
+    vec![one]
+}
+
+/// What we say to models, word for word: a change of a prompt shows as a change of its snapshot.
+#[test]
+fn every_prompt_renders() {
+    let prompts = Prompts::new().unwrap();
+    for (name, _) in templates() {
+        let rendered: Vec<_> = samples(&name).into_iter().map(|values| prompts.text(&name, values)).collect();
+        let rendered = rendered.join("\n\n=====\n\n");
+        assert!(!rendered.is_empty() && !rendered.contains("is broken)"), "{name}: {rendered}");
+        assert!(!rendered.contains("{{") && !rendered.contains("{%") && !rendered.contains("{#"), "{name}");
+        insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(format!("prompt_{}", name.replace('/', "_")), rendered);
+        });
+    }
+}

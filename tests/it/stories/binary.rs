@@ -1,0 +1,235 @@
+//! Stories of the real binary: exit codes, what stands on which stream, and files it must not harm.
+
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use tokio::{io::AsyncWriteExt as _, process::Command};
+
+use super::engine::QUESTION;
+use crate::world::{Kind, Script, Shape, When, World, reply};
+
+fn small() -> Script {
+    Script::whole_run(Shape::SMALL)
+}
+
+/// Runs it to its end, with nothing on its standard input.
+async fn output(command: &mut Command) -> Output {
+    let output = command.env("FATHOM_RETRY_SECONDS", "1").stdin(Stdio::null()).output();
+    tokio::time::timeout(Duration::from_secs(30), output).await.expect("it ends").unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Refused with exit code 2 and one line, nothing printed as a report, nothing paid.
+fn is_usage_error(world: &World, output: &Output, expected: &str) {
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert_eq!(stdout, "");
+    let lines: Vec<_> = stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "{stderr}");
+    assert!(lines[0].starts_with("fathom: ") && lines[0].contains(expected), "{expected:?} is not in {stderr}");
+    assert_eq!((world.models.total(), world.web.total()), (0, 0));
+}
+
+/// Bad arguments and settings, each said in one line that tells what would be accepted.
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_usage_is_one_line_and_exit_code_2() {
+    let world = World::start(Script::new()).await;
+    let cases: [(&[&str], &str); 10] = [
+        (&["research", "q", "--set", "max_react_toolcalls=3"], "did you mean 'max_react_tool_calls'?"),
+        (&["research", "q", "--set", "max_react_tool_calls=0"], "from 1 to 30"),
+        (&["research", "q", "--set", "novalue"], "--set takes NAME=VALUE"),
+        (&["research", "q", "--model", "acme:x"], "openai, ollama, openrouter, offline"),
+        (&["research", "q", "--model", "openrouter:x"], "OPENROUTER_API_KEY"),
+        (&["research", "q", "--set", "search_api=none"], "there is nothing to search"),
+        (&["research", "q", "--set", "search_api=local", "--docs", "missing"], "missing"),
+        (&["research", "  "], "the question is empty"),
+        (&["research", "q", "--out", "no/such/folder/report.md"], "no/such/folder/report.md cannot be written"),
+        (&["resume", "00000000-0000-7000-8000-000000000000"], "there is no run"),
+    ];
+    for (arguments, expected) in cases {
+        is_usage_error(&world, &output(&mut world.fathom(arguments)).await, expected);
+    }
+    world.finish();
+}
+
+/// What clap refuses by itself ends with 2 as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_flags_and_malformed_ids_are_bad_usage() {
+    let world = World::start(Script::new()).await;
+    for arguments in [&["research", "q", "--wat"][..], &["resume", "12"], &["wat"], &["research"]] {
+        let output = output(&mut world.fathom(arguments)).await;
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stdout).is_empty() && !text(&output.stderr).contains("panicked"));
+    }
+    world.finish();
+}
+
+/// A megabyte on standard input is read far enough to say that it is too much.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_of_a_megabyte_is_bad_usage() {
+    let world = World::start(Script::new()).await;
+    let mut command = world.fathom(&["research", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // The process may stop reading before the end, which is its right.
+    let _ = stdin.write_all("why? ".repeat(1 << 18).as_bytes()).await;
+    drop(stdin);
+    let output = child.wait_with_output().await.unwrap();
+    is_usage_error(&world, &output, "characters, 100000 at most are accepted");
+    world.finish();
+}
+
+/// A database that cannot be used is said in one line, before anything is paid.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_cannot_be_used_is_one_line() {
+    let world = World::start(Script::new()).await;
+    fs::write(world.folder().join("a-file"), "not a folder").unwrap();
+    let refused = output(&mut world.fathom(&["research", "q", "--data-dir", "a-file/data"])).await;
+    is_usage_error(&world, &refused, "a-file");
+    let mut command = world.fathom(&["research", "q"]);
+    let away = output(command.env("DATABASE_URL", "postgres://me:pa55word@127.0.0.1:1/fathom")).await;
+    let stderr = text(&away.stderr);
+    assert_ne!(away.status.code(), Some(0));
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.starts_with("fathom: ") && !stderr.contains("pa55word"), "{stderr}");
+    assert_eq!(world.models.total(), 0);
+    world.finish();
+}
+
+/// The report on standard output, everything else on standard error; resumed, it is printed again for nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_is_all_there_is_on_standard_output() {
+    let world = World::start(small()).await;
+    let first = output(&mut world.fathom(&["research", QUESTION])).await;
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let report = text(&first.stdout);
+    assert!(report.starts_with("# What the sources say\n") && report.contains("\n### Sources\n\n- [1] "), "{report}");
+    assert_eq!(world.models.count(Kind::Clarify), 0, "nobody is at the terminal");
+    assert!(text(&first.stderr).contains("completed in"));
+    world.finish();
+}
+
+/// In the original a wrong key was tried again and again, and at last hidden behind another error.
+#[tokio::test(flavor = "multi_thread")]
+async fn d10_a_wrong_key_is_exit_code_1_after_one_request() {
+    let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
+    let refused = output(&mut world.fathom(&["research", QUESTION])).await;
+    let stderr = text(&refused.stderr);
+    assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(1), ""));
+    assert!(stderr.lines().last().unwrap().contains("refused the API key"), "{stderr}");
+    assert_eq!(world.models.total(), 1);
+    assert!(!stderr.contains(crate::world::openai::KEY));
+    world.finish();
+}
+
+/// No provider there at all.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_not_there_is_exit_code_1() {
+    let world = World::start(Script::new()).await;
+    let mut command = world.fathom(&["research", QUESTION]);
+    let down = output(command.env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")).await;
+    let stderr = text(&down.stderr);
+    assert_eq!(down.status.code(), Some(1), "{stderr}");
+    assert!(stderr.lines().last().unwrap().contains("could not be reached"), "{stderr}");
+    world.finish();
+}
+
+/// Nobody is there to answer, and the user insisted on being asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn d48_a_question_without_a_terminal_is_exit_code_3() {
+    let world =
+        World::start(small().always(When::kind(Kind::Clarify), reply::ask_back("Which of the two gates?"))).await;
+    let asked = output(&mut world.fathom(&["research", QUESTION, "--set", "allow_clarification=true"])).await;
+    assert_eq!((asked.status.code(), text(&asked.stdout).as_str()), (Some(3), ""));
+    let stderr = text(&asked.stderr);
+    assert!(stderr.contains("\nWhich of the two gates?\n") && stderr.contains("--no-clarify"), "{stderr}");
+    assert_eq!(world.models.total(), 1);
+    world.finish();
+}
+
+/// `fathom research … | head`: the reader has seen enough.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_standard_output_is_no_failure() {
+    let world = World::start(small()).await;
+    let mut command = world.fathom(&["research", QUESTION]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().await.unwrap();
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    world.finish();
+}
+
+/// A closed standard error, too, is nobody's loss.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_standard_error_is_no_failure() {
+    let world = World::start(small()).await;
+    let mut command = world.fathom(&["research", QUESTION]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("### Sources"));
+    world.finish();
+}
+
+/// The id that a message offers to be resumed.
+fn offered(stderr: &str) -> String {
+    let rest = stderr.split("fathom resume ").last().expect("it says how to go on");
+    rest.split_whitespace().next().unwrap().to_owned()
+}
+
+/// The report is paid for and kept: said, and had again from the journal without a single call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_under_the_report_loses_nothing() {
+    let world = World::start(small()).await;
+    let mut command = world.fathom(&["research", QUESTION]);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let child = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let failed = child.wait_with_output().await.unwrap();
+    let stderr = text(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("could not be written to standard output"), "{stderr}");
+
+    let calls = world.models.total();
+    let again = output(&mut world.fathom(&["resume", &offered(&stderr)])).await;
+    assert_eq!(again.status.code(), Some(0));
+    assert!(text(&again.stdout).contains("### Sources"));
+    assert_eq!(world.models.total(), calls);
+    world.finish();
+}
+
+/// A plain file is replaced whole and nothing is left beside it; a link and what it leads to stay what they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_replaces_a_file_and_nothing_else() {
+    let world = World::start(small()).await;
+    let path = |name: &str| -> PathBuf { world.folder().join(name) };
+    for name in ["out", "elsewhere"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    fs::write(path("out/old.md"), "an older report").unwrap();
+    fs::write(path("elsewhere/target.md"), "").unwrap();
+    std::os::unix::fs::symlink(path("elsewhere/target.md"), path("out/link.md")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", path("out/full.md")).unwrap();
+    for name in ["out/new.md", "out/old.md", "out/link.md"] {
+        let written = output(&mut world.fathom(&["research", QUESTION, "--out", name])).await;
+        assert_eq!((written.status.code(), text(&written.stdout).as_str()), (Some(0), ""), "{name}");
+        assert!(fs::read_to_string(path(name)).unwrap().starts_with("# What the sources say"), "{name}");
+    }
+    let full = output(&mut world.fathom(&["research", QUESTION, "--out", "out/full.md"])).await;
+    assert_eq!(full.status.code(), Some(1));
+    assert!(text(&full.stderr).contains("out/full.md: No space left on device"), "{}", text(&full.stderr));
+    for link in ["out/link.md", "out/full.md"] {
+        assert!(fs::symlink_metadata(path(link)).unwrap().is_symlink(), "{link}");
+    }
+    assert_eq!(fs::read_dir(path("out")).unwrap().count(), 4);
+    world.finish();
+}

@@ -1,0 +1,94 @@
+//! Citations of whole runs: whatever the writer writes, what readers get is real.
+
+use fathom::domain::{Event, WarningCode};
+
+use super::engine::{Story, on_the_embedded_engine, research};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    world::{Found, Kind, Page, Script, Shape, When, World, reply},
+};
+
+on_each_engine!(d29_researchers_that_met_the_same_page_share_its_number,);
+
+on_the_embedded_engine!(
+    d27_links_and_numbers_of_the_writers_own_are_removed,
+    d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved,
+    d28_a_report_that_cites_nothing_lists_what_was_retrieved,
+    d28_a_source_list_of_the_writers_own_is_replaced,
+    d28_every_citation_is_told_as_it_is_written,
+);
+
+/// The story of a report in exactly these words, over two pages (S1001, S1002).
+async fn story_of(report: &str, database: &TestDatabase) -> Story {
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::text(report));
+    let world = World::start(script).await;
+    let page = |url, title| Page::new(url, title, "The gate is paid by harbour dues.").without_text();
+    let pages = vec![page("https://harbour.test/dues", "Dues"), page("https://council.test/loan", "Loan")];
+    world.web.always("", Found::Pages(pages));
+    let story = research(&world, database, &[]).await;
+    world.finish();
+    story
+}
+
+/// The original asked for links and for numbers in the same prompt, and got both.
+async fn d27_links_and_numbers_of_the_writers_own_are_removed(database: TestDatabase) {
+    let report = "Paid by dues [the tariff](https://harbour.test/dues), a loan [S1002] and luck \
+                  [7] (https://made-up.test/x), see [here](https://made-up.test).";
+    let story = story_of(report, &database).await;
+    assert_eq!(
+        story.markdown(),
+        "Paid by dues the tariff [1], a loan [2] and luck (made-up.test), see here.\n\n### Sources\n\n\
+         - [1] Dues: https://harbour.test/dues\n- [2] Loan: https://council.test/loan\n"
+    );
+    assert_eq!(story.report().dropped_citations, 3);
+    assert_eq!(story.warned(WarningCode::CitationsDropped).len(), 1);
+}
+
+/// Invented citations were, in the original, indistinguishable from real ones.
+async fn d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved(database: TestDatabase) {
+    let story = story_of("Paid by dues [S9001], by a loan [S1003] and by [S77].", &database).await;
+    let markdown = story.markdown();
+    assert!(markdown.starts_with("Paid by dues, by a loan and by.\n\n### Sources\n\nThe text above does not say"));
+    assert!(markdown.contains("https://harbour.test/dues") && markdown.contains("https://council.test/loan"));
+    assert_eq!((story.report().citations.len(), story.report().dropped_citations), (0, 3));
+    let detail = "3 citations or links pointed to nothing this run retrieved and were removed";
+    assert_eq!(story.warned(WarningCode::CitationsDropped), [detail]);
+}
+
+/// Said plainly, rather than as if the list belonged to the statements.
+async fn d28_a_report_that_cites_nothing_lists_what_was_retrieved(database: TestDatabase) {
+    let story = story_of("Paid by dues.", &database).await;
+    assert!(story.markdown().contains("does not say which source stands behind which statement"));
+    assert!(story.markdown().contains("https://council.test/loan"));
+    assert!(story.warned(WarningCode::CitationsDropped).is_empty());
+}
+
+/// The list is written by code, once.
+async fn d28_a_source_list_of_the_writers_own_is_replaced(database: TestDatabase) {
+    let report = "# Dues\n\nPaid by dues [S1001].\n\n### Sources\n[1] Dues: https://elsewhere.test\n[2] More: https://more.test\n";
+    let story = story_of(report, &database).await;
+    let list = "### Sources\n\n- [1] Dues: https://harbour.test/dues\n";
+    assert_eq!(story.markdown(), format!("# Dues\n\nPaid by dues [1].\n\n{list}"));
+}
+
+/// A reader can show a source beside the text while it is still being written.
+async fn d28_every_citation_is_told_as_it_is_written(database: TestDatabase) {
+    let story = story_of("Dues [S1001]. Loan [S1002]. Dues again [S1001].", &database).await;
+    let told = story.named("report.citation");
+    assert_eq!(told.len(), 3);
+    let Event::ReportCitation { number: 2, url, title, .. } = told[1] else { panic!("{:?}", told[1]) };
+    assert_eq!((url.as_str(), title.as_str()), ("https://council.test/loan", "Loan"));
+}
+
+/// In the original every researcher numbered its sources from 1, and the writer had to guess whose 1 was meant.
+async fn d29_researchers_that_met_the_same_page_share_its_number(database: TestDatabase) {
+    let script = Script::whole_run(Shape::SMALL)
+        .first(When::kind(Kind::Supervisor), [reply::delegate(["One.", "Two."])])
+        .always(When::kind(Kind::Report), reply::text("First [S1001]. Second [S2001]. Third [S2002]."));
+    let world = World::start(script).await;
+    let page = |url| Page::new(url, url, "The gate is paid by harbour dues.").without_text();
+    world.web.always("", Found::Pages(vec![page("https://harbour.test/dues"), page("https://council.test/loan")]));
+    let story = research(&world, &database, &[]).await;
+    assert!(story.markdown().starts_with("First [1]. Second [1]. Third [2]."), "{}", story.markdown());
+    world.finish();
+}

@@ -1,0 +1,222 @@
+//! Context windows: measured before a call, recognised in every vendor's words, and nothing else taken for one.
+
+use fathom::domain::{FailureCode, WarningCode};
+use serde_json::json;
+
+use super::engine::{Story, on_the_embedded_engine, research};
+use crate::{
+    database::TestDatabase,
+    world::{Call, Found, Kind, Page, Script, Shape, When, World, reply},
+};
+
+on_the_embedded_engine!(
+    d39_a_bad_parameter_is_no_overflow,
+    d39_an_unknown_model_is_no_overflow,
+    d39_every_vendors_overflow_is_recognised_in_every_role,
+    d42_an_unknown_model_has_a_cautious_window,
+    d43_chinese_findings_fit_before_they_are_sent,
+    d43_no_topic_is_cut_off_whole,
+    d44_a_small_window_never_overflows,
+    an_overflow_that_never_ends_is_a_typed_failure,
+    an_overflow_at_the_report_that_never_ends_keeps_the_notes,
+    a_window_that_a_server_tells_is_remembered,
+);
+
+const ROLES: [Kind; 7] =
+    [Kind::Clarify, Kind::Brief, Kind::Supervisor, Kind::Researcher, Kind::Summary, Kind::Compression, Kind::Report];
+
+/// OpenAI; Anthropic, older and newer; llama.cpp; vLLM; Gemini; Mistral; OpenRouter.
+const WORDINGS: [(u16, &str); 8] = [
+    (
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 140012 tokens. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
+    ),
+    (
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+    ),
+    (
+        400,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000, decrease input length or `max_tokens` and try again"}}"#,
+    ),
+    (
+        400,
+        r#"{"error":{"code":400,"message":"request (140034 tokens) exceeds the available context size (131072 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":140034,"n_ctx":131072}}"#,
+    ),
+    (
+        400,
+        r#"{"object":"error","message":"This model's maximum context length is 131072 tokens. However, you requested 140192 tokens (132000 in the messages, 8192 in the completion). Please reduce the length of the messages or completion.","type":"BadRequestError","param":null,"code":400}"#,
+    ),
+    (
+        400,
+        r#"[{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]"#,
+    ),
+    (
+        422,
+        r#"{"object":"error","message":"Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length","type":"invalid_request_error","param":null,"code":"3051"}"#,
+    ),
+    (
+        400,
+        r#"{"error":{"message":"This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens (132000 of text input, 8000 in the output). Please reduce the length of either one.","code":400}}"#,
+    ),
+];
+
+fn small() -> Script {
+    Script::whole_run(Shape::SMALL)
+}
+
+/// Everything overflows for ever that is of this kind.
+async fn always_overflowing(kind: Kind, database: &TestDatabase) -> (World, Story) {
+    let world = World::start(small().always(When::kind(kind), reply::context_overflow(128_000, 140_000))).await;
+    let story = research(&world, database, &[]).await;
+    (world, story)
+}
+
+/// The original took any 400 of OpenAI that said "token" or "length" for an overflow, parameters included.
+async fn d39_a_bad_parameter_is_no_overflow(database: TestDatabase) {
+    let body = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#;
+    let world = World::start(small().always(When::kind(Kind::Report), reply::body(400, body))).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelRequest);
+    assert!(story.failure().message.contains("max_completion_tokens"), "{}", story.failure());
+    assert_eq!(world.models.count(Kind::Report), 1);
+    assert!(story.warned(WarningCode::Shortened).is_empty());
+    world.finish();
+}
+
+/// Nor is a model that does not exist.
+async fn d39_an_unknown_model_is_no_overflow(database: TestDatabase) {
+    let world = World::start(small().always(When::kind(Kind::Report), reply::status(404))).await;
+    let story = research(&world, &database, &["final_report_model=openai:gpt-9"]).await;
+    story.failed_with(FailureCode::ModelRequest);
+    assert!(story.failure().message.starts_with("openai:gpt-9 rejected the request"), "{}", story.failure());
+    assert_eq!(world.models.count(Kind::Report), 1);
+    world.finish();
+}
+
+/// The original missed Anthropic's newer words, took Gemini's quota for an overflow, and knew no other vendor. Every
+/// role overflows once, in each vendor's words, and the run still ends with its report.
+async fn d39_every_vendors_overflow_is_recognised_in_every_role(_database: TestDatabase) {
+    for (status, body) in WORDINGS {
+        let overflow = reply::body(status, body);
+        let once = |script: Script, kind| script.first(When::kind(kind), [overflow.clone()]);
+        let world = World::start(ROLES.into_iter().fold(small(), once)).await;
+        let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+        assert!(story.report.is_some(), "{body}");
+        for kind in ROLES {
+            assert!(world.models.count(kind) >= 2, "{kind:?} was not tried again after {body}");
+        }
+        let odd: Vec<_> = story.warnings().into_iter().filter(|(code, _)| *code != WarningCode::Shortened).collect();
+        assert!(odd.is_empty(), "{odd:?} after {body}");
+        world.finish();
+    }
+}
+
+/// In the original a model missing from its table meant an error text for a report, at once.
+async fn d42_an_unknown_model_has_a_cautious_window(database: TestDatabase) {
+    let script = small().first(When::kind(Kind::Report), [reply::context_overflow(8_000, 9_000)]);
+    let world = World::start(script).await;
+    let model = "openai:made-up-for-this-test";
+    let options = ["research_model", "final_report_model", "compression_model", "summarization_model"]
+        .map(|option| format!("{option}={model}"));
+    let story = research(&world, &database, &options.each_ref().map(String::as_str)).await;
+    assert!(story.report.is_some());
+    assert_eq!(world.models.count(Kind::Report), 2);
+    world.finish();
+}
+
+/// Tokens of a text in which each Chinese character is one and four Latin ones are one: less than any tokenizer says.
+fn least_tokens(call: &Call) -> usize {
+    let text: String = ["system", "user", "assistant", "tool"].iter().flat_map(|role| call.said_by(role)).collect();
+    let wide = text.chars().filter(|character| *character >= '\u{2E80}').count();
+    wide + (text.chars().count() - wide) / 5
+}
+
+/// The original counted four characters a token, which for Chinese is wrong by a factor of four to six, and cut only
+/// after the provider had refused.
+async fn d43_chinese_findings_fit_before_they_are_sent(database: TestDatabase) {
+    let note = format!("- {} [S1001]", "潮汐闸门由港口税支付。".repeat(900));
+    let script = small()
+        .first(When::kind(Kind::Supervisor), [reply::delegate(["一。", "二。", "三。"])])
+        .always(When::kind(Kind::Compression), reply::text(note));
+    let world = World::start(script).await;
+    let text = "潮汐闸门由港口税支付。".repeat(2_000);
+    world.web.always("", Found::Pages(vec![Page::new("https://harbour.test/zh", "港口", &text)]));
+    let story = research(&world, &database, &["model_context_window=8192"]).await;
+    for call in world.models.calls() {
+        assert!(least_tokens(&call) <= 8_192, "{call:?} has {} tokens", least_tokens(&call));
+    }
+    assert!(!story.warned(WarningCode::Shortened).is_empty());
+    assert_eq!(world.models.count(Kind::Report), 1);
+    world.finish();
+}
+
+/// The original kept the head of all findings together: the last topics were lost completely.
+async fn d43_no_topic_is_cut_off_whole(database: TestDatabase) {
+    let topics = ["The first.", "The second.", "The third."];
+    let script = small().first(When::kind(Kind::Supervisor), [reply::delegate(topics)]).by(
+        When::kind(Kind::Compression),
+        |call| {
+            let topic = call.first_text().into_owned();
+            reply::text(format!("- About {topic} {} [S1001]", "The gate is paid by harbour dues. ".repeat(400)))
+        },
+    );
+    let world = World::start(script).await;
+    let story = research(&world, &database, &["model_context_window=8192"]).await;
+    let report = &world.models.calls_of(Kind::Report)[0];
+    for topic in topics {
+        assert!(report.says(&format!("- About {topic}")), "{topic} is gone");
+    }
+    assert!(report.says("# Citations"), "the instruction stays whole");
+    assert!(story.warned(WarningCode::Shortened).iter().any(|detail| detail.starts_with("report: ")));
+    world.finish();
+}
+
+/// The original sent whatever had gathered, and ended the research when it was too much. The smallest window with
+/// which our prompts work at all is small, and no call exceeds it.
+async fn d44_a_small_window_never_overflows(database: TestDatabase) {
+    let mut turn = 0..;
+    let searches = std::array::from_fn::<_, 6, _>(|_| {
+        let turn = turn.next().unwrap();
+        reply::calls([("search_web", json!({"queries": [format!("a {turn}"), format!("b {turn}")]}))])
+    });
+    let world = World::start(small().first(When::kind(Kind::Researcher), searches)).await;
+    let story = research(&world, &database, &["model_context_window=6000"]).await;
+    for call in world.models.calls() {
+        assert!(least_tokens(&call) <= 6_000, "{call:?} has {} tokens", least_tokens(&call));
+    }
+    assert!(story.warned(WarningCode::Shortened).iter().any(|detail| detail.starts_with("lead/1/r1/turn/")));
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// Five tries, each shorter, then the reason: "use a larger model".
+async fn an_overflow_that_never_ends_is_a_typed_failure(database: TestDatabase) {
+    let (world, story) = always_overflowing(Kind::Supervisor, &database).await;
+    story.failed_with(FailureCode::ContextWindow);
+    assert_eq!(world.models.count(Kind::Supervisor), 5);
+    world.finish();
+}
+
+/// The same after all the work: nothing of it is lost.
+async fn an_overflow_at_the_report_that_never_ends_keeps_the_notes(database: TestDatabase) {
+    let (world, story) = always_overflowing(Kind::Report, &database).await;
+    story.failed_with(FailureCode::ContextWindow);
+    assert_eq!((world.models.count(Kind::Report), story.notes.len()), (5, 1));
+    world.finish();
+}
+
+/// One refusal teaches all later calls.
+async fn a_window_that_a_server_tells_is_remembered(database: TestDatabase) {
+    let told = reply::context_overflow(5_000, 9_000);
+    let script = small().first(
+        When::kind(Kind::Researcher).and(When::turns(1)),
+        [told, reply::search(["more"]), reply::complete_research()],
+    );
+    let world = World::start(script).await;
+    let story = research(&world, &database, &[]).await;
+    let later = world.models.calls_of(Kind::Compression);
+    assert!(later.iter().all(|call| least_tokens(call) <= 5_000));
+    assert!(story.warned(WarningCode::Shortened).len() >= 2);
+    world.finish();
+}

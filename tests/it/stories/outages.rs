@@ -1,0 +1,128 @@
+//! What happens around a run: the database goes away, somebody cancels, the process stops and another goes on.
+
+use std::time::Duration;
+
+use fathom::{
+    domain::{RunStatus, WarningCode},
+    runs::Ended,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Engine, QUESTION, on_the_embedded_engine};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    world::{Call, Kind, Script, Shape, When, World, reply},
+};
+
+on_each_engine!(
+    a_database_that_goes_away_and_comes_back_loses_nothing,
+    d14_a_run_is_cancelled_in_the_middle_of_a_call,
+    an_interrupted_run_goes_on_without_a_call_made_twice,
+);
+
+on_the_embedded_engine!(runs_side_by_side_keep_to_themselves,);
+
+/// Waits until the condition holds.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap_or_else(|_| panic!("{what} never came"));
+}
+
+/// An outage of more than a second, in the middle of the research: the run waits, says so, and goes on; nothing is
+/// asked twice.
+async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDatabase) {
+    let slow = reply::search(["dues"]).after(Duration::from_millis(300));
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [slow]);
+    let world = World::start(script).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let run = engine.submit(QUESTION).await.unwrap();
+    let trouble = async {
+        until("the first turn", || world.models.count(Kind::Researcher) > 0).await;
+        let outage = database.outage().await;
+        // How long the outage lasts is part of the story.
+        tokio::time::sleep(Duration::from_millis(1_600)).await;
+        assert_eq!(world.web.total(), 0, "nothing is built on what is not stored");
+        outage.end().await;
+    };
+    let (story, ()) = tokio::join!(engine.tell(run), trouble);
+    assert!(story.report.is_some());
+    assert_eq!(world.models.count(Kind::Researcher), 3);
+    assert!(story.warned(WarningCode::StorageDelayed)[0].contains("the database took"), "{:?}", story.warnings());
+    engine.app.close().await;
+    world.finish();
+}
+
+/// The original had no way to stop it. The call in flight is dropped, and nothing is paid for any more.
+async fn d14_a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) {
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Researcher), reply::silence());
+    let world = World::start(script).await;
+    let lease = [("FATHOM_LEASE_SECONDS", "2".to_owned())];
+    let engine = Engine::with(&world, &database, &[], &lease).await.unwrap();
+    let run = engine.submit(QUESTION).await.unwrap();
+    let run_id = run.id;
+    let cancel = async {
+        until("the call", || world.models.count(Kind::Researcher) > 0).await;
+        engine.app.runs.store().request_cancel(run_id).await.unwrap();
+    };
+    let (story, ()) = tokio::join!(engine.tell(run), cancel);
+    assert!(matches!(story.ended, Ended::Cancelled));
+    assert_eq!(story.run.status, RunStatus::Cancelled);
+    until("the end of the call", || world.models.calls_of(Kind::Researcher)[0].ended() == crate::world::Ended::Aborted)
+        .await;
+    engine.app.close().await;
+    world.finish();
+}
+
+/// Stopped at each stage in turn, and gone on with: every model call is made once, and the report is whole.
+async fn an_interrupted_run_goes_on_without_a_call_made_twice(database: TestDatabase) {
+    let world = World::start(Script::whole_run(Shape::SMALL).latency(Duration::from_millis(20))).await;
+    let stages = [Kind::Brief, Kind::Supervisor, Kind::Researcher, Kind::Summary, Kind::Compression, Kind::Report];
+    let first = Engine::start(&world, &database, &[]).await;
+    let run = first.submit(QUESTION).await.unwrap();
+    first.app.close().await;
+    for kind in stages {
+        let engine = Engine::start(&world, &database, &[]).await;
+        let cancel = CancellationToken::new();
+        let before = world.models.count(kind);
+        let stop = async {
+            until("the stage", || world.models.count(kind) > before).await;
+            cancel.cancel();
+        };
+        let (ended, ()) = tokio::join!(engine.app.runs.work(run.id, &cancel), stop);
+        assert!(matches!(ended, Ok(Ended::Interrupted)), "{ended:?}");
+        engine.app.close().await;
+    }
+    let last = Engine::start(&world, &database, &[]).await;
+    let story = last.tell(run).await;
+    assert!(story.report.is_some());
+    assert_eq!(story.named("run.resumed").len(), stages.len());
+    let stored = story.steps.iter().filter(|step| step.call.is_some()).count();
+    let finished = |call: &Call| call.ended() == crate::world::Ended::Finished;
+    let mut asked = world.models.calls_matching(finished);
+    asked.sort_by_key(|call| call.fingerprint);
+    let all = asked.len();
+    asked.dedup_by_key(|call| call.fingerprint);
+    // A call that was answered while we stopped may have been thrown away; no stored one is asked again.
+    assert!(asked.len() == stored && all <= stored + stages.len() * 5, "{stored} steps, {all} answers");
+    last.app.close().await;
+    world.finish();
+}
+
+/// Ten at once in one process, one database: each has its own numbers, sources and report.
+async fn runs_side_by_side_keep_to_themselves(database: TestDatabase) {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let questions: Vec<_> = (1..=10).map(|n| format!("Question number {n}?")).collect();
+    let stories = futures::future::join_all(questions.iter().map(|question| engine.research(question))).await;
+    for (question, story) in questions.iter().zip(&stories) {
+        assert_eq!(&story.messages[0].content, question);
+        assert_eq!(story.sources.len(), 5);
+        assert!(story.report.is_some());
+    }
+    engine.app.close().await;
+    world.finish();
+}

@@ -1,0 +1,242 @@
+//! The report: what can go wrong while it is written, and that an error is never its text.
+
+use fathom::domain::{Event, FailureCode, WarningCode};
+use serde_json::json;
+
+use super::engine::{on_the_embedded_engine, research};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    world::{Found, Kind, Page, Reply, Script, Shape, When, World, reply},
+};
+
+on_each_engine!(
+    d08_a_report_that_cannot_be_written_fails_the_run_and_keeps_the_notes,
+    d09_a_stream_that_breaks_is_written_anew,
+);
+
+on_the_embedded_engine!(
+    d08_a_report_of_nothing_is_asked_for_again_and_then_a_failure,
+    d09_one_server_error_costs_a_moment,
+    d09_a_rate_limit_is_waited_out_as_asked,
+    d32_a_report_cut_by_the_output_limit_is_continued,
+    d32_a_continuation_that_breaks_starts_anew_with_what_is_written,
+    d32_a_report_that_never_ends_is_cut_with_a_warning,
+    d39_a_wrong_key_at_the_report_is_called_so_at_once,
+    a_report_refused_by_the_model_fails_the_run_in_its_words,
+    a_report_cut_off_by_the_providers_filter_says_so,
+    a_stream_that_stalls_is_no_hang,
+    the_writer_thinks_and_nobody_sees_it,
+    the_writer_gets_brief_chat_findings_and_date,
+);
+
+fn writer() -> When {
+    When::kind(Kind::Report)
+}
+
+fn small() -> Script {
+    Script::whole_run(Shape::SMALL)
+}
+
+/// The attempts at the report that readers saw begin.
+fn attempts(story: &super::engine::Story) -> Vec<u32> {
+    let attempt = |event: &&Event| match event {
+        Event::ReportStarted { attempt } => Some(*attempt),
+        _ => None,
+    };
+    story.named("report.started").iter().filter_map(attempt).collect()
+}
+
+/// One page, cited as S1001, so that a scripted report can cite it.
+async fn world_of_one_page(script: Script) -> World {
+    let world = World::start(script).await;
+    let page = Page::new("https://harbour.test/dues", "Dues", "The gate is paid by harbour dues.").without_text();
+    world.web.always("", Found::Pages(vec![page]));
+    world
+}
+
+/// A report without its list of sources.
+fn body(story: &super::engine::Story) -> &str {
+    story.markdown().split("\n\n### Sources").next().unwrap()
+}
+
+/// The original stored "Error generating final report" as the report of a successful run, and cleared the notes.
+async fn d08_a_report_that_cannot_be_written_fails_the_run_and_keeps_the_notes(database: TestDatabase) {
+    let world = world_of_one_page(small().always(writer(), reply::status(503))).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelUnavailable);
+    assert_eq!((story.notes.len(), story.sources.len()), (1, 1));
+    assert!(story.warned(WarningCode::Retrying).len() >= 3);
+    assert!(story.named("report.delta").is_empty());
+    world.finish();
+}
+
+/// An empty text is no report.
+async fn d08_a_report_of_nothing_is_asked_for_again_and_then_a_failure(database: TestDatabase) {
+    let world = world_of_one_page(small().always(writer(), reply::text("  \n"))).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelOutput);
+    assert_eq!((world.models.count(Kind::Report), attempts(&story).len()), (3, 3));
+    world.finish();
+
+    let again = world_of_one_page(small().first(writer(), [reply::empty()])).await;
+    let story = research(&again, &TestDatabase::sqlite(), &[]).await;
+    assert_eq!(attempts(&story), [1, 2]);
+    assert!(story.markdown().contains("[1]"));
+    again.finish();
+}
+
+/// In the original a single 500 after all the work was the end of it.
+async fn d09_one_server_error_costs_a_moment(database: TestDatabase) {
+    let world =
+        world_of_one_page(small().first(writer(), [reply::status(500), reply::html(), reply::status(502)])).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!((world.models.count(Kind::Report), attempts(&story)), (4, vec![1]));
+    assert_eq!(story.warned(WarningCode::Retrying).len(), 3);
+    world.finish();
+}
+
+/// Retry-After is a promise: no sooner.
+async fn d09_a_rate_limit_is_waited_out_as_asked(database: TestDatabase) {
+    let world = world_of_one_page(small().first(writer(), [reply::status(429).retry_after(1)])).await;
+    let story = research(&world, &database, &[]).await;
+    let calls = world.models.calls_of(Kind::Report);
+    assert!((calls[1].received_at - calls[0].received_at).as_millis() >= 1_000);
+    assert!(story.warned(WarningCode::RateLimited)[0].contains("trying again in 1.0 s"));
+    world.finish();
+}
+
+/// Readers have seen half a text: a new attempt tells them to drop it, and the deltas of that attempt are the report.
+async fn d09_a_stream_that_breaks_is_written_anew(database: TestDatabase) {
+    let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
+    let script = small().first(writer(), [reply::text(&text).cut_after(8_000), reply::text(&text)]);
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!((world.models.count(Kind::Report), attempts(&story)), (2, vec![1, 2]));
+    assert!(story.warned(WarningCode::Retrying)[0].contains("written anew"));
+    assert_eq!(story.report().citations.len(), 60);
+    world.finish();
+}
+
+/// The original delivered what fitted into 10,000 tokens as if it were the whole.
+async fn d32_a_report_cut_by_the_output_limit_is_continued(database: TestDatabase) {
+    let sent = "# Dues\n\nThe gate is paid by du";
+    let first = reply::text(format!("{sent}{}", "x".repeat(sent.len()))).cut_by_length();
+    let rest = reply::text("dues [S1001]. It is enough.");
+    let script = small().first(writer(), [first]).always(When::last_says("Continue exactly where it stopped"), rest);
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(body(&story), "# Dues\n\nThe gate is paid by dues [1]. It is enough.");
+    assert_eq!(attempts(&story), [1]);
+    let again = &world.models.calls_of(Kind::Compression).pop().unwrap();
+    assert_eq!(again.said_by("assistant"), ["# Dues\n\nThe gate is paid by "]);
+    world.finish();
+}
+
+/// The pieces that are finished are not written again.
+async fn d32_a_continuation_that_breaks_starts_anew_with_what_is_written(database: TestDatabase) {
+    let continues = || When::last_says("Continue exactly where it stopped");
+    let script = small()
+        .first(writer(), [reply::text("One two three four five six seven eight nine ten.").cut_by_length()])
+        .first(continues(), [reply::text("five six [S1001]. ".repeat(30)).cut_after(3_000)])
+        .always(continues(), reply::text("five six [S1001]."));
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(body(&story), "One two three four five six [1].");
+    assert_eq!(attempts(&story), [1, 2]);
+    assert_eq!(world.models.count(Kind::Report), 1);
+    world.finish();
+}
+
+/// Six pieces are a book already.
+async fn d32_a_report_that_never_ends_is_cut_with_a_warning(database: TestDatabase) {
+    let endless = || reply::text("dues and dues and dues and dues ").cut_by_length();
+    let script = small().always(writer(), endless()).always(When::last_says("Continue exactly"), endless());
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.warned(WarningCode::OutputCut), ["the report was cut off by the output limit"]);
+    let calls = world.models.calls_matching(|call| call.is_streamed());
+    assert_eq!(calls.len(), 6);
+    world.finish();
+}
+
+/// The original took a wrong key for a text too long, tried four times and reported "Maximum retries exceeded".
+async fn d39_a_wrong_key_at_the_report_is_called_so_at_once(database: TestDatabase) {
+    let world = world_of_one_page(small().always(writer(), reply::status(401))).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelAuth);
+    assert!(story.failure().message.contains("refused the API key"), "{}", story.failure());
+    assert_eq!((world.models.count(Kind::Report), story.notes.len()), (1, 1));
+    world.finish();
+}
+
+/// The model's own reason, once.
+async fn a_report_refused_by_the_model_fails_the_run_in_its_words(database: TestDatabase) {
+    let world = world_of_one_page(small().always(writer(), reply::refusal("I do not write about gates."))).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelRefused);
+    assert!(story.failure().message.contains("I do not write about gates."));
+    assert_eq!(world.models.count(Kind::Report), 1);
+    world.finish();
+}
+
+/// A stream of that text which the provider's filter ends.
+fn filtered(text: &str) -> Reply {
+    let chunk = |delta: serde_json::Value, finish: Option<&str>| {
+        let choices = json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
+        format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": choices}))
+    };
+    let text = chunk(json!({"role": "assistant", "content": text}), None);
+    reply::events(&format!("{text}{}data: [DONE]\n\n", chunk(json!({}), Some("content_filter"))))
+}
+
+/// What is there is shown, with the warning that the rest was withheld; nothing at all is a failure.
+async fn a_report_cut_off_by_the_providers_filter_says_so(database: TestDatabase) {
+    let world = world_of_one_page(small().always(writer(), filtered("The gate is paid by dues [S1001]. And"))).await;
+    let story = research(&world, &database, &[]).await;
+    assert!(body(&story).starts_with("The gate is paid by dues [1]."));
+    assert_eq!(story.warned(WarningCode::OutputCut), ["the report was cut off by the provider's filter"]);
+    world.finish();
+
+    let nothing = world_of_one_page(small().always(writer(), filtered(""))).await;
+    let story = research(&nothing, &TestDatabase::sqlite(), &[]).await;
+    story.failed_with(FailureCode::ModelRefused);
+    assert_eq!(nothing.models.count(Kind::Report), 1);
+    nothing.finish();
+}
+
+/// An idle time limit ends it; the report is written anew.
+async fn a_stream_that_stalls_is_no_hang(database: TestDatabase) {
+    let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
+    let script = small().first(writer(), [reply::text(&text).stall_after(8_000), reply::text(&text)]);
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(attempts(&story), [1, 2]);
+    world.finish();
+}
+
+/// Thinking text is neither shown nor kept, in whichever of its forms it comes.
+async fn the_writer_thinks_and_nobody_sees_it(database: TestDatabase) {
+    let text = "<think>\nThe user wants S1001.\n</think>\n\nPaid by dues [S1001].";
+    let world = world_of_one_page(small().always(writer(), reply::text(text).thinking("Hmm, dues."))).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(body(&story), "Paid by dues [1].");
+    world.finish();
+}
+
+/// All the writer needs, in one message.
+async fn the_writer_gets_brief_chat_findings_and_date(database: TestDatabase) {
+    let world = world_of_one_page(small()).await;
+    let story = research(&world, &database, &[]).await;
+    let [call] = &world.models.calls_of(Kind::Report)[..] else { panic!("one call") };
+    assert_eq!(call.messages().len(), 1);
+    let brief = match story.named("brief.created")[..] {
+        [Event::BriefCreated { brief }] => brief,
+        _ => panic!("one brief"),
+    };
+    let note = story.notes[0].text.lines().last().unwrap();
+    for part in ["Human: How does the harbour", brief, note, "[S1001] Dues", "Today is "] {
+        assert!(call.says(part), "{part:?} is missing");
+    }
+    assert!(!call.says("https://"), "the writer sees ids, never addresses");
+    world.finish();
+}

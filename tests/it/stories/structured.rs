@@ -1,0 +1,209 @@
+//! Structured answers (clarification, brief): models that give none, broken ones, or none of the asked form; and the
+//! clarifying question itself.
+
+use fathom::{
+    domain::{Event, FailureCode, MessageRole, Outcome, WarningCode},
+    runs::Ended,
+};
+use serde_json::json;
+
+use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    world::{Kind, Script, Shape, When, World, reply},
+};
+
+on_each_engine!(a_clarifying_question_ends_the_run_and_its_answer_starts_the_next,);
+
+on_the_embedded_engine!(
+    d10_a_wrong_key_costs_one_request,
+    d10_a_bad_request_is_not_repeated,
+    d10_an_overloaded_provider_is_given_up_in_time,
+    d11_a_clarification_of_nothing_is_skipped,
+    d11_a_brief_of_nothing_is_the_users_own_words,
+    d11_an_empty_brief_is_the_users_own_words,
+    d11_broken_json_is_shown_to_the_model_and_repaired,
+    d11_a_provider_without_json_schema_is_asked_by_tool,
+    d11_attempts_are_those_of_the_option,
+    clarification_switched_off_begins_with_the_brief,
+    a_question_that_is_empty_is_no_question,
+    no_question_is_asked_when_none_is_allowed,
+    a_verification_is_part_of_the_conversation_the_brief_is_made_of,
+);
+
+fn small() -> Script {
+    Script::whole_run(Shape::SMALL)
+}
+
+/// Any form in which the question may be put: schema, tool, or prompt.
+fn asks_for(kind: Kind, words: &'static str) -> When {
+    When::matching(move |call| call.kind == kind || call.first_text().contains(words))
+}
+
+fn clarify() -> When {
+    asks_for(Kind::Clarify, "must the user be asked something first?")
+}
+
+fn brief() -> When {
+    asks_for(Kind::Brief, "Turn it into one detailed, concrete research question.")
+}
+
+/// The original tried a wrong key three times, with waits between.
+async fn d10_a_wrong_key_costs_one_request(database: TestDatabase) {
+    let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelAuth);
+    assert_eq!(world.models.total(), 1);
+    assert!(story.warnings().is_empty());
+    world.finish();
+}
+
+/// What is wrong stays wrong: each form of asking once, and no waits.
+async fn d10_a_bad_request_is_not_repeated(database: TestDatabase) {
+    let body = r#"{"error":{"message":"The model `gpt-9` does not exist","type":"invalid_request_error","code":"model_not_found"}}"#;
+    let world = World::start(Script::new().always(When::any(), reply::body(404, body))).await;
+    let story = research(&world, &database, &["allow_clarification=false"]).await;
+    assert!(story.failure().message.contains("gpt-9"), "{}", story.failure());
+    assert!(world.models.total() <= 4, "{} requests", world.models.total());
+    assert!(story.warned(WarningCode::Retrying).is_empty());
+    world.finish();
+}
+
+/// Down at the start: said after the time that the settings allow, and the run can be asked again.
+async fn d10_an_overloaded_provider_is_given_up_in_time(database: TestDatabase) {
+    let world = World::start(Script::new().always(When::any(), reply::status(503))).await;
+    let begin = std::time::Instant::now();
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelUnavailable);
+    assert!(begin.elapsed().as_secs() < 10);
+    assert!(story.warned(WarningCode::Retrying)[0].contains("trying again in"));
+    world.finish();
+}
+
+/// The original crashed on a model that gave no structured value. A question is worth less than a run.
+async fn d11_a_clarification_of_nothing_is_skipped(database: TestDatabase) {
+    let world = World::start(small().always(clarify(), reply::empty())).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.warned(WarningCode::StructuredOutputFailed).len(), 1);
+    assert_eq!(world.models.calls()[..4].iter().filter(|call| call.says("asked something first?")).count(), 3);
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// The user's words guide the research when no model can better them.
+async fn d11_a_brief_of_nothing_is_the_users_own_words(database: TestDatabase) {
+    let world = World::start(small().always(brief(), reply::text("I cannot answer in JSON, sorry."))).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: QUESTION.to_owned() }]);
+    assert!(story.warned(WarningCode::StructuredOutputFailed)[0].contains("no JSON object"));
+    assert_eq!(world.models.calls_of(Kind::Supervisor)[0].first_text(), QUESTION);
+    world.finish();
+}
+
+/// Of the right form, and still nothing.
+async fn d11_an_empty_brief_is_the_users_own_words(database: TestDatabase) {
+    let world = World::start(small().always(brief(), reply::brief("  "))).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: QUESTION.to_owned() }]);
+    world.finish();
+}
+
+/// The model sees what it wrote and what is wrong with it.
+async fn d11_broken_json_is_shown_to_the_model_and_repaired(database: TestDatabase) {
+    let broken = reply::text("{\"research_brief\": \"Half a brief");
+    let script = small().first(brief(), [broken, reply::brief("The whole brief.")]);
+    let world = World::start(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: "The whole brief.".to_owned() }]);
+    let repaired = world.models.calls_matching(|call| call.says("Half a brief"));
+    assert_eq!(repaired.len(), 1);
+    assert!(repaired[0].last_text().contains("the JSON is broken"), "{}", repaired[0].last_text());
+    assert!(story.warnings().is_empty(), "what was repaired is nobody's loss");
+    world.finish();
+}
+
+/// A server that knows no `response_format` knows tools; one that knows neither reads.
+async fn d11_a_provider_without_json_schema_is_asked_by_tool(database: TestDatabase) {
+    let script = small()
+        .always(When::matching(|call| call.schema_name().is_some()), reply::status(400))
+        .by(brief().and(When::offers("answer")), |_| reply::brief("By tool."))
+        .by(clarify().and(When::offers("answer")), |_| reply::status(400))
+        .by(clarify(), |_| reply::text(r#"{"need_clarification": false, "question": "", "verification": "Clear."}"#))
+        .by(When::offers("answer"), |_| reply::json(json!({"summary": "Dues.", "key_excerpts": []})));
+    let world = World::start(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: "By tool.".to_owned() }]);
+    let skipped = Event::ClarificationSkipped { verification: "Clear.".to_owned() };
+    assert_eq!(story.named("clarification.skipped"), [&skipped]);
+    assert!(story.warned(WarningCode::SummaryFailed).is_empty());
+    world.finish();
+}
+
+/// `max_structured_output_retries` counts attempts in all, as in the original.
+async fn d11_attempts_are_those_of_the_option(database: TestDatabase) {
+    let world = World::start(small().always(brief(), reply::empty())).await;
+    let options = ["allow_clarification=false", "max_structured_output_retries=5"];
+    research(&world, &database, &options).await;
+    assert_eq!(world.models.calls_matching(|call| call.says("one detailed, concrete research question")).len(), 5);
+    world.finish();
+}
+
+/// odr-behaviour.md, checklist 1.
+async fn clarification_switched_off_begins_with_the_brief(database: TestDatabase) {
+    let world = World::start(small()).await;
+    let story = research(&world, &database, &["allow_clarification=false"]).await;
+    assert_eq!(world.models.calls()[0].kind, Kind::Brief);
+    assert_eq!(world.models.count(Kind::Clarify), 0);
+    assert!(story.named("clarification.skipped").is_empty());
+    world.finish();
+}
+
+/// One call, one question, no brief (checklist 2); the answer starts a run that asks no more (D-48).
+async fn a_clarifying_question_ends_the_run_and_its_answer_starts_the_next(database: TestDatabase) {
+    let world = World::start(small().always(clarify(), reply::ask_back("Which of its two gates?"))).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let asked = engine.research(QUESTION).await;
+    assert!(matches!(asked.ended, Ended::Completed(Outcome::Clarification)));
+    assert_eq!(world.models.total(), 1);
+    let last = asked.messages.last().unwrap();
+    assert_eq!((last.role, last.content.as_str()), (MessageRole::Assistant, "Which of its two gates?"));
+    assert_eq!(asked.named("input.required").len(), 1);
+    assert!(asked.named("brief.created").is_empty());
+
+    let next = engine.app.runs.reply(asked.run.thread_id, "The northern one.", engine.options.clone()).await;
+    let answered = engine.tell(next.unwrap()).await;
+    assert!(answered.report.is_some());
+    assert_eq!(world.models.count(Kind::Clarify), 1, "one question per thread");
+    let brief = world.models.calls_of(Kind::Brief)[0].last_text().into_owned();
+    let conversation = format!("Human: {QUESTION}\nAI: Which of its two gates?\nHuman: The northern one.");
+    assert!(brief.contains(&conversation), "{brief}");
+    assert!(world.models.calls_of(Kind::Report)[0].says(&conversation));
+    engine.app.close().await;
+    world.finish();
+}
+
+/// Nobody could answer it.
+async fn a_question_that_is_empty_is_no_question(database: TestDatabase) {
+    let world = World::start(small().always(clarify(), reply::ask_back(" "))).await;
+    let story = research(&world, &database, &[]).await;
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// `max_clarifications=0` is as good as switching it off.
+async fn no_question_is_asked_when_none_is_allowed(database: TestDatabase) {
+    let world = World::start(small()).await;
+    research(&world, &database, &["max_clarifications=0"]).await;
+    assert_eq!(world.models.calls()[0].kind, Kind::Brief);
+    world.finish();
+}
+
+/// As in the original, the brief is written from the chat and the verification behind it.
+async fn a_verification_is_part_of_the_conversation_the_brief_is_made_of(database: TestDatabase) {
+    let world = World::start(small()).await;
+    let story = research(&world, &database, &[]).await;
+    let brief = world.models.calls_of(Kind::Brief)[0].last_text().into_owned();
+    assert!(brief.contains(&format!("Human: {QUESTION}\nAI: The question is clear; research starts now.")), "{brief}");
+    assert_eq!(story.messages.len(), 2, "the verification is an event, the report the answer");
+    world.finish();
+}
