@@ -7,7 +7,7 @@ use fathom::{
     runs::Refusal,
 };
 
-use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
+use super::engine::{Engine, QUESTION, on_the_embedded_engine};
 use crate::{
     database::{TestDatabase, on_each_engine},
     world::{Kind, Script, Shape, World, reply},
