@@ -7,6 +7,11 @@ use tracing_subscriber::EnvFilter;
 #[tokio::main]
 async fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter()).with_writer(std::io::stderr).init();
+    // Each call in flight is an open connection, and most systems start processes with room for 1024 although they may
+    // ask for more. Where even that is too little, calls fail to connect and are tried again.
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
     fathom::cli::run().await
 }
 

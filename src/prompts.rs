@@ -3,13 +3,14 @@
 //! No prompt text lives in `src/`. Templates are minijinja with strict variables; [`Prompts::new`] parses all of them,
 //! so a broken one is met at start and by a test, not in the middle of a run.
 
+use std::sync::Arc;
+
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
 use crate::llm::{Part, Text};
 
-/// Marks the start and end of text that may be shortened, between rendering and splitting. Private-use characters;
-/// [`flexible`] removes them from the text it marks.
+/// Stand around the number of a [`Flexible`] text between rendering and splitting. Private-use characters.
 const MARKS: [char; 2] = ['\u{E000}', '\u{E001}'];
 
 macro_rules! templates {
@@ -91,15 +92,38 @@ impl Prompts {
         }
     }
 
-    /// Fills the template `name` and splits it where values were marked with [`flexible`].
-    pub fn parts(&self, name: &str, values: impl Serialize) -> Text {
-        split_marked(&self.text(name, values))
+    /// Fills the template `name` and puts the texts of `flexible` where their marks are among the values.
+    pub fn parts(&self, name: &str, values: impl Serialize, flexible: Flexible) -> Text {
+        flexible.fill(&self.text(name, values))
     }
 }
 
-/// Marks a value as text that may be shortened when the context window is too small.
-pub fn flexible(text: &str) -> String {
-    format!("{}{}{}", MARKS[0], text.replace(MARKS, ""), MARKS[1])
+/// Texts of a prompt that may be shortened when the context window is too small. They are long, so the template sees
+/// marks in their place, and they are neither copied nor searched.
+#[derive(Debug, Default)]
+pub struct Flexible {
+    texts: Vec<Option<Arc<str>>>,
+}
+
+impl Flexible {
+    /// Adds a text; returns the value that stands for it in the template.
+    pub fn mark(&mut self, text: impl Into<Arc<str>>) -> String {
+        self.texts.push(Some(text.into()));
+        format!("{}{}{}", MARKS[0], self.texts.len() - 1, MARKS[1])
+    }
+
+    /// Each text is used once, so that a look-alike of a mark in another value cannot repeat it.
+    fn fill(mut self, rendered: &str) -> Text {
+        let mut parts = Vec::new();
+        for piece in rendered.split(MARKS[0]) {
+            let (number, after) = piece.split_once(MARKS[1]).unwrap_or(("", piece));
+            let text = number.parse().ok().and_then(|number: usize| self.texts.get_mut(number)?.take());
+            parts.extend(text.map(Part::Flexible));
+            parts.push(Part::Fixed(after.into()));
+        }
+        parts.retain(|part| !part.as_str().is_empty());
+        Text(parts)
+    }
 }
 
 /// Tags that separate data from instructions in our prompts.
@@ -120,21 +144,6 @@ pub fn untrusted(text: &str) -> String {
     out
 }
 
-fn split_marked(text: &str) -> Text {
-    let mut parts = Vec::new();
-    for piece in text.split(MARKS[0]) {
-        match piece.split_once(MARKS[1]) {
-            Some((inside, after)) => {
-                parts.push(Part::Flexible(inside.to_owned()));
-                parts.push(Part::Fixed(after.to_owned()));
-            }
-            None => parts.push(Part::Fixed(piece.to_owned())),
-        }
-    }
-    parts.retain(|part| !part.as_str().is_empty());
-    Text(parts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,15 +155,18 @@ mod tests {
 
     #[test]
     fn marked_values_become_flexible_parts() {
-        let text = format!("before {} between {} after", flexible("one\u{E001}"), flexible("two"));
+        let mut flexible = Flexible::default();
+        let (one, two) = (flexible.mark("one\u{E001}"), flexible.mark("two"));
+        let rendered = format!("before {one} between {two} after {one}\u{E000}7");
         assert_eq!(
-            split_marked(&text).0,
+            flexible.fill(&rendered).0,
             [
                 Part::Fixed("before ".into()),
-                Part::Flexible("one".into()),
+                Part::Flexible("one\u{E001}".into()),
                 Part::Fixed(" between ".into()),
                 Part::Flexible("two".into()),
-                Part::Fixed(" after".into()),
+                Part::Fixed(" after ".into()),
+                Part::Fixed("7".into()),
             ]
         );
     }

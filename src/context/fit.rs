@@ -90,7 +90,7 @@ fn shorten_to(request: &mut Request, cap: u32, wanted: impl Fn(usize) -> bool) {
             if let Part::Flexible(text) = part {
                 let size = estimate_tokens(text);
                 if size > cap {
-                    *text = shorten(text, f64::from(cap) / f64::from(size));
+                    *text = shorten(text, f64::from(cap) / f64::from(size)).into();
                 }
             }
         }
@@ -141,7 +141,7 @@ mod tests {
             let id = format!("c{index}");
             let call = ToolCall { id: id.clone(), name: "search_web".into(), arguments: "{}".into() };
             messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
-            let content = Text(vec![Part::Flexible("word ".repeat(*size))]);
+            let content = Text(vec![Part::Flexible("word ".repeat(*size).into())]);
             messages.push(Message::Tool { call_id: id, name: "search_web".into(), content });
         }
         messages.push(Message::user("final instruction"));

@@ -403,10 +403,11 @@ impl Cx {
         form: Form,
         deadline: Option<Instant>,
     ) -> Result<T, Error> {
-        let tool = self.prompts().text("structured_tool", ());
-        let schema = self.prompts().text("structured_prompt", json!({"schema": form.schema.to_string()}));
-        let repair = json!({"error": "{problem}", "schema": form.schema.to_string()});
-        let repair = self.prompts().text("structured_repair", repair);
+        let texts = self.prompts();
+        let tool = || texts.text("structured_tool", ());
+        let schema = |schema: &str| texts.text("structured_prompt", json!({"schema": schema}));
+        let repair =
+            |problem: &str, schema: &str| texts.text("structured_repair", json!({"error": problem, "schema": schema}));
         let prompts = structured::Prompts { tool: &tool, schema: &schema, repair: &repair };
         let mut ladder = Ladder::new(form.name, form.schema, prompts);
         let mut reason = String::from("no attempt was made");

@@ -22,6 +22,10 @@ const QUEUE: usize = 1024;
 /// Commits written in one transaction.
 const GROUP: usize = 256;
 
+/// Commits that nobody waits for are held so long, in case one comes that somebody waits for: most then need no
+/// transaction of their own.
+const LINGER: Duration = Duration::from_millis(10);
+
 /// How long a commit is tried again while the database is away, and at which pace.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
@@ -90,6 +94,20 @@ struct Job {
     answer: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
+/// Adds to a group that nobody waits for, until somebody does, it is full, or [`LINGER`] is over.
+async fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
+    let over = tokio::time::sleep(LINGER);
+    tokio::pin!(over);
+    while group.len() < GROUP && group.iter().all(|job| job.answer.is_none()) {
+        let room = GROUP - group.len();
+        tokio::select! {
+            // Losing this arm loses nothing: what was not received stays in the queue.
+            received = jobs.recv_many(group, room) => if received == 0 { return },
+            () = &mut over => return,
+        }
+    }
+}
+
 /// The task behind [`WriterHandle`].
 #[derive(Debug)]
 pub struct Writer {
@@ -112,6 +130,7 @@ impl Writer {
     async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut group = Vec::with_capacity(GROUP);
         while jobs.recv_many(&mut group, GROUP).await > 0 {
+            gather(&mut jobs, &mut group).await;
             let sound = self.refuse_followers(std::mem::take(&mut group));
             self.write(sound).await;
         }

@@ -1,5 +1,7 @@
 //! Conversations with models in our own words; every provider's wire is a translation of these.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,14 +12,14 @@ use crate::domain::{ModelName, SourceId, Usage};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Text(pub Vec<Part>);
 
-/// One part of a [`Text`].
+/// One part of a [`Text`]. Shared, since one page or prompt stands in several requests at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Instructions and questions: never shortened.
-    Fixed(String),
+    Fixed(Arc<str>),
     /// Evidence: shortened when it must be.
-    Flexible(String),
+    Flexible(Arc<str>),
 }
 
 impl Part {
@@ -37,13 +39,13 @@ impl Text {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(vec![Part::Fixed(text)])
+        Self(vec![Part::Fixed(text.into())])
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        text.to_owned().into()
+        Self(vec![Part::Fixed(text.into())])
     }
 }
 
@@ -184,7 +186,7 @@ pub enum Task {
     },
     Summarise {
         question: String,
-        page: String,
+        page: Arc<str>,
     },
     Compress {
         topic: String,

@@ -70,7 +70,7 @@ impl Default for Settings {
             idle_timeout: Duration::from_secs(300),
             retry_for: Duration::from_secs(60),
             first_retry_within: Duration::from_millis(500),
-            max_concurrent_calls: 256,
+            max_concurrent_calls: 10_000,
         }
     }
 }

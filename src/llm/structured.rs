@@ -28,15 +28,15 @@ const ANSWER_TOOL: &str = "answer";
 /// So much of a rejected answer is shown to the model again.
 const MAX_SHOWN_CHARS: usize = 4_000;
 
-/// What the ladder says to the model, in the caller's words.
-#[derive(Clone, Copy, Debug)]
+/// What the ladder says to the model, in the caller's words; asked for when needed, which with most models is never.
+#[derive(Clone, Copy)]
 pub struct Prompts<'a> {
     /// The description of the tool that takes the answer.
-    pub tool: &'a str,
-    /// Asks for JSON alone; `{schema}` is replaced by the schema.
-    pub schema: &'a str,
-    /// Asks for a better answer; `{problem}` is replaced by what was wrong with the last.
-    pub repair: &'a str,
+    pub tool: &'a (dyn Fn() -> String + Sync),
+    /// Asks for JSON of this schema alone.
+    pub schema: &'a (dyn Fn(&str) -> String + Sync),
+    /// Asks for a better answer, given what was wrong with the last, and the schema.
+    pub repair: &'a (dyn Fn(&str, &str) -> String + Sync),
 }
 
 /// How the answer is asked for.
@@ -60,7 +60,7 @@ pub struct Rejection {
 }
 
 /// The way down from the surest form of asking to the one every model understands.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Ladder<'a> {
     schema_name: &'a str,
     schema: Value,
@@ -94,8 +94,7 @@ impl<'a> Ladder<'a> {
                 request.tool_choice = ToolChoice::Required;
             }
             Rung::Prompt => {
-                let schema = self.schema.to_string();
-                request.messages.push(Message::user(self.prompts.schema.replace("{schema}", &schema)));
+                request.messages.push(Message::user((self.prompts.schema)(&self.schema.to_string())));
             }
         }
         self.last.iter().for_each(|last| self.ask_again(last, &mut request.messages));
@@ -106,7 +105,7 @@ impl<'a> Ladder<'a> {
         if !last.answer.is_empty() {
             messages.push(Message::Assistant { content: last.answer.clone(), tool_calls: Vec::new() });
         }
-        messages.push(Message::user(self.prompts.repair.replace("{problem}", &last.problem)));
+        messages.push(Message::user((self.prompts.repair)(&last.problem, &self.schema.to_string())));
     }
 
     /// Reads the answer to the last [`request`](Self::request): a tool call's arguments, or JSON in the text, bare,
@@ -154,7 +153,7 @@ impl<'a> Ladder<'a> {
     }
 
     fn tool(&self) -> ToolSpec {
-        let description = self.prompts.tool.to_owned();
+        let description = (self.prompts.tool)();
         ToolSpec { name: ANSWER_TOOL.to_owned(), description, parameters: self.schema.clone() }
     }
 }
@@ -210,7 +209,11 @@ mod tests {
         question: String,
     }
 
-    const PROMPTS: Prompts<'_> = Prompts { tool: "Takes it.", schema: "As JSON: {schema}", repair: "Wrong: {problem}" };
+    const PROMPTS: Prompts<'_> = Prompts {
+        tool: &|| "Takes it.".to_owned(),
+        schema: &|schema| format!("As JSON: {schema}"),
+        repair: &|problem, _| format!("Wrong: {problem}"),
+    };
 
     fn ladder() -> Ladder<'static> {
         Ladder::new("brief", json!({"type": "object"}), PROMPTS)

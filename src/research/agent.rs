@@ -111,7 +111,7 @@ fn append(messages: &mut Vec<Message>, answers: Vec<Answer>, left: &str) {
     for (index, answer) in answers.into_iter().enumerate() {
         let mut content = answer.text;
         if index == last {
-            content.0.push(Part::Fixed(format!("\n\n{left}")));
+            content.0.push(Part::Fixed(format!("\n\n{left}").into()));
         }
         messages.push(Message::Tool { call_id: answer.call_id, name: answer.name, content });
     }

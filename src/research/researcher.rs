@@ -211,7 +211,7 @@ impl<'a> Researcher<'a> {
         let detail = format!("{} queries were not run, one turn runs {limit} at most", queries.len());
         cx.warn(&format!("{path}/call/{index}/left_out"), WarningCode::ModelMisuse, detail).await?;
         let note = cx.prompts().text("queries_left_out", json!({"queries": queries, "limit": limit}));
-        Ok(Some(Part::Fixed(format!("\n\n{note}"))))
+        Ok(Some(Part::Fixed(format!("\n\n{note}").into())))
     }
 
     fn search_call<'c>(

@@ -165,7 +165,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn succeeded(&mut self, job: &Job<'_>, note: Note) -> Answer {
-        let answer = Answer::to(job.call, Text(vec![Part::Flexible(untrusted(&note.text))]));
+        let answer = Answer::to(job.call, Text(vec![Part::Flexible(untrusted(&note.text).into())]));
         // It may have failed before, and been delegated again.
         let missing = missing(&job.topic);
         self.findings.limits.retain(|limit| *limit != missing);

@@ -14,7 +14,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, Source, WarningCode, report::Report},
     journal::{self, Stop},
     llm::{Completion, Evidence, Finding, Message, StopReason, Task, Text},
-    prompts::{flexible, untrusted},
+    prompts::{Flexible, untrusted},
 };
 
 /// Answers put together when the output limit cuts one off.
@@ -64,8 +64,10 @@ async fn prompt(
     sources: &[Source],
 ) -> Result<Text, Error> {
     let notes = findings.notes.iter();
-    let notes: Vec<_> =
-        notes.map(|note| json!({"topic": untrusted(&note.topic), "text": flexible(&untrusted(&note.text))})).collect();
+    let mut flexible = Flexible::default();
+    let notes: Vec<_> = notes
+        .map(|note| json!({"topic": untrusted(&note.topic), "text": flexible.mark(untrusted(&note.text))}))
+        .collect();
     let values = json!({
         "date": cx.date().await?,
         "brief": untrusted(brief),
@@ -74,7 +76,7 @@ async fn prompt(
         "sources": citable(findings, sources),
         "limits": findings.limits.iter().map(|limit| untrusted(limit)).collect::<Vec<_>>(),
     });
-    Ok(cx.prompts().parts("report", values))
+    Ok(cx.prompts().parts("report", values, flexible))
 }
 
 /// The sources that the notes cite, under the ids the notes use; all when they cite none.

@@ -45,7 +45,7 @@ impl Settings {
             api_key,
             timeout: Duration::from_secs(60),
             retry: Retry::default(),
-            max_concurrent: 10,
+            max_concurrent: 2_000,
             max_answer_bytes: 20 * 1024 * 1024,
         }
     }

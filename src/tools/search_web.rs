@@ -3,7 +3,7 @@
 //! Each query is a step of the journal, so one that fails does not fail the others and none is paid for twice. Each
 //! page is read (summarised for the run's question) once per run, whoever meets it first.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use futures::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::{
     domain::{Event, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
     journal::{self, Entry, Stop},
     llm::{Message, Part, Task, Text, ToolSpec, offline},
-    prompts::{Prompts, flexible, untrusted},
+    prompts::{Flexible, Prompts, untrusted},
     search::{Hit, Limits},
 };
 
@@ -202,7 +202,8 @@ async fn page_text(cx: &Cx, kept: &Kept, question: &str) -> Result<PageText, Err
 }
 
 async fn read_page(cx: &Cx, key: &str, hit: &Hit, question: &str) -> Result<PageText, Error> {
-    let page = cx.take_text(key).unwrap_or_else(|| hit.snippet.clone());
+    // The one copy while the model works: shared by the request and its retries, and what excerpts are checked against.
+    let page: Arc<str> = untrusted(&cx.take_text(key).unwrap_or_else(|| hit.snippet.clone())).into();
     let result = summarise(cx, key, hit, &page, question).await;
     match result {
         Ok(summary) => {
@@ -221,16 +222,17 @@ async fn read_page(cx: &Cx, key: &str, hit: &Hit, question: &str) -> Result<Page
     }
 }
 
-async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &str, question: &str) -> Result<Summary, Error> {
+async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &Arc<str>, question: &str) -> Result<Summary, Error> {
+    let mut flexible = Flexible::default();
     let values = json!({
         "date": cx.date().await?,
         "question": untrusted(question),
         // Not the hit's own, so that it does not matter which of several hits is read first.
         "title": untrusted(&cx.title(&hit.url).unwrap_or_else(|| hit.title.clone())),
-        "webpage_content": flexible(&untrusted(page)),
+        "webpage_content": flexible.mark(Arc::clone(page)),
     });
-    let message = Message::User { content: cx.prompts().parts("summary", values) };
-    let task = Task::Summarise { question: question.to_owned(), page: page.to_owned() };
+    let message = Message::User { content: cx.prompts().parts("summary", values, flexible) };
+    let task = Task::Summarise { question: question.to_owned(), page: Arc::clone(page) };
     let request = cx.request(Role::Summarization, vec![message], task);
     let deadline = Instant::now() + SUMMARY_TIME;
     cx.ask_structured(key, Role::Summarization, request, summary_form(), Some(deadline)).await
@@ -264,7 +266,7 @@ fn found(cx: &Cx, call: &Call<'_>, kept: &[Kept], pages: &[PageText], failures: 
         cx.prompts().text("no_results", json!({"queries": call.queries})).into()
     } else {
         let text = cx.prompts().text("search_results", json!({"results": shown, "failures": failures}));
-        Text(vec![Part::Flexible(text)])
+        Text(vec![Part::Flexible(text.into())])
     };
     let link = |kept: &Kept| ResultLink {
         source_id: kept.source_id,

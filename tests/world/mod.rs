@@ -16,7 +16,10 @@ pub mod reply;
 pub mod script;
 pub mod tavily;
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -37,6 +40,13 @@ pub struct World {
     pub models: FakeOpenAi,
     pub web: FakeTavily,
     folder: TempDir,
+}
+
+/// Waits until `latency` after `since`. Timers go off at whole milliseconds, at the first one after their time; half of
+/// one is taken off, so that latencies are right on the average.
+async fn sleep(since: Instant, latency: Duration) {
+    let rounded = latency.saturating_sub(Duration::from_micros(500));
+    tokio::time::sleep_until((since + rounded).into()).await;
 }
 
 /// How a world keeps what it sees.

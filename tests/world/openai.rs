@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicUsize, Ordering},
@@ -20,7 +20,10 @@ use axum::{
     serve::ListenerExt,
 };
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    task::JoinSet,
+};
 
 use super::{
     Call, Kind, Record, Reply, Script,
@@ -121,9 +124,16 @@ impl FakeOpenAi {
     }
 }
 
+/// With room for as many callers at the same moment as the system allows: what finds no room waits for a second.
+fn listen() -> std::io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    socket.listen(u32::from(u16::MAX))
+}
+
 /// Serves `router` on a free port of loopback, until the set is dropped.
 pub(super) async fn serve(router: Router) -> (SocketAddr, JoinSet<()>) {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("loopback has a free port");
+    let listener = listen().expect("loopback has a free port");
     let address = listener.local_addr().expect("a bound socket has an address");
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
@@ -171,7 +181,7 @@ async fn complete(State(provider): State<Arc<Provider>>, headers: HeaderMap, byt
     let watch = Watch(Some(Arc::clone(&call)));
     let reply = provider.answer(&call);
     // Counted from the arrival: what the scripted model needs to find its answer is no latency of the client's.
-    tokio::time::sleep_until((call.received_at + reply.latency.unwrap_or_default()).into()).await;
+    super::sleep(call.received_at, reply.latency.unwrap_or_default()).await;
     if matches!(reply.what, What::Silence) {
         std::future::pending::<()>().await;
     }
