@@ -22,6 +22,7 @@ mod engine;
 mod fakes;
 mod table;
 #[path = "../../tests/world/mod.rs"]
+#[allow(clippy::panic, reason = "shared with the tests")]
 mod world;
 
 use std::time::{Duration, Instant};
