@@ -131,6 +131,7 @@ impl Live {
                 bar.finish_and_clear();
                 let _ = self.bars.println(format!("  {id} {}", described(event).unwrap_or_default()));
             }
+            Event::Usage { .. } => {}
             event => {
                 if let Some(text) = described(event) {
                     bar.set_message(format!("{id} {text}"));
