@@ -18,6 +18,8 @@ pub struct RunOptions {
     pub max_concurrent_research_units: u32,
     pub max_researcher_iterations: u32,
     pub max_react_tool_calls: u32,
+    /// Seconds.
+    pub max_researcher_seconds: u32,
     pub require_think: bool,
     pub search_api: SearchApi,
     pub max_content_length: u32,
@@ -92,6 +94,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Integer { min: 1, max: 30 },
         default: "10",
         meaning: "model turns of each researcher",
+    },
+    OptionSpec {
+        name: "max_researcher_seconds",
+        kind: OptionKind::Integer { min: 1, max: 86_400 },
+        default: "3600",
+        meaning: "time of each researcher; then its findings so far are used",
     },
     OptionSpec {
         name: "require_think",

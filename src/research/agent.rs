@@ -3,6 +3,8 @@
 //! Turns are counted before the call, so none is paid for and thrown away. Every tool call gets an answer. A model that
 //! calls no tool, or wants to finish with empty hands, is told so once; then the loop ends and the caller helps itself.
 
+use tokio::time::Instant;
+
 use crate::{
     context::{Cx, Error, Role},
     domain::{Event, WarningCode},
@@ -38,6 +40,9 @@ pub trait Agent {
     /// What to tell a model that does nothing, as a prompt's name.
     fn nudge(&self) -> &'static str;
 
+    /// When a model call is given up because the agent's time is over.
+    fn deadline(&self) -> Option<Instant>;
+
     /// How many turns remain, as a prompt's name.
     fn left(&self) -> &'static str;
 }
@@ -65,7 +70,7 @@ pub async fn run(cx: &Cx, agent: &mut impl Agent, max_turns: u32, messages: &mut
     for turn in 1..=max_turns {
         let path = agent.path(turn);
         let request = agent.request(cx, turn, messages.clone());
-        let completion = cx.ask(&path, Role::Research, request, None).await?;
+        let completion = cx.ask(&path, Role::Research, request, agent.deadline()).await?;
         let idle = completion.tool_calls.is_empty();
         let wants_end = idle || completion.tool_calls.iter().any(|call| call.name == tools::COMPLETE);
         if idle {

@@ -1,8 +1,9 @@
 //! One topic, start to notes: search, reflect, search again, then have the findings compressed.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::{
     agent::{self, Agent, Answer, End},
@@ -100,6 +101,8 @@ struct Researcher<'a> {
     queries_run: u32,
     turns: u32,
     reflected: bool,
+    /// A call given up then is in the journal, so that a replay with its own clock goes the same way.
+    deadline: Instant,
 }
 
 impl<'a> Researcher<'a> {
@@ -127,6 +130,7 @@ impl<'a> Researcher<'a> {
             queries_run: 0,
             turns: 0,
             reflected: true,
+            deadline: Instant::now() + Duration::from_secs(u64::from(cx.options().max_researcher_seconds)),
         })
     }
 
@@ -337,6 +341,10 @@ impl Agent for Researcher<'_> {
 
     fn nudge(&self) -> &'static str {
         "nudge_researcher"
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.deadline)
     }
 
     fn left(&self) -> &'static str {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use futures::{StreamExt, stream};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::{
     Findings,
@@ -254,6 +255,10 @@ impl Agent for Supervisor<'_> {
 
     fn nudge(&self) -> &'static str {
         "nudge_supervisor"
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
     }
 
     fn left(&self) -> &'static str {

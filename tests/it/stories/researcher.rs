@@ -12,6 +12,7 @@ use crate::{
 on_each_engine!(d04_thirty_turns_end_in_one_compression, d36_a_researcher_that_never_searches_has_its_topic_searched,);
 
 on_the_embedded_engine!(
+    d03_a_researcher_whose_time_is_over_keeps_what_it_has,
     d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones,
     d07_arguments_that_are_no_json_go_back_to_the_model,
     d20_queries_beyond_a_turns_room_are_answered_as_not_run,
@@ -331,6 +332,15 @@ async fn names_of_other_systems_search_tools_are_understood(database: TestDataba
     let story = research(&world, &database, &[]).await;
     assert_eq!(world.web.total(), 3);
     assert!(story.warnings().is_empty());
+    world.finish();
+}
+
+/// The original waited for its slowest researcher, however long. Ours gives each a time, and uses what it has by then.
+async fn d03_a_researcher_whose_time_is_over_keeps_what_it_has(database: TestDatabase) {
+    let world = world_of_one_page(small().always(researcher().and(When::turns(1)), reply::silence())).await;
+    let story = research(&world, &database, &["max_researcher_seconds=1"]).await;
+    assert!(story.markdown().contains("https://harbour.test/dues"));
+    assert!(story.warned(WarningCode::ResearcherFailed)[0].contains("its findings so far are used"));
     world.finish();
 }
 
