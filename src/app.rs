@@ -30,7 +30,14 @@ impl App {
     /// # Errors
     /// What cannot be used, in one sentence, its cause below.
     pub async fn build(config: &Config) -> anyhow::Result<Self> {
-        let store = Store::open(&config.database).await?;
+        Self::over(Store::open(&config.database).await?, config).await
+    }
+
+    /// As [`App::build`], over a database that is open already.
+    ///
+    /// # Errors
+    /// As [`App::build`].
+    pub async fn over(store: Store, config: &Config) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
         let log = EventLog::new(store.clone());
         let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);

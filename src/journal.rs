@@ -7,24 +7,26 @@
 use std::{
     collections::HashMap,
     future::Future,
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    sync::{Mutex, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
+pub use crate::store::{CallRecord, NewEvent};
 use crate::{
     domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
-    store::{self, CallRecord, Commit, Lease, NewEvent, Step},
+    store::{self, Commit, Lease, Step},
 };
 
 /// A commit that takes longer is told to the run's readers.
 const TELLING_DELAY: Duration = Duration::from_secs(1);
 
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Stop {
     /// Another worker owns the run, or the database cannot be used.
     #[error(transparent)]
@@ -64,13 +66,28 @@ pub struct Journal {
     writer: WriterHandle,
     /// Stored steps not yet asked for; each is taken out when replay reaches it. Locked for map access only.
     stored: Mutex<HashMap<String, Step>>,
+    /// The lease may be somebody else's afterwards. Locked to read or write the value only.
+    holds_until: Mutex<Instant>,
+    /// Why a step of this run had to stop: then no other one begins, whoever works beside it.
+    stopped: OnceLock<Stop>,
 }
 
 impl Journal {
-    /// A journal that replays `stored` and writes as the holder of `lease`.
-    pub fn new(lease: Lease, stored: Vec<Step>, writer: WriterHandle) -> Self {
+    /// A journal that replays `stored` and writes as the holder of `lease`, which certainly holds until that time.
+    pub fn new(lease: Lease, holds_until: Instant, stored: Vec<Step>, writer: WriterHandle) -> Self {
         let stored = stored.into_iter().map(|step| (step.key.clone(), step)).collect();
-        Self { lease, writer, stored: Mutex::new(stored) }
+        Self {
+            lease,
+            writer,
+            stored: Mutex::new(stored),
+            holds_until: Mutex::new(holds_until),
+            stopped: OnceLock::new(),
+        }
+    }
+
+    /// The lease was renewed.
+    pub fn extend(&self, holds_until: Instant) {
+        *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner) = holds_until;
     }
 
     /// The value stored under `key`, or the result of `work`, stored before it is returned.
@@ -78,8 +95,22 @@ impl Journal {
     /// `work` is not polled when the key is stored. Dropping the future stores nothing.
     ///
     /// # Errors
-    /// [`Stop`]: the caller gives up the run.
+    /// [`Stop`]: the caller gives up the run. All later steps get the same error.
     pub async fn step<T: Serialize + DeserializeOwned>(
+        &self,
+        key: &str,
+        kind: &str,
+        request_hash: String,
+        work: impl Future<Output = Result<Entry<T>, Stop>>,
+    ) -> Result<T, Stop> {
+        if let Some(stop) = self.stopped.get() {
+            return Err(stop.clone());
+        }
+        let result = self.replay_or_work(key, kind, request_hash, work).await;
+        result.inspect_err(|stop| _ = self.stopped.set(stop.clone()))
+    }
+
+    async fn replay_or_work<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
         kind: &str,
@@ -89,6 +120,7 @@ impl Journal {
         if let Some(step) = self.take(key) {
             return replayed(&step, &request_hash);
         }
+        self.may_begin()?;
         let started_at = Timestamp::now();
         let entry = work.await?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
@@ -160,6 +192,13 @@ impl Journal {
             let event = Event::Warning { code: WarningCode::StorageDelayed, detail };
             self.try_emit(vec![now(&Scope::ROOT, event)]);
         }
+    }
+
+    /// A process that was frozen for longer than its lease must not pay for anything more. The database would refuse
+    /// the result, but only after the call was made.
+    fn may_begin(&self) -> Result<(), Stop> {
+        let holds_until = *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if Instant::now() < holds_until { Ok(()) } else { Err(store::Error::Fenced.into()) }
     }
 
     fn take(&self, key: &str) -> Option<Step> {

@@ -25,6 +25,8 @@ CREATE TABLE runs (
     error_code       TEXT,
     error_message    TEXT,
     options          TEXT    NOT NULL,
+    -- The folder it searches, absolute, so that it can be resumed without naming it again; NULL for the web.
+    documents        TEXT,
     created_at       INTEGER NOT NULL,
     started_at       INTEGER,
     finished_at      INTEGER,

@@ -149,7 +149,11 @@ async fn probe(llm: &Llm, provider: Provider) -> Finding {
         }
         Err(error) => Finding::broken(
             "models",
-            format!("{error}; check {0}_BASE_URL and {0}_API_KEY", provider.as_str().to_uppercase()),
+            format!(
+                "{}: {error}; check {1}_BASE_URL and {1}_API_KEY",
+                provider.as_str(),
+                provider.as_str().to_uppercase()
+            ),
         ),
     }
 }

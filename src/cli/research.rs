@@ -14,13 +14,13 @@ use crate::{
     config::Config,
     domain::{MessageRole, Outcome, Run, RunId, RunOptions},
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
-    store,
+    store::{self, Store},
 };
 
 /// Starts a run and carries it to its report, asking the user when the model does.
 pub async fn start(args: ResearchArgs) -> Exit {
     let prepared = prepare(&args.settings, args.output.out.as_deref(), args.no_clarify).await;
-    let (app, options) = match prepared {
+    let (app, options, notices) = match prepared {
         Ok(prepared) => prepared,
         Err(message) => return usage(&message),
     };
@@ -30,7 +30,10 @@ pub async fn start(args: ResearchArgs) -> Exit {
         Err(message) => return session.end(usage(&message)).await,
     };
     let exit = match session.app.runs.submit(&question, options.clone()).await {
-        Ok(run) => session.converse(run, &options).await,
+        Ok(run) => {
+            notices.iter().for_each(|notice| complain(notice));
+            session.converse(run, &options).await
+        }
         Err(refusal) => refused(&refusal),
     };
     session.end(exit).await
@@ -38,44 +41,61 @@ pub async fn start(args: ResearchArgs) -> Exit {
 
 /// Goes on with a run of an earlier process.
 pub async fn resume(args: ResumeArgs) -> Exit {
-    let (config, app) = match open(&args.settings, args.output.out.as_deref()).await {
-        Ok(opened) => opened,
+    let config = match read_settings(&args.settings, args.output.out.as_deref()) {
+        Ok(config) => config,
         Err(message) => return usage(&message),
     };
+    let (app, run) = match reopen(config, args.run_id).await {
+        Ok(reopened) => reopened,
+        Err(exit) => return exit,
+    };
     let session = Session::new(app, args.output.out);
-    let exit = match session.app.runs.store().run(args.run_id).await {
-        Ok(Some(run)) if run.status.is_final() => session.show_final(&run).await,
-        Ok(Some(run)) => {
-            let options = RunOptions { allow_clarification: run.options.allow_clarification, ..config.options };
-            session.converse(run, &options).await
-        }
-        Ok(None) => usage(&format!("there is no run {} in this database", args.run_id)),
-        Err(error) => unavailable(&error),
+    let exit = match &run {
+        run if run.status.is_final() => session.show_final(run).await,
+        run => session.converse(run.clone(), &run.options).await,
     };
     session.end(exit).await
 }
 
-async fn prepare(settings: &SettingsArgs, out: Option<&Path>, no_clarify: bool) -> Result<(App, RunOptions), String> {
-    let (config, app) = open(settings, out).await?;
+/// Wires the process for a run of an earlier one, whose options and documents it takes over.
+async fn reopen(mut config: Config, run_id: RunId) -> Result<(App, Run), Exit> {
+    let store = Store::open(&config.database).await.map_err(|error| usage(&error.to_string()))?;
+    let run = store.run(run_id).await.map_err(|error| unavailable(&error))?;
+    let run = run.ok_or_else(|| usage(&format!("there is no run {run_id} in this database")))?;
+    config.options = run.options.clone();
+    if run.status.is_final() {
+        config.documents = None;
+    } else if config.documents.is_none() {
+        let documents = store.documents(run_id).await.map_err(|error| unavailable(&error))?;
+        config.documents = documents.map(PathBuf::from);
+    }
+    let app = App::over(store, &config).await.map_err(|error| usage(&format!("{error:#}")))?;
+    Ok((app, run))
+}
+
+/// The wired process, the options of its runs, and what the user should know about them.
+async fn prepare(
+    settings: &SettingsArgs,
+    out: Option<&Path>,
+    no_clarify: bool,
+) -> Result<(App, RunOptions, Vec<String>), String> {
+    let config = read_settings(settings, out)?;
+    let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
     let mut options = config.options;
     let wanted = settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
     if no_clarify || (!wanted && !io::stdin().is_terminal()) {
         options.allow_clarification = false;
     }
-    Ok((app, options))
+    Ok((app, options, config.notices))
 }
 
-/// Reads the settings, checks that the report can be written, and wires the process.
-async fn open(settings: &SettingsArgs, out: Option<&Path>) -> Result<(Config, App), String> {
+/// Reads the settings, and checks that the report can be written.
+fn read_settings(settings: &SettingsArgs, out: Option<&Path>) -> Result<Config, String> {
     let config = Config::from_process(&settings.flags()).map_err(|error| error.to_string())?;
     if let Some(out) = out {
         check_writable(out)?;
     }
-    for notice in &config.notices {
-        complain(notice);
-    }
-    let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
-    Ok((config, app))
+    Ok(config)
 }
 
 /// The report's place is tried before anything is paid for.
@@ -112,7 +132,7 @@ struct Session {
 impl Session {
     fn new(app: App, out: Option<PathBuf>) -> Self {
         let cancel = CancellationToken::new();
-        let signals = AbortOnDropHandle::new(listen(cancel.clone()));
+        let signals = AbortOnDropHandle::new(listen(Signals::caught(), cancel.clone()));
         Self { app, out, cancel, _signals: signals }
     }
 
@@ -143,6 +163,13 @@ impl Session {
                     Exit::Failed
                 }
                 Ok(Ended::Interrupted | Ended::Lost) | Err(WorkError::Interrupted) => interrupted(run.id),
+                // Another process finished it while this one waited.
+                Err(WorkError::Final(run)) => self.show_final(&run).await,
+                Err(error @ WorkError::TakenOver) => {
+                    complain(&format!("{error}; to see its result: fathom resume {}", run.id));
+                    Exit::Failed
+                }
+                Err(error @ WorkError::Refused(_)) => usage(&format!("{error}; then: fathom resume {}", run.id)),
                 Err(error) => {
                     complain(&format!("{error}; once it can go on: fathom resume {}", run.id));
                     Exit::Failed
@@ -260,29 +287,48 @@ async fn read_answer(cancel: &CancellationToken) -> Option<String> {
 
 /// Stops the run at the first signal, the process at the second.
 #[expect(clippy::disallowed_methods, reason = "the session owns the task by an AbortOnDropHandle")]
-fn listen(cancel: CancellationToken) -> JoinHandle<()> {
+fn listen(mut signals: Signals, cancel: CancellationToken) -> JoinHandle<()> {
     tokio::spawn(async move {
-        signalled().await;
+        signals.next().await;
         complain("stopping; once more to stop at once");
         cancel.cancel();
-        signalled().await;
+        signals.next().await;
         std::process::exit(Exit::Interrupted as i32);
     })
 }
 
-async fn signalled() {
+/// Ctrl-C and termination, none of them lost between two waits.
+struct Signals {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
+    caught: Option<[tokio::signal::unix::Signal; 2]>,
+}
+
+impl Signals {
+    /// From now on; where the system refuses, signals end the process as they would anyway.
+    fn caught() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let caught = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+            let [Ok(interrupt), Ok(terminate)] = caught else { return Self { caught: None } };
+            Self { caught: Some([interrupt, terminate]) }
         }
+        #[cfg(not(unix))]
+        Self {}
     }
-    let _ = tokio::signal::ctrl_c().await;
+
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        match &mut self.caught {
+            Some([interrupt, terminate]) => tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            },
+            None => std::future::pending().await,
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
 }
 
 fn interrupted(run_id: RunId) -> Exit {

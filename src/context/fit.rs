@@ -66,7 +66,7 @@ fn shrink(request: &mut Request, excess: u32) {
 fn sizes(request: &Request, wanted: impl Fn(usize) -> bool) -> Vec<u32> {
     let messages = request.messages.iter().enumerate().filter(|(index, _)| wanted(*index));
     let parts = messages.filter_map(|(_, message)| content(message)).flatten();
-    parts.filter_map(|part| matches!(part, Part::Flexible(_)).then(|| estimate_tokens(part.as_str()))).collect()
+    parts.filter(|part| matches!(part, Part::Flexible(_))).map(|part| estimate_tokens(part.as_str())).collect()
 }
 
 /// The largest size so that cutting every larger part down to it saves `excess`; `None` when nothing saves enough.

@@ -6,7 +6,7 @@
 mod fit;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -17,15 +17,14 @@ use serde_json::json;
 use tokio::{sync::OnceCell, time::Instant};
 
 use crate::{
-    domain::{Event, Failure, FailureCode, Note, RunOptions, Scope, Source, Timestamp, WarningCode},
-    journal::{self, Entry, Journal, Stop},
+    domain::{Event, Failure, FailureCode, Note, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
+    journal::{self, CallRecord, Entry, Journal, NewEvent, Stop},
     llm::{
         self, Completion, Delta, Llm, Request, Retry, Task,
         structured::{self, Ladder},
     },
     prompts::Prompts,
     search::Engine,
-    store::{CallRecord, NewEvent},
 };
 
 /// Why a stage gave no result.
@@ -87,14 +86,13 @@ struct RunContext {
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
     date: OnceCell<String>,
-    /// Sources by canonical URL, without snapshots. Locked for map access only.
+    /// Sources by canonical URL, without snapshots, those of earlier lives included. Locked for map access only.
     sources: Mutex<HashMap<String, Source>>,
-    /// Page texts by canonical URL: read once, by whoever comes first. Locked for map access only.
+    /// Pages by key: read once, by whoever comes first. Locked for map access only.
     pages: Mutex<HashMap<String, Arc<OnceCell<PageText>>>>,
-    /// Page texts by URL from their retrieval, in this life or an earlier one, to their summary.
-    snapshots: Mutex<HashMap<String, String>>,
-    /// URLs of sources that an earlier life of this run stored.
-    met_before: HashSet<String>,
+    /// Page texts by key, from their retrieval, in this life or an earlier one, to their summary. Locked for map access
+    /// only.
+    texts: Mutex<HashMap<String, String>>,
 }
 
 /// What a researcher is shown of a page.
@@ -127,18 +125,22 @@ type Outcome = Result<Completion, Failure>;
 impl Cx {
     /// The root context of a run.
     pub fn new(journal: Arc<Journal>, services: Services, options: RunOptions, remains: Remains) -> Self {
-        let met_before = remains.sources.iter().map(|source| source.url.clone()).collect();
-        let snapshots = remains.sources.into_iter().map(|source| (source.url, source.snapshot)).collect();
+        let (mut sources, mut texts) = (HashMap::new(), HashMap::new());
+        for mut source in remains.sources {
+            let key = page_key(&source.url, &source.content_hash);
+            texts.insert(key, std::mem::take(&mut source.snapshot));
+            Source::join_ids(&mut source.id, &mut source.aliases, []);
+            sources.insert(source.url.clone(), source);
+        }
         let run = RunContext {
             journal,
             services,
             options,
             report_attempts: remains.report_attempts,
             date: OnceCell::new(),
-            sources: Mutex::default(),
+            sources: Mutex::new(sources),
             pages: Mutex::default(),
-            snapshots: Mutex::new(snapshots),
-            met_before,
+            texts: Mutex::new(texts),
         };
         Self { run: Arc::new(run), scope: Scope::ROOT }
     }
@@ -150,6 +152,11 @@ impl Cx {
 
     pub fn options(&self) -> &RunOptions {
         &self.run.options
+    }
+
+    /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.
+    pub fn requires_thought(&self) -> bool {
+        self.run.options.require_think && self.run.options.research_model.provider != Provider::Offline
     }
 
     pub fn prompts(&self) -> &Prompts {
@@ -422,12 +429,19 @@ impl Cx {
         Err(Failure::new(FailureCode::ModelOutput, format!("no answer of the asked form: {reason}")).into())
     }
 
-    /// Adds a retrieved source, or its id to the one of the same URL.
-    pub fn register(&self, source: Source) {
+    /// Adds a retrieved source, or its id to the one of the same URL; the first one of a URL decides its title and the
+    /// rest, also after a restart.
+    pub fn register(&self, source: Source) -> Registered {
         let mut sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
         match sources.get_mut(&source.url) {
-            Some(known) => Source::join_ids(&mut known.id, &mut known.aliases, [source.id]),
-            None => drop(sources.insert(source.url.clone(), Source { snapshot: String::new(), ..source })),
+            Some(known) => {
+                Source::join_ids(&mut known.id, &mut known.aliases, [source.id]);
+                if known.content_hash == source.content_hash { Registered::Known } else { Registered::OtherText }
+            }
+            None => {
+                sources.insert(source.url.clone(), Source { snapshot: String::new(), ..source });
+                Registered::New
+            }
         }
     }
 
@@ -439,28 +453,44 @@ impl Cx {
         sources
     }
 
-    /// Has no part of this run, in this life or an earlier one, met the page?
-    pub fn is_new(&self, url: &str) -> bool {
-        let sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        !sources.contains_key(url) && !self.run.met_before.contains(url)
-    }
-
-    /// The place where a page's text is kept once somebody has read it.
-    pub fn page(&self, url: &str) -> Arc<OnceCell<PageText>> {
+    /// The place where what is shown of a page is kept once somebody has read it.
+    pub fn page(&self, key: &str) -> Arc<OnceCell<PageText>> {
         let mut pages = self.run.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(pages.entry(url.to_owned()).or_default())
+        Arc::clone(pages.entry(key.to_owned()).or_default())
     }
 
-    /// Keeps a page's text until it is summarised; the first one of a page stays.
-    pub fn keep_snapshot(&self, url: &str, text: &str) {
-        let mut snapshots = self.run.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        snapshots.entry(url.to_owned()).or_insert_with(|| text.to_owned());
+    /// Keeps a page's text until it is summarised; not needed afterwards.
+    pub fn keep_text(&self, key: &str, text: &str) {
+        if !self.page(key).initialized() {
+            let mut texts = self.run.texts.lock().unwrap_or_else(PoisonError::into_inner);
+            texts.entry(key.to_owned()).or_insert_with(|| text.to_owned());
+        }
     }
 
     /// The kept text of a page; taken out.
-    pub fn take_snapshot(&self, url: &str) -> Option<String> {
-        self.run.snapshots.lock().unwrap_or_else(PoisonError::into_inner).remove(url)
+    pub fn take_text(&self, key: &str) -> Option<String> {
+        self.run.texts.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
     }
+
+    /// The title under which the run met that URL first.
+    pub fn title(&self, url: &str) -> Option<String> {
+        let sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.get(url).map(|source| source.title.clone())
+    }
+}
+
+/// Names a page with a certain text, in the journal too: engines may return one address with different texts.
+pub fn page_key(url: &str, text_hash: &str) -> String {
+    format!("page/{}", &journal::hash_of(&(url, text_hash))[..16])
+}
+
+/// What a run knew of a source that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registered {
+    New,
+    Known,
+    /// The page is known with another text.
+    OtherText,
 }
 
 /// Takes streamed text.

@@ -12,7 +12,7 @@ use super::server::{Clients, Server};
 use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
 use super::wire;
-use super::{BadSetting, Completion, Error, Failed, Request, Retry, limits};
+use super::{BadSetting, Completion, Error, Failed, Request, Retry, limits, offline};
 use crate::domain::{ModelName, Provider};
 
 /// For questions beside the research, such as which models there are.
@@ -97,6 +97,9 @@ impl Llm {
         request: &Request,
         on_retry: &(dyn Fn(Retry) + Send + Sync),
     ) -> Result<Completion, Failed> {
+        if request.model.provider == Provider::Offline {
+            return Ok(offline::complete(request));
+        }
         let (completion, attempts) = self.attempts(request, on_retry, |server| self.call(server, request)).await?;
         Ok(Completion { attempts, ..completion })
     }
@@ -114,6 +117,9 @@ impl Llm {
         request: &Request,
         on_retry: &(dyn Fn(Retry) + Send + Sync),
     ) -> Result<ReplyStream, Failed> {
+        if request.model.provider == Provider::Offline {
+            return Ok(ReplyStream::of(offline::deltas(request)));
+        }
         let begin = |server| self.begin(server, request);
         let ((mut reading, first), attempts) = self.attempts(request, on_retry, begin).await?;
         reading.attempts = attempts;

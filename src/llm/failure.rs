@@ -3,15 +3,14 @@
 //! Structured fields and the status decide. Text decides in one case only: servers tell in many wordings, and few
 //! codes, that a request is too long ([`OVERFLOWS`]).
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc2822;
 
 use super::Error;
 use crate::domain::ModelName;
+use crate::net;
 
 /// Longest [`Error`] detail in characters.
 const MAX_DETAIL_CHARS: usize = 300;
@@ -37,7 +36,7 @@ impl From<Error> for Failure {
 
 /// The failure told by an HTTP answer that is no success.
 pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
-    let retry_after = retry_after(headers, SystemTime::now());
+    let retry_after = retry_after(headers);
     let told = Told::from_body(body);
     let mut error = told.error(model, Some(status));
     if let Error::RateLimited { retry_after: wait, .. } = &mut error {
@@ -248,19 +247,13 @@ fn leading_number(text: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110, 10.2.3).
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let number = |name: &str| text(name)?.parse::<f64>().ok();
-    let wait = |seconds: f64| Duration::try_from_secs_f64(seconds).ok();
-    if let Some(millis) = number("retry-after-ms") {
-        return wait(millis / 1000.0);
+/// `retry-after-ms`, which OpenAI's servers add, or `Retry-After`.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let millis = headers.get("retry-after-ms").and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
+    match millis {
+        Some(millis) => Duration::try_from_secs_f64(millis / 1000.0).ok(),
+        None => net::retry_after(headers),
     }
-    if let Some(seconds) = number("retry-after") {
-        return wait(seconds);
-    }
-    let date = OffsetDateTime::parse(text("retry-after")?, &Rfc2822).ok()?;
-    Some(SystemTime::from(date).duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -397,20 +390,15 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_comes_in_three_forms() {
+    fn retry_after_may_come_in_milliseconds() {
         fn check(name: &'static str, value: &str, expected: Option<Duration>) {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777 - 5);
-            assert_eq!(retry_after(&headers, now), expected, "{name}: {value}");
+            assert_eq!(retry_after(&headers), expected, "{name}: {value}");
         }
-        check("retry-after", "7", Some(Duration::from_secs(7)));
         check("retry-after", "0.25", Some(Duration::from_millis(250)));
         check("retry-after-ms", "40", Some(Duration::from_millis(40)));
-        check("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT", Some(Duration::from_secs(5)));
-        check("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT", Some(Duration::ZERO));
-        check("retry-after", "-1", None);
-        check("retry-after", "soon", None);
+        check("retry-after-ms", "-1", None);
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub struct Resolver {
     written: usize,
     /// The last emitted character, and the one before it.
     tail: [char; 2],
+    /// What the citations that end at `group_end`, one right after the other, cite.
+    group: Vec<usize>,
+    group_end: usize,
     line: Line,
 }
 
@@ -114,6 +117,8 @@ impl Resolver {
             pending: String::new(),
             written: 0,
             tail: ['\n', '\n'],
+            group: Vec::new(),
+            group_end: usize::MAX,
             line: Line::Start,
         }
     }
@@ -182,14 +187,25 @@ impl Resolver {
     fn emit_piece(&mut self, out: &mut String, piece: Piece) {
         match piece {
             Piece::Text(text) => self.emit(out, &text),
+            Piece::Cite(index) if self.just_cited(index) => {}
             Piece::Cite(index) => {
+                if self.written != self.group_end {
+                    self.group.clear();
+                }
+                self.group.push(index);
                 let number = self.number(index);
                 let (start, mark) = (self.written, format!("[{number}]"));
                 self.emit(out, &mark);
                 let source_id = self.sources[index].id;
                 self.citations.push(Citation { number, source_id, start, end: self.written });
+                self.group_end = self.written;
             }
         }
+    }
+
+    /// Does a citation of the same source stand right here already? Two ids may mean one page.
+    fn just_cited(&self, index: usize) -> bool {
+        self.written == self.group_end && self.group.contains(&index)
     }
 
     fn emit(&mut self, out: &mut String, text: &str) {
@@ -298,12 +314,19 @@ impl Resolver {
         let (open, close) = if after.starts_with('[') { ('[', ']') } else { ('【', '】') };
         match self.bracket(after, open, close, end) {
             Token::Replace(bytes, pieces) if pieces.is_empty() => Token::dropped(bytes + 1),
+            Token::Replace(bytes, pieces) if pieces.iter().all(|piece| self.repeats(piece)) => {
+                Token::dropped(bytes + 1)
+            }
             Token::Replace(bytes, mut pieces) => {
                 pieces.insert(0, Piece::Text(" ".to_owned()));
                 Token::Replace(bytes + 1, pieces)
             }
             Token::Undecided => Token::Undecided,
         }
+    }
+
+    fn repeats(&self, piece: &Piece) -> bool {
+        matches!(piece, Piece::Cite(index) if self.just_cited(*index))
     }
 
     fn bracket(&mut self, rest: &str, open: char, close: char, end: bool) -> Token {
@@ -698,7 +721,8 @@ mod tests {
     fn ids_become_numbers_in_order_of_first_use() {
         check("Open [S1002]. Cheap [S1001]. Old [S1002].", "Open [1]. Cheap [2]. Old [1].", 0);
         check("Both [S1001][S1002] and [S1001, S1002].", "Both [1][2] and [1][2].", 0);
-        check("Same page [S1001] [S2003].", "Same page [1] [1].", 0);
+        check("Same page [S1001] [S2003].", "Same page [1].", 0);
+        check("[S1001][S2003][S1002][S2003] and [S1001]", "[1][2] and [1]", 0);
         check("中文【S1001】。", "中文[1]。", 0);
         check("Named (Source S1001) and S1002 bare.", "Named (Source [1]) and [2] bare.", 0);
         check("[Source: S1001] [sources S1001 and S1002]", "[1] [1][2]", 0);

@@ -243,7 +243,7 @@ impl<'a> Researcher<'a> {
 
     /// With `require_think`, searches wait until the model has reflected on the last ones in a reply of its own.
     fn must_think(&self, cx: &Cx, thinking: bool) -> bool {
-        cx.options().require_think && (thinking || !self.reflected)
+        cx.requires_thought() && (thinking || !self.reflected)
     }
 }
 

@@ -197,7 +197,7 @@ impl<'a> Supervisor<'a> {
 
     /// With `require_think`, delegations wait until the model has reflected in a reply of its own.
     fn must_think(&self, cx: &Cx, thinking: bool) -> bool {
-        cx.options().require_think && (thinking || !self.reflected)
+        cx.requires_thought() && (thinking || !self.reflected)
     }
 }
 

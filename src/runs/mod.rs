@@ -5,7 +5,10 @@
 mod owner;
 mod worker;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +24,10 @@ pub use worker::Ended;
 
 /// A message may have so many characters; what is longer belongs into a document.
 pub const MAX_MESSAGE_CHARS: usize = 100_000;
+
+/// How long a run waits for a database that went away, where it has to read, and how often it looks.
+const DATABASE_PATIENCE: Duration = Duration::from_secs(60);
+const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Everything a run needs of its process.
 #[derive(Clone, Debug)]
@@ -48,11 +55,9 @@ pub struct Runs {
 pub enum Refusal {
     #[error("the question is empty")]
     Empty,
-    #[error(
-        "the question has {chars} characters, {MAX_MESSAGE_CHARS} at most are accepted; put long texts into the documents folder"
-    )]
-    TooLong { chars: usize },
-    #[error("the model {model} cannot be used: set {variable}, or choose another model with {option}")]
+    #[error("the question is longer than {MAX_MESSAGE_CHARS} characters; put long texts into the documents folder")]
+    TooLong,
+    #[error("{option}={model} cannot be used: set {variable}, or choose a model of another provider")]
     MissingKey { option: &'static str, model: ModelName, variable: String },
     #[error("search_api=tavily cannot be used: set TAVILY_API_KEY")]
     MissingSearchKey,
@@ -79,6 +84,9 @@ pub enum WorkError {
     Refused(#[from] Refusal),
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// This process lost its lease, and by now somebody else has brought the run to its end.
+    #[error("another process took the run over and finished it")]
+    TakenOver,
     #[error("interrupted")]
     Interrupted,
 }
@@ -119,14 +127,19 @@ impl Runs {
     /// # Errors
     /// [`WorkError`]; the run stays as it is.
     pub async fn work(&self, run_id: RunId, cancel: &CancellationToken) -> Result<Ended, WorkError> {
+        let mut lost = false;
         loop {
-            let (lease, run) = tokio::select! {
-                claimed = self.claim(run_id) => claimed?,
+            let claimed = tokio::select! {
+                claimed = self.claim(run_id) => claimed,
                 () = cancel.cancelled() => return Err(WorkError::Interrupted),
             };
+            let (lease, run) = match claimed {
+                Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
+                claimed => claimed?,
+            };
             match worker::work(&self.parts, lease, run, cancel).await? {
-                // The lease ran out while the database was away: claim anew, and replay.
-                Ended::Lost => {}
+                // The lease ran out while the database was away, or this process was frozen: claim anew, and replay.
+                Ended::Lost => lost = true,
                 ended => return Ok(ended),
             }
         }
@@ -134,15 +147,20 @@ impl Runs {
 
     async fn claim(&self, run_id: RunId) -> Result<(store::Lease, Run), WorkError> {
         let mut told = false;
+        let since = Instant::now();
         loop {
             let now = Timestamp::now();
             let claimant =
                 store::Claimant { owner: self.owner.to_string(), now, expires_at: now.plus(self.parts.lease) };
-            let claimed = match self.parts.store.claim(run_id, &claimant).await? {
-                Claimed::HeldBy { owner, .. } if owner::is_dead(&owner) => {
+            let claimed = match self.parts.store.claim(run_id, &claimant).await {
+                Ok(Claimed::HeldBy { owner, .. }) if owner::is_dead(&owner) => {
                     self.parts.store.claim_taken_over(run_id, &claimant, &owner).await?
                 }
-                claimed => claimed,
+                Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_PATIENCE => {
+                    tokio::time::sleep(DATABASE_PAUSE).await;
+                    continue;
+                }
+                claimed => claimed?,
             };
             match claimed {
                 Claimed::Yes { lease, run } => return Ok((lease, run)),
@@ -163,12 +181,13 @@ impl Runs {
         if content.is_empty() {
             return Err(Refusal::Empty);
         }
-        let chars = content.chars().count();
-        if chars > MAX_MESSAGE_CHARS {
-            return Err(Refusal::TooLong { chars });
+        if content.chars().count() > MAX_MESSAGE_CHARS {
+            return Err(Refusal::TooLong);
         }
         self.parts.check(&options)?;
+        let local = self.parts.local.as_ref().filter(|_| options.search_api == SearchApi::Local);
         Ok(NewRun {
+            documents: local.and_then(|local| local.folder().to_str().map(str::to_owned)),
             thread_id,
             run_id: RunId::new(),
             message_id: MessageId::new(),

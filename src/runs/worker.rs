@@ -8,10 +8,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Parts, WorkError};
+use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Parts, WorkError};
 use crate::{
     context::{Cx, Error, Remains, Services},
-    domain::{Event, Failure, FailureCode, MessageId, Outcome, Run, RunStatus, Scope, Timestamp, WarningCode},
+    domain::{Event, Failure, FailureCode, MessageId, Outcome, Run, RunStatus, Scope, Timestamp, Usage, WarningCode},
     journal::{self, Journal, Stop},
     research::{self, Conversation, Ending},
     search::Engine,
@@ -49,8 +49,8 @@ enum Verdict {
 /// The run cannot be worked on here, or the database failed for good; its lease is given back.
 pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &CancellationToken) -> Result<Ended, WorkError> {
     let result = supervise(parts, lease, run, cancel).await;
-    if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled | Ended::Lost)) {
-        // Best effort: an unreturned lease runs out by itself.
+    if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
+        // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(&lease).await;
     }
     result
@@ -61,7 +61,7 @@ async fn supervise(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &Cancella
     let conversation = conversation(parts, &run).await?;
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { research::research(&cx, &conversation).await });
-    let mut heart = Heart::new(parts, lease);
+    let mut heart = Heart::new(parts, &journal, lease);
     let verdict = loop {
         tokio::select! {
             Some(joined) = tasks.join_next() => break verdict(joined),
@@ -80,6 +80,8 @@ async fn supervise(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &Cancella
 
 /// The run's journal, and its context with what earlier lives left behind.
 async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx), WorkError> {
+    // What is missing here may be there where the run is resumed next: better refused than failed for good.
+    parts.check(&run.options)?;
     let search = parts.engine(run.options.search_api)?;
     let (mut steps, mut remains) = (Vec::new(), Remains::default());
     let mut begin = Event::RunStarted { attempt: lease.epoch };
@@ -87,11 +89,10 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         begin = Event::RunResumed { attempt: lease.epoch };
         steps = parts.store.journal(lease.run_id).await?;
         remains.report_attempts = parts.store.report_attempts(lease.run_id).await?;
-        for source in parts.store.sources(lease.run_id).await? {
-            remains.sources.extend(parts.store.source(lease.run_id, source.id).await?);
-        }
+        remains.sources = parts.store.snapshots(lease.run_id).await?;
     }
-    let journal = Arc::new(Journal::new(*lease, steps, parts.writer.clone()));
+    let holds_until = Instant::now() + parts.lease;
+    let journal = Arc::new(Journal::new(*lease, holds_until, steps, parts.writer.clone()));
     let mut events = vec![root(begin)];
     events.extend(skipped_documents(&search));
     journal.emit(events).await.map_err(stopped)?;
@@ -138,7 +139,7 @@ fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
 /// Writes the end of the run.
 async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict) -> Result<Ended, WorkError> {
     let now = Timestamp::now();
-    let usage = parts.store.usage(run.id).await.unwrap_or_default();
+    let usage = usage(parts, run).await?;
     let ms = now.since(run.started_at.unwrap_or(run.created_at));
     let open = Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, now };
     let complete = |outcome, content: String| Finish {
@@ -175,6 +176,19 @@ async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict)
     }
 }
 
+/// What the run used; the database may be away for a while just now.
+async fn usage(parts: &Parts, run: &Run) -> Result<Usage, store::Error> {
+    let since = Instant::now();
+    loop {
+        match parts.store.usage(run.id).await {
+            Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_PATIENCE => {
+                tokio::time::sleep(DATABASE_PAUSE).await;
+            }
+            result => return result,
+        }
+    }
+}
+
 fn root(event: Event) -> NewEvent {
     journal::now(&Scope::ROOT, event)
 }
@@ -189,6 +203,8 @@ fn stopped(stop: Stop) -> WorkError {
 /// Keeps the lease alive, and notices when it is gone.
 struct Heart<'a> {
     parts: &'a Parts,
+    /// Told how long it may begin new work.
+    journal: &'a Journal,
     lease: Lease,
     ticks: Interval,
     /// The lease certainly holds until then.
@@ -203,10 +219,10 @@ enum Beat {
 }
 
 impl<'a> Heart<'a> {
-    fn new(parts: &'a Parts, lease: Lease) -> Self {
+    fn new(parts: &'a Parts, journal: &'a Journal, lease: Lease) -> Self {
         let mut ticks = tokio::time::interval(parts.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { parts, lease, ticks, holds_until: Instant::now() + parts.lease }
+        Self { parts, journal, lease, ticks, holds_until: Instant::now() + parts.lease }
     }
 
     /// Waits for the next beat and renews the lease.
@@ -220,6 +236,7 @@ impl<'a> Heart<'a> {
         match tokio::time::timeout_at(self.holds_until, renewal).await {
             Ok(Ok(Renewal::Held { cancel_requested })) => {
                 self.holds_until = sent + self.parts.lease;
+                self.journal.extend(self.holds_until);
                 if cancel_requested { Beat::CancelRequested } else { Beat::Held }
             }
             Ok(Ok(Renewal::Lost)) | Err(_) => Beat::Lost,
@@ -228,5 +245,30 @@ impl<'a> Heart<'a> {
                 if Instant::now() < self.holds_until { Beat::Held } else { Beat::Lost }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_a_run_is_a_failed_run() {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async { panic!("key 123 leaked") });
+        let joined = tasks.join_next().await.unwrap();
+        let Verdict::Failed(failure) = verdict(joined) else { panic!("not a failure") };
+        assert_eq!(failure.code, FailureCode::Internal);
+        assert!(!failure.message.contains("leaked"), "the message of a panic may hold anything; it stays in the log");
+    }
+
+    #[test]
+    fn a_lost_lease_ends_the_work_and_a_mismatch_the_run() {
+        let fenced = Error::Stop(Stop::Storage(store::Error::Fenced));
+        assert!(matches!(verdict(Ok(Err(fenced))), Verdict::Lost));
+        let mismatch = Error::Stop(Stop::Mismatch { key: "lead/1".to_owned() });
+        let Verdict::Failed(failure) = verdict(Ok(Err(mismatch))) else { panic!("not a failure") };
+        assert_eq!(failure.code, FailureCode::JournalMismatch);
+        assert!(failure.message.contains("lead/1"));
     }
 }

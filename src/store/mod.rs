@@ -200,6 +200,11 @@ impl Store {
         on_either!(self, engine => engine.run(run_id).await)
     }
 
+    /// The folder that a run searches, absolute; `None` when it searches the web or does not exist.
+    pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        on_either!(self, engine => engine.documents(run_id).await)
+    }
+
     /// At most `limit` runs of all threads, newest first.
     pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, Error> {
         on_either!(self, engine => engine.runs(limit).await)
@@ -228,6 +233,11 @@ impl Store {
     /// What a run retrieved, by ascending id, without snapshots.
     pub async fn sources(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
         on_either!(self, engine => engine.sources(run_id).await)
+    }
+
+    /// As [`Store::sources`], with their snapshots.
+    pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
+        on_either!(self, engine => engine.snapshots(run_id).await)
     }
 
     /// A source with its snapshot, by its id or one of its aliases.

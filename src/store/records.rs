@@ -15,6 +15,8 @@ pub struct NewRun {
     pub message_id: MessageId,
     pub content: String,
     pub options: RunOptions,
+    /// The folder that a run with `search_api=local` searches; absolute.
+    pub documents: Option<String>,
     pub now: Timestamp,
 }
 

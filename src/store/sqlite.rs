@@ -171,6 +171,7 @@ mod tests {
             message_id: MessageId::new(),
             content: content.to_owned(),
             options: RunOptions::default(),
+            documents: None,
             now: Timestamp(0),
         }
     }

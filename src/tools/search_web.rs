@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    context::{Cx, Error, Form, PageText, Role, SUMMARY_TIME},
+    context::{Cx, Error, Form, PageText, Registered, Role, SUMMARY_TIME, page_key},
     domain::{Event, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
     journal::{self, Entry, Stop},
     llm::{Message, Part, Task, Text, ToolSpec, offline},
@@ -61,12 +61,17 @@ pub struct Found {
     pub failures: Vec<String>,
 }
 
-/// A hit as the journal keeps it: its text is in the stored source.
+/// A hit as the journal keeps it: its text is in the stored source, unless that one was stored with another text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept {
     source_id: SourceId,
-    /// Is there a page text to summarise?
-    has_text: bool,
+    /// SHA-256 of the text to summarise, hex; absent when the engine sent none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text_hash: Option<String>,
+    /// The text that the stored source does not have. Not shared through the sources, because which of two texts is
+    /// stored depends on which query was answered first, and replay must find again what was summarised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own_text: Option<String>,
     #[serde(flatten)]
     hit: Hit,
 }
@@ -137,7 +142,11 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
     };
     let outcome: Result<Vec<Kept>, String> = cx.journal().step(&key, "search", hash, work).await?;
     for kept in outcome.iter().flatten() {
-        cx.register(source(&kept.hit, kept.source_id, String::new()));
+        let content_hash = kept.text_hash.clone().unwrap_or_default();
+        cx.register(Source { content_hash, ..source(&kept.hit, kept.source_id, String::new()) });
+        if let (Some(hash), Some(text)) = (&kept.text_hash, &kept.own_text) {
+            cx.keep_text(&page_key(&kept.hit.url, hash), text);
+        }
     }
     Ok(outcome)
 }
@@ -148,19 +157,19 @@ fn kept(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<Ke
     for (number, mut hit) in (first..).zip(hits.into_iter().take(MAX_RESULTS as usize)) {
         let source_id = SourceId(number);
         let text = hit.raw_content.take().filter(|text| !text.trim().is_empty());
-        let kept = Kept { source_id, has_text: text.is_some(), hit };
-        let snapshot = text.unwrap_or_else(|| kept.hit.snippet.clone());
-        if kept.has_text {
-            cx.keep_snapshot(&kept.hit.url, &snapshot);
+        let source = source(&hit, source_id, text.clone().unwrap_or_else(|| hit.snippet.clone()));
+        let text_hash = text.is_some().then(|| source.content_hash.clone());
+        if let Some(text) = &text {
+            cx.keep_text(&page_key(&source.url, &source.content_hash), text);
         }
-        if cx.is_new(&kept.hit.url) {
-            let (url, title) = (kept.hit.url.clone(), kept.hit.title.clone());
+        let registered = cx.register(source.clone());
+        if registered == Registered::New {
+            let (url, title) = (hit.url.clone(), hit.title.clone());
             entry = entry.event(cx.scope(), Event::SourceFound { source_id, url, title, query: query.to_owned() });
         }
-        let source = source(&kept.hit, source_id, snapshot);
-        cx.register(source.clone());
         entry.sources.push(source);
-        all.push(kept);
+        let own_text = text.filter(|_| registered == Registered::OtherText);
+        all.push(Kept { source_id, text_hash, own_text, hit });
     }
     entry.value = Ok(all);
     entry
@@ -177,25 +186,24 @@ fn source(hit: &Hit, id: SourceId, snapshot: String) -> Source {
         score: hit.score,
         published: hit.published.clone(),
         fetched_at: Timestamp::now(),
-        content_hash: journal::hash_of(&snapshot),
+        content_hash: journal::sha256(snapshot.as_bytes()),
         snapshot,
     }
 }
 
 /// What is shown of a page; read once per run.
 async fn page_text(cx: &Cx, kept: &Kept, question: &str) -> Result<PageText, Error> {
-    if !kept.has_text {
+    let Some(text_hash) = &kept.text_hash else {
         return Ok(PageText { summary: kept.hit.snippet.clone(), excerpts: Vec::new() });
-    }
-    let cell = cx.page(&kept.hit.url);
-    cell.get_or_try_init(|| read_page(cx, kept, question)).await.cloned()
+    };
+    let key = page_key(&kept.hit.url, text_hash);
+    let cell = cx.page(&key);
+    cell.get_or_try_init(|| read_page(cx, &key, &kept.hit, question)).await.cloned()
 }
 
-async fn read_page(cx: &Cx, kept: &Kept, question: &str) -> Result<PageText, Error> {
-    let hit = &kept.hit;
-    let key = format!("page/{}", &journal::hash_of(&hit.url)[..16]);
-    let page = cx.take_snapshot(&hit.url).unwrap_or_else(|| hit.snippet.clone());
-    let result = summarise(cx, &key, hit, &page, question).await;
+async fn read_page(cx: &Cx, key: &str, hit: &Hit, question: &str) -> Result<PageText, Error> {
+    let page = cx.take_text(key).unwrap_or_else(|| hit.snippet.clone());
+    let result = summarise(cx, key, hit, &page, question).await;
     match result {
         Ok(summary) => {
             let excerpts = verified(&summary.key_excerpts, &page);
@@ -217,7 +225,8 @@ async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &str, question: &str) ->
     let values = json!({
         "date": cx.date().await?,
         "question": untrusted(question),
-        "title": untrusted(&hit.title),
+        // Not the hit's own, so that it does not matter which of several hits is read first.
+        "title": untrusted(&cx.title(&hit.url).unwrap_or_else(|| hit.title.clone())),
         "webpage_content": flexible(&untrusted(page)),
     });
     let message = Message::User { content: cx.prompts().parts("summary", values) };

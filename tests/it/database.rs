@@ -161,7 +161,12 @@ impl Cluster {
     /// The cluster, started by whoever asks first.
     pub fn of_this_process() -> &'static Self {
         static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-        CLUSTER.get_or_init(Self::start)
+        CLUSTER.get_or_init(|| Self::start(NOT_DURABLE))
+    }
+
+    /// Another cluster, as durable as a real one: for measurements. Gone with the value.
+    pub fn durable() -> Self {
+        Self::start("")
     }
 
     /// The address of one of its databases.
@@ -169,7 +174,7 @@ impl Cluster {
         format!("postgres://postgres@localhost/{database}?host={}", self.folder.display())
     }
 
-    fn start() -> Self {
+    fn start(settings: &str) -> Self {
         // Held by the guardian, which removes it; a socket path has to be short, so not below the target folder.
         let folder = tempfile::Builder::new().prefix("fathom-pg-").tempdir().unwrap().keep();
         fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -177,6 +182,7 @@ impl Cluster {
             .args(["sh", "-c", GUARDIAN, "guardian"])
             .arg(binaries())
             .arg(&folder)
+            .arg(settings)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -188,18 +194,23 @@ impl Cluster {
     }
 }
 
-/// `$1` the folder of the programs, `$2` the folder of the cluster. Durability is off: these clusters are thrown away.
+/// What makes a cluster fast that is thrown away anyway.
+const NOT_DURABLE: &str = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
+
+/// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings. The server is told to quit
+/// until it does, since a signal that comes while it starts is lost.
 const GUARDIAN: &str = r#"
 trap '' INT TERM HUP
 "$1/initdb" --no-sync --no-instructions -A trust -U postgres -E UTF8 --no-locale -D "$2/data" >"$2/log" 2>&1 || {
     cat "$2/log" >&2; rm -rf "$2"; exit 1
 }
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 -c fsync=off \
-    -c full_page_writes=off -c synchronous_commit=off </dev/null >>"$2/log" 2>&1 &
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 $3 </dev/null >>"$2/log" 2>&1 &
 server=$!
 cat >/dev/null
-kill -QUIT $server
+(while kill -QUIT $server; do sleep 0.2; done) 2>/dev/null &
+stopper=$!
 wait $server
+kill -KILL $stopper
 rm -rf "$2"
 "#;
 

@@ -53,6 +53,7 @@ pub fn new_run() -> NewRun {
         message_id: MessageId::new(),
         content: "What did the minutes decide?".to_owned(),
         options: RunOptions::default(),
+        documents: None,
         now: NOW,
     }
 }

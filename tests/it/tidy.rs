@@ -10,25 +10,25 @@ use std::{
 
 /// Who may use whom. A room is a file or folder right under `src/`; each may always use itself and `domain`.
 ///
-/// Downwards: main, app, cli → http → runs → research → tools → llm, search → net. At the side: store, events,
-/// journal, prompts, config. Nothing points back; to change the house, change this table and ARCHITECTURE.md.
+/// Downwards: main, cli → app, http → runs → research → tools → context → llm, search → net. At the side: config,
+/// prompts, journal, events, store. Nothing points back; to change the house, change this table and ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("main", &["app", "cli", "config", "telemetry"]),
-    ("app", EVERY_ROOM),
+    ("main", &["cli"]),
     ("cli", EVERY_ROOM),
+    ("app", EVERY_ROOM),
     ("http", &["runs", "events"]),
-    ("runs", &["research", "tools", "llm", "search", "store", "events", "journal"]),
-    ("research", &["tools", "llm", "search", "prompts", "journal"]),
-    ("tools", &["llm", "search", "net", "prompts", "journal"]),
+    ("runs", &["research", "context", "llm", "search", "prompts", "journal", "events", "store"]),
+    ("research", &["tools", "context", "llm", "search", "prompts", "journal"]),
+    ("tools", &["context", "llm", "search", "prompts", "journal"]),
+    ("context", &["llm", "search", "prompts", "journal"]),
     ("llm", &["net"]),
     ("search", &["net"]),
     ("net", &[]),
+    ("config", &["llm", "search", "store"]),
     ("prompts", &["llm"]),
-    ("journal", &["store", "events"]),
+    ("journal", &["events", "store"]),
     ("events", &["store"]),
     ("store", &[]),
-    ("config", &[]),
-    ("telemetry", &[]),
     ("domain", &[]),
 ];
 

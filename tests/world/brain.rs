@@ -7,6 +7,8 @@ use super::{Call, Kind, Reply, prose, reply};
 /// How much work a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
+    /// Turns the supervisor thinks before it delegates.
+    pub reflections: usize,
     /// Delegations of the supervisor's one round of research.
     pub researchers: usize,
     /// Search turns of each researcher, before it thinks once and completes.
@@ -20,19 +22,26 @@ pub struct Shape {
 impl Default for Shape {
     /// The benchmark's run: three researchers of four turns (search, search, think, complete), two queries a search.
     fn default() -> Self {
-        Self { researchers: 3, searches: 2, queries: 2, sentences: 40 }
+        Self { reflections: 0, researchers: 3, searches: 2, queries: 2, sentences: 40 }
     }
 }
 
 impl Shape {
     /// One researcher, one search, one query.
-    pub const SMALL: Self = Self { researchers: 1, searches: 1, queries: 1, sentences: 8 };
+    pub const SMALL: Self = Self { reflections: 0, researchers: 1, searches: 1, queries: 1, sentences: 8 };
 
     /// Model calls of a run of this shape that clarifies, when each query brings `pages` new pages with full text.
     pub fn model_calls(self, pages: usize) -> usize {
         let turns = self.searches + 2;
         let summaries = self.searches * self.queries * pages;
-        2 + 2 + self.researchers * (turns + summaries + 1) + 1
+        2 + self.reflections + 2 + self.researchers * (turns + summaries + 1) + 1
+    }
+
+    /// The model calls and the searches of its longest chain, each waiting for the one before: what researchers, queries
+    /// and pages cost side by side counts once.
+    pub fn chain(self) -> (u32, u32) {
+        let research = self.searches * 2 + 2 + 1;
+        ((2 + self.reflections + 2 + research + 1) as u32, self.searches as u32)
     }
 }
 
@@ -70,7 +79,9 @@ fn brief(call: &Call) -> String {
 }
 
 fn supervise(shape: Shape, call: &Call) -> Reply {
-    if call.turns() > 0 {
+    if call.turns() < shape.reflections {
+        return reply::think("The brief falls into parts that can be researched side by side.");
+    } else if call.turns() > shape.reflections {
         return reply::complete_research();
     }
     let brief = call.first_text();

@@ -170,7 +170,8 @@ async fn complete(State(provider): State<Arc<Provider>>, headers: HeaderMap, byt
     provider.note(&call);
     let watch = Watch(Some(Arc::clone(&call)));
     let reply = provider.answer(&call);
-    tokio::time::sleep(reply.latency.unwrap_or_default()).await;
+    // Counted from the arrival: what the scripted model needs to find its answer is no latency of the client's.
+    tokio::time::sleep_until((call.received_at + reply.latency.unwrap_or_default()).into()).await;
     if matches!(reply.what, What::Silence) {
         std::future::pending::<()>().await;
     }

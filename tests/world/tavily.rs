@@ -20,7 +20,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::Instant};
 
 use super::{
     Record, Reply, openai, prose,
@@ -179,6 +179,7 @@ pub fn pages(query: &str, results: usize) -> Vec<Page> {
 }
 
 async fn search(State(engine): State<Arc<Engine>>, headers: HeaderMap, bytes: Bytes) -> Response {
+    let received_at = Instant::now();
     if !openai::has_key(&headers, KEY) {
         return render(&reply::status(401), "");
     }
@@ -194,7 +195,7 @@ async fn search(State(engine): State<Arc<Engine>>, headers: HeaderMap, bytes: By
     let latency = *engine.latency.lock().unwrap_or_else(PoisonError::into_inner);
     match engine.find(query, results) {
         Found::Pages(mut pages) => {
-            tokio::time::sleep(latency).await;
+            tokio::time::sleep_until(received_at + latency).await;
             if !asks_for_text(&asked["include_raw_content"]) {
                 pages.iter_mut().for_each(|page| page.raw_content = None);
             }
@@ -202,7 +203,7 @@ async fn search(State(engine): State<Arc<Engine>>, headers: HeaderMap, bytes: By
             reply::text("").send(StatusCode::OK, "application/json", vec![body.into()], None)
         }
         Found::Fault(fault) => {
-            tokio::time::sleep(fault.latency.unwrap_or(latency)).await;
+            tokio::time::sleep_until(received_at + fault.latency.unwrap_or(latency)).await;
             if matches!(fault.what, What::Silence) {
                 std::future::pending::<()>().await;
             }

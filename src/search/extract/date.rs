@@ -27,9 +27,18 @@ const LABELS: [&str; 18] = [
 /// How much of a document may come before that line.
 const MAX_LINES: usize = 25;
 
-/// `YYYY-MM-DD` when a line near the beginning, or the very last ones, states the document's date.
+/// `YYYY-MM-DD` when a line near the beginning states the document's date.
 pub(super) fn stated(text: &str) -> Option<String> {
-    text.lines().take(MAX_LINES).find_map(stated_in_line)
+    let lines = || text.lines().take(MAX_LINES);
+    lines().find_map(stated_in_line).or_else(|| lines().find_map(below_letterhead))
+}
+
+/// The date of a line such as `Norderwarf, den 29. Januar 2031`: short, and nothing after the date.
+fn below_letterhead(line: &str) -> Option<String> {
+    let line = line.trim().trim_matches(['*', '_']);
+    let (_, date) = line.rsplit_once(", ").filter(|_| line.chars().count() <= 90)?;
+    let date = date.strip_prefix("den ").or_else(|| date.strip_prefix("le ")).unwrap_or(date);
+    (date.len() <= 20 && date.ends_with(|char: char| char.is_ascii_digit())).then(|| parse(date))?
 }
 
 fn stated_in_line(line: &str) -> Option<String> {
@@ -55,6 +64,19 @@ pub(super) fn parse(text: &str) -> Option<String> {
         _ => None,
     };
     date.map(|date| format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
+}
+
+/// The ISO date in a file name such as `2030-12-03-board.md`, the way people sort their files.
+pub(in crate::search) fn in_file_name(name: &str) -> Option<String> {
+    let starts = name.char_indices().filter(|(at, _)| !name[..*at].ends_with(|char: char| char.is_ascii_digit()));
+    let candidates = starts.filter_map(|(at, _)| name.get(at..at + 10));
+    let is_iso = |text: &&str| {
+        text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-' || byte == b'_',
+            _ => byte.is_ascii_digit(),
+        })
+    };
+    candidates.filter(is_iso).find_map(parse)
 }
 
 fn date(year: u32, month: u32, day: u32) -> Option<Date> {
@@ -132,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn file_names_carry_iso_dates() {
+        let check = |name: &str, expected: Option<&str>| assert_eq!(in_file_name(name).as_deref(), expected, "{name}");
+        check("2030-12-03-board.md", Some("2030-12-03"));
+        check("größe_2030_12_03.txt", Some("2030-12-03"));
+        check("tariffs-2031.md", None);
+        check("12030-12-03.md", None);
+        check("2030-13-03.md", None);
+    }
+
+    #[test]
     fn only_a_labelled_line_states_the_document_s_date() {
         let check = |text: &str, expected: Option<&str>| assert_eq!(stated(text).as_deref(), expected, "{text}");
         check("# T\n\nLast updated: 2031-03-10 · by T. W.", Some("2031-03-10"));
@@ -139,6 +171,9 @@ mod tests {
         check("**Date:** 14 November 2030", Some("2030-11-14"));
         check("Stand: 12. Januar 2031", Some("2031-01-12"));
         check("更新日期:2031-03-15", Some("2031-03-15"));
+        check("Norderwarf, den 29. Januar 2031\n\nSehr geehrte", Some("2031-01-29"));
+        check("**Press release, Skelderwick, 22 May 2030**", Some("2030-05-22"));
+        check("We met on Monday, 11 February 2031, at", None);
         check("On 11 February 2031 the board decided", None);
         check("Standing charge 2031-01-01", None);
     }

@@ -186,26 +186,52 @@ fn mark<'a>(rest: &'a str, plain: &mut String) -> &'a str {
     &rest[first.len_utf8()..]
 }
 
-/// What follows a `__`, or a single `*` or `_`, that opens or closes emphasis: a letter on exactly one side.
+/// What follows a `__`, or a single `*` or `_`, that opens or closes emphasis.
 fn emphasis<'a>(rest: &'a str, before: &str) -> Option<&'a str> {
     let mark = rest.chars().next().filter(|char| matches!(char, '*' | '_'))?;
-    let after = rest.trim_start_matches(mark);
-    let is_inside = |char: Option<char>| char.is_some_and(|char| !char.is_whitespace() && !char.is_ascii_punctuation());
-    let (left, right) = (is_inside(before.chars().next_back()), is_inside(after.chars().next()));
-    (left != right && rest.len() - after.len() <= 2).then_some(after)
+    let run = rest.chars().take(3).take_while(|char| *char == mark).count();
+    let after = &rest[run..];
+    (run <= 2 && side(before.chars().next_back()) != side(after.chars().next())).then_some(after)
 }
 
-/// The text of `[text](address)` and what follows; addresses may hold one pair of brackets.
+/// What stands beside a mark: space, punctuation or a letter; emphasis has different things on its sides.
+fn side(char: Option<char>) -> u8 {
+    match char {
+        None => 0,
+        Some(char) if char.is_whitespace() => 0,
+        Some(char) if char.is_ascii_punctuation() => 1,
+        Some(_) => 2,
+    }
+}
+
+/// The text of `[text](address)` and what follows; addresses may hold a pair of brackets, not one in another. Looks
+/// ahead only so far that a text full of brackets takes no longer than others.
 fn link(rest: &str) -> Option<(&str, &str)> {
     let rest = rest.strip_prefix('[')?;
-    let (text, after) = rest.split_once("](").filter(|(text, _)| text.len() < 1_000 && !text.contains("\n\n"))?;
+    let text = &rest[..closing(&rest[..rest.floor_char_boundary(500)])?];
+    let after = rest[text.len()..].strip_prefix("](")?;
     let mut depth = 0_usize;
     for (at, char) in after.char_indices().take(2_000) {
         match char {
-            '(' => depth += 1,
             ')' if depth == 0 => return Some((text, &after[at + 1..])),
             ')' => depth -= 1,
-            '\n' => return None,
+            '(' if depth == 0 => depth = 1,
+            '(' | '\n' | '[' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where the bracket closes that was opened just before `near`; not beyond the end of a paragraph.
+fn closing(near: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, byte) in near.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' if depth == 0 => return Some(at),
+            b']' => depth -= 1,
+            b'\n' if near[at..].starts_with("\n\n") => return None,
             _ => {}
         }
     }
@@ -258,6 +284,8 @@ mod tests {
         check("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4");
         check(r"1\. not a list \* [", "1. not a list * [");
         check("[1] and [open](", "[1] and [open](");
+        check("*Signed R. P.*\n* one\n* two", "Signed R. P.\n* one\n* two");
+        check("[![logo](l.png)](x)", "logo");
         check("__strong__ `code_x`", "strong `code_x`");
         check("", "");
     }

@@ -2,7 +2,7 @@
 //!
 //! Knows no folder, index or network; bytes in, [`Document`] out. One file per format; `passages` cuts sections to size.
 
-mod date;
+pub(super) mod date;
 pub(crate) mod guarded;
 pub mod html;
 mod markdown;

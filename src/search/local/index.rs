@@ -59,7 +59,7 @@ pub(super) struct Index {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     /// Make it anew.
-    #[error("the index file is damaged or of another version")]
+    #[error("the index file is damaged")]
     Unusable,
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -76,10 +76,11 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// SQLite's CORRUPT, NOTADB, a read that hit the end of the file, and a file replaced under an open connection.
+/// SQLite's CORRUPT, NOTADB, a read that hit the end of the file, a file replaced under an open connection, and ERROR:
+/// our statements are constant and fit our own tables, so it is another file that they do not fit.
 fn is_damage(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
-    code.is_some_and(|code| matches!(code & 0xff, 11 | 26) || matches!(code, 522 | 1032))
+    code.is_some_and(|code| matches!(code & 0xff, 11 | 26) || matches!(code, 1 | 522 | 1032))
 }
 
 /// Where the index of a folder lies.

@@ -94,10 +94,10 @@ impl Local {
     /// # Errors
     /// [`Error::Documents`] when the folder cannot be listed or no index can be kept in `index_dir`.
     pub async fn open(folder: &Path, index_dir: &Path, settings: Settings) -> Result<Self, Error> {
-        let refused = |error: std::io::Error| failed(folder, &error.kind());
+        let refused = |error: std::io::Error| failed(folder, &error);
         let folder = std::path::absolute(folder).map_err(refused)?;
         std::fs::read_dir(&folder).map_err(refused)?;
-        std::fs::create_dir_all(index_dir).map_err(|error| failed(index_dir, &error.kind()))?;
+        std::fs::create_dir_all(index_dir).map_err(|error| failed(index_dir, &error))?;
         let index_file = index::file_of(&folder, index_dir);
         let index = Index::open(&index_file).await.map_err(|error| failed(&index_file, &error))?;
         let shared = Shared {
@@ -121,6 +121,11 @@ impl Local {
     /// Documents that are in the folder but cannot be found, and why; ordered by path, about 1,000 at most.
     pub fn skipped(&self) -> Vec<Skipped> {
         self.shared.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Closes the index file, for an orderly end; searches after that fail.
+    pub async fn close(&self) {
+        self.shared.index.read().await.close().await;
     }
 
     pub(super) async fn search(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
@@ -160,7 +165,7 @@ impl Local {
             done => done,
         }
         .map_err(|error| match error {
-            refresh::Error::Folder(error) => failed(&self.shared.folder, &error.kind()),
+            refresh::Error::Folder(error) => failed(&self.shared.folder, &error),
             refresh::Error::Index(error) => failed(&self.shared.index_file, &error),
         })
     }

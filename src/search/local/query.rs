@@ -57,7 +57,9 @@ impl Term {
                 None => vec![format!("\"{word}\"")],
             },
             Self::Phrase(words) => vec![format!("\"{}\"", words.join(" "))],
-            Self::Ideographs(run) => vec![format!("\"{}\"", spaced(run).trim())],
+            Self::Ideographs(run) => {
+                vec![format!("\"{}\"", run.chars().map(String::from).collect::<Vec<_>>().join(" "))]
+            }
         }
     }
 
@@ -216,7 +218,7 @@ mod tests {
         check("to be or not to be", "\"to\" OR \"be\" OR \"or\" OR \"not\"");
         check("游客中心的票", "\"游 客\" OR \"客 中\" OR \"中 心\"");
         check("猫", "\"猫\"");
-        check("2.4 MWh电池", "\"2\" OR \"4\" OR \"2 4\" OR \"mwh\" OR \"电 池\"");
+        check("2.4 MWh电池", "\"2\" OR \"4\" OR \"2 4\" OR \"电 池\" OR \"mwh\"");
         check(" \u{0}*\"^:()+-", "");
     }
 

@@ -1,6 +1,6 @@
 //! Which of the passages the index offers come first: those that answer most of the query, each once, from several files.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::query::{Query, Term, spaced, stem, tokens};
 
@@ -23,74 +23,101 @@ pub(super) struct Candidate {
 
 /// How much of the score is coverage of the query's terms; the rest is the index's relevance.
 const COVERAGE_SHARE: f64 = 0.75;
-/// A term found only in the title or the headings counts for this much.
-const HEADING_SHARE: f64 = 0.6;
+/// A term found only in the text, or only in the title or headings, counts for this much of one found in both: what
+/// the title says and the text goes into is what the passage is about.
+const BODY_SHARE: f64 = 0.7;
+const HEADING_SHARE: f64 = 0.4;
+/// What a term that no hit before has adds to a passage's chances, compared with its score.
+const NOVELTY: f64 = 0.5;
 /// Passages of one section, and of one file while other files have something to say.
 const MAX_PER_SECTION: usize = 2;
 const MAX_PER_FILE: usize = 2;
 
 /// Picks at most `max_results`, best first, with their scores from 0 to 1.
+///
+/// A question often asks several things, and no passage answers them all: each next passage is chosen for its score
+/// and for the terms that none before it has.
 pub(super) fn pick(query: &Query, candidates: Vec<Candidate>, max_results: usize) -> Vec<(f64, Candidate)> {
-    let scores = scores(query, &candidates);
-    let mut ranked: Vec<_> = scores.into_iter().zip(candidates).collect();
-    ranked.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.url.cmp(&b.url)));
-    let mut texts = HashSet::new();
-    ranked.retain(|(_, candidate)| texts.insert(candidate.hash.clone()));
-    spread(ranked, max_results)
-}
-
-/// Takes from the top, but not too much of one place; what was passed over fills the places left.
-fn spread(ranked: Vec<(f64, Candidate)>, max_results: usize) -> Vec<(f64, Candidate)> {
-    let mut of_section: HashMap<(String, Option<String>), usize> = HashMap::new();
-    let mut of_file: HashMap<String, usize> = HashMap::new();
-    let (mut first, mut second) = (Vec::new(), Vec::new());
-    for (score, candidate) in ranked {
-        let in_section = of_section.entry((candidate.path.clone(), candidate.section.clone())).or_default();
-        let in_file = of_file.entry(candidate.path.clone()).or_default();
-        *in_section += 1;
-        *in_file += 1;
-        match *in_file <= MAX_PER_FILE && *in_section <= MAX_PER_SECTION {
-            true => first.push((score, candidate)),
-            false => second.push((score, candidate)),
-        }
+    let mut left = judged(query, candidates);
+    let mut picked: Vec<Judged> = Vec::new();
+    let mut covered = vec![0.0; query.terms.len()];
+    while picked.len() < max_results {
+        let gain = |judged: &Judged| judged.score + NOVELTY * judged.beyond(&covered) - crowding(judged, &picked);
+        let gains = left.iter().map(gain).enumerate();
+        let Some((best, _)) = gains.reduce(|one, other| if other.1 > one.1 { other } else { one }) else { break };
+        let judged = left.remove(best);
+        covered.iter_mut().zip(&judged.covers).for_each(|(covered, covers)| *covered = covers.max(*covered));
+        picked.push(judged);
     }
-    first.extend(second);
-    first.truncate(max_results);
-    first.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    first
+    picked.sort_by(|one, other| other.score.total_cmp(&one.score));
+    picked.into_iter().map(|judged| (judged.score, judged.candidate)).collect()
 }
 
-fn scores(query: &Query, candidates: &[Candidate]) -> Vec<f64> {
+/// More of one place comes only when nothing else is left.
+fn crowding(judged: &Judged, picked: &[Judged]) -> f64 {
+    let same_file = picked.iter().filter(|other| other.candidate.path == judged.candidate.path);
+    let (mut of_file, mut of_section) = (0, 0);
+    for other in same_file {
+        of_file += 1;
+        of_section += usize::from(other.candidate.section == judged.candidate.section);
+    }
+    f64::from(u8::from(of_file >= MAX_PER_FILE)) * 10.0 + f64::from(u8::from(of_section >= MAX_PER_SECTION)) * 10.0
+}
+
+struct Judged {
+    candidate: Candidate,
+    score: f64,
+    /// Per term, its share of the query's weight as far as the passage has it; adds up to 1 at most.
+    covers: Vec<f64>,
+}
+
+impl Judged {
+    /// What it covers beyond what is covered already.
+    fn beyond(&self, covered: &[f64]) -> f64 {
+        self.covers.iter().zip(covered).map(|(covers, covered)| (covers - covered).max(0.0)).sum()
+    }
+}
+
+/// Scores the candidates, each text once, best first.
+fn judged(query: &Query, mut candidates: Vec<Candidate>) -> Vec<Judged> {
+    let mut texts = HashSet::new();
+    candidates.sort_by(|one, other| other.bm25.total_cmp(&one.bm25).then_with(|| one.url.cmp(&other.url)));
+    candidates.retain(|candidate| texts.insert(candidate.hash.clone()));
     let found: Vec<Vec<f64>> = candidates.iter().map(|candidate| matches(query, candidate)).collect();
     let weights = weights(query.terms.len(), &found);
-    let total: f64 = weights.iter().sum();
     let best = candidates.iter().map(|candidate| candidate.bm25).fold(f64::MIN_POSITIVE, f64::max);
-    let score = |(found, candidate): (&Vec<f64>, &Candidate)| {
-        let covered: f64 = found.iter().zip(&weights).map(|(found, weight)| found * weight).sum();
-        let coverage = if total > 0.0 { covered / total } else { 0.0 };
-        COVERAGE_SHARE * coverage + (1.0 - COVERAGE_SHARE) * (candidate.bm25 / best).clamp(0.0, 1.0)
+    let judge = |(found, candidate): (Vec<f64>, Candidate)| {
+        let covers: Vec<f64> = found.iter().zip(&weights).map(|(found, weight)| found * weight).collect();
+        let relevance = (candidate.bm25 / best).clamp(0.0, 1.0);
+        let score = COVERAGE_SHARE * covers.iter().sum::<f64>() + (1.0 - COVERAGE_SHARE) * relevance;
+        Judged { candidate, score: score.clamp(0.0, 1.0), covers }
     };
-    found.iter().zip(candidates).map(score).collect()
+    let mut judged: Vec<Judged> = found.into_iter().zip(candidates).map(judge).collect();
+    judged.sort_by(|one, other| other.score.total_cmp(&one.score));
+    judged
 }
 
-/// A term that few candidates have weighs more; one that none has would only flatten the scores.
+/// Each term's share of the query: one that few candidates have weighs more, one that none has nothing.
 fn weights(terms: usize, found: &[Vec<f64>]) -> Vec<f64> {
     let having = |term: usize| found.iter().filter(|found| found[term] > 0.0).count();
     let weight = |term| match having(term) {
         0 => 0.0,
         having => (1.0 + found.len() as f64 / having as f64).ln(),
     };
-    (0..terms).map(weight).collect()
+    let weights: Vec<f64> = (0..terms).map(weight).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| if total > 0.0 { weight / total } else { 0.0 }).collect()
 }
 
 /// How well each term is met, from 0 to 1.
 fn matches(query: &Query, candidate: &Candidate) -> Vec<f64> {
     let body = Words::of(&candidate.body);
     let head = Words::of(&format!("{} {} {}", candidate.title, candidate.headings, candidate.path));
-    let met = |term: &Term| match () {
-        () if body.have(term) => 1.0,
-        () if head.have(term) => HEADING_SHARE,
-        () => 0.0,
+    let met = |term: &Term| match (body.have(term), head.have(term)) {
+        (true, true) => 1.0,
+        (true, false) => BODY_SHARE,
+        (false, true) => HEADING_SHARE,
+        (false, false) => 0.0,
     };
     query.terms.iter().map(met).collect()
 }

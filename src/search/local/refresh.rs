@@ -107,8 +107,9 @@ async fn index_changed(
     let read = |found| read_document(found, shared.settings.clone());
     let mut batches = stream::iter(changed).map(read).buffer_unordered(readers).ready_chunks(MAX_BATCH);
     let mut done = 0;
-    // Losing the arm that reads is safe: a document counts as done only when it is stored.
-    while let Ok(Some(batch)) = tokio::time::timeout_at(end.into(), batches.next()).await {
+    while Instant::now() < end {
+        // Cutting this short is safe: a document counts as done only when it is stored.
+        let Ok(Some(batch)) = tokio::time::timeout_at(end.into(), batches.next()).await else { break };
         done += batch.len();
         let entries: Vec<Entry> = batch.into_iter().flatten().collect();
         index.put(&entries).await?;
@@ -148,8 +149,8 @@ fn filled(entry: Entry, document: Document) -> Entry {
     let too_long = (passages.len() > MAX_PASSAGES).then(|| "only its first part is searched".to_owned());
     passages.truncate(MAX_PASSAGES);
     Entry {
+        published: document.published.or_else(|| extract::date::in_file_name(&entry.title)),
         title: document.title.unwrap_or(entry.title),
-        published: document.published,
         skipped: document.missing.or(too_long),
         passages,
         ..entry

@@ -26,6 +26,13 @@ impl Engine {
         query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
     }
 
+    pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
+        const SELECT: &str = "SELECT id, aliases, url, title, section, engine, score, published, fetched_at, \
+            content_hash, snapshot FROM sources WHERE run_id = $1 ORDER BY id";
+        let mut connection = self.reader().await?;
+        query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
+    }
+
     pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
         const SELECT: &str = "SELECT id, aliases, url, title, section, engine, score, published, fetched_at, \
             content_hash, snapshot FROM sources WHERE run_id = $1 AND id = $2";

@@ -133,6 +133,13 @@ impl Engine {
         query(SELECT).bind(thread_id.0).fetch_all(&mut *connection).await?.iter().map(run).collect()
     }
 
+    pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        let mut connection = self.reader().await?;
+        let select = query_scalar("SELECT documents FROM runs WHERE id = $1").bind(run_id.0);
+        let documents: Option<Option<String>> = select.fetch_optional(&mut *connection).await?;
+        Ok(documents.flatten())
+    }
+
     pub async fn report(&self, run_id: RunId) -> Result<Option<Report>, Error> {
         let mut connection = self.reader().await?;
         let select = query_scalar("SELECT report FROM runs WHERE id = $1").bind(run_id.0);

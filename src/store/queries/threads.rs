@@ -123,13 +123,14 @@ pub async fn insert_message(
 
 /// Inserts the queued run; `false` when its thread does not exist.
 async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<bool, Error> {
-    const INSERT: &str = "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at) \
-        SELECT $1, id, last_seq, 'queued', $2, $3 FROM threads WHERE id = $4";
+    const INSERT: &str = "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents) \
+        SELECT $1, id, last_seq, 'queued', $2, $3, $5 FROM threads WHERE id = $4";
     let inserted = query(INSERT)
         .bind(new_run.run_id.0)
         .bind(serde_json::to_string(&new_run.options)?)
         .bind(new_run.now.0)
         .bind(new_run.thread_id.0)
+        .bind(new_run.documents.as_deref().map(owned))
         .execute(connection)
         .await;
     match inserted {

@@ -1,1 +1,176 @@
-//! Tavily, faked at the wire.
+//! Tavily, faked at the wire over loopback.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    http::{HeaderMap, StatusCode, header::RETRY_AFTER},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use fathom::{
+    net::Retry,
+    search::{Engine, Error, Limits, Tavily, tavily::Settings},
+};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+/// A loopback server that answers each query by the script and remembers what was asked.
+struct Fake {
+    base_url: String,
+    asked: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
+    _server: JoinSet<()>,
+}
+
+impl Fake {
+    /// `script` is given the query and how many requests for it came before.
+    async fn start(script: fn(&str, usize) -> Response) -> Self {
+        let asked: Arc<Mutex<Vec<(HeaderMap, Value)>>> = Arc::default();
+        let log = asked.clone();
+        let answer = async move |headers: HeaderMap, Json(body): Json<Value>| {
+            let query = body["query"].as_str().unwrap().to_owned();
+            let mut log = log.lock().unwrap();
+            let before = log.iter().filter(|(_, body)| body["query"] == *query).count();
+            log.push((headers, body));
+            script(&query, before)
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/", listener.local_addr().unwrap());
+        let mut server = JoinSet::new();
+        server.spawn(async move { axum::serve(listener, Router::new().route("/search", post(answer))).await.unwrap() });
+        Self { base_url, asked, _server: server }
+    }
+
+    fn engine(&self) -> Engine {
+        let settings = Settings {
+            base_url: self.base_url.clone(),
+            retry: Retry {
+                max_attempts: 3,
+                min_delay: Duration::from_millis(1),
+                max_total_wait: Duration::from_millis(500),
+            },
+            max_answer_bytes: 100_000,
+            timeout: Duration::from_secs(20),
+            ..Settings::new("tvly-key".into())
+        };
+        Engine::Tavily(Tavily::new(settings).unwrap())
+    }
+
+    async fn error(&self, query: &str) -> Error {
+        self.engine().search(query, &Limits::default()).await.unwrap_err()
+    }
+
+    fn requests(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+fn found(query: &str) -> Response {
+    Json(json!({"results": [{"url": format!("https://example.com/{query}"), "title": query}]})).into_response()
+}
+
+#[tokio::test]
+async fn a_query_is_sent_as_documented() {
+    let fake = Fake::start(|_, _| found("a")).await;
+    let long = format!("{} end", "word ".repeat(100));
+    let hits = fake.engine().search(&long, &Limits { max_results: 7, max_content_length: 9 }).await.unwrap();
+    assert_eq!(hits[0].url, "https://example.com/a");
+    let asked = fake.asked.lock().unwrap();
+    let (headers, body) = &asked[0];
+    assert_eq!(headers["authorization"], "Bearer tvly-key");
+    let expected = json!({
+        "query": "word ".repeat(80).trim_end(), "topic": "general", "search_depth": "basic", "max_results": 7,
+        "include_raw_content": true, "include_answer": false, "include_images": false,
+    });
+    assert_eq!(*body, expected);
+}
+
+#[tokio::test]
+async fn one_failing_query_leaves_the_others_alone() {
+    let fake = Fake::start(|query, _| match query {
+        "bad" => (StatusCode::BAD_REQUEST, Json(json!({"detail": {"error": "Query is odd."}}))).into_response(),
+        query => found(query),
+    })
+    .await;
+    let engine = fake.engine();
+    let limits = Limits::default();
+    let (one, bad, two) =
+        tokio::join!(engine.search("one", &limits), engine.search("bad", &limits), engine.search("two", &limits));
+    assert_eq!((one.unwrap().len(), two.unwrap().len()), (1, 1));
+    assert_eq!(bad, Err(Error::BadQuery("Query is odd. (status 400)".into())));
+}
+
+#[tokio::test]
+async fn what_passes_is_waited_for() {
+    let fake = Fake::start(|query, before| match before {
+        0 => (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, "0.05")]).into_response(),
+        1 => (StatusCode::BAD_GATEWAY, "<html>oops</html>").into_response(),
+        _ => found(query),
+    })
+    .await;
+    assert_eq!(fake.engine().search("q", &Limits::default()).await.unwrap().len(), 1);
+    assert_eq!(fake.requests(), 3);
+}
+
+#[tokio::test]
+async fn a_wait_beyond_the_budget_is_handed_on() {
+    let fake = Fake::start(|_, _| (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, "90")]).into_response()).await;
+    assert_eq!(fake.error("q").await, Error::RateLimited { retry_after: Some(Duration::from_secs(90)) });
+    assert_eq!(fake.requests(), 1);
+}
+
+#[tokio::test]
+async fn refusals_are_typed_and_never_show_the_key() {
+    let fake = Fake::start(|query, _| {
+        let status = StatusCode::from_u16(query.parse().unwrap()).unwrap();
+        (status, Json(json!({"detail": {"error": "refused tvly-key"}}))).into_response()
+    })
+    .await;
+    let check = async |status: &str, expected: Error| assert_eq!(fake.error(status).await, expected);
+    check("401", Error::Auth("refused … (status 401)".into())).await;
+    check("403", Error::Auth("refused … (status 403)".into())).await;
+    check("432", Error::Auth("the plan's credits are used up: refused … (status 432)".into())).await;
+    check("433", Error::Auth("the plan's credits are used up: refused … (status 433)".into())).await;
+    check("404", Error::Unavailable("refused … (status 404)".into())).await;
+    assert_eq!(fake.requests(), 5, "none of these passes by itself");
+    check("503", Error::Unavailable("refused … (status 503)".into())).await;
+    assert_eq!(fake.requests(), 8);
+}
+
+#[tokio::test]
+async fn odd_answers_are_errors_not_content() {
+    let fake = Fake::start(|query, _| match query {
+        "html" => "<html><h1>Welcome to the hotel</h1></html>".into_response(),
+        "cut" => "{\"results\": [{\"url\": ".into_response(),
+        "other" => Json(json!({"answer": 42})).into_response(),
+        "none" => Json(json!({"results": []})).into_response(),
+        _ => {
+            let chunks = futures::stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b' '; 8192])));
+            Body::from_stream(chunks).into_response()
+        }
+    })
+    .await;
+    let unavailable = |text: &str| Error::Unavailable(text.into());
+    assert_eq!(fake.error("html").await, unavailable("its answer is not JSON"));
+    assert_eq!(fake.error("cut").await, unavailable("its answer is not JSON"));
+    assert_eq!(fake.error("other").await, unavailable("its answer has no results"));
+    assert_eq!(fake.error("endless").await, unavailable("the answer is longer than 100000 bytes"));
+    assert_eq!(fake.engine().search("none", &Limits::default()).await, Ok(Vec::new()));
+    assert_eq!(fake.error(" ").await, Error::BadQuery("it is empty".into()));
+}
+
+#[tokio::test]
+async fn nobody_there_is_said() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let retry = Retry { max_attempts: 2, min_delay: Duration::from_millis(1), ..Retry::default() };
+    let tavily = Tavily::new(Settings { base_url, retry, ..Settings::new("tvly-key".into()) }).unwrap();
+    let error = Engine::Tavily(tavily).search("q", &Limits::default()).await.unwrap_err();
+    assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");
+}

@@ -7,7 +7,7 @@ use fathom::{
     runs::Refusal,
 };
 
-use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
+use super::engine::{Engine, QUESTION, on_the_embedded_engine};
 use crate::{
     database::{TestDatabase, on_each_engine},
     world::{Kind, Script, Shape, World, reply},
@@ -36,7 +36,7 @@ async fn questions_that_are_none_are_refused_and_leave_nothing(database: TestDat
         assert!(matches!(engine.submit(empty).await, Err(Refusal::Empty)));
     }
     let huge = "x".repeat(1 << 20);
-    assert!(matches!(engine.submit(&huge).await, Err(Refusal::TooLong { chars }) if chars == 1 << 20));
+    assert!(matches!(engine.submit(&huge).await, Err(Refusal::TooLong)));
     assert!(engine.app.runs.store().runs(10).await.unwrap().is_empty());
     assert_eq!(world.models.total(), 0);
     engine.app.close().await;

@@ -163,17 +163,6 @@ impl Story {
         self.warnings().into_iter().filter(|(given, _)| *given == code).map(|(_, detail)| detail).collect()
     }
 
-    /// The warnings' codes, each once.
-    pub fn warning_codes(&self) -> Vec<WarningCode> {
-        let mut codes = Vec::new();
-        for (code, _) in self.warnings() {
-            if !codes.contains(&code) {
-                codes.push(code);
-            }
-        }
-        codes
-    }
-
     /// The report of a run that has to have one.
     pub fn report(&self) -> &Report {
         self.report.as_ref().unwrap_or_else(|| panic!("there is no report: {:?}; {:?}", self.ended, self.warnings()))

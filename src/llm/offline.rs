@@ -1,4 +1,0 @@
-//! stub
-pub fn extract(_question: &str, text: &str, max_chars: usize) -> String {
-    text.chars().take(max_chars).collect()
-}

@@ -1,0 +1,234 @@
+//! Evidence to short texts: what `Summarise` and `Compress` answer, and [`extract`], their common core.
+
+use std::collections::{HashMap, HashSet};
+
+use super::orders::without_orders;
+use super::rank::{self, Piece, best_first};
+use super::sentences::{self, Sentence};
+use super::statements::{HEADING_MARK, Print, Statement};
+use super::words::{self, is_number};
+use crate::domain::SourceId;
+use crate::llm::Evidence;
+
+/// Length of all notes on a topic, words; two CJK characters count as one.
+const NOTE_WORDS: usize = 1_400;
+/// Sentences below this share of the best one's score are left out.
+const LEAST_SHARE: f64 = 0.12;
+/// Longest heading that notes repeat.
+const HEADING_CHARS: usize = 160;
+/// Stems that stand beside the title in the header of a page.
+const PAGE_WORDS: &[&str] = &["page", "pag", "seit", "of", "von"];
+/// Sentences looked at, best first: enough for the words allowed, and a bound on the comparisons.
+const MOST_SENTENCES: usize = 150;
+
+/// The best sentences of `text` for `question`, in text order, `max_chars` characters at most; its beginning when no
+/// sentence has to do with the question.
+///
+/// Sentences that stood together stay on a line, others are separated by an empty line.
+pub fn extract(question: &str, text: &str, max_chars: usize) -> String {
+    let sentences = without_orders(sentences::split(text));
+    let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut room = max_chars;
+    for place in best_first(&scores) {
+        let cost = sentences[place].text.chars().count() + 2;
+        if scores[place] > LEAST_SHARE && cost <= room + 2 {
+            chosen.push(place);
+            room = room.saturating_sub(cost);
+        }
+    }
+    if chosen.is_empty() {
+        return beginning(&sentences, max_chars);
+    }
+    chosen.sort_unstable();
+    joined(&sentences, &chosen)
+}
+
+/// The best few sentences of `page`, each alone, best first.
+pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> {
+    let sentences = without_orders(sentences::split(page));
+    let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
+    let good = best_first(&scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
+    good.take(count).map(|place| sentences[place].text.clone()).collect()
+}
+
+fn beginning(sentences: &[Sentence], max_chars: usize) -> String {
+    let all: Vec<usize> = (0..sentences.len()).collect();
+    let text = joined(sentences, &all);
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => text[..end].rsplit_once(' ').map_or(&text[..end], |(head, _)| head).trim_end().to_owned(),
+        None => text,
+    }
+}
+
+fn joined(sentences: &[Sentence], chosen: &[usize]) -> String {
+    let mut text = String::new();
+    for (index, place) in chosen.iter().enumerate() {
+        if let Some(before) = index.checked_sub(1).map(|before| chosen[before]) {
+            let together = before + 1 == *place && sentences[before].paragraph == sentences[*place].paragraph;
+            text.push_str(if together && text.ends_with(['.', '!', '?', '"', '”']) { " " } else { "\n\n" });
+        }
+        text.push_str(&sentences[*place].text);
+    }
+    text
+}
+
+/// Notes on `topic`: Markdown, a list per source under its title, most relevant source first.
+pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
+    let split: Vec<Vec<Sentence>> = evidence.iter().map(|e| quotable(&e.title, &e.text)).collect();
+    let pieces: Vec<Piece<'_>> =
+        evidence.iter().zip(&split).map(|(e, sentences)| Piece { title: &e.title, sentences }).collect();
+    let scores = rank::rank(topic, &pieces).overall;
+    let flat: Vec<(usize, &Sentence)> =
+        split.iter().enumerate().flat_map(|(piece, all)| all.iter().map(move |sentence| (piece, sentence))).collect();
+    let mut kept = chosen(&flat, &scores, evidence);
+    if kept.is_empty() {
+        kept = first_sentences(&flat, evidence);
+    }
+    grouped(&kept)
+}
+
+/// The sentences of a piece of evidence that may be quoted: no orders to machines, no page headers.
+fn quotable(title: &str, text: &str) -> Vec<Sentence> {
+    let title: HashSet<String> = words::terms(title).into_iter().collect();
+    let is_header = |sentence: &Sentence| {
+        let repeats = |term: &String| title.contains(term) || PAGE_WORDS.contains(&term.as_str()) || is_number(term);
+        !title.is_empty() && words::terms(&sentence.text).iter().all(repeats)
+    };
+    without_orders(sentences::split(text)).into_iter().filter(|sentence| !is_header(sentence)).collect()
+}
+
+/// A statement and where its sentence stands.
+struct Kept {
+    place: usize,
+    piece: SourceId,
+    statement: Statement,
+}
+
+/// The best sentences, those of the same meaning joined, best first.
+fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<Kept> {
+    let mut kept: Vec<(Kept, Print)> = Vec::new();
+    let mut words = 0;
+    let good = best_first(scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
+    for place in good.take(MOST_SENTENCES) {
+        let (piece, sentence) = flat[place];
+        let id = evidence[piece].source_id;
+        let print = Print::of(&sentence.text);
+        if let Some((same, _)) = kept.iter_mut().find(|(_, other)| other.repeats(&print)) {
+            if !same.statement.sources.contains(&id) {
+                same.statement.sources.push(id);
+            }
+            continue;
+        }
+        words += length(&sentence.text);
+        if words > NOTE_WORDS {
+            break;
+        }
+        kept.push((keep(place, sentence, &evidence[piece]), print));
+    }
+    kept.into_iter().map(|(kept, _)| kept).collect()
+}
+
+/// The first sentences of each piece, for evidence that shares no word with the topic.
+fn first_sentences(flat: &[(usize, &Sentence)], evidence: &[Evidence]) -> Vec<Kept> {
+    let mut taken: HashMap<usize, usize> = HashMap::new();
+    let mut kept = Vec::new();
+    for (place, (piece, sentence)) in flat.iter().enumerate() {
+        let count = taken.entry(*piece).or_insert(0);
+        *count += 1;
+        if *count <= 2 {
+            kept.push(keep(place, sentence, &evidence[*piece]));
+        }
+    }
+    kept
+}
+
+fn keep(place: usize, sentence: &Sentence, evidence: &Evidence) -> Kept {
+    let id = evidence.source_id;
+    let statement = Statement {
+        text: sentence.text.clone(),
+        sources: vec![id],
+        group: evidence.title.clone(),
+        heading: shown_heading(sentence),
+    };
+    Kept { place, piece: id, statement }
+}
+
+/// The heading above a sentence, unless it is a paragraph in itself.
+fn shown_heading(sentence: &Sentence) -> String {
+    if sentence.heading.chars().count() <= HEADING_CHARS { sentence.heading.clone() } else { String::new() }
+}
+
+/// Sources in the order of their best sentence, the sentences of each in text order.
+fn grouped(kept: &[Kept]) -> String {
+    let mut order: Vec<SourceId> = Vec::new();
+    for kept in kept {
+        if !order.contains(&kept.piece) {
+            order.push(kept.piece);
+        }
+    }
+    let mut notes = String::new();
+    for id in order {
+        let mut of_source: Vec<&Kept> = kept.iter().filter(|kept| kept.piece == id).collect();
+        of_source.sort_by_key(|kept| kept.place);
+        let title = of_source.first().map_or_else(String::new, |kept| sentences::plain(&kept.statement.group));
+        notes.push_str(&format!("### {title}\n\n"));
+        let mut heading = "";
+        for Kept { statement, .. } in of_source {
+            if !statement.heading.is_empty() && statement.heading != heading {
+                heading = &statement.heading;
+                notes.push_str(&format!("\n{HEADING_MARK}{heading}\n\n"));
+            }
+            notes.push_str(&format!("- {}\n", statement.cited()));
+        }
+        notes.push('\n');
+    }
+    notes.trim_end().to_owned()
+}
+
+fn length(text: &str) -> usize {
+    text.split_whitespace().count().max(text.chars().filter(|char| words::is_cjk(*char)).count() / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(id: u32, title: &str, text: &str) -> Evidence {
+        Evidence { source_id: SourceId(id), title: title.into(), text: text.into() }
+    }
+
+    #[test]
+    fn an_extract_keeps_text_order_and_size() {
+        let text = "The mill stood by the creek. Soup was served. The mill was destroyed in 1911. It rained.";
+        let check =
+            |max: usize, expected: &str| assert_eq!(extract("When was the mill destroyed?", text, max), expected);
+        check(40, "The mill was destroyed in 1911.");
+        check(80, "The mill stood by the creek.\n\nThe mill was destroyed in 1911.");
+        assert_eq!(extract("herring", "One two three. Four five.", 13), "One two");
+        assert_eq!(extract("herring", "", 13), "");
+    }
+
+    #[test]
+    fn notes_name_the_sources_of_each_statement() {
+        let notes = compress(
+            "When was the mill destroyed?",
+            &[
+                evidence(1001, "Other", "Soup was served. The mill was destroyed in the storm of 1911."),
+                evidence(
+                    1002,
+                    "Museum [1]",
+                    "Tea was served. The mill was destroyed in the storm of 1911. The mill ground barley.",
+                ),
+            ],
+        );
+        let expected = "### Other\n\n- The mill was destroyed in the storm of 1911. [S1001][S1002]\n\n### Museum (1)\n\n- The mill ground barley. [S1002]";
+        assert_eq!(notes, expected);
+    }
+
+    #[test]
+    fn evidence_off_the_topic_is_still_evidence() {
+        let notes = compress("herring", &[evidence(1001, "T", "One two three. Four five six. Seven eight.")]);
+        assert_eq!(notes, "### T\n\n- One two three. [S1001]\n- Four five six. [S1001]");
+    }
+}

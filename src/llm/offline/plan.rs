@@ -1,0 +1,334 @@
+//! What to ask: a question taken apart, each part made to stand alone, and search queries for it.
+
+use super::sentences;
+use super::words::{self, is_cjk, is_number, is_stop_word};
+
+/// Topics that one question is split into at most.
+const MAX_TOPICS: usize = 3;
+/// Content words without which a part of a question is no topic of its own.
+const LEAST_WORDS: usize = 2;
+/// Words of the question that a part takes along at most.
+const CARRIED_WORDS: usize = 8;
+/// Words of a keyword query.
+const KEYWORDS: usize = 10;
+const MAX_QUERY_CHARS: usize = 400;
+
+const INTERROGATIVES: &[&str] = &[
+    "what",
+    "when",
+    "who",
+    "whom",
+    "whose",
+    "where",
+    "why",
+    "which",
+    "how",
+    "wann",
+    "wer",
+    "wen",
+    "wem",
+    "wessen",
+    "wo",
+    "woher",
+    "wohin",
+    "warum",
+    "weshalb",
+    "wieso",
+    "was",
+    "welche",
+    "welcher",
+    "welches",
+    "welchen",
+    "welchem",
+    "wie",
+    "wieviel",
+    "womit",
+    "wodurch",
+    "list",
+    "name",
+    "compare",
+    "describe",
+    "explain",
+    "nenne",
+    "vergleiche",
+];
+
+/// May stand before an interrogative: `by how many`, `seit wann`.
+const PREPOSITIONS: &[&str] = &[
+    "and", "or", "by", "in", "within", "for", "at", "on", "of", "to", "with", "from", "since", "until", "under", "und",
+    "oder", "seit", "von", "bis", "für", "mit", "an", "ab", "zu", "unter", "auf",
+];
+
+const PRONOUNS: &[&str] = &[
+    "it", "its", "they", "them", "their", "he", "she", "his", "her", "this", "er", "sie", "es", "ihr", "sein", "seine",
+];
+
+const ASKING_IN_CHINESE: &[&str] = &["几", "多少", "谁", "哪", "什么", "何时", "为什么", "怎么", "多大", "多长"];
+
+/// The single questions in `question`, in order, as written; at least one unless it is empty. Words in brackets at its
+/// end, as [`topics`] puts them there, are not part of any.
+pub(super) fn parts(question: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for sentence in sentences::split(without_carried(question)) {
+        parts.extend(clauses(&sentence.text));
+    }
+    if parts.is_empty() && !question.trim().is_empty() {
+        parts.push(question.trim().to_owned());
+    }
+    parts
+}
+
+/// A topic without the words that it carries along for searching.
+pub(super) fn without_carried(topic: &str) -> &str {
+    let topic = topic.trim();
+    topic.strip_suffix(')').and_then(|topic| topic.rsplit_once(" (")).map_or(topic, |(own, _)| own)
+}
+
+/// The sentence cut before each clause that asks something of its own.
+fn clauses(sentence: &str) -> Vec<String> {
+    let mut clauses = Vec::new();
+    let mut start = 0;
+    for (at, length) in seams(sentence) {
+        let (head, tail) = (sentence[start..at].trim(), &sentence[at + length..]);
+        if !head.is_empty() && asks(tail) {
+            clauses.push(head.to_owned());
+            start = at + length;
+        }
+    }
+    clauses.push(sentence[start..].trim().to_owned());
+    clauses
+}
+
+/// Where clauses may meet, with the length of what stands between them.
+fn seams(sentence: &str) -> Vec<(usize, usize)> {
+    let marks = [", and ", ", und ", "; ", ", ", " and ", " und ", "\u{ff0c}", "\u{ff1b}", ","];
+    let mut seams = Vec::new();
+    let mut next = 0;
+    for (at, _) in sentence.char_indices() {
+        let mark = marks.iter().find(|mark| sentence[at..].starts_with(**mark));
+        if let Some(mark) = mark.filter(|_| at >= next) {
+            seams.push((at, mark.len()));
+            next = at + mark.len();
+        }
+    }
+    seams
+}
+
+/// Does a question begin here?
+fn asks(text: &str) -> bool {
+    if text.chars().next().is_some_and(is_cjk) {
+        return ASKING_IN_CHINESE.iter().any(|word| text.contains(word));
+    }
+    let words = words::raw(text);
+    let first = words.iter().position(|word| !PREPOSITIONS.contains(&word.as_str()));
+    first.is_some_and(|first| first < 3 && INTERROGATIVES.contains(&words[first].as_str()))
+}
+
+/// Topics to research side by side, each to be understood without the others; one when in doubt.
+pub(super) fn topics(brief: &str) -> Vec<String> {
+    if let Some(sides) = compared(brief) {
+        return sides.into_iter().map(|side| format!("{side}: {}", brief.trim())).collect();
+    }
+    let parts = joined_parts(parts(brief));
+    match parts.as_slice() {
+        [] | [_] => vec![brief.trim().to_owned()],
+        parts => parts.iter().map(|part| standing_alone(part, &parts[0], brief)).collect(),
+    }
+}
+
+/// At most [`MAX_TOPICS`] parts, none so short that it means nothing alone.
+fn joined_parts(parts: Vec<String>) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    for part in parts {
+        match joined.last_mut() {
+            Some(last) if is_small(&part) || is_small(last) => *last = format!("{last}, {part}"),
+            _ => joined.push(part),
+        }
+    }
+    if joined.len() > MAX_TOPICS {
+        let rest = joined.split_off(MAX_TOPICS - 1).join(", ");
+        joined.push(rest);
+    }
+    joined
+}
+
+fn is_small(part: &str) -> bool {
+    words::terms(part).len() < LEAST_WORDS
+}
+
+/// The part with the names and, where it only says "it", the subject of the first part.
+fn standing_alone(part: &str, first: &str, brief: &str) -> String {
+    let own = words::raw(part);
+    let refers = own.iter().any(|word| PRONOUNS.contains(&word.as_str()));
+    let mut carried = names(brief);
+    if refers || carried.is_empty() {
+        carried.extend(keywords(first));
+    }
+    let mut seen = own;
+    carried.retain(|word| {
+        let lower = word.to_lowercase();
+        let is_new = !seen.contains(&lower);
+        seen.push(lower);
+        is_new
+    });
+    carried.truncate(CARRIED_WORDS);
+    if carried.is_empty() { part.to_owned() } else { format!("{part} ({})", carried.join(" ")) }
+}
+
+/// Names and numbers: capitalised words that do not begin a sentence, and words with digits.
+fn names(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for word in words::written(text) {
+        let at = word.as_ptr() as usize - text.as_ptr() as usize;
+        let begins = text[..at].trim_end().is_empty() || text[..at].trim_end().ends_with(['.', '?', '!', ':']);
+        let is_name = word.chars().next().is_some_and(char::is_uppercase) && !begins;
+        if (is_name || is_number(word)) && !is_stop_word(&word.to_lowercase()) {
+            names.push(word);
+        }
+    }
+    names
+}
+
+/// The two things that a comparison is about.
+fn compared(question: &str) -> Option<[String; 2]> {
+    const OPENINGS: [(&str, &str); 6] = [
+        ("difference between ", " and "),
+        ("differences between ", " and "),
+        ("compare ", " and "),
+        ("compare ", " with "),
+        ("unterschied zwischen ", " und "),
+        ("vergleiche ", " und "),
+    ];
+    let text = question.trim().trim_end_matches(['?', '.', '!']);
+    let side = |text: &str| text.trim().trim_start_matches("the ").to_owned();
+    let lower = text.to_lowercase();
+    if lower.len() != text.len() {
+        return None;
+    }
+    let (from, seam) = OPENINGS
+        .iter()
+        .find_map(|(opening, seam)| {
+            let from = lower.find(opening)? + opening.len();
+            let at = lower[from..].find(seam)? + from;
+            Some((from, (at, seam.len())))
+        })
+        .or_else(|| lower.find(" versus ").map(|at| (0, (at, 8))))
+        .or_else(|| lower.find(" vs. ").map(|at| (0, (at, 5))))?;
+    let (left, right) = (side(text.get(from..seam.0)?), side(text.get(seam.0 + seam.1..)?));
+    let is_short = |side: &String| (1..=5).contains(&words::terms(side).len());
+    let right = right.split([',', ';', '?']).next().unwrap_or_default();
+    let right = right.split(" for ").next().unwrap_or_default().split(" in ").next().unwrap_or_default().to_owned();
+    (is_short(&left) && is_short(&right)).then_some([left, right])
+}
+
+/// One to three queries, from the topic itself to its rarest words.
+pub(super) fn queries(topic: &str) -> Vec<String> {
+    distinct([topic.to_owned(), keywords(topic).join(" "), rarest(topic).join(" ")])
+}
+
+/// A query that asks for less, for when the first ones brought nothing.
+pub(super) fn broader_query(topic: &str) -> String {
+    let mut words = rarest(topic);
+    if words.is_empty() {
+        words = keywords(topic);
+    }
+    words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
+    words.truncate(2);
+    if words.is_empty() { shortened(topic) } else { words.join(" ") }
+}
+
+fn distinct(queries: [String; 3]) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for query in queries.iter().map(|query| shortened(query)).filter(|query| !query.is_empty()) {
+        if !kept.iter().any(|other| other.to_lowercase() == query.to_lowercase()) {
+            kept.push(query);
+        }
+    }
+    kept
+}
+
+fn shortened(query: &str) -> String {
+    query.trim().chars().take(MAX_QUERY_CHARS).collect()
+}
+
+fn keywords(topic: &str) -> Vec<&str> {
+    let mut seen: Vec<String> = Vec::new();
+    let mut keywords: Vec<&str> = words::written(topic);
+    keywords.retain(|word| {
+        let lower = word.to_lowercase();
+        let is_new =
+            !is_stop_word(&lower) && (lower.chars().count() > 1 || is_number(&lower)) && !seen.contains(&lower);
+        seen.push(lower);
+        is_new
+    });
+    keywords.truncate(KEYWORDS);
+    keywords
+}
+
+/// Names and numbers with the longest other words: what few documents have.
+fn rarest(topic: &str) -> Vec<&str> {
+    let names = names(topic);
+    let mut longest: Vec<&str> = keywords(topic).into_iter().filter(|word| !names.contains(word)).collect();
+    longest.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
+    longest.truncate(2);
+    keywords(topic).into_iter().filter(|word| names.contains(word) || longest.contains(word)).take(6).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_taken_apart_where_they_ask_again() {
+        let check = |question: &str, expected: &[&str]| assert_eq!(parts(question), expected, "{question}");
+        check("When was it founded, and by how many members?", &["When was it founded", "by how many members?"]);
+        check(
+            "Why did it stop, which batch was to blame, and when was it back?",
+            &["Why did it stop", "which batch was to blame", "when was it back?"],
+        );
+        check("Wer unterschrieb für A und B, und wie viel Geld?", &["Wer unterschrieb für A und B", "wie viel Geld?"]);
+        check("Which divers and boats may enter?", &["Which divers and boats may enter?"]);
+        check("几点闭馆\u{ff1f}成人票多少钱\u{ff1f}", &["几点闭馆\u{ff1f}", "成人票多少钱\u{ff1f}"]);
+    }
+
+    #[test]
+    fn topics_stand_alone() {
+        let check = |brief: &str, expected: &[&str]| assert_eq!(topics(brief), expected, "{brief}");
+        check("What is Tarnvey?", &["What is Tarnvey?"]);
+        check(
+            "When was the mill founded, and by how many members?",
+            &["When was the mill founded, and by how many members?"],
+        );
+        check(
+            "Where must Hovendrift send an engineer, and what penalty did it pay after the Petrel incident?",
+            &[
+                "Where must Hovendrift send an engineer (Petrel)",
+                "what penalty did it pay after the Petrel incident? (Hovendrift send engineer)",
+            ],
+        );
+        check(
+            "Compare lithium cells and sodium cells for batteries.",
+            &[
+                "lithium cells: Compare lithium cells and sodium cells for batteries.",
+                "sodium cells: Compare lithium cells and sodium cells for batteries.",
+            ],
+        );
+    }
+
+    #[test]
+    fn no_more_than_three_topics_are_made() {
+        let brief = "What did the mill cost? Who built the old harbour? When was the first ship launched? Where is the lost bell today?";
+        assert_eq!(topics(brief).len(), 3);
+    }
+
+    #[test]
+    fn queries_go_from_the_topic_to_its_rarest_words() {
+        let check = |topic: &str, expected: &[&str]| assert_eq!(queries(topic), expected, "{topic}");
+        check(
+            "Why did the turbine Petrel stop in November 2030?",
+            &["Why did the turbine Petrel stop in November 2030?", "turbine Petrel stop November 2030"],
+        );
+        check("tides", &["tides"]);
+        assert_eq!(broader_query("Why did the turbine Petrel stop in November 2030?"), "November turbine");
+    }
+}

@@ -1,0 +1,471 @@
+//! Text to sentences: paragraphs, list items, table rows and signatures, each one something that can be quoted.
+//!
+//! What comes out is plain text: no markup, no addresses, no brackets that could pass for a citation.
+
+use super::tables;
+use super::words::is_cjk;
+
+/// A stretch of text that stands alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sentence {
+    pub text: String,
+    /// The heading above it; may be empty.
+    pub heading: String,
+    /// Counted from 0; sentences of one paragraph share it, those of a table too.
+    pub paragraph: usize,
+}
+
+/// Lines shorter than this are not taken for lines that were broken to fit a page.
+const SHORTEST_WRAPPED: usize = 40;
+/// Longer lines are whole paragraphs, which says nothing about the width of a page.
+const WIDEST_WRAPPED: usize = 140;
+
+const ABBREVIATIONS: &[&str] = &[
+    "al", "approx", "apr", "art", "aug", "bzw", "ca", "cf", "co", "corp", "dec", "dez", "dept", "dr", "e.g", "eg",
+    "est", "etc", "ev", "evtl", "feb", "fig", "figs", "gen", "ggf", "hr", "i.e", "ie", "inc", "inkl", "jan", "jr",
+    "jul", "jun", "ltd", "mr", "mrs", "ms", "mt", "nov", "nr", "no", "okt", "oct", "p", "pp", "prof", "rd", "s", "sen",
+    "sep", "sept", "sog", "sr", "st", "std", "str", "tel", "u.a", "u.k", "u.s", "vgl", "vol", "vs", "z.b", "d.h",
+    "zzgl",
+];
+
+const MONTHS: &[&str] =
+    &["jan", "feb", "mar", "mär", "apr", "may", "mai", "jun", "jul", "aug", "sep", "oct", "okt", "nov", "dec", "dez"];
+
+/// German words before an ordinal, whose full stop ends nothing.
+const BEFORE_ORDINALS: &[&str] =
+    &["am", "ab", "bis", "das", "dem", "den", "der", "des", "die", "im", "vom", "zum", "zur", "seit"];
+
+const GREETINGS: &[&str] = &[
+    "yours sincerely",
+    "yours faithfully",
+    "yours truly",
+    "kind regards",
+    "best regards",
+    "sincerely",
+    "regards",
+    "mit freundlichen grüßen",
+    "mit freundlichem gruß",
+    "hochachtungsvoll",
+];
+
+/// Splits `text`; nothing in the result is empty.
+pub(super) fn split(text: &str) -> Vec<Sentence> {
+    let mut splitter = Splitter { width: page_width(text), ..Splitter::default() };
+    for line in tables::restored(text).lines() {
+        splitter.line(line);
+    }
+    splitter.end_table();
+    splitter.end_paragraph();
+    splitter.sentences
+}
+
+#[derive(Default)]
+struct Splitter {
+    sentences: Vec<Sentence>,
+    heading: String,
+    paragraph: usize,
+    /// The paragraph being read, its lines joined.
+    open: String,
+    /// Lines of the paragraph so far.
+    lines: usize,
+    /// Characters of the last line of `open`.
+    last_line: usize,
+    /// The table being read, header first.
+    table: Vec<Vec<String>>,
+    /// Characters of a full line, if lines were broken to fit a page.
+    width: Option<usize>,
+}
+
+impl Splitter {
+    fn line(&mut self, line: &str) {
+        let line = line.trim_end();
+        let trimmed = line.trim_start();
+        if let Some(cells) = cells(trimmed) {
+            self.end_paragraph();
+            if !is_rule(trimmed) {
+                self.table.push(cells);
+            }
+            return;
+        }
+        self.end_table();
+        if trimmed.is_empty() || is_rule(trimmed) {
+            self.end_paragraph();
+        } else if let Some(heading) = heading(trimmed) {
+            self.end_paragraph();
+            self.heading = plain(heading);
+        } else if let Some(item) = item(trimmed) {
+            self.end_paragraph();
+            self.begin(line, item);
+        } else if self.continues(trimmed) {
+            self.join(line, trimmed);
+        } else {
+            self.break_line();
+            self.begin(line, trimmed);
+        }
+    }
+
+    fn begin(&mut self, line: &str, text: &str) {
+        text.clone_into(&mut self.open);
+        self.lines += 1;
+        self.last_line = line.chars().count();
+    }
+
+    fn join(&mut self, line: &str, text: &str) {
+        if is_signature(&self.open) && !is_greeting(&self.open) {
+            self.open.push(',');
+        }
+        if !self.open.ends_with(is_cjk) {
+            self.open.push(' ');
+        }
+        self.open.push_str(text);
+        self.lines += 1;
+        self.last_line = line.chars().count();
+    }
+
+    /// Was the line before broken only because the page ended there?
+    fn continues(&self, next: &str) -> bool {
+        if self.open.is_empty() {
+            return false;
+        }
+        if is_signature(&self.open) || next.starts_with(char::is_lowercase) {
+            return true;
+        }
+        let first_word = next.split_whitespace().next().map_or(0, |word| word.chars().count());
+        self.last_line >= SHORTEST_WRAPPED
+            && self.width.is_some_and(|width| self.last_line + 1 + first_word > width.saturating_sub(6))
+    }
+
+    /// Ends a line without ending its paragraph.
+    fn break_line(&mut self) {
+        let open = std::mem::take(&mut self.open);
+        let text = plain(&open);
+        for text in sentences(&text) {
+            self.push(text.to_owned());
+        }
+    }
+
+    fn end_paragraph(&mut self) {
+        if is_greeting(&self.open) {
+            return;
+        }
+        if (is_title(&self.open) && self.lines == 1) || is_question(&self.open) {
+            self.heading = plain(&self.open);
+        }
+        self.break_line();
+        self.lines = 0;
+        self.paragraph += 1;
+    }
+
+    fn end_table(&mut self) {
+        let table = std::mem::take(&mut self.table);
+        if !table.is_empty() {
+            for row in rows(&table) {
+                self.push(plain(&row));
+            }
+            self.paragraph += 1;
+        }
+    }
+
+    fn push(&mut self, text: String) {
+        if text.chars().filter(|char| char.is_alphanumeric()).count() > 2 {
+            self.sentences.push(Sentence { text, heading: self.heading.clone(), paragraph: self.paragraph });
+        }
+    }
+}
+
+/// The width that most text of a hard-wrapped file keeps to; none for text with a paragraph per line.
+fn page_width(text: &str) -> Option<usize> {
+    let widest =
+        text.lines().filter(|line| cells(line.trim()).is_none()).map(|line| line.trim_end().chars().count()).max()?;
+    (SHORTEST_WRAPPED..=WIDEST_WRAPPED).contains(&widest).then_some(widest)
+}
+
+fn heading(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches('#');
+    let level = line.len() - rest.len();
+    ((1..=6).contains(&level) && rest.starts_with([' ', '\t'])).then(|| rest.trim().trim_end_matches('#'))
+}
+
+/// The text of a list item.
+fn item(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("> ").unwrap_or(line);
+    if let Some(rest) = ["- ", "* ", "+ ", "• ", "– ", "· "].iter().find_map(|mark| line.strip_prefix(mark)) {
+        return Some(rest.trim_start());
+    }
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = line[digits..].strip_prefix(['.', ')'])?.strip_prefix(' ')?;
+    let is_date = MONTHS.iter().any(|month| rest.to_lowercase().starts_with(month));
+    ((1..=2).contains(&digits) && !is_date).then(|| rest.trim_start())
+}
+
+/// A line that only draws a line.
+fn is_rule(line: &str) -> bool {
+    line.len() > 2 && line.chars().all(|char| "-=_*|:+ \t".contains(char))
+}
+
+/// The cells of a table row: between bars, tabs, or at least two spaces.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let owned = |cells: Vec<&str>| cells.into_iter().map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    if line.starts_with('|') && line.matches('|').count() > 1 {
+        return Some(owned(line.trim_matches('|').split('|').collect()));
+    }
+    if line.matches(" | ").count() > 1 || line.contains('\t') {
+        return Some(owned(line.split(['|', '\t']).collect()));
+    }
+    let columns: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    (columns.len() > 2).then(|| owned(columns))
+}
+
+/// A sentence per row, each cell after the header above it.
+fn rows(table: &[Vec<String>]) -> Vec<String> {
+    let [header, rows @ ..] = table else { return Vec::new() };
+    let is_year = |cell: &String| cell.len() == 4 && cell.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = |cell: &String| !cell.starts_with(|char: char| char.is_ascii_digit()) || is_year(cell);
+    let is_header = !rows.is_empty() && header.iter().all(is_name);
+    if !is_header {
+        return table.iter().map(|row| joined(row)).collect();
+    }
+    rows.iter().map(|row| if row.len() == header.len() { labelled(header, row) } else { joined(row) }).collect()
+}
+
+fn joined(row: &[String]) -> String {
+    row.iter().filter(|cell| !cell.is_empty()).cloned().collect::<Vec<_>>().join("; ")
+}
+
+fn labelled(header: &[String], row: &[String]) -> String {
+    let pair = |(name, cell): (&String, &String)| match (name.as_str(), cell.as_str()) {
+        (_, "") => None,
+        ("", cell) => Some(cell.to_owned()),
+        (name, cell) => Some(format!("{name}: {cell}")),
+    };
+    let rest = |from: usize| header.iter().zip(row).skip(from).filter_map(pair).collect::<Vec<_>>().join("; ");
+    let names_figures = header.iter().skip(1).all(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    match row.first() {
+        // Columns named by numbers alone, years mostly: the corner says of what they are.
+        Some(first) if names_figures && header.len() > 2 => format!("{first} – {} {}", header[0], rest(1)),
+        Some(first) if first.chars().any(char::is_alphabetic) => format!("{first} – {}", rest(1)),
+        _ => rest(0),
+    }
+}
+
+/// A line that stands alone and is no sentence, such as the subject of a letter.
+fn is_title(line: &str) -> bool {
+    let is_short = (4..=90).contains(&line.chars().count());
+    is_short
+        && !line.ends_with(['.', ',', ':', ';', '!', '?', '-'])
+        && !line.ends_with(|char: char| char.is_ascii_digit() || is_cjk_end(char))
+        && line
+            .trim_start_matches(|char: char| char.is_ascii_digit() || " .".contains(char))
+            .starts_with(char::is_uppercase)
+}
+
+/// A paragraph that asks: a heading of the answer below it.
+fn is_question(paragraph: &str) -> bool {
+    paragraph.ends_with(['?', '\u{ff1f}']) || ["Q. ", "Q: ", "F: "].iter().any(|start| paragraph.starts_with(start))
+}
+
+/// Does the text begin with the end of a letter?
+pub(super) fn is_signature(text: &str) -> bool {
+    let head = text.split(',').next().unwrap_or_default();
+    is_greeting(head)
+}
+
+/// Is it a row of a table, as [`split`] writes it?
+pub(super) fn is_row(text: &str) -> bool {
+    text.split_once(" – ").is_some_and(|(_, rest)| rest.contains(": "))
+}
+
+fn is_greeting(text: &str) -> bool {
+    let text = text.trim().trim_end_matches([',', '.', '!']).to_lowercase();
+    GREETINGS.contains(&text.as_str())
+}
+
+/// The sentences of a paragraph of plain text.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    for (at, char) in text.char_indices() {
+        let end = at + char.len_utf8();
+        if end <= start || !is_end(char) {
+            continue;
+        }
+        let tail = &text[end..];
+        let closing = tail.len() - tail.trim_start_matches(['"', '”', '’', '»', ')', '」', '』', '“', '\'']).len();
+        let end = end + closing;
+        if ends_sentence(&text[start..at], char, &text[end..]) {
+            sentences.push(text[start..end].trim());
+            start = end;
+        }
+    }
+    sentences.push(text[start..].trim());
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+fn is_end(char: char) -> bool {
+    matches!(char, '.' | '!' | '?' | '…') || is_cjk_end(char)
+}
+
+/// The full-width stop, exclamation mark, question mark and semicolon.
+fn is_cjk_end(char: char) -> bool {
+    matches!(char, '\u{3002}' | '\u{ff01}' | '\u{ff1f}' | '\u{ff1b}')
+}
+
+fn ends_sentence(before: &str, mark: char, after: &str) -> bool {
+    if is_cjk_end(mark) {
+        return true;
+    }
+    let Some(next) = after.trim_start().chars().next() else { return true };
+    let spaced = after.starts_with(char::is_whitespace) || is_cjk(next);
+    if !spaced || next.is_lowercase() {
+        return false;
+    }
+    mark != '.' || !is_abbreviated(before, after)
+}
+
+/// Does the full stop after `before` belong to its last word?
+fn is_abbreviated(before: &str, after: &str) -> bool {
+    let mut words = before.split_whitespace().rev();
+    let word = words.next().unwrap_or_default().trim_start_matches(['(', '"', '“', '„']).to_lowercase();
+    if word.chars().count() == 1 && word.chars().all(char::is_alphabetic) || ABBREVIATIONS.contains(&word.as_str()) {
+        return word != "no" || after.trim_start().starts_with(|char: char| char.is_ascii_digit());
+    }
+    let is_ordinal = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty();
+    let next = after.trim_start().to_lowercase();
+    let article = words.next().unwrap_or_default().to_lowercase();
+    is_ordinal && (MONTHS.iter().any(|month| next.starts_with(month)) || BEFORE_ORDINALS.contains(&article.as_str()))
+}
+
+/// Inline markup to plain text on one line: emphasis, tags, links and addresses go, brackets become parentheses.
+pub(super) fn plain(text: &str) -> String {
+    let text = without_links(&without_tags(text));
+    let text = text.replace("**", "").replace("__", "").replace('`', "").replace("\\|", "|");
+    let text: String = text
+        .chars()
+        .map(|char| match char {
+            '[' => '(',
+            ']' => ')',
+            char if char.is_control() => ' ',
+            char => char,
+        })
+        .collect();
+    let words = text.split_whitespace().filter(|word| !word.contains("://"));
+    words.map(without_stars).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// `*word*` is emphasis, `3*4` is not.
+fn without_stars(word: &str) -> String {
+    let inner = word.trim_matches('*');
+    match inner.split_once('*') {
+        Some((head, tail)) if !tail.starts_with(char::is_alphanumeric) => format!("{head}{tail}"),
+        _ => inner.to_owned(),
+    }
+}
+
+fn without_tags(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((head, tail)) = rest.split_once('<') {
+        kept.push_str(head);
+        let is_tag = tail.starts_with(|char: char| char.is_ascii_alphabetic() || "/!".contains(char));
+        match tail.find('>').filter(|_| is_tag) {
+            Some(end) => rest = &tail[end + 1..],
+            None => {
+                kept.push('<');
+                rest = tail;
+            }
+        }
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// `[text](target)` becomes `text`; an image, whose text nobody reads, goes.
+fn without_links(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(middle) = rest.find("](") {
+        let (Some(open), Some(close)) = (rest[..middle].rfind('['), rest[middle..].find(')')) else { break };
+        let is_image = rest[..open].ends_with('!');
+        kept.push_str(rest[..open].trim_end_matches('!'));
+        if !is_image {
+            kept.push_str(&rest[open + 1..middle]);
+        }
+        rest = &rest[middle + close + 1..];
+    }
+    kept.push_str(rest);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let texts: Vec<_> = split(text).into_iter().map(|sentence| sentence.text).collect();
+        assert_eq!(texts, expected, "{text}");
+    }
+
+    #[test]
+    fn full_stops_inside_sentences_end_nothing() {
+        check(
+            "It is 0.3 m/s. Dr. Anyango said so, e.g. on 9 March 2024. Then left.",
+            &["It is 0.3 m/s.", "Dr. Anyango said so, e.g. on 9 March 2024.", "Then left."],
+        );
+        check(
+            "Am 14. September 2026 war es so. Danach z. B. nicht. Am 3. Platz.",
+            &["Am 14. September 2026 war es so.", "Danach z. B. nicht.", "Am 3. Platz."],
+        );
+        check("He asked \"Why?\" and left. \"Gone.\" Yes! No.", &["He asked \"Why?\" and left.", "\"Gone.\"", "Yes!"]);
+        check(
+            "It costs 1.35 million. See No. 17. No. That is it.",
+            &["It costs 1.35 million.", "See No. 17.", "That is it."],
+        );
+    }
+
+    #[test]
+    fn chinese_sentences_need_no_space() {
+        check(
+            "成人票6欧元\u{3002}儿童免费\u{ff01}真的吗\u{ff1f}是的吧",
+            &["成人票6欧元\u{3002}", "儿童免费\u{ff01}", "真的吗\u{ff1f}", "是的吧"],
+        );
+    }
+
+    #[test]
+    fn table_rows_carry_their_headers() {
+        check(
+            "| District | Yes | No |\n|---|---|---|\n| Sallow Bay | 81% | 19% |\n| Harbour | 68% | |",
+            &["Sallow Bay – Yes: 81%; No: 19%", "Harbour – Yes: 68%"],
+        );
+        check("No  Name   Hours\n--  -----  -----\n01  Heron   13.5", &["No: 01; Name: Heron; Hours: 13.5"]);
+    }
+
+    #[test]
+    fn wrapped_lines_are_joined_and_short_ones_are_not() {
+        let wrapped =
+            "The exclusion zone is 250 metres around each of\nthe three turbines, and it applies to all\nvessels.";
+        check(
+            wrapped,
+            &["The exclusion zone is 250 metres around each of the three turbines, and it applies to all vessels."],
+        );
+        check("HARBOUR OFFICE\nThe Harbour Master", &["HARBOUR OFFICE", "The Harbour Master"]);
+        check(
+            "Yours sincerely,\n\nMaud Tregarrow\nHarbour Master",
+            &["Yours sincerely, Maud Tregarrow, Harbour Master"],
+        );
+    }
+
+    #[test]
+    fn headings_and_items_are_known() {
+        let sentences = split("# Costs\n\n- first one here\n- **second** [one](http://x.y)\n\n1. third one");
+        let texts: Vec<_> = sentences.iter().map(|sentence| (&*sentence.heading, &*sentence.text)).collect();
+        assert_eq!(texts, [("Costs", "first one here"), ("Costs", "second one"), ("Costs", "third one")]);
+    }
+
+    #[test]
+    fn nothing_can_pass_for_markup_or_a_citation() {
+        let check = |text: &str, expected: &str| assert_eq!(plain(text), expected);
+        check("so [S1][99] it ![is](http://a/b) at https://x.y <b>now</b>", "so (S1)(99) it at now");
+        check("*Oline*, 3*4 and a < b", "Oline, 3*4 and a < b");
+    }
+}

@@ -1,0 +1,191 @@
+//! Sentences with the sources that make them: gathered from evidence or read back from notes, repeated ones joined,
+//! contradicting ones found.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::sentences::{self, Sentence, is_row};
+use super::words::{self, is_number};
+use crate::domain::SourceId;
+
+/// Begins a line of notes with a heading inside a source.
+pub(super) const HEADING_MARK: &str = "#### ";
+/// Words two sentences share, of all they have, to be taken for the same statement.
+const SAME: f64 = 0.82;
+/// The same, when they differ in numbers and might contradict each other.
+const ALIKE: f64 = 0.7;
+/// Content words without which two sentences are alike by chance.
+const LEAST_WORDS: usize = 5;
+
+/// Something that sources say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Statement {
+    pub text: String,
+    /// Who says it, each once, in order of appearance; empty when nobody is named.
+    pub sources: Vec<SourceId>,
+    /// What it stands under: the title of a source, or a heading of the notes.
+    pub group: String,
+    /// The heading inside the source; may be empty.
+    pub heading: String,
+}
+
+impl Statement {
+    /// The statement as Markdown, with its source ids behind it.
+    pub(super) fn cited(&self) -> String {
+        let ids: String = self.sources.iter().map(|id| format!("[{id}]")).collect();
+        format!("{} {ids}", self.text).trim_end().to_owned()
+    }
+}
+
+/// What two sentences are compared by.
+pub(super) struct Print {
+    /// The name of the row, if it is one: rows of other names are about other things, however alike they are.
+    row: Option<String>,
+    words: HashSet<String>,
+    numbers: BTreeSet<String>,
+}
+
+impl Print {
+    pub(super) fn of(text: &str) -> Self {
+        let row = is_row(text).then(|| text.split(" – ").next().unwrap_or_default().to_lowercase());
+        let mut print = Self { row, words: HashSet::new(), numbers: BTreeSet::new() };
+        for term in words::terms(text) {
+            if is_number(&term) {
+                print.numbers.insert(term);
+            } else {
+                print.words.insert(term);
+            }
+        }
+        print
+    }
+
+    /// Do both say the same, as far as can be seen?
+    pub(super) fn repeats(&self, other: &Self) -> bool {
+        self.numbers == other.numbers && self.overlap(other) >= SAME
+    }
+
+    /// Do both say the same but for their numbers?
+    pub(super) fn contradicts(&self, other: &Self) -> bool {
+        let new = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).count();
+        let differ = new(&self.numbers, &other.numbers).min(new(&other.numbers, &self.numbers)) > 0;
+        let enough = self.row.is_some() || self.words.len().min(other.words.len()) >= LEAST_WORDS;
+        differ && enough && self.row == other.row && self.overlap(other) >= ALIKE
+    }
+
+    /// Shared words of all words, 0 to 1.
+    fn overlap(&self, other: &Self) -> f64 {
+        let shared = self.words.intersection(&other.words).count();
+        let all = self.words.len() + other.words.len() - shared;
+        let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        if all == 0 { 1.0 } else { number(shared) / number(all) }
+    }
+}
+
+/// The statements of notes: sentences with the ids behind them, under the heading or title above them.
+pub(super) fn read(notes: &str) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    let (mut group, mut heading) = (String::new(), String::new());
+    for line in notes.lines().map(str::trim) {
+        if let Some(inner) = line.strip_prefix(HEADING_MARK) {
+            heading = sentences::plain(inner);
+        } else if line.starts_with('#') {
+            (group, heading) = (sentences::plain(line.trim_start_matches('#')), String::new());
+        } else {
+            read_line(line, (&group, &heading), &mut statements);
+        }
+    }
+    statements
+}
+
+fn read_line(line: &str, under: (&str, &str), statements: &mut Vec<Statement>) {
+    let mut rest = line.trim().trim_start_matches(['-', '*', '+', '>', '|']);
+    while let Some((text, ids, after)) = next_citation(rest) {
+        add(text, &ids, under, statements);
+        rest = after;
+    }
+    add(rest.trim_start_matches(['.', ',', ';', ' ']), &[], under, statements);
+}
+
+fn add(text: &str, ids: &[SourceId], (group, heading): (&str, &str), statements: &mut Vec<Statement>) {
+    for Sentence { text, .. } in sentences::split(text.trim_matches('|')) {
+        statements.push(Statement {
+            text,
+            sources: ids.to_vec(),
+            group: group.to_owned(),
+            heading: heading.to_owned(),
+        });
+    }
+}
+
+/// The text before the next run of citations, their ids, and what follows.
+fn next_citation(text: &str) -> Option<(&str, Vec<SourceId>, &str)> {
+    let mut ids = Vec::new();
+    let (mut before, mut from) = (0, 0);
+    while let Some(open) = text[from..].find('[').map(|at| from + at) {
+        if !ids.is_empty() && !text[from..open].trim().is_empty() {
+            break;
+        }
+        let close = open + text[open..].find(']')?;
+        let cited = ids_in(&text[open + 1..close]);
+        if !cited.is_empty() && ids.is_empty() {
+            before = open;
+        }
+        if cited.is_empty() && !ids.is_empty() {
+            break;
+        }
+        ids.extend(cited);
+        from = close + 1;
+    }
+    (!ids.is_empty()).then(|| (&text[..before], ids, &text[from..]))
+}
+
+/// The ids in `S1003, S1004`; none when there is anything else.
+fn ids_in(inside: &str) -> Vec<SourceId> {
+    let id = |word: &str| word.trim().strip_prefix('S')?.parse().ok().map(SourceId);
+    inside.split([',', ';']).map(id).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_read_back_with_their_sources() {
+        let notes =
+            "### About\n- It was founded. By many. [S1001][S1002] Later it grew [S1003, S1004].\n- Nobody said so.\n";
+        let read: Vec<_> = read(notes).into_iter().map(|statement| (statement.text, statement.sources)).collect();
+        let expected = [
+            ("It was founded.", vec![1001, 1002]),
+            ("By many.", vec![1001, 1002]),
+            ("Later it grew", vec![1003, 1004]),
+            ("Nobody said so.", vec![]),
+        ];
+        let expected = expected.map(|(text, ids)| (text.to_owned(), ids.into_iter().map(SourceId).collect::<Vec<_>>()));
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_statement_is_written_as_it_is_read() {
+        let statement = Statement {
+            text: "It is so.".into(),
+            sources: vec![SourceId(1001), SourceId(2003)],
+            group: "T".into(),
+            heading: String::new(),
+        };
+        assert_eq!(statement.cited(), "It is so. [S1001][S2003]");
+        assert_eq!(read(&format!("# T\n- {}", statement.cited())), [statement]);
+    }
+
+    #[test]
+    fn repeated_and_contradicting_statements_are_told_apart() {
+        let print = Print::of;
+        let one = "Skua is expected to supply 4,350 MWh, as much as 1,310 households use.";
+        let other = "Skua is expected to supply 4,350 MWh, as much as 1,130 households use.";
+        assert!(print(one).repeats(&print("Skua is expected to supply 4,350 MWh, as much as 1,310 households use")));
+        assert!(!print(one).repeats(&print(other)));
+        assert!(print(one).contradicts(&print(other)));
+        let row = |name: &str, price: &str| print(&format!("{name} rate, per kWh – Members: {price} cents"));
+        assert!(row("Day", "18.9").contradicts(&row("Day", "21.4")));
+        assert!(!row("Day", "18.9").contradicts(&row("Night", "16.2")));
+        assert!(!print(one).contradicts(&print("The mill was built in 1764 by a shipwright.")));
+    }
+}
