@@ -186,19 +186,19 @@ impl Journal {
         Ok(self.writer.commit(commit).await?)
     }
 
+    /// A process that was frozen for longer than its lease must not pay for anything more. The database would refuse
+    /// the result, but only after the call was made.
+    fn may_begin(&self) -> Result<(), Stop> {
+        let holds_until = *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if Instant::now() < holds_until { Ok(()) } else { Err(store::Error::Fenced.into()) }
+    }
+
     fn tell_delay(&self, delay: Duration) {
         if delay >= TELLING_DELAY {
             let detail = format!("the database took {:.1} s to store a step", delay.as_secs_f64());
             let event = Event::Warning { code: WarningCode::StorageDelayed, detail };
             self.try_emit(vec![now(&Scope::ROOT, event)]);
         }
-    }
-
-    /// A process that was frozen for longer than its lease must not pay for anything more. The database would refuse
-    /// the result, but only after the call was made.
-    fn may_begin(&self) -> Result<(), Stop> {
-        let holds_until = *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner);
-        if Instant::now() < holds_until { Ok(()) } else { Err(store::Error::Fenced.into()) }
     }
 
     fn take(&self, key: &str) -> Option<Step> {

@@ -51,10 +51,16 @@ pub async fn resume(args: ResumeArgs) -> Exit {
     };
     let session = Session::new(app, args.output.out);
     let exit = match &run {
+        run if is_question(run) => session.ask_again(run).await,
         run if run.status.is_final() => session.show_final(run).await,
         run => session.converse(run.clone(), &run.options).await,
     };
     session.end(exit).await
+}
+
+/// Did the run end with a question to the user?
+fn is_question(run: &Run) -> bool {
+    run.outcome == Some(Outcome::Clarification)
 }
 
 /// Wires the process for a run of an earlier one, whose options and documents it takes over.
@@ -63,7 +69,7 @@ async fn reopen(mut config: Config, run_id: RunId) -> Result<(App, Run), Exit> {
     let run = store.run(run_id).await.map_err(|error| unavailable(&error))?;
     let run = run.ok_or_else(|| usage(&format!("there is no run {run_id} in this database")))?;
     config.options = run.options.clone();
-    if run.status.is_final() {
+    if run.status.is_final() && !is_question(&run) {
         config.documents = None;
     } else if config.documents.is_none() {
         let documents = store.documents(run_id).await.map_err(|error| unavailable(&error))?;
@@ -194,6 +200,21 @@ impl Session {
                 ended
             }
             () = &mut progress => work.await,
+        }
+    }
+
+    /// The process ended before the user answered: asks once more, and goes on with the answer.
+    async fn ask_again(&self, run: &Run) -> Exit {
+        let runs = match self.app.runs.store().thread_runs(run.thread_id).await {
+            Ok(runs) => runs,
+            Err(error) => return unavailable(&error),
+        };
+        match runs.first().filter(|newest| newest.id != run.id) {
+            Some(newest) => usage(&format!("its question was answered; go on with: fathom resume {}", newest.id)),
+            None => match self.answer(run, &run.options).await {
+                Ok(next) => self.converse(next, &run.options).await,
+                Err(exit) => exit,
+            },
         }
     }
 

@@ -165,6 +165,7 @@ impl Cluster {
     }
 
     /// Another cluster, as durable as a real one: for measurements. Gone with the value.
+    #[allow(dead_code, reason = "the benchmark includes this file and alone needs it")]
     pub fn durable() -> Self {
         Self::start("")
     }

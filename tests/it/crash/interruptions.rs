@@ -116,6 +116,21 @@ async fn a_failed_run_says_so_again() {
     site.world.finish();
 }
 
+/// Nobody is at the terminal, so it ends with the question again; the model is not asked for it a second time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_nobody_answered_is_asked_again() {
+    let script = Script::new().always(When::kind(Kind::Clarify), reply::ask_back("Which of the two gates?"));
+    let site = Site::new(Engine::Sqlite, script).await;
+    let mut process = site.research();
+    assert_eq!(process.ends().await.code(), Some(3), "{}", process.stderr());
+    let run = site.run().await;
+    let mut again = site.resume(run.id);
+    assert_eq!(again.ends().await.code(), Some(3), "{}", again.stderr());
+    assert!(again.stderr().contains("Which of the two gates?"), "{}", again.stderr());
+    assert_eq!(site.world.models.total(), 1);
+    site.world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ids_nobody_gave_are_refused() {
     let site = Site::new(Engine::Sqlite, script()).await;
@@ -159,7 +174,7 @@ async fn overtake(kind: Kind, at_once: usize, undisturbed: &Undisturbed) {
     let slow = reply_after(kind, Duration::from_millis(500));
     let site = Site::new(Engine::Sqlite, slow).await;
     let lease = [("FATHOM_LEASE_SECONDS", "2")];
-    let mut frozen = site.spawn_with(&["research", QUESTION], &lease);
+    let mut frozen = site.spawn_with(&["research", QUESTION, "--set", "allow_clarification=true"], &lease);
     until("all of them are asked", async || (site.world.models.count(kind) >= at_once).then_some(())).await;
     freeze(&site, &frozen).await;
     let run = site.run().await;

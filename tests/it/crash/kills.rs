@@ -1,11 +1,11 @@
 //! SIGKILL after every entry of the journal in turn, in the middle of the report, and twice in one run.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fathom::domain::{Event, Timestamp};
 use futures::{StreamExt, stream};
 
-use super::{Engine, Site, Undisturbed, count, script, sorted, stored_before, until};
+use super::{Engine, Site, Undisturbed, count, script, script_with_pace, sorted, stored_before, until};
 use crate::world::{Found, Kind, Page, Running, World, prose};
 
 /// Disturbed runs at the same time.
@@ -70,7 +70,7 @@ async fn a_report_killed_while_it_is_written_is_written_anew() {
     let undisturbed = Undisturbed::of(Engine::Sqlite).await;
     let undisturbed = &undisturbed;
     let kill = |deltas: usize| async move {
-        let site = Site::new(Engine::Sqlite, script()).await;
+        let site = Site::new(Engine::Sqlite, script_with_pace(Duration::from_millis(25))).await;
         let mut process = site.research();
         let run = site.run().await;
         until("the report grows", async || {

@@ -41,7 +41,12 @@ pub enum Engine {
 
 /// A script of the whole run whose report comes in pieces.
 pub fn script() -> Script {
-    let report = |call: &Call| brain::reply(SHAPE, call).pace(Duration::from_millis(3));
+    script_with_pace(Duration::from_millis(3))
+}
+
+/// The same, with so much time between the pieces of the report.
+pub fn script_with_pace(pace: Duration) -> Script {
+    let report = move |call: &Call| brain::reply(SHAPE, call).pace(pace);
     Script::new().by(When::kind(Kind::Report), report).otherwise(|call| brain::reply(SHAPE, call)).latency(LATENCY)
 }
 
@@ -94,7 +99,7 @@ impl Site {
     }
 
     pub fn research(&self) -> Running {
-        self.spawn(&["research", QUESTION])
+        self.spawn(&["research", QUESTION, "--set", "allow_clarification=true"])
     }
 
     pub fn resume(&self, run_id: RunId) -> Running {

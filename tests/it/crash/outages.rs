@@ -46,7 +46,10 @@ async fn an_outage_longer_than_the_lease_costs_no_finished_call() {
     let script =
         Script::new().by(When::kind(Kind::Compression), slow).otherwise(|call| brain::reply(super::SHAPE, call));
     let site = Site::new(Engine::Postgres, script).await;
-    let mut process = site.spawn_with(&["research", super::QUESTION], &[("FATHOM_LEASE_SECONDS", "2")]);
+    let mut process = site.spawn_with(
+        &["research", super::QUESTION, "--set", "allow_clarification=true"],
+        &[("FATHOM_LEASE_SECONDS", "2")],
+    );
     site.is_asked(Kind::Compression).await;
     let run = site.run().await;
     let outage = site.database.outage().await;
