@@ -7,10 +7,10 @@ use fathom::{
     runs::Refusal,
 };
 
-use super::engine::{Engine, QUESTION, on_the_embedded_engine};
+use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
 use crate::{
     database::{TestDatabase, on_each_engine},
-    world::{Kind, Script, Shape, World, reply},
+    world::{Kind, Script, Shape, When, World, reply},
 };
 
 on_each_engine!(questions_that_are_none_are_refused_and_leave_nothing, a_question_full_of_markup_is_a_question,);
@@ -22,6 +22,10 @@ on_the_embedded_engine!(
     a_documents_folder_that_is_not_there_is_said_at_start,
     a_documents_folder_of_rubble_is_searched_as_far_as_it_goes,
     an_empty_documents_folder_is_no_evidence,
+    a_model_that_answers_everything_with_nothing,
+    a_model_that_answers_everything_with_broken_json,
+    a_model_that_only_calls_tools_that_are_not_there,
+    a_proxys_page_in_place_of_the_provider,
 );
 
 fn small() -> Script {
@@ -132,7 +136,7 @@ async fn a_documents_folder_that_is_not_there_is_said_at_start(database: TestDat
 /// A broken PDF, half a gigabyte, a file without words and a folder of nothing: each is named in a warning or has
 /// nothing to find, and what can be read is found.
 async fn a_documents_folder_of_rubble_is_searched_as_far_as_it_goes(database: TestDatabase) {
-    let script = small().first(crate::world::When::kind(Kind::Researcher), [reply::search(["tide gate dues"])]);
+    let script = small().first(When::kind(Kind::Researcher), [reply::search(["tide gate dues"])]);
     let world = World::start(script).await;
     let docs = world.folder().join("docs");
     fs::create_dir_all(docs.join("empty")).unwrap();
@@ -159,5 +163,48 @@ async fn an_empty_documents_folder_is_no_evidence(database: TestDatabase) {
     let story = engine.research(QUESTION).await;
     story.failed_with(FailureCode::NoEvidence);
     engine.app.close().await;
+    world.finish();
+}
+
+/// Every stage helps itself, until only the report is left, which cannot be had from nothing.
+async fn a_model_that_answers_everything_with_nothing(database: TestDatabase) {
+    let world = World::start(Script::new().always(When::any(), reply::empty())).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelOutput);
+    assert_eq!(story.failure().message, "the model answered with nothing");
+    assert_eq!((story.notes.len(), story.sources.len()), (1, 5), "what was found is kept");
+    assert!(story.notes[0].text.contains("[S1001]"));
+    assert_eq!(world.web.total(), 1);
+    world.finish();
+}
+
+/// Half a JSON object to every call: no loop, no panic, and what was retrieved is listed under the odd text.
+async fn a_model_that_answers_everything_with_broken_json(database: TestDatabase) {
+    let world = World::start(Script::new().always(When::any(), reply::text("{\"queries\": [\"ha"))).await;
+    let story = research(&world, &database, &[]).await;
+    assert!(story.markdown().contains("### Sources"));
+    assert!(!story.warned(WarningCode::StructuredOutputFailed).is_empty());
+    assert!(world.models.total() < 40, "{} calls", world.models.total());
+    world.finish();
+}
+
+/// Every call is a call of a tool that no one has: each is answered, each loop ends at its limit.
+async fn a_model_that_only_calls_tools_that_are_not_there(database: TestDatabase) {
+    let call = || reply::calls([("do_magic", serde_json::json!({}))]);
+    let script = small().always(When::kind(Kind::Supervisor), call()).always(When::kind(Kind::Researcher), call());
+    let world = World::start(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!((world.models.count(Kind::Supervisor), world.models.count(Kind::Researcher)), (6, 10));
+    assert_eq!(story.warned(WarningCode::IterationLimit).len(), 2);
+    assert!(story.report.is_some(), "the brief itself was searched");
+    world.finish();
+}
+
+/// A captive portal answers 200 to everything: three tries, then what is wrong.
+async fn a_proxys_page_in_place_of_the_provider(database: TestDatabase) {
+    let world = World::start(Script::new().always(When::any(), reply::html())).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::ModelOutput);
+    assert!(story.failure().message.contains("an answer that cannot be read"), "{}", story.failure());
     world.finish();
 }

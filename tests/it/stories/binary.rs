@@ -233,3 +233,23 @@ async fn the_report_replaces_a_file_and_nothing_else() {
     assert_eq!(fs::read_dir(path("out")).unwrap().count(), 4);
     world.finish();
 }
+
+/// A disk with room for the schema and little more, played by a limit on the size of files: one clear line and an end;
+/// with room again the same folder works.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_under_the_database_is_one_line() {
+    let world = World::start(small()).await;
+    let script = r#"trap '' XFSZ; ulimit -f 240; exec "$0" "$@""#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_fathom"), "research", QUESTION]);
+    command.env_clear().envs(world.environment()).current_dir(world.folder());
+    let full = output(&mut command).await;
+    let stderr = text(&full.stderr);
+    assert!(matches!(full.status.code(), Some(1 | 2)), "{stderr}");
+    assert!(stderr.lines().last().unwrap().starts_with("fathom: the database is not available: "), "{stderr}");
+    assert_eq!((text(&full.stdout).as_str(), world.models.total()), ("", 0));
+
+    let room = output(&mut world.fathom(&["research", QUESTION])).await;
+    assert_eq!(room.status.code(), Some(0), "{}", text(&room.stderr));
+    world.finish();
+}
