@@ -19,6 +19,9 @@ const MAX_RESULTS: usize = 20;
 /// More excerpt than this is a page, not an excerpt.
 const MAX_SNIPPET_CHARS: usize = 4_000;
 
+/// Answers read at the same time, from the body to its texts, over all runs: each is large, and takes two threads.
+/// Others wait in the network's buffers.
+const READ_AT_ONCE: usize = 32;
 /// For turning the pages of one answer into text.
 const MAX_READING: Duration = Duration::from_secs(20);
 
@@ -58,6 +61,7 @@ pub struct Tavily {
     endpoint: Url,
     settings: Arc<Settings>,
     permits: Arc<Semaphore>,
+    reading: Arc<Semaphore>,
 }
 
 impl fmt::Debug for Tavily {
@@ -76,7 +80,8 @@ impl Tavily {
         let timeouts = Timeouts { total: Some(settings.timeout), ..Timeouts::default() };
         let client = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
         let permits = Arc::new(Semaphore::new(settings.max_concurrent.max(1)));
-        Ok(Self { client, endpoint, settings: Arc::new(settings), permits })
+        let reading = Arc::new(Semaphore::new(READ_AT_ONCE));
+        Ok(Self { client, endpoint, settings: Arc::new(settings), permits, reading })
     }
 
     pub(super) async fn search(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
@@ -86,23 +91,24 @@ impl Tavily {
         }
         let closed = |_| Error::Unavailable("it is shutting down".into());
         let _permit = self.permits.acquire().await.map_err(closed)?;
-        let answer = tokio::time::timeout(self.settings.timeout, self.ask(&query, limits))
+        tokio::time::timeout(self.settings.timeout, self.ask(&query, limits))
             .await
-            .map_err(|_| Error::Unavailable(format!("no answer within {} s", self.settings.timeout.as_secs())))??;
-        read_hits(answer, *limits).await
+            .map_err(|_| Error::Unavailable(format!("no answer within {} s", self.settings.timeout.as_secs())))?
     }
 
-    async fn ask(&self, query: &str, limits: &Limits) -> Result<Value, Error> {
+    async fn ask(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
         let body = request(query, limits.max_results);
-        let judged = net::retry(self.settings.retry, Problem::verdict, || self.ask_once(&body)).await;
+        let judged = net::retry(self.settings.retry, Problem::verdict, || self.ask_once(&body, limits)).await;
         judged.map_err(|problem| problem.error)
     }
 
-    async fn ask_once(&self, body: &Value) -> Result<Value, Problem> {
+    async fn ask_once(&self, body: &Value, limits: &Limits) -> Result<Vec<Hit>, Problem> {
         let request = self.client.post(self.endpoint.clone()).bearer_auth(self.settings.api_key.expose_secret());
         let response = request.json(body).send().await.map_err(|error| Problem::passing(net::Error::from(error)))?;
         let status = response.status().as_u16();
         let retry_after = net::retry_after(response.headers());
+        // Never closed, so this is never an error; without a permit the reading would merely go uncounted.
+        let _permit = self.reading.acquire().await.ok();
         let body = net::read_body(response, self.settings.max_answer_bytes).await;
         if status != 200 {
             let said = self.complaint(&body.unwrap_or_default());
@@ -112,7 +118,7 @@ impl Tavily {
             net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
             other => Problem::passing(other),
         })?;
-        serde_json::from_slice(&body).map_err(|_| Problem::lasting(Error::Unavailable("its answer is not JSON".into())))
+        read_hits(body, *limits).await.map_err(Problem::lasting)
     }
 
     /// What the body of a refusal says, one short line, without the key should it be quoted there.
@@ -176,15 +182,21 @@ impl Problem {
 }
 
 /// Turns an answer into hits on a blocking thread, since pages may be megabytes of HTML.
-async fn read_hits(answer: Value, limits: Limits) -> Result<Vec<Hit>, Error> {
-    if !answer["results"].is_array() {
-        return Err(Error::Unavailable("its answer has no results".into()));
-    }
-    let read = move || extract::guarded::run(MAX_READING, move |_| hits(&answer, limits));
+async fn read_hits(body: Vec<u8>, limits: Limits) -> Result<Vec<Hit>, Error> {
+    let read = move || extract::guarded::run(MAX_READING, move |_| parse(body, limits));
     match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(hits)) => Ok(hits),
+        Ok(Ok(hits)) => hits.map_err(|problem| Error::Unavailable(problem.into())),
         _ => Err(Error::Unavailable("its answer could not be read".into())),
     }
+}
+
+fn parse(body: Vec<u8>, limits: Limits) -> Result<Vec<Hit>, &'static str> {
+    let answer: Value = serde_json::from_slice(&body).map_err(|_| "its answer is not JSON")?;
+    drop(body);
+    if !answer["results"].is_array() {
+        return Err("its answer has no results");
+    }
+    Ok(hits(&answer, limits))
 }
 
 fn hits(answer: &Value, limits: Limits) -> Vec<Hit> {

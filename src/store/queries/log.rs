@@ -1,4 +1,6 @@
 //! Events and steps: the log that readers follow and the journal that replay reads.
+//!
+//! `LIMIT $3 + 0`: SQLite takes a bare parameter's value for its plan, and compiles the statement anew for each.
 
 use sqlx::{Row as _, query, query_scalar};
 
@@ -14,7 +16,7 @@ use crate::{
 impl Engine {
     pub async fn events_after(&self, thread_id: ThreadId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
         const SELECT: &str = "SELECT seq, run_id, ts, agent, agent_id, body FROM events \
-            WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+            WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3 + 0";
         let mut connection = self.reader().await?;
         let select = query(SELECT).bind(thread_id.0).bind(after_seq).bind(i64::from(limit));
         select.fetch_all(&mut *connection).await?.iter().map(envelope).collect()
@@ -24,7 +26,7 @@ impl Engine {
         const SELECT: &str = "SELECT events.seq, events.run_id, events.ts, events.agent, events.agent_id, events.body \
             FROM runs JOIN events ON events.thread_id = runs.thread_id \
             WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq AND events.seq > $2 \
-            ORDER BY events.seq LIMIT $3";
+            ORDER BY events.seq LIMIT $3 + 0";
         let mut connection = self.reader().await?;
         let select = query(SELECT).bind(run_id.0).bind(after_seq).bind(i64::from(limit));
         select.fetch_all(&mut *connection).await?.iter().map(envelope).collect()

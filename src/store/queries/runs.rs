@@ -121,7 +121,7 @@ impl Engine {
 
     pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, Error> {
         const SELECT: &str =
-            concat!("SELECT ", run_columns!(), " FROM runs ORDER BY created_at DESC, id DESC LIMIT $1");
+            concat!("SELECT ", run_columns!(), " FROM runs ORDER BY created_at DESC, id DESC LIMIT $1 + 0");
         let mut connection = self.reader().await?;
         query(SELECT).bind(i64::from(limit)).fetch_all(&mut *connection).await?.iter().map(run).collect()
     }

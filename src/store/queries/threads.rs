@@ -63,10 +63,11 @@ impl Engine {
     }
 
     pub async fn threads(&self, before: Option<ThreadId>, limit: u32) -> Result<Vec<Thread>, Error> {
-        const NEWEST: &str = "SELECT id, created_at, last_seq FROM threads ORDER BY created_at DESC, id DESC LIMIT $1";
+        const NEWEST: &str =
+            "SELECT id, created_at, last_seq FROM threads ORDER BY created_at DESC, id DESC LIMIT $1 + 0";
         const OLDER: &str = "SELECT id, created_at, last_seq FROM threads \
             WHERE (created_at, id) < (SELECT created_at, id FROM threads WHERE id = $2) \
-            ORDER BY created_at DESC, id DESC LIMIT $1";
+            ORDER BY created_at DESC, id DESC LIMIT $1 + 0";
         let mut connection = self.reader().await?;
         let query = match before {
             None => query_as(NEWEST).bind(i64::from(limit)),
