@@ -205,6 +205,8 @@ pub enum WarningCode {
     DocumentSkipped,
     /// A page's summary failed or took too long; an excerpt stands in.
     SummaryFailed,
+    /// Findings could not be compressed; they are used as they are.
+    CompressionFailed,
     /// A request was too long for the model and was shortened.
     Shortened,
     /// The model's output hit its limit.

@@ -73,7 +73,7 @@ async fn ask(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: 
 
 async fn as_it_is(cx: &Cx, path: &str, reason: &str, evidence: &[Evidence]) -> Result<String, Error> {
     let detail = format!("the findings could not be compressed and are used as they are: {reason}");
-    cx.warn(&format!("{path}/compress/failed"), WarningCode::ModelMisuse, detail).await?;
+    cx.warn(&format!("{path}/compress/failed"), WarningCode::CompressionFailed, detail).await?;
     let line = |evidence: &Evidence| {
         let text: String = evidence.text.chars().take(EXCERPT_CHARS).collect();
         format!("- {}: {text} [{}]", evidence.title, evidence.source_id)

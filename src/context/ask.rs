@@ -1,0 +1,291 @@
+//! Model calls: fitted into the context window, retried by error kind, journaled with their usage, typed.
+
+use std::pin::pin;
+
+use futures::StreamExt;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{Cx, Error, fit};
+use crate::{
+    domain::{Event, Failure, FailureCode, WarningCode},
+    journal::{self, CallRecord, Entry, Stop},
+    llm::{
+        self, Completion, Delta, Request, Retry, Task,
+        structured::{self, Ladder},
+    },
+};
+
+/// How often a request is shortened further after the provider said it is too long.
+const SHORTENINGS: u32 = 4;
+
+/// Which model, limit and ledger line a call uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Research,
+    Summarization,
+    Compression,
+    FinalReport,
+}
+
+impl Role {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Research => "research",
+            Self::Summarization => "summarization",
+            Self::Compression => "compression",
+            Self::FinalReport => "final_report",
+        }
+    }
+}
+
+/// The form of a structured answer.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub name: &'static str,
+    /// JSON Schema of an object, strict: all properties required, no others.
+    pub schema: serde_json::Value,
+}
+
+/// A model call's end as the journal keeps it.
+type Outcome = Result<Completion, Failure>;
+
+impl Cx {
+    /// A request to the model of `role`, without tools, answered as text.
+    pub fn request(&self, role: Role, messages: Vec<llm::Message>, task: Task) -> Request {
+        let options = &self.run.options;
+        let (model, max_tokens) = match role {
+            Role::Research => (&options.research_model, options.research_model_max_tokens),
+            Role::Summarization => (&options.summarization_model, options.summarization_model_max_tokens),
+            Role::Compression => (&options.compression_model, options.compression_model_max_tokens),
+            Role::FinalReport => (&options.final_report_model, options.final_report_model_max_tokens),
+        };
+        Request {
+            model: model.clone(),
+            messages,
+            tools: Vec::new(),
+            tool_choice: llm::ToolChoice::Auto,
+            output: llm::OutputFormat::Text,
+            max_tokens,
+            task,
+        }
+    }
+
+    /// Calls a model, once per key and run.
+    ///
+    /// `deadline` bounds the call with its retries; without one the provider's own time limits hold.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] when the call failed for good: the same on every replay.
+    pub async fn ask(
+        &self,
+        key: &str,
+        role: Role,
+        request: Request,
+        deadline: Option<Instant>,
+    ) -> Result<Completion, Error> {
+        let hash = journal::hash_of(&request);
+        let work = async {
+            let call = self.fitted(key, role, request, None::<&mut NoText>);
+            match deadline {
+                None => call.await,
+                Some(deadline) => match tokio::time::timeout_at(deadline, call).await {
+                    Ok(entry) => entry,
+                    Err(_) => {
+                        Ok(Entry::new(Err(Failure::new(FailureCode::Timeout, "the model did not answer in time"))))
+                    }
+                },
+            }
+        };
+        let outcome: Outcome = self.run.journal.step(key, "model", hash, work).await?;
+        Ok(outcome?)
+    }
+
+    /// As [`Self::ask`], handing out the text as it comes. A stored answer comes in one piece.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]. After a failure in the middle the text handed out is void.
+    pub async fn ask_streaming(
+        &self,
+        key: &str,
+        role: Role,
+        request: Request,
+        sink: &mut impl TextSink,
+    ) -> Result<Completion, Error> {
+        let hash = journal::hash_of(&request);
+        let mut streamed = false;
+        let work = async {
+            streamed = true;
+            self.fitted(key, role, request, Some(&mut *sink)).await
+        };
+        let outcome: Outcome = self.run.journal.step(key, "model", hash, work).await?;
+        let completion = outcome?;
+        if !streamed {
+            sink.take(&completion.text).await?;
+        }
+        Ok(completion)
+    }
+
+    /// Makes the call, shorter and shorter while the provider says it is too long; streams when there is a sink.
+    async fn fitted<S: TextSink>(
+        &self,
+        key: &str,
+        role: Role,
+        request: Request,
+        mut sink: Option<&mut S>,
+    ) -> Result<Entry<Outcome>, Stop> {
+        let model = request.model.clone();
+        let mut window = match self.run.options.model_context_window {
+            Some(window) => window,
+            None => self.run.services.llm.context_window(&model).await,
+        };
+        for shortening in 0.. {
+            let fitted = fit::fit(request.clone(), window);
+            if let Some(detail) = fitted.shortened {
+                self.emit(vec![Event::Warning { code: WarningCode::Shortened, detail: format!("{key}: {detail}") }])
+                    .await?;
+            }
+            let answer = match &mut sink {
+                Some(sink) => self.stream(&fitted.request, *sink).await?,
+                None => self.run.services.llm.complete(&fitted.request, &|retry| self.retrying(retry)).await,
+            };
+            match answer {
+                Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
+                    window = fit::smaller(window, limit, fitted.tokens);
+                }
+                Ok(completion) => return Ok(self.answered(role, &model.to_string(), completion)),
+                Err(failed) => return Ok(Entry::new(Err(failure(failed.error)))),
+            }
+        }
+        unreachable!("the loop returns")
+    }
+
+    fn answered(&self, role: Role, model: &str, completion: Completion) -> Entry<Outcome> {
+        let call = CallRecord {
+            model: model.to_owned(),
+            role: role.as_str().to_owned(),
+            attempts: completion.attempts,
+            usage: completion.usage,
+        };
+        let event = Event::Usage { model: model.to_owned(), role: role.as_str().to_owned(), tokens: completion.usage };
+        Entry { call: Some(call), ..Entry::new(Ok(completion)).event(&self.scope, event) }
+    }
+
+    async fn stream(
+        &self,
+        request: &Request,
+        sink: &mut impl TextSink,
+    ) -> Result<Result<Completion, llm::Failed>, Stop> {
+        let stream = match self.run.services.llm.stream(request, &|retry| self.retrying(retry)).await {
+            Ok(stream) => stream,
+            Err(failed) => return Ok(Err(failed)),
+        };
+        let mut stream = pin!(stream);
+        loop {
+            let next = tokio::select! {
+                next = stream.next() => next,
+                // Losing this arm loses nothing: the sink only flushes what it holds.
+                flushed = sink.idle() => { flushed?; continue }
+            };
+            match next {
+                Some(Ok(Delta::Text(text))) => sink.take(&text).await?,
+                Some(Ok(Delta::End(completion))) => return Ok(Ok(completion)),
+                Some(Err(error)) => return Ok(Err(llm::Failed { error, attempts: 1 })),
+                None => {
+                    let error =
+                        llm::Error::Transport { model: request.model.clone(), detail: "the stream ended early".into() };
+                    return Ok(Err(llm::Failed { error, attempts: 1 }));
+                }
+            }
+        }
+    }
+
+    /// Tells the world about a wait. Called from inside the call, so it must not wait itself.
+    fn retrying(&self, retry: Retry) {
+        let code = match retry.error {
+            llm::Error::RateLimited { .. } => WarningCode::RateLimited,
+            _ => WarningCode::Retrying,
+        };
+        let detail = format!("{}; trying again in {:.1} s", retry.error, retry.wait.as_secs_f64());
+        self.run.journal.try_emit(vec![self.now(Event::Warning { code, detail })]);
+    }
+
+    /// Asks for a value of type `T` by the ladder native schema → tool call → prompt, each call a step of its own.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] with [`FailureCode::ModelOutput`] when no attempt gave one; other failures end it at once.
+    pub async fn ask_structured<T: serde::de::DeserializeOwned>(
+        &self,
+        key: &str,
+        role: Role,
+        request: Request,
+        form: Form,
+        deadline: Option<Instant>,
+    ) -> Result<T, Error> {
+        let texts = self.prompts();
+        let tool = || texts.text("structured_tool", ());
+        let schema = |schema: &str| texts.text("structured_prompt", json!({"schema": schema}));
+        let repair =
+            |problem: &str, schema: &str| texts.text("structured_repair", json!({"error": problem, "schema": schema}));
+        let prompts = structured::Prompts { tool: &tool, schema: &schema, repair: &repair };
+        let mut ladder = Ladder::new(form.name, form.schema, prompts);
+        let mut reason = String::from("no attempt was made");
+        for attempt in 1..=self.run.options.max_structured_output_retries {
+            let key = if attempt == 1 { key.to_owned() } else { format!("{key}/{attempt}") };
+            match self.ask(&key, role, ladder.request(&request), deadline).await {
+                Ok(completion) => match ladder.read(&completion) {
+                    Ok(value) => return Ok(value),
+                    Err(rejection) => {
+                        reason = rejection.to_string();
+                        ladder.rejected(rejection);
+                    }
+                },
+                Err(Error::Failed(failure)) if failure.code == FailureCode::ModelRequest && ladder.unsupported() => {
+                    reason = failure.message;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Failure::new(FailureCode::ModelOutput, format!("no answer of the asked form: {reason}")).into())
+    }
+}
+
+/// Takes streamed text.
+pub trait TextSink: Send {
+    /// Takes the next piece.
+    fn take(&mut self, text: &str) -> impl Future<Output = Result<(), Stop>> + Send;
+
+    /// Resolves when held text has waited long enough, having passed it on; pending for ever when none is held.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    fn idle(&mut self) -> impl Future<Output = Result<(), Stop>> + Send;
+}
+
+/// Takes nothing: for calls that are not streamed.
+enum NoText {}
+
+impl TextSink for NoText {
+    async fn take(&mut self, _text: &str) -> Result<(), Stop> {
+        match *self {}
+    }
+
+    async fn idle(&mut self) -> Result<(), Stop> {
+        match *self {}
+    }
+}
+
+/// What a failed call means for the run.
+fn failure(error: llm::Error) -> Failure {
+    use llm::Error as E;
+    let code = match &error {
+        E::ContextWindow { .. } => FailureCode::ContextWindow,
+        E::Auth { .. } => FailureCode::ModelAuth,
+        E::BadRequest { .. } => FailureCode::ModelRequest,
+        E::RateLimited { .. } | E::Overloaded { .. } | E::Transport { .. } => FailureCode::ModelUnavailable,
+        E::Timeout { .. } => FailureCode::Timeout,
+        E::Refused { .. } => FailureCode::ModelRefused,
+        E::Malformed { .. } => FailureCode::ModelOutput,
+    };
+    Failure::new(code, error.to_string())
+}

@@ -1,0 +1,87 @@
+//! The run's sources and pages: each page is one source, read once, whoever meets it.
+
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::OnceCell;
+
+use super::Cx;
+use crate::{domain::Source, journal};
+
+/// What a researcher is shown of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageText {
+    pub summary: String,
+    /// Verbatim, verified against the page.
+    pub excerpts: Vec<String>,
+}
+
+/// Room for a page's summary and its retries.
+pub const SUMMARY_TIME: Duration = Duration::from_secs(60);
+
+impl Cx {
+    /// Adds a retrieved source, or its id to the one of the same URL; the first one of a URL decides its title and the
+    /// rest, also after a restart.
+    pub fn register(&self, source: Source) -> Registered {
+        let mut sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        match sources.get_mut(&source.url) {
+            Some(known) => {
+                Source::join_ids(&mut known.id, &mut known.aliases, [source.id]);
+                if known.content_hash == source.content_hash { Registered::Known } else { Registered::OtherText }
+            }
+            None => {
+                sources.insert(source.url.clone(), Source { snapshot: String::new(), ..source });
+                Registered::New
+            }
+        }
+    }
+
+    /// All sources so far, ordered by id.
+    pub fn sources(&self) -> Vec<Source> {
+        let sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources: Vec<_> = sources.values().cloned().collect();
+        sources.sort_by_key(|source| source.id);
+        sources
+    }
+
+    /// The place where what is shown of a page is kept once somebody has read it.
+    pub fn page(&self, key: &str) -> Arc<OnceCell<PageText>> {
+        let mut pages = self.run.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(pages.entry(key.to_owned()).or_default())
+    }
+
+    /// Keeps a page's text until it is summarised; not needed afterwards.
+    pub fn keep_text(&self, key: &str, text: &str) {
+        if !self.page(key).initialized() {
+            let mut texts = self.run.texts.lock().unwrap_or_else(PoisonError::into_inner);
+            texts.entry(key.to_owned()).or_insert_with(|| text.to_owned());
+        }
+    }
+
+    /// The kept text of a page; taken out.
+    pub fn take_text(&self, key: &str) -> Option<String> {
+        self.run.texts.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
+    }
+
+    /// The title under which the run met that URL first.
+    pub fn title(&self, url: &str) -> Option<String> {
+        let sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.get(url).map(|source| source.title.clone())
+    }
+}
+
+/// Names a page with a certain text, in the journal too: engines may return one address with different texts.
+pub fn page_key(url: &str, text_hash: &str) -> String {
+    format!("page/{}", &journal::hash_of(&(url, text_hash))[..16])
+}
+
+/// What a run knew of a source that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registered {
+    New,
+    Known,
+    /// The page is known with another text.
+    OtherText,
+}
