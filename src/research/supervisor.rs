@@ -65,17 +65,17 @@ struct Supervisor<'a> {
     reflected: bool,
 }
 
-async fn one_job<'a>(cx: &Cx, job: Job<'a>, brief: &str) -> (Job<'a>, Result<Note, Error>) {
-    let outcome = researcher::research(cx, job.number, &job.path, &job.topic, &job.call.id, brief).await;
-    (job, outcome)
-}
-
 /// A topic to be researched.
 struct Job<'a> {
     number: u32,
     path: String,
     topic: String,
     call: &'a ToolCall,
+}
+
+async fn one_job<'a>(cx: &Cx, job: Job<'a>, brief: &str) -> (Job<'a>, Result<Note, Error>) {
+    let outcome = researcher::research(cx, job.number, &job.path, &job.topic, &job.call.id, brief).await;
+    (job, outcome)
 }
 
 impl<'a> Supervisor<'a> {
