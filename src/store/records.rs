@@ -25,7 +25,7 @@ pub struct NewRun {
 pub struct Lease {
     pub run_id: RunId,
     pub thread_id: ThreadId,
-    /// Rises with every claim; a write with an older one is [`Error::Fenced`].
+    /// Rises with every claim; a write with an older one is [`super::Error::Fenced`].
     pub epoch: i64,
 }
 
