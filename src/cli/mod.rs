@@ -10,7 +10,10 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     config::Flags,
-    domain::{RunId, options::OPTIONS},
+    domain::{
+        RunId,
+        options::{OPTIONS, OptionKind, OptionSpec},
+    },
 };
 
 /// How the process ends; documented in `--help` and the README.
@@ -143,10 +146,33 @@ fn complain(message: &str) {
 fn research_help() -> String {
     let mut help = String::from("Research options (--set NAME=VALUE, or FATHOM_NAME in the environment):\n");
     for spec in OPTIONS {
-        let default = spec.default.trim_matches('"');
-        help.push_str(&format!("  {:<34} {} [default: {default}]\n", spec.name, spec.meaning));
+        help.push_str(&format!(
+            "  {} ({}, default {})\n      {}\n",
+            spec.name,
+            range(spec.kind),
+            default(spec),
+            spec.meaning
+        ));
     }
     help.push('\n');
     help.push_str(EXIT_CODES);
     help
+}
+
+fn range(kind: OptionKind) -> String {
+    match kind {
+        OptionKind::Boolean => "true or false".to_owned(),
+        OptionKind::Integer { min, max } => format!("{min} to {max}"),
+        OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
+        OptionKind::Choice(names) => names.join(", "),
+        OptionKind::Model => "provider:model".to_owned(),
+    }
+}
+
+/// The default as it turns out for most.
+fn default(spec: &OptionSpec) -> &str {
+    match spec.name {
+        "search_api" => "tavily when its key is set, else local when a documents folder is named",
+        _ => spec.default.trim_matches('"'),
+    }
 }
