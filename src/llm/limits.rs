@@ -15,7 +15,7 @@ const PER_TOOL: u32 = 8;
 
 /// Windows by the beginning of the name, without a vendor's `vendor/` before it; the first match counts. Where a
 /// family has several sizes, or servers commonly cut it down, the smallest stands here.
-/// Sources: the vendors' model pages, read in November 2026.
+/// From memory of the vendors' model pages, not checked against them; `model_context_window` overrides it.
 const WINDOWS: &[(&str, u32)] = &[
     ("gpt-5-chat", 128_000),
     ("gpt-5", 400_000),
