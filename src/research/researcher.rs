@@ -174,7 +174,7 @@ impl<'a> Researcher<'a> {
                 Ok(Plan { queries, left_out }) => {
                     let count = queries.len();
                     let note = self.left_out(cx, path, index, &left_out).await?;
-                    planned.push((index, call, self.search_call(path, call, queries, first_query), note));
+                    planned.push((index, call, self.search_call(path, queries, first_query), note));
                     first_query += count;
                 }
             }
@@ -218,19 +218,13 @@ impl<'a> Researcher<'a> {
         Ok(Some(Part::Fixed(format!("\n\n{note}").into())))
     }
 
-    fn search_call<'c>(
-        &mut self,
-        path: &'c str,
-        call: &'c ToolCall,
-        queries: Vec<String>,
-        first_query: usize,
-    ) -> search_web::Call<'c>
+    fn search_call<'c>(&mut self, path: &'c str, queries: Vec<String>, first_query: usize) -> search_web::Call<'c>
     where
         'a: 'c,
     {
         let first_source = SourceId::of(self.number, self.queries_run * MAX_RESULTS + 1);
         self.queries_run += u32::try_from(queries.len()).unwrap_or(u32::MAX);
-        search_web::Call { path, tool_call_id: &call.id, queries, first_query, first_source, question: self.question }
+        search_web::Call { path, queries, first_query, first_source, question: self.question }
     }
 
     fn took(&mut self, call: &ToolCall, found: Found) -> Answer {

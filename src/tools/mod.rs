@@ -62,11 +62,6 @@ pub fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The arguments as JSON for events; text that is no JSON is shown as text.
-pub fn shown_arguments(call: &ToolCall) -> Value {
-    serde_json::from_str(&call.arguments).unwrap_or_else(|_| Value::String(call.arguments.clone()))
-}
-
 fn think(prompts: &Prompts) -> ToolSpec {
     let reflection = property("reflection", prompts.text("tools/think_tool.reflection", ()), json!({"type": "string"}));
     spec(THINK, prompts.text("tools/think_tool", ()), reflection)

@@ -38,7 +38,6 @@ pub struct Arguments {
 pub struct Call<'a> {
     /// The journal path of the turn.
     pub path: &'a str,
-    pub tool_call_id: &'a str,
     pub queries: Vec<String>,
     /// The number of its first query within the turn.
     pub first_query: usize,
