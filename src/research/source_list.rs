@@ -33,7 +33,7 @@ fn title(source: &Source) -> String {
     plain.replace("://", ": ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An address that stays one word and ends where it should; of other schemes than http only the text remains.
+/// An address that stays one word and ends where it should.
 fn address(url: &str) -> String {
     let encode = |c: char| match c {
         ' ' => "%20".to_owned(),
