@@ -17,5 +17,8 @@ pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use options::{ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Price, Prices};
 pub use report::{Note, Source};
-pub use run::{Failure, FailureCode, Message, MessageRole, Outcome, Run, RunStatus, Usage};
+pub use run::{
+    Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
+    Thread, ThreadStatus, Usage,
+};
 pub use time::Timestamp;
