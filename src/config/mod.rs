@@ -93,8 +93,9 @@ pub enum CorsOrigins {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSettings {
     pub max_concurrent_runs: usize,
-    pub max_queued_runs: usize,
-    pub max_queued_runs_per_owner: usize,
+    /// Over all processes, as the next.
+    pub max_queued_runs: u64,
+    pub max_queued_runs_per_owner: u64,
 }
 
 /// What the command line said.
@@ -259,8 +260,8 @@ fn http(layers: &Layers<'_>) -> HttpSettings {
 fn queue(layers: &Layers<'_>) -> QueueSettings {
     QueueSettings {
         max_concurrent_runs: layers.count("limits.max_concurrent_runs"),
-        max_queued_runs: layers.count("limits.max_queued_runs"),
-        max_queued_runs_per_owner: layers.count("limits.max_queued_runs_per_owner"),
+        max_queued_runs: layers.number("limits.max_queued_runs"),
+        max_queued_runs_per_owner: layers.number("limits.max_queued_runs_per_owner"),
     }
 }
 
