@@ -1,0 +1,3 @@
+//! The wire, nothing else: parse, call a handle, answer.
+
+pub mod docs;
