@@ -30,7 +30,7 @@ pub struct Contract {
 pub struct Operation {
     /// As in a request line: `GET`.
     pub method: String,
-    /// With its parameters: `/api/v1/runs/{run_id}`.
+    /// With its parameters: `/api/v1/runs/{id}`.
     pub path: String,
 }
 
@@ -44,7 +44,7 @@ impl Contract {
     /// Panics unless the contract allows this answer: operation, status, headers, content type and body.
     ///
     /// `path` may be a request's path (`/api/v1/runs/0199…`, a query behind it does not matter) or the document's own
-    /// (`/api/v1/runs/{run_id}`). The bodies of event streams are checked event by event, as far as they were read.
+    /// (`/api/v1/runs/{id}`). The bodies of event streams are checked event by event, as far as they were read.
     #[track_caller]
     pub fn check(&self, method: &str, path: &str, status: u16, headers: &HeaderMap, body: &[u8]) {
         let complaints = self.complaints(method, path, status, headers, body);

@@ -138,11 +138,11 @@ fn the_checker_refuses_what_is_not_documented() {
         contract.complaints(method, path, status, headers, body.as_bytes()).join("; ")
     };
     let says = |complaint: String, expected: &str| assert!(complaint.contains(expected), "{expected:?}: {complaint}");
-    let health = r#"{"status":"ok"}"#;
+    let health = r#"{"status":"ok","version":"0.1.0"}"#;
     contract.check("GET", "/healthz", 200, &json, health.as_bytes());
     says(complaint("GET", "/nowhere", 200, &json, health), "no such operation");
     says(complaint("GET", "/healthz", 418, &json, health), "418 is not documented");
-    says(complaint("GET", "/healthz", 200, &json, r#"{"status":"ok","more":1}"#), "more");
+    says(complaint("GET", "/healthz", 200, &json, r#"{"status":"ok","version":"0.1.0","more":1}"#), "more");
     says(complaint("GET", "/healthz", 200, &json, "{}"), "status");
     says(complaint("GET", "/healthz", 200, &json, "{"), "no JSON");
     says(complaint("GET", "/healthz", 200, &headers(&[("content-type", "text/html")]), health), "text/html");
