@@ -8,6 +8,7 @@ pub mod domain;
 pub mod app;
 pub mod cli;
 pub mod context;
+pub mod http;
 pub mod llm;
 pub mod net;
 pub mod research;

@@ -190,6 +190,16 @@ pub enum OptionError {
     Invalid { name: &'static str, expected: String, given: String },
 }
 
+impl OptionError {
+    /// The option as it was given.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Unknown { name, .. } => name,
+            Self::Invalid { name, .. } => name,
+        }
+    }
+}
+
 impl Default for RunOptions {
     fn default() -> Self {
         let defaults: Map<String, Value> =

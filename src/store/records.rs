@@ -63,7 +63,7 @@ pub struct IdempotencyKey {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Created {
     /// `position` is the run's place in the queue, from 1.
-    New { run: Run, position: u64 },
+    New { run: Box<Run>, position: u64 },
     /// The key was used for the same request before.
     Before(FirstAnswer),
 }

@@ -76,7 +76,7 @@ pub fn claimant(owner: &str) -> Claimant {
 /// Creates a thread without conditions; its run.
 pub async fn created(store: &Store, new_run: &NewRun) -> Run {
     match store.create_thread(new_run, &NewThread::default(), &Admission::default()).await.unwrap() {
-        Created::New { run, .. } => run,
+        Created::New { run, .. } => *run,
         other => panic!("not created: {other:?}"),
     }
 }
@@ -85,14 +85,14 @@ pub async fn created(store: &Store, new_run: &NewRun) -> Run {
 pub async fn added(store: &Store, new_run: &NewRun) -> Result<Option<Run>, Error> {
     let created = store.add_run(new_run, &Admission::default()).await?;
     Ok(created.map(|created| match created {
-        Created::New { run, .. } => run,
+        Created::New { run, .. } => *run,
         other => panic!("not created: {other:?}"),
     }))
 }
 
 /// Creates a thread and claims its run.
 pub async fn claimed(store: &Store) -> Lease {
-    let run = created(&store, &new_run()).await;
+    let run = created(store, &new_run()).await;
     lease(store.claim(run.id, &claimant("a")).await.unwrap())
 }
 

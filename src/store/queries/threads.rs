@@ -60,7 +60,7 @@ impl Engine {
         insert_run(&mut tx, new_run).await?;
         insert_question(&mut tx, new_run, FIRST_SEQ, position).await?;
         tx.commit().await?;
-        Ok(Created::New { run: queued(new_run), position })
+        Ok(Created::New { run: queued(new_run).into(), position })
     }
 
     /// Inserts the run before it raises `last_seq`: a commit that is finishing the thread's last run locks that run
@@ -80,7 +80,7 @@ impl Engine {
             .await?;
         insert_question(&mut tx, new_run, seq, position).await?;
         tx.commit().await?;
-        Ok(Some(Created::New { run: queued(new_run), position }))
+        Ok(Some(Created::New { run: queued(new_run).into(), position }))
     }
 
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {

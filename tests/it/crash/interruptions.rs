@@ -55,7 +55,7 @@ async fn interrupt(process: &mut Running, signal: &str, run: &Run) {
 
 /// Anybody may claim the run at once: nobody waits for a lease to end. Gives it back.
 async fn assert_is_free(site: &Site, run: &Run) {
-    let now = fathom::domain::Timestamp::now();
+    let now = Timestamp::now();
     let claimant = Claimant { owner: "the test".to_owned(), now, expires_at: now.plus(Duration::from_secs(60)) };
     match site.store.claim(run.id, &claimant).await.unwrap() {
         Claimed::Yes { lease, .. } => site.store.release(&lease, Timestamp::now()).await.unwrap(),
