@@ -199,7 +199,10 @@ pub async fn run() -> ExitCode {
             return Exit::Usage.into();
         }
     };
-    telemetry::start(&config.log, command.log_filter());
+    let (telemetry, traces) = telemetry::start(&config.log, &config.telemetry, command.log_filter());
+    if let Err(trouble) = traces {
+        complain(&format!("there will be no traces: {trouble}"));
+    }
     raise_file_limit();
     let exit = match command {
         Command::Serve(_) => serve::run(config).await,
@@ -208,6 +211,7 @@ pub async fn run() -> ExitCode {
         Command::Doctor(_) => doctor::run(config).await,
         Command::Config(args) => config::run(&config, args.json),
     };
+    telemetry.finish().await;
     exit.into()
 }
 
