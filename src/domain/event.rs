@@ -101,8 +101,12 @@ pub struct ResultLink {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 pub enum Event {
+    /// `position` is the run's place in the queue when it joined it, from 1.
     #[serde(rename = "run.queued")]
-    RunQueued {},
+    RunQueued {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        position: Option<u64>,
+    },
     #[serde(rename = "run.started")]
     RunStarted { attempt: i64 },
     /// Another process, or the same one after a restart, goes on from the journal.
@@ -142,7 +146,7 @@ pub enum Event {
     ToolFinished { tool_call_id: String, name: String, results: Vec<ResultLink> },
     #[serde(rename = "tool.failed")]
     ToolFailed { tool_call_id: String, name: String, problem: String },
-    /// Once per source and run.
+    /// Once per source and run; `query` is empty for a source taken over from an earlier run of the thread.
     #[serde(rename = "source.found")]
     SourceFound { source_id: SourceId, url: String, title: String, query: String },
     #[serde(rename = "summary.finished")]

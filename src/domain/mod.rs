@@ -14,5 +14,8 @@ pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use options::{FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use report::{Note, Source};
-pub use run::{Failure, FailureCode, Message, MessageRole, Outcome, Run, RunStatus, Usage};
+pub use run::{
+    Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
+    Thread, ThreadStatus, Usage,
+};
 pub use time::Timestamp;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{citations, source_list};
 use crate::{
     context::{Cx, Error},
-    domain::{Note, RunId, Source, SourceId, WarningCode, report::Report},
+    domain::{Event, Note, RunId, Source, SourceId, WarningCode, report::Report},
     journal::{self, Entry},
 };
 
@@ -67,7 +67,7 @@ impl Known {
 pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<Known, Error> {
     let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
     let hash = journal::hash_of(&runs);
-    let known: Known = cx.journal().step("earlier", "value", hash, async { Ok(chosen(earlier)) }).await?;
+    let known: Known = cx.journal().step("earlier", "value", hash, async { Ok(told(cx, chosen(earlier))) }).await?;
     for source in &known.sources {
         cx.register(source.clone());
     }
@@ -106,6 +106,18 @@ fn chosen(earlier: Earlier) -> Entry<Known> {
         left_out,
     };
     Entry { sources, notes, ..Entry::new(known) }
+}
+
+/// Readers hear of each source of a run once, wherever it comes from.
+fn told(cx: &Cx, entry: Entry<Known>) -> Entry<Known> {
+    let found = |source: &Source| Event::SourceFound {
+        source_id: source.id,
+        url: source.url.clone(),
+        title: source.title.clone(),
+        query: String::new(),
+    };
+    let events: Vec<_> = entry.sources.iter().map(found).collect();
+    events.into_iter().fold(entry, |entry, event| entry.event(cx.scope(), event))
 }
 
 fn highest_researcher(earlier: &Earlier) -> u32 {
