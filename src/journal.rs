@@ -7,7 +7,6 @@
 use std::{
     collections::HashMap,
     future::Future,
-    pin::{Pin, pin},
     sync::{Mutex, OnceLock, PoisonError},
     time::Duration,
 };
@@ -136,7 +135,8 @@ impl Journal {
         }
         self.may_begin()?;
         let started_at = Timestamp::now();
-        let entry = self.in_time(pin!(work)).await?;
+        // Boxed: calls are large, and the time limit would put them onto the stack once more.
+        let entry = self.in_time(Box::pin(work)).await?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
         let step = Step {
             key: key.to_owned(),
@@ -154,7 +154,7 @@ impl Journal {
         Ok(entry.value)
     }
 
-    async fn in_time<T>(&self, work: Pin<&mut impl Future<Output = Result<T, Stop>>>) -> Result<T, Stop> {
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
         match self.ends_at {
             None => work.await,
             Some(ends_at) if Instant::now() >= ends_at => Err(Stop::TimeOver),
