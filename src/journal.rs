@@ -20,6 +20,7 @@ use crate::{
     domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
     store::{self, Commit, Lease, Step},
+    telemetry::metrics,
 };
 
 /// A commit that takes longer is told to the run's readers.
@@ -37,6 +38,18 @@ pub enum Stop {
     /// The run's time was over when it wanted to do more.
     #[error("the run took longer than max_run_seconds allows; what it found until then is kept")]
     TimeOver,
+}
+
+impl Stop {
+    /// One word, for metrics.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Storage(store::Error::Fenced) => "lost",
+            Self::Storage(_) => "storage",
+            Self::Mismatch { .. } => "mismatch",
+            Self::TimeOver => "time_over",
+        }
+    }
 }
 
 /// What a step did, to be stored together.
@@ -120,7 +133,10 @@ impl Journal {
             return Err(stop.clone());
         }
         let result = self.replay_or_work(key, kind, request_hash, work).await;
-        result.inspect_err(|stop| _ = self.stopped.set(stop.clone()))
+        result.inspect_err(|stop| {
+            metrics::step_failed(kind, stop.code());
+            _ = self.stopped.set(stop.clone());
+        })
     }
 
     async fn replay_or_work<T: Serialize + DeserializeOwned>(
@@ -134,9 +150,11 @@ impl Journal {
             return replayed(&step, &request_hash);
         }
         self.may_begin()?;
-        let started_at = Timestamp::now();
+        let (started_at, begun) = (Timestamp::now(), Instant::now());
         // Boxed: calls are large, and the time limit would put them onto the stack once more.
-        let entry = self.in_time(Box::pin(work)).await?;
+        let entry = self.in_time(Box::pin(work)).await;
+        metrics::step_done(kind, begun.elapsed());
+        let entry = entry?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
         let step = Step {
             key: key.to_owned(),

@@ -1,19 +1,23 @@
 //! The command line: parse, call a handle, show. What it shows while a run works comes from the run's events.
 
+mod config;
 mod doctor;
 mod progress;
 mod research;
+mod serve;
+mod signals;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    config::Flags,
+    config::{Config, Flags},
     domain::{
         RunId,
         options::{OPTIONS, OptionKind, OptionSpec},
     },
+    telemetry,
 };
 
 /// How the process ends; documented in `--help` and the README.
@@ -45,14 +49,19 @@ const EXIT_CODES: &str = "Exit codes:
 
 /// Open Deep Research: a question goes in, a cited report comes out, and nothing paid for is lost.
 #[derive(Debug, Parser)]
-#[command(name = "fathom", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+#[command(name = "fathom", version, after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
 pub struct Cli {
+    /// Without one: serve
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Start the service: REST and event streams over HTTP (the default)
+    Serve(ServeArgs),
     /// Research a question and print the cited report
     #[command(after_help = EXIT_CODES, after_long_help = research_help())]
     Research(ResearchArgs),
@@ -61,6 +70,45 @@ enum Command {
     Resume(ResumeArgs),
     /// Check settings, database, documents, keys and reachability, and say what to do
     Doctor(DoctorArgs),
+    /// Print every setting as it counts, and where it comes from; secrets are masked
+    Config(ConfigArgs),
+}
+
+impl Command {
+    fn settings(&self) -> &SettingsArgs {
+        match self {
+            Self::Serve(args) => &args.settings,
+            Self::Research(args) => &args.settings,
+            Self::Resume(args) => &args.settings,
+            Self::Doctor(args) => &args.settings,
+            Self::Config(args) => &args.settings,
+        }
+    }
+
+    /// What is logged unless the settings say otherwise: people at a terminal are told by the command itself.
+    fn log_filter(&self) -> &'static str {
+        match self {
+            Self::Serve(_) => "info",
+            _ => "error",
+        }
+    }
+
+    fn flags(&self) -> Flags {
+        let listen = match self {
+            Self::Serve(args) => args.listen.clone(),
+            _ => None,
+        };
+        Flags { listen, ..self.settings().flags() }
+    }
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// Address and port to listen on [env: FATHOM_LISTEN] [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    #[command(flatten)]
+    settings: SettingsArgs,
 }
 
 #[derive(Debug, Args)]
@@ -93,6 +141,15 @@ struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
+struct ConfigArgs {
+    /// Print one JSON object instead of lines
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
 struct OutputArgs {
     /// Write the report to this file instead of standard output
     #[arg(long, value_name = "FILE")]
@@ -101,6 +158,9 @@ struct OutputArgs {
 
 #[derive(Debug, Args)]
 struct SettingsArgs {
+    /// Settings file, TOML (default: fathom.toml in this folder, if it is there) [env: FATHOM_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Folder of documents to search: text, Markdown, HTML, PDF [env: FATHOM_DOCS]
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
@@ -118,6 +178,8 @@ struct SettingsArgs {
 impl SettingsArgs {
     fn flags(&self) -> Flags {
         Flags {
+            config: self.config.clone(),
+            listen: None,
             data_dir: self.data_dir.clone(),
             documents: self.docs.clone(),
             model: self.model.clone(),
@@ -126,14 +188,39 @@ impl SettingsArgs {
     }
 }
 
-/// Parses the arguments and does what they say.
+/// Parses the arguments, reads the settings, starts the log, and does what was asked.
 pub async fn run() -> ExitCode {
-    let exit = match Cli::parse().command {
-        Command::Research(args) => research::start(args).await,
-        Command::Resume(args) => research::resume(args).await,
-        Command::Doctor(args) => doctor::run(args).await,
+    let cli = Cli::parse();
+    let command = cli.command.unwrap_or(Command::Serve(cli.serve));
+    let config = match Config::from_process(&command.flags()) {
+        Ok(config) => config,
+        Err(error) => {
+            complain(&error.to_string());
+            return Exit::Usage.into();
+        }
     };
+    let (telemetry, traces) = telemetry::start(&config.log, &config.telemetry, command.log_filter());
+    if let Err(trouble) = traces {
+        complain(&format!("there will be no traces: {trouble}"));
+    }
+    raise_file_limit();
+    let exit = match command {
+        Command::Serve(_) => serve::run(config).await,
+        Command::Research(args) => research::start(args, config).await,
+        Command::Resume(args) => research::resume(args, config).await,
+        Command::Doctor(_) => doctor::run(config).await,
+        Command::Config(args) => config::run(&config, args.json),
+    };
+    telemetry.finish().await;
     exit.into()
+}
+
+/// Each call in flight is an open connection, and most systems start processes with room for 1024 although they may
+/// ask for more. Where even that is too little, calls fail to connect and are tried again.
+fn raise_file_limit() {
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
 }
 
 /// One line on standard error. A closed standard error is nobody's loss.

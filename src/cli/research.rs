@@ -5,10 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, progress};
+use super::{Exit, ResearchArgs, ResumeArgs, complain, progress, signals};
 use crate::{
     app::App,
     config::Config,
@@ -18,9 +17,9 @@ use crate::{
 };
 
 /// Starts a run and carries it to its report, asking the user when the model does.
-pub async fn start(args: ResearchArgs) -> Exit {
-    let prepared = prepare(&args.settings, args.output.out.as_deref(), args.no_clarify).await;
-    let (app, options, notices) = match prepared {
+pub async fn start(args: ResearchArgs, config: Config) -> Exit {
+    let notices = config.notices.clone();
+    let (app, options) = match prepare(&args, config).await {
         Ok(prepared) => prepared,
         Err(message) => return usage(&message),
     };
@@ -40,11 +39,10 @@ pub async fn start(args: ResearchArgs) -> Exit {
 }
 
 /// Goes on with a run of an earlier process.
-pub async fn resume(args: ResumeArgs) -> Exit {
-    let config = match read_settings(&args.settings, args.output.out.as_deref()) {
-        Ok(config) => config,
-        Err(message) => return usage(&message),
-    };
+pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
+    if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
+        return usage(&message);
+    }
     let (app, run) = match reopen(config, args.run_id).await {
         Ok(reopened) => reopened,
         Err(exit) => return exit,
@@ -79,29 +77,16 @@ async fn reopen(mut config: Config, run_id: RunId) -> Result<(App, Run), Exit> {
     Ok((app, run))
 }
 
-/// The wired process, the options of its runs, and what the user should know about them.
-async fn prepare(
-    settings: &SettingsArgs,
-    out: Option<&Path>,
-    no_clarify: bool,
-) -> Result<(App, RunOptions, Vec<String>), String> {
-    let config = read_settings(settings, out)?;
+/// The wired process and the options of its run.
+async fn prepare(args: &ResearchArgs, config: Config) -> Result<(App, RunOptions), String> {
+    args.output.out.as_deref().map_or(Ok(()), check_writable)?;
     let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
     let mut options = config.options;
-    let wanted = settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
-    if no_clarify || (!wanted && !io::stdin().is_terminal()) {
+    let wanted = args.settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
+    if args.no_clarify || (!wanted && !io::stdin().is_terminal()) {
         options.allow_clarification = false;
     }
-    Ok((app, options, config.notices))
-}
-
-/// Reads the settings, and checks that the report can be written.
-fn read_settings(settings: &SettingsArgs, out: Option<&Path>) -> Result<Config, String> {
-    let config = Config::from_process(&settings.flags()).map_err(|error| error.to_string())?;
-    if let Some(out) = out {
-        check_writable(out)?;
-    }
-    Ok(config)
+    Ok((app, options))
 }
 
 /// The report's place is tried before anything is paid for.
@@ -138,7 +123,7 @@ struct Session {
 impl Session {
     fn new(app: App, out: Option<PathBuf>) -> Self {
         let cancel = CancellationToken::new();
-        let signals = AbortOnDropHandle::new(listen(Signals::caught(), cancel.clone()));
+        let signals = signals::listen(cancel.clone());
         Self { app, out, cancel, _signals: signals }
     }
 
@@ -303,52 +288,6 @@ async fn read_answer(cancel: &CancellationToken) -> Option<String> {
         line = line => line.ok().flatten(),
         // The reading thread ends with the process.
         () = cancel.cancelled() => None,
-    }
-}
-
-/// Stops the run at the first signal, the process at the second.
-#[expect(clippy::disallowed_methods, reason = "the session owns the task by an AbortOnDropHandle")]
-fn listen(mut signals: Signals, cancel: CancellationToken) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        signals.next().await;
-        complain("stopping; once more to stop at once");
-        cancel.cancel();
-        signals.next().await;
-        std::process::exit(Exit::Interrupted as i32);
-    })
-}
-
-/// Ctrl-C and termination, none of them lost between two waits.
-struct Signals {
-    #[cfg(unix)]
-    caught: Option<[tokio::signal::unix::Signal; 2]>,
-}
-
-impl Signals {
-    /// From now on; where the system refuses, signals end the process as they would anyway.
-    fn caught() -> Self {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let caught = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-            let [Ok(interrupt), Ok(terminate)] = caught else { return Self { caught: None } };
-            Self { caught: Some([interrupt, terminate]) }
-        }
-        #[cfg(not(unix))]
-        Self {}
-    }
-
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        match &mut self.caught {
-            Some([interrupt, terminate]) => tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            },
-            None => std::future::pending().await,
-        }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
     }
 }
 

@@ -17,12 +17,14 @@ mod supervisor;
 mod writer;
 
 use futures::FutureExt;
+use tracing::Instrument as _;
 
 use crate::context::Cx;
 pub use crate::context::Error;
 use crate::{
     domain::{Event, FollowUpAction, Message, MessageRole, Note, event::Phase, report::Report},
     prompts::{Flexible, untrusted},
+    telemetry::spans,
 };
 pub use earlier::Earlier;
 use earlier::Known;
@@ -132,7 +134,10 @@ async fn pipeline(cx: &Cx, conversation: &Conversation, known: Option<&Known>) -
 async fn phase<T>(cx: &Cx, phase: Phase, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let name = phase.as_str();
     cx.mark(&format!("{name}/started"), Event::PhaseStarted { phase }).await?;
-    let result = work.await?;
+    let span = spans::stage(name);
+    let result = work.instrument(span.clone()).await;
+    spans::fail(&span, result.as_ref().err().map(Error::code));
+    let result = result?;
     cx.mark(&format!("{name}/finished"), Event::PhaseFinished { phase }).await?;
     Ok(result)
 }

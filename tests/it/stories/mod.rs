@@ -15,6 +15,7 @@ mod report;
 mod researcher;
 mod search;
 mod sequences;
+mod settings;
 mod structured;
 mod supervisor;
 mod whole;
