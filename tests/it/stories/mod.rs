@@ -16,4 +16,5 @@ mod sequences;
 mod settings;
 mod structured;
 mod supervisor;
+mod telemetry;
 mod whole;
