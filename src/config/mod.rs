@@ -70,8 +70,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     pub listen: SocketAddr,
-    /// Whose pages may call the API from a browser: as browsers write origins, or `*` for all.
-    pub cors_origins: Vec<String>,
+    pub cors_origins: CorsOrigins,
     pub max_body_bytes: usize,
     /// Event streams open at the same time.
     pub max_streams: usize,
@@ -79,6 +78,15 @@ pub struct HttpSettings {
     pub grace: Duration,
     /// The request header that names the owner; `None`: there is one owner.
     pub owner_header: Option<HeaderName>,
+}
+
+/// Whose pages may call the API from a browser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CorsOrigins {
+    None,
+    All,
+    /// As browsers write them: scheme, host and port, no slash at the end.
+    Only(Vec<String>),
 }
 
 /// How many runs a process takes.
@@ -234,9 +242,14 @@ fn days(days: u64) -> Duration {
 }
 
 fn http(layers: &Layers<'_>) -> HttpSettings {
+    let origins = layers.list("http.cors_origins");
     HttpSettings {
         listen: layers.text("listen").and_then(|text| text.parse().ok()).expect("checked, and it has a default"),
-        cors_origins: layers.list("http.cors_origins"),
+        cors_origins: match &origins[..] {
+            [] => CorsOrigins::None,
+            all if all.iter().any(|origin| origin == "*") => CorsOrigins::All,
+            _ => CorsOrigins::Only(origins),
+        },
         max_body_bytes: layers.count("http.max_body_bytes"),
         max_streams: layers.count("http.max_streams"),
         grace: layers.seconds("http.grace_seconds"),
@@ -413,7 +426,7 @@ mod tests {
         let config = read(&Flags::default(), &[]).unwrap();
         let http = HttpSettings {
             listen: "127.0.0.1:8080".parse().unwrap(),
-            cors_origins: Vec::new(),
+            cors_origins: CorsOrigins::None,
             max_body_bytes: 2_097_152,
             max_streams: 20_000,
             grace: Duration::from_secs(10),
@@ -430,7 +443,10 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318"),
         ];
         let config = read(&Flags::default(), &variables).unwrap();
-        assert_eq!(config.http.cors_origins, ["https://a.test", "https://b.test"]);
+        assert_eq!(
+            config.http.cors_origins,
+            CorsOrigins::Only(vec!["https://a.test".to_owned(), "https://b.test".to_owned()])
+        );
         assert_eq!(config.http.owner_header.unwrap().as_str(), "x-user");
         assert_eq!(config.event_retention, Some(Duration::from_secs(172_800)));
         assert_eq!(config.telemetry.endpoint.unwrap().as_str(), "http://127.0.0.1:4318/v1/traces");

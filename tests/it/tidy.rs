@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
     ("cli", EVERY_ROOM),
     ("app", EVERY_ROOM),
-    ("http", &["runs", "events", "telemetry"]),
+    ("http", &["runs", "events", "config", "telemetry"]),
     ("runs", &["research", "context", "llm", "search", "prompts", "journal", "events", "store", "telemetry"]),
     ("research", &["tools", "context", "llm", "search", "prompts", "journal", "telemetry"]),
     ("tools", &["context", "llm", "search", "prompts", "journal", "telemetry"]),

@@ -98,7 +98,8 @@ impl FakeCollector {
         for (body, _) in self.batches() {
             let request = ExportTraceServiceRequest::decode(body).expect("a batch is protobuf");
             for resource_spans in request.resource_spans {
-                let resource = attributes(resource_spans.resource.map(|resource| resource.attributes).unwrap_or_default());
+                let resource =
+                    attributes(resource_spans.resource.map(|resource| resource.attributes).unwrap_or_default());
                 let service = resource.get("service.name").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let sent = resource_spans.scope_spans.into_iter().flat_map(|scope| scope.spans);
                 spans.extend(sent.map(|span| Span {

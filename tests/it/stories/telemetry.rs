@@ -11,8 +11,9 @@ use super::{
     engine::{QUESTION, on_the_embedded_engine, research},
 };
 use crate::{
+    crash::until,
     database::TestDatabase,
-    world::{FakeCollector, Kind, Script, Shape, When, World, otlp::Span, reply},
+    world::{FakeCollector, Kind, Running, Script, Shape, When, World, otlp::Span, reply},
 };
 
 /// A run in the real binary whose spans go to `collector`.
@@ -93,7 +94,8 @@ async fn content_is_traced_when_it_is_asked_for() {
     let told = output(command.env("FATHOM_TRACE_CONTENT", "true")).await;
     assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
     let spans = collector.spans();
-    let json = |span: &Span, name: &str| serde_json::from_str::<Value>(span.attributes[name].as_str().unwrap()).unwrap();
+    let json =
+        |span: &Span, name: &str| serde_json::from_str::<Value>(span.attributes[name].as_str().unwrap()).unwrap();
     let call = spans.iter().find(|span| span.attributes.get("fathom.step") == Some(&json!("brief"))).unwrap();
     let input = json(call, "gen_ai.input.messages");
     assert!(input[0]["parts"][0]["content"].as_str().unwrap().contains(QUESTION), "{input}");
@@ -141,8 +143,8 @@ async fn a_resumed_run_goes_on_in_its_trace() {
     let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Report), [reply::silence()]);
     let world = World::start(script).await;
     let collector = FakeCollector::start().await;
-    let mut first = crate::world::Running::spawn(traced(&world, &collector, &["research", QUESTION]), world.folder());
-    world.models.wait_for(Kind::Report).await;
+    let mut first = Running::spawn(traced(&world, &collector, &["research", QUESTION]), world.folder());
+    until("the report is asked for", async || (world.models.count(Kind::Report) > 0).then_some(())).await;
     first.terminate().await;
     first.ends().await;
     let stderr = first.stderr();
@@ -193,11 +195,13 @@ on_the_embedded_engine!(a_run_is_counted);
 async fn a_run_is_counted(database: TestDatabase) {
     let metrics = Metrics::install(&Prices::new()).unwrap();
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
-    let models = ["research", "summarization", "compression", "final_report"].map(|role| format!("{role}_model=openai:counted"));
+    let models =
+        ["research", "summarization", "compression", "final_report"].map(|role| format!("{role}_model=openai:counted"));
     let story = research(&world, &database, &models.each_ref().map(String::as_str)).await;
     let text = metrics.render();
     let value = |series: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(series)).unwrap_or_else(|| panic!("no {series} in\n{text}"));
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(series)).unwrap_or_else(|| panic!("no {series} in\n{text}"));
         line.trim().parse::<f64>().unwrap()
     };
     let counted = |kind: &str| value(&format!("fathom_tokens_total{{model=\"openai:counted\",type=\"{kind}\"}}"));
