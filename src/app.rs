@@ -53,9 +53,9 @@ impl App {
             settings: runs::Settings {
                 options: config.options.clone(),
                 lease: config.lease,
-                max_concurrent_runs: 50,
-                max_queued_runs: 1_000,
-                max_queued_runs_per_owner: 100,
+                max_concurrent_runs: config.queue.max_concurrent_runs,
+                max_queued_runs: config.queue.max_queued_runs,
+                max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,
             },
         };
         Ok(Self { runs: Runs::new(parts), store, tasks })

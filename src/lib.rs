@@ -21,3 +21,4 @@ pub mod events;
 pub mod journal;
 pub mod prompts;
 pub mod store;
+pub mod telemetry;

@@ -25,11 +25,11 @@ use crate::{
     llm::Llm,
     prompts::Prompts,
     search::{Engine, Local, Tavily},
-    store::{self, Cancelling, Claimed, Store},
+    store::{self, Claimed, Store},
 };
 use active::{Active, Orders};
 pub use dispatcher::Dispatcher;
-pub use store::{Cursor, Error as StoreError, Page, RunFilter};
+pub use store::{Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step};
 pub use submit::{Accepted, Key, Submission};
 pub use worker::Ended;
 

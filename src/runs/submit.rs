@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{MAX_MESSAGE_CHARS, Refusal, Runs};
 use crate::{
     domain::{MessageId, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    journal::sha256,
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
 };
 
@@ -25,10 +26,17 @@ pub struct Submission {
 #[derive(Clone, Debug)]
 pub struct Key {
     /// The operation; equal keys of different operations or owners have nothing to do with each other.
-    pub operation: String,
+    operation: String,
     pub key: String,
     /// SHA-256 of the request, hex.
     pub request_hash: String,
+}
+
+impl Key {
+    /// `request` is the body of the request.
+    pub fn new(operation: &str, key: String, request: &[u8]) -> Self {
+        Self { operation: operation.to_owned(), key, request_hash: sha256(request) }
+    }
 }
 
 /// What became of a submission.
