@@ -39,7 +39,7 @@ impl App {
     /// As [`App::build`].
     pub async fn over(store: Store, config: &Config) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
-        let log = EventLog::new(store.clone());
+        let log = EventLog::start(store.clone(), &tasks);
         let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
         let tavily = config.tavily.clone().map(Tavily::new).transpose().context("search with Tavily")?;
         let parts = Parts {

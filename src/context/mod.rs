@@ -1,17 +1,19 @@
 //! [`Cx`]: what a stage of research, or a tool, may touch. Passed first, everywhere.
 //!
-//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs`; `pages.rs` knows what was retrieved.
+//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs` and has them watched by `watch.rs`;
+//! `pages.rs` knows what was retrieved.
 
 mod ask;
 mod fit;
 mod pages;
+mod watch;
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
 };
 
-use tokio::sync::OnceCell;
+use tokio::{sync::OnceCell, time::Instant};
 
 pub use ask::{Form, Role, TextSink};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
@@ -33,6 +35,16 @@ pub enum Error {
     /// This stage failed for good; the stage above decides what that means.
     #[error(transparent)]
     Failed(#[from] Failure),
+}
+
+impl Error {
+    /// A failure's code; for the rest one word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Stop(_) => "stopped",
+            Self::Failed(failure) => failure.code.as_str(),
+        }
+    }
 }
 
 /// What every run of the process shares.
@@ -57,6 +69,7 @@ struct RunContext {
     journal: Arc<Journal>,
     services: Services,
     options: RunOptions,
+    research_ends: Instant,
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
     date: OnceCell<String>,
@@ -79,7 +92,13 @@ pub struct Remains {
 
 impl Cx {
     /// The root context of a run.
-    pub fn new(journal: Arc<Journal>, services: Services, options: RunOptions, remains: Remains) -> Self {
+    pub fn new(
+        journal: Arc<Journal>,
+        services: Services,
+        options: RunOptions,
+        remains: Remains,
+        research_ends: Instant,
+    ) -> Self {
         let (mut sources, mut texts) = (HashMap::new(), HashMap::new());
         for mut source in remains.sources {
             let key = page_key(&source.url, &source.content_hash);
@@ -91,6 +110,7 @@ impl Cx {
             journal,
             services,
             options,
+            research_ends,
             report_attempts: remains.report_attempts,
             date: OnceCell::new(),
             sources: Mutex::new(sources),
@@ -107,6 +127,12 @@ impl Cx {
 
     pub fn options(&self) -> &RunOptions {
         &self.run.options
+    }
+
+    /// When research has to end, so that there is time left to write the report. What is given up then is in the
+    /// journal, so that a replay, which has another clock, goes the same way.
+    pub fn research_ends(&self) -> Instant {
+        self.run.research_ends
     }
 
     /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.

@@ -1,222 +1,218 @@
 //! The event log: one task appends for all runs, any number of readers follow.
 //!
-//! The table is the truth. A reader registers for wake-ups first and then reads rows; what wakes it carries no data,
-//! so a slow reader costs one page of memory and never holds up the writer. A poll every second covers wake-ups that
-//! got lost or happened in another process.
+//! The table is the truth, and readers are many. So what is new in a thread is read once per process, into the
+//! thread's tail (`tail.rs`), and all its readers take it from there as [`Frame`]s, ready for the wire. A reader that
+//! is behind the tail reads pages of the table at its own pace and holds up nobody. After each commit the writer wakes
+//! the tails of this process and, through the database, those of the others (`wakes.rs`); one look per second for all
+//! threads covers wake-ups that got lost (`keeper.rs`).
 
+mod frame;
+mod keeper;
+mod reader;
+mod tail;
+mod wakes;
 mod writer;
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
-use futures::Stream;
-use tokio::sync::watch;
+use futures::{Stream, TryFutureExt as _, TryStreamExt as _, stream::try_unfold};
+use tokio::sync::Notify;
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 
 use crate::{
     domain::{Envelope, RunId, ThreadId},
-    store::{Error, Store},
+    store::{PageLimit, Store},
 };
+use reader::{Opened, Reader};
+use tail::Tails;
 
+pub use crate::store::Error;
+pub use frame::Frame;
+pub use wakes::{Control, Wakes};
 pub use writer::{Patience, Writer, WriterHandle};
 
-/// Events read at once.
-const PAGE: u32 = 500;
-/// How long a reader waits at most before it looks by itself.
-const POLL: Duration = Duration::from_secs(1);
 /// How long a reader bears a database that does not answer.
 const READER_PATIENCE: Duration = Duration::from_secs(60);
+/// A page ends with the event that reaches so many bytes.
+const PAGE_BYTES: usize = 1024 * 1024;
 
 /// What runs tell the world, to be followed from any point; a cheap clone.
 #[derive(Clone, Debug)]
 pub struct EventLog {
-    store: Store,
-    waiting: Arc<Waiting>,
+    shared: Arc<Shared>,
+    /// Ends the tasks, and with them the readers, when the last clone goes.
+    _running: Arc<DropGuard>,
 }
 
-impl EventLog {
-    /// The log in `store`. Clones share their wake-ups; make one per process.
-    pub fn new(store: Store) -> Self {
-        Self { store, waiting: Arc::default() }
-    }
-
-    /// Tells the readers of a thread that there is something new; call it after the commit. Never waits.
-    pub fn wake(&self, thread_id: ThreadId) {
-        self.waiting.wake(thread_id);
-    }
-
-    /// All events of a thread with a number above `after_seq`, without gaps, first those there are and then those to
-    /// come. Ends when the thread does not exist or no longer does.
-    ///
-    /// # Errors
-    /// An error is the last item: [`Error::Unavailable`] only after a minute without an answer. A reader may follow
-    /// again from the last number it saw.
-    pub fn follow(&self, thread_id: ThreadId, after_seq: i64) -> impl Stream<Item = Result<Envelope, Error>> + use<> {
-        let reader = Reader::new(self.clone(), Whose::Thread(thread_id), after_seq);
-        futures::stream::try_unfold(reader, Reader::next)
-    }
-
-    /// The events of one run with a number above `after_seq`; ends after the run's terminal event, at once if that is
-    /// not above `after_seq`, and when there is no such run.
-    ///
-    /// # Errors
-    /// As [`EventLog::follow`].
-    pub fn follow_run(&self, run_id: RunId, after_seq: i64) -> impl Stream<Item = Result<Envelope, Error>> + use<> {
-        let reader = Reader::new(self.clone(), Whose::Run(run_id), after_seq);
-        futures::stream::try_unfold(reader, Reader::next)
-    }
+/// What the handles, the tasks and the readers of a log have in common.
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    tails: Arc<Tails>,
+    wakes: Wakes,
+    /// Wake-ups may have been missed: the next poll is due now.
+    look_now: Notify,
 }
 
 /// Whose events a reader wants.
-#[derive(Clone, Copy)]
-enum Whose {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
     Thread(ThreadId),
     Run(RunId),
 }
 
-/// One follower: where it is, and at most a page of events it has not handed out.
-struct Reader {
-    log: EventLog,
-    whose: Whose,
-    after_seq: i64,
-    page: VecDeque<Envelope>,
-    /// The page was full, so there may be more at once.
-    more: bool,
-    ended: bool,
-    subscription: Option<Subscription>,
+/// The frames of a thread or run; as [`EventLog::frames`].
+pub type Frames = Pin<Box<dyn Stream<Item = Result<Arc<Frame>, Error>> + Send>>;
+
+/// What [`EventLog::open`] found.
+pub enum Opening {
+    /// There is no such thread or run.
+    Unknown,
+    /// The run is final and its last event not above the number: nothing will come.
+    Over,
+    Frames(Frames),
 }
 
-impl Reader {
-    fn new(log: EventLog, whose: Whose, after_seq: i64) -> Self {
-        Self { log, whose, after_seq, page: VecDeque::new(), more: false, ended: false, subscription: None }
-    }
+/// Some events in a row.
+#[derive(Clone, Debug)]
+pub struct FramePage {
+    pub frames: Vec<Arc<Frame>>,
+    /// Where the next page begins; also that of an empty page.
+    pub next_after: i64,
+    /// Nothing follows: the run's last event is on this page or before it, or, of a thread, all events are and no run
+    /// is queued or at work.
+    pub done: bool,
+}
 
-    async fn next(mut self) -> Result<Option<(Envelope, Self)>, Error> {
-        if self.page.is_empty() && !self.ended {
-            self.fill_patiently().await?;
+impl EventLog {
+    /// The log in `store`, with tasks on `tasks` that end with its last clone. Clones share everything; make one per
+    /// process.
+    pub fn start(store: Store, tasks: &TaskTracker) -> Self {
+        let listener = store.listener();
+        let wakes = Wakes::new(listener.is_some());
+        let shared = Arc::new(Shared { store, tails: Arc::default(), wakes, look_now: Notify::new() });
+        let stopped = CancellationToken::new();
+        keeper::start(&shared, &stopped, tasks);
+        if let Some(listener) = listener {
+            wakes::start(&shared, listener, &stopped, tasks);
         }
-        let Some(envelope) = self.page.pop_front() else { return Ok(None) };
-        self.after_seq = envelope.seq;
-        self.ended = matches!(self.whose, Whose::Run(_)) && envelope.event.is_terminal();
-        Ok(Some((envelope, self)))
+        Self { shared, _running: Arc::new(stopped.drop_guard()) }
     }
 
-    /// Fills the page, or leaves it empty when nothing will come any more.
-    async fn fill_patiently(&mut self) -> Result<(), Error> {
-        let since = Instant::now();
-        loop {
-            match self.fill().await {
-                Err(Error::Unavailable(_)) if since.elapsed() < READER_PATIENCE => tokio::time::sleep(POLL).await,
-                result => return result,
+    /// Tells the readers of a thread, here and in other processes, that there is something new or that it is gone;
+    /// call it after the commit. Never waits. The writer does so for what it writes.
+    pub fn wake(&self, thread_id: ThreadId) {
+        self.shared.tails.mark_due(thread_id);
+        self.shared.wakes.events(thread_id);
+    }
+
+    /// Wake-ups of another kind: of those who claim and work.
+    pub fn wakes(&self) -> &Wakes {
+        &self.shared.wakes
+    }
+
+    /// Looks once where a reader would begin, and what it would find; then as [`EventLog::frames`].
+    ///
+    /// # Errors
+    /// Those of the store, at once.
+    pub async fn open(&self, subject: Subject, after_seq: i64) -> Result<Opening, Error> {
+        Ok(match Reader::open(&self.shared, subject, after_seq).await? {
+            Opened::Unknown => Opening::Unknown,
+            Opened::Over => Opening::Over,
+            Opened::Reader(reader) => Opening::Frames(Box::pin(try_unfold(reader, Reader::next))),
+        })
+    }
+
+    /// The events with a number above `after_seq`, without gaps, first those there are and then those to come. A number
+    /// beyond the end stands for the end.
+    ///
+    /// Those of a thread end when it does not exist or no longer does. Those of a run end after its terminal event, at
+    /// once if that is not above `after_seq`, and when there is no such run.
+    ///
+    /// # Errors
+    /// An error is the last item: [`Error::Unavailable`] only after a minute without an answer, or when the last handle
+    /// of the log is gone. A reader may follow again from the last number it saw.
+    pub fn frames(
+        &self,
+        subject: Subject,
+        after_seq: i64,
+    ) -> impl Stream<Item = Result<Arc<Frame>, Error>> + Send + use<> {
+        let next = async |reader: Option<Reader>| match reader {
+            Some(reader) => Ok(reader.next().await?.map(|(frame, reader)| (frame, Some(reader)))),
+            None => Ok(None),
+        };
+        Reader::open_patiently(Arc::clone(&self.shared), subject, after_seq)
+            .map_ok(move |reader| try_unfold(reader, next))
+            .try_flatten_stream()
+    }
+
+    /// The events of a thread as values; otherwise as [`EventLog::frames`].
+    ///
+    /// # Errors
+    /// As [`EventLog::frames`]; [`Error::Corrupt`] also for an event that this version does not know.
+    pub fn follow(&self, thread_id: ThreadId, after_seq: i64) -> impl Stream<Item = Result<Envelope, Error>> + use<> {
+        self.envelopes(Subject::Thread(thread_id), after_seq)
+    }
+
+    /// The events of one run as values; otherwise as [`EventLog::frames`].
+    ///
+    /// # Errors
+    /// As [`EventLog::follow`].
+    pub fn follow_run(&self, run_id: RunId, after_seq: i64) -> impl Stream<Item = Result<Envelope, Error>> + use<> {
+        self.envelopes(Subject::Run(run_id), after_seq)
+    }
+
+    fn envelopes(&self, subject: Subject, after_seq: i64) -> impl Stream<Item = Result<Envelope, Error>> + use<> {
+        self.frames(subject, after_seq).and_then(async |frame| frame.envelope())
+    }
+
+    /// At most `limit` of the events there are above `after_seq`, fewer when they are large; `None` when there is no
+    /// such thread or run. A page of a run may be empty without being the last.
+    ///
+    /// # Errors
+    /// Those of the store, at once.
+    pub async fn page(&self, subject: Subject, after_seq: i64, limit: u32) -> Result<Option<FramePage>, Error> {
+        let store = &self.shared.store;
+        let limit = PageLimit { rows: limit, bytes: PAGE_BYTES };
+        match subject {
+            Subject::Thread(thread_id) => {
+                let Some(position) = keeper::limited(store.thread_position(thread_id)).await? else { return Ok(None) };
+                let after_seq = after_seq.min(position.last_seq);
+                let page = keeper::limited(store.event_rows(thread_id, after_seq, limit)).await?;
+                let mut page = FramePage::new(&page.rows, after_seq, !page.more && !position.active)?;
+                // A run may have begun since.
+                page.done = page.done && page.frames.last().is_none_or(|frame| frame.terminal);
+                Ok(Some(page))
+            }
+            Subject::Run(run_id) => {
+                let position = keeper::limited(store.run_position(run_id, after_seq)).await?;
+                let Some(position) = position else { return Ok(None) };
+                if position.over {
+                    return FramePage::new(&[], position.after_seq, true).map(Some);
+                }
+                let page = keeper::limited(store.event_rows(position.thread_id, position.after_seq, limit)).await?;
+                Ok(Some(FramePage::new(&page.rows, position.after_seq, false)?.of_run(run_id)))
             }
         }
     }
-
-    /// Registers before it reads: a wake-up between the two is then noticed by the wait that follows.
-    async fn fill(&mut self) -> Result<(), Error> {
-        if self.subscription.is_none() {
-            let Some(thread_id) = self.thread_id().await? else { return Ok(()) };
-            self.subscription = Some(Waiting::subscribe(&self.log.waiting, thread_id));
-            self.more = true;
-        }
-        loop {
-            if !self.more && !self.wait().await? {
-                return Ok(());
-            }
-            let events = self.read().await?;
-            self.more = events.len() >= PAGE as usize;
-            if !events.is_empty() {
-                self.page = events.into();
-                return Ok(());
-            }
-            if self.is_over().await? {
-                return Ok(());
-            }
-        }
-    }
-
-    async fn thread_id(&self) -> Result<Option<ThreadId>, Error> {
-        match self.whose {
-            Whose::Thread(thread_id) => Ok(Some(thread_id)),
-            Whose::Run(run_id) => Ok(self.log.store.run(run_id).await?.map(|run| run.thread_id)),
-        }
-    }
-
-    async fn read(&self) -> Result<Vec<Envelope>, Error> {
-        match self.whose {
-            Whose::Thread(thread_id) => self.log.store.events_after(thread_id, self.after_seq, PAGE).await,
-            Whose::Run(run_id) => self.log.store.run_events_after(run_id, self.after_seq, PAGE).await,
-        }
-    }
-
-    /// Nothing can come: the thread is gone, or the run is final and its last event is behind us.
-    async fn is_over(&self) -> Result<bool, Error> {
-        match self.whose {
-            Whose::Thread(thread_id) => Ok(self.log.store.last_seq(thread_id).await?.is_none()),
-            Whose::Run(run_id) => {
-                // The run is read after its events, so a final one may have written more in between.
-                let is_final = self.log.store.run(run_id).await?.is_none_or(|run| run.status.is_final());
-                Ok(is_final && self.read().await?.is_empty())
-            }
-        }
-    }
-
-    /// Waits for a wake-up or the poll. Losing either arm is safe: the table is read next in both cases.
-    async fn wait(&mut self) -> Result<bool, Error> {
-        let Some(subscription) = &mut self.subscription else { return Ok(false) };
-        let _ = tokio::time::timeout(POLL, subscription.changed()).await;
-        Ok(true)
-    }
 }
 
-/// Who waits in this process: a sender per thread that has readers, and none for the others, so its size is bounded by
-/// the number of readers.
-#[derive(Debug, Default)]
-struct Waiting {
-    /// A std mutex: held for single map operations, never across an await.
-    threads: Mutex<HashMap<ThreadId, watch::Sender<()>>>,
-}
+impl FramePage {
+    fn new(rows: &[crate::store::EventRow], after_seq: i64, done: bool) -> Result<Self, Error> {
+        let next_after = rows.last().map_or(after_seq, |row| row.seq);
+        Ok(Self { frames: keeper::frames(rows)?, next_after, done })
+    }
 
-impl Waiting {
-    fn wake(&self, thread_id: ThreadId) {
-        if let Some(sender) = self.lock().get(&thread_id) {
-            sender.send_replace(());
+    /// Without the events of other runs.
+    fn of_run(mut self, run_id: RunId) -> Self {
+        self.frames.retain(|frame| frame.run_id == run_id);
+        if let Some(last) = self.frames.last().filter(|frame| frame.terminal) {
+            self.next_after = last.seq;
+            self.done = true;
         }
-    }
-
-    fn subscribe(this: &Arc<Self>, thread_id: ThreadId) -> Subscription {
-        let receiver = this.lock().entry(thread_id).or_default().subscribe();
-        Subscription { waiting: Arc::clone(this), thread_id, receiver }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ThreadId, watch::Sender<()>>> {
-        // No code panics while it holds this, and a map of senders cannot be left half changed.
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A reader's place among those to be woken; takes itself off the list.
-#[derive(Debug)]
-struct Subscription {
-    waiting: Arc<Waiting>,
-    thread_id: ThreadId,
-    receiver: watch::Receiver<()>,
-}
-
-impl Subscription {
-    async fn changed(&mut self) {
-        // The sender lives in the list as long as this does.
-        let _ = self.receiver.changed().await;
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        let mut threads = self.waiting.lock();
-        if threads.get(&self.thread_id).is_some_and(|sender| sender.receiver_count() <= 1) {
-            threads.remove(&self.thread_id);
-        }
+        self
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use futures::{StreamExt, stream};
+use futures::{FutureExt as _, StreamExt, stream};
 use serde_json::json;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::{
     Findings,
@@ -16,19 +17,20 @@ use crate::{
     domain::{Event, Failure, FailureCode, Note, Scope, WarningCode},
     llm::{Message, Part, Request, Task, Text, ToolCall, ToolSpec},
     prompts::untrusted,
+    telemetry::spans,
     tools::{self, COMPLETE, DELEGATE, THINK},
 };
 
 /// Topics accepted in one reply; more are answered with the limit.
 const DELEGATIONS_PER_ROUND: usize = 64;
 
-/// Leads the research of `brief`.
+/// Leads the research of `brief`; its researchers are numbered on from `taken`, the highest number in use before.
 ///
 /// # Errors
 /// [`FailureCode::NoEvidence`], or why every researcher failed, when there is nothing to report; [`Error::Stop`].
-pub async fn lead(cx: &Cx, brief: &str) -> Result<Findings, Error> {
+pub async fn lead(cx: &Cx, brief: &str, taken: u32) -> Result<Findings, Error> {
     let cx = &cx.speaking_as(Scope::SUPERVISOR);
-    let mut supervisor = Supervisor::new(cx, brief).await?;
+    let mut supervisor = Supervisor::new(cx, brief, taken).await?;
     let mut messages = vec![Message::user(brief)];
     let max = cx.options().max_researcher_iterations;
     match agent::run(cx, &mut supervisor, max, &mut messages).await {
@@ -42,11 +44,12 @@ pub async fn lead(cx: &Cx, brief: &str) -> Result<Findings, Error> {
         Err(Error::Failed(failure)) => {
             let detail = format!("the supervisor failed, the report is made of what was found until then: {failure}");
             cx.warn("lead/failed", WarningCode::ResearcherFailed, detail).await?;
-            supervisor.findings.limits.push("The research was cut short by a technical failure.".to_owned());
+            let reason = if failure.code == FailureCode::Timeout { "a lack of time" } else { "a technical failure" };
+            supervisor.findings.limits.push(format!("The research was cut short by {reason}."));
         }
         Err(stop) => return Err(stop),
     }
-    if supervisor.researchers == 0 {
+    if !supervisor.may_finish() {
         supervisor.delegate_brief(cx).await?;
     }
     supervisor.into_findings()
@@ -57,12 +60,15 @@ struct Supervisor<'a> {
     system: String,
     tools: Vec<ToolSpec>,
     findings: Findings,
-    /// Researchers started so far; the next one has the next number.
+    /// Researchers of earlier runs whose findings this run took over have the numbers up to this one.
+    taken: u32,
+    /// The number of the newest researcher.
     researchers: u32,
     /// Topics being researched or found out about; one that failed may be delegated again.
     topics: HashSet<String>,
     last_failure: Option<Failure>,
     reflected: bool,
+    research_ends: Instant,
 }
 
 /// A topic to be researched.
@@ -74,12 +80,19 @@ struct Job<'a> {
 }
 
 async fn one_job<'a>(cx: &Cx, job: Job<'a>, brief: &str) -> (Job<'a>, Result<Note, Error>) {
-    let outcome = researcher::research(cx, job.number, &job.path, &job.topic, &job.call.id, brief).await;
+    let tool = spans::ToolCall::begin(DELEGATE, &job.call.id, &job.call.arguments);
+    let span = tool.over(async { spans::researcher(job.number, &job.topic) }).await;
+    // Boxed: the types of nested futures get too deep for the compiler otherwise.
+    let research = researcher::research(cx, job.number, &job.path, &job.topic, &job.call.id, brief).boxed();
+    let outcome = tool.over(research.instrument(span.clone())).await;
+    let error = outcome.as_ref().err().map(Error::code);
+    spans::fail(&span, error);
+    tool.end(error, || outcome.as_ref().map(|note| note.text.clone()).unwrap_or_default());
     (job, outcome)
 }
 
 impl<'a> Supervisor<'a> {
-    async fn new(cx: &Cx, brief: &'a str) -> Result<Self, Error> {
+    async fn new(cx: &Cx, brief: &'a str, taken: u32) -> Result<Self, Error> {
         let tools = tools::supervisor(cx.prompts());
         let values = json!({
             "date": cx.date().await?,
@@ -93,10 +106,12 @@ impl<'a> Supervisor<'a> {
             system,
             tools,
             findings: Findings::default(),
-            researchers: 0,
+            taken,
+            researchers: taken,
             topics: HashSet::new(),
             last_failure: None,
             reflected: false,
+            research_ends: cx.research_ends(),
         })
     }
 
@@ -250,7 +265,7 @@ impl Agent for Supervisor<'_> {
     }
 
     fn may_finish(&self) -> bool {
-        self.researchers > 0
+        self.researchers > self.taken
     }
 
     fn nudge(&self) -> &'static str {
@@ -258,7 +273,7 @@ impl Agent for Supervisor<'_> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        Some(self.research_ends)
     }
 
     fn left(&self) -> &'static str {

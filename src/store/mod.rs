@@ -9,6 +9,7 @@ mod error;
 mod postgres;
 mod records;
 mod sqlite;
+mod wakes;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -21,9 +22,11 @@ use crate::domain::{
 
 pub use error::Error;
 pub use records::{
-    Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, Finish, FirstAnswer,
-    IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, QueueLimits, Renewal, RunFilter, Step,
+    Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
+    FirstAnswer, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, QueueLimits, Renewal,
+    RunFilter, RunPosition, Step, ThreadPosition,
 };
+pub use wakes::{Heard, Listener, Wake};
 
 /// The longest a group of commits may take, in case the network swallows the answer.
 const COMMIT_LIMIT: Duration = Duration::from_secs(30);
@@ -216,6 +219,27 @@ impl Store {
         on_either!(self, engine => engine.last_seq(thread_id).await)
     }
 
+    /// A page of a thread's events with a number above `after_seq`, ascending, as they are stored; empty for an unknown
+    /// thread.
+    pub async fn event_rows(&self, thread_id: ThreadId, after_seq: i64, limit: PageLimit) -> Result<EventRows, Error> {
+        on_either!(self, engine => engine.event_rows(thread_id, after_seq, limit).await)
+    }
+
+    /// The number of the newest event of each of these threads, in no order; those that do not exist are missing.
+    pub async fn last_seqs(&self, thread_ids: &[ThreadId]) -> Result<Vec<(ThreadId, i64)>, Error> {
+        on_either!(self, engine => engine.last_seqs(thread_ids).await)
+    }
+
+    /// Where the log of a thread stands; `None` when there is no such thread.
+    pub async fn thread_position(&self, thread_id: ThreadId) -> Result<Option<ThreadPosition>, Error> {
+        on_either!(self, engine => engine.thread_position(thread_id).await)
+    }
+
+    /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.
+    pub async fn run_position(&self, run_id: RunId, after_seq: i64) -> Result<Option<RunPosition>, Error> {
+        on_either!(self, engine => engine.run_position(run_id, after_seq).await)
+    }
+
     /// How often a run began to write its report.
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
         on_either!(self, engine => engine.report_attempts(run_id).await)
@@ -307,7 +331,7 @@ impl Store {
         on_either!(self, engine => engine.notes(run_id).await)
     }
 
-    /// The report of a run that completed with one.
+    /// The report of a run that completed with one, or the answer, which is cited alike.
     pub async fn report(&self, run_id: RunId) -> Result<Option<Report>, Error> {
         on_either!(self, engine => engine.report(run_id).await)
     }

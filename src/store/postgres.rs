@@ -9,11 +9,15 @@ use sqlx::{
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgConnection, PgPoolOptions},
 };
+use uuid::Uuid;
 
 use super::Error;
 
+mod listen;
 #[path = "queries/mod.rs"]
 mod queries;
+
+pub use listen::Listener;
 
 /// The database type the queries are compiled for.
 pub type Db = sqlx::Postgres;
@@ -37,6 +41,10 @@ const STATEMENTS: usize = 256;
 #[derive(Debug)]
 pub struct Engine {
     pool: PgPool,
+    /// For connections outside the pool.
+    options: PgConnectOptions,
+    /// Names this store among those that send wake-ups.
+    sender: Uuid,
 }
 
 impl Engine {
@@ -59,8 +67,8 @@ impl Engine {
                 })
             })
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
-            .connect_lazy_with(options);
-        Ok(Self { pool })
+            .connect_lazy_with(options.clone());
+        Ok(Self { pool, options, sender: Uuid::now_v7() })
     }
 
     pub async fn close(&self) {

@@ -256,3 +256,54 @@ impl From<Commit> for Entry {
         Self { stamp: Uuid::now_v7(), commit }
     }
 }
+
+/// An event as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRow {
+    pub seq: i64,
+    pub run_id: RunId,
+    pub ts: Timestamp,
+    /// As [`Scope`] has them.
+    pub agent: String,
+    pub agent_id: Option<String>,
+    /// The event's type.
+    pub name: String,
+    /// A JSON object with `type` and `data`.
+    pub body: String,
+}
+
+/// A page of a thread's log, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRows {
+    pub rows: Vec<EventRow>,
+    /// It ends where its limit was, so there may be more.
+    pub more: bool,
+}
+
+/// How long a page may get: it ends with the row that reaches either limit.
+#[derive(Clone, Copy, Debug)]
+pub struct PageLimit {
+    pub rows: u32,
+    pub bytes: usize,
+}
+
+/// Where a thread's log stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadPosition {
+    /// The number of its newest event.
+    pub last_seq: i64,
+    /// A run is queued or at work.
+    pub active: bool,
+}
+
+/// Where a reader of one run has to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunPosition {
+    pub thread_id: ThreadId,
+    /// Between the run's first event and the thread's newest.
+    pub after_seq: i64,
+    /// The number of the thread's newest event.
+    pub last_seq: i64,
+    /// The run is final, and its last event not above that number.
+    pub over: bool,
+}

@@ -41,8 +41,8 @@ struct World {
 
 async fn world(database: &TestDatabase, patience: Patience) -> World {
     let store = database.open().await;
-    let log = EventLog::new(store.clone());
     let tasks = TaskTracker::new();
+    let log = EventLog::start(store.clone(), &tasks);
     let writer = Writer::start(store.clone(), log.clone(), patience, &tasks);
     World { store, log, writer, tasks }
 }
@@ -154,7 +154,7 @@ async fn the_writer_keeps_order_and_drains_when_its_handles_are_gone(database: T
             world.writer.send(commit_of(lease, &format!("{number:02}"))).await.unwrap();
         }
     }
-    drop(world.writer);
+    drop((world.writer, world.log));
     world.tasks.close();
     tokio::time::timeout(SOON, world.tasks.wait()).await.expect("the writer ends");
     for lease in leases {

@@ -9,6 +9,7 @@ mod log;
 mod research;
 mod rows;
 mod runs;
+mod tail;
 mod threads;
 
 use super::{CLAIM_NEXT, Db, Engine, FOR_UPDATE, is_thread_busy};

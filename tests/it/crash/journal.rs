@@ -28,7 +28,7 @@ const KEYS: [&str; 6] = ["date", "brief", "lead/1", "lead/1/r1/turn/1", "lead/1/
 
 fn writer(store: &Store) -> (fathom::events::WriterHandle, TaskTracker) {
     let tasks = TaskTracker::new();
-    (Writer::start(store.clone(), EventLog::new(store.clone()), Patience::default(), &tasks), tasks)
+    (Writer::start(store.clone(), EventLog::start(store.clone(), &tasks), Patience::default(), &tasks), tasks)
 }
 
 async fn journal(store: &Store, lease: Lease, stored: Vec<Step>) -> Journal {

@@ -1,0 +1,157 @@
+//! An event ready for the wire, made once and shared by all readers of the process.
+
+use bytes::Bytes;
+
+use crate::{
+    domain::{Envelope, RunId},
+    store::{Error, EventRow},
+};
+
+/// One event of a thread's log in its public forms.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// From 1 without gaps within a thread.
+    pub seq: i64,
+    pub run_id: RunId,
+    /// The event's type, as in `report.delta`.
+    pub name: Box<str>,
+    /// The last event of its run.
+    pub terminal: bool,
+    /// The envelope as one line of JSON; a part of `sse`.
+    pub json: Bytes,
+    /// The whole record of a server-sent event: `event`, `id`, `data` and the empty line.
+    pub sse: Bytes,
+}
+
+impl Frame {
+    /// Puts the envelope together around the stored body, which is not parsed.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when the body is not one line of a JSON object.
+    pub(super) fn new(row: &EventRow) -> Result<Self, Error> {
+        let Some(body) = row.body.strip_prefix('{').filter(|body| body.len() > 1 && !body.contains(['\n', '\r']))
+        else {
+            return Err(Error::Corrupt(format!("the body of event {} is not an object on one line", row.seq)));
+        };
+        let head = format!("event: {}\nid: {}\ndata: ", row.name, row.seq);
+        let start = head.len();
+        let mut record = head;
+        record.reserve(body.len() + 160);
+        push_envelope(&mut record, row, body)?;
+        let end = record.len();
+        record.push_str("\n\n");
+        let sse = Bytes::from(record);
+        Ok(Self {
+            seq: row.seq,
+            run_id: row.run_id,
+            name: row.name.as_str().into(),
+            terminal: matches!(row.name.as_str(), "run.completed" | "run.failed" | "run.cancelled"),
+            json: sse.slice(start..end),
+            sse,
+        })
+    }
+
+    /// The event as a domain value.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when this version of the program does not know it.
+    pub fn envelope(&self) -> Result<Envelope, Error> {
+        Ok(serde_json::from_slice(&self.json)?)
+    }
+}
+
+/// The keys in the order in which [`Envelope`] has them; `body` lacks its opening brace.
+fn push_envelope(record: &mut String, row: &EventRow, body: &str) -> Result<(), Error> {
+    use std::fmt::Write as _;
+
+    let agent = serde_json::to_string(&row.agent)?;
+    // Writing to a string cannot fail.
+    let _ = write!(
+        record,
+        r#"{{"seq":{},"ts":"{}","run_id":"{}","scope":{{"agent":{agent}"#,
+        row.seq,
+        row.ts.to_rfc3339(),
+        row.run_id
+    );
+    if let Some(id) = &row.agent_id {
+        record.push_str(r#","id":"#);
+        record.push_str(&serde_json::to_string(id)?);
+    }
+    record.push_str("},");
+    record.push_str(body);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Agent, Event, Failure, FailureCode, Outcome, Scope, SourceId, Timestamp, Usage, WarningCode};
+
+    fn row(scope: &Scope, event: &Event) -> EventRow {
+        EventRow {
+            seq: 17,
+            run_id: RunId::new(),
+            ts: Timestamp(1_795_239_286_123),
+            agent: serde_json::to_value(scope.agent).unwrap().as_str().unwrap().to_owned(),
+            agent_id: scope.id.clone(),
+            name: event.name().to_owned(),
+            body: serde_json::to_string(event).unwrap(),
+        }
+    }
+
+    fn events() -> Vec<Event> {
+        let problem = Failure::new(FailureCode::NoEvidence, "nothing \"found\"\nat all".to_owned());
+        vec![
+            Event::RunStarted { attempt: 2 },
+            Event::Thought { text: "a\u{2028}b \"c\" \\ \n\r\t ü 🦀 {".to_owned() },
+            Event::ToolStarted {
+                tool_call_id: "1".to_owned(),
+                name: "search_web".to_owned(),
+                args: serde_json::json!({"z": 1, "a": [1.5, 1e300, null], "é": {}}),
+            },
+            Event::SourceFound {
+                source_id: SourceId(1001),
+                url: "https://a.example/?q=1&r=<2>".to_owned(),
+                title: String::new(),
+                query: "q".to_owned(),
+            },
+            Event::Usage { model: "a:b".to_owned(), role: "c".to_owned(), tokens: Usage::default() },
+            Event::Warning { code: WarningCode::Retrying, detail: "d".to_owned() },
+            Event::CompressStarted {},
+            Event::RunCompleted { outcome: Outcome::Report, usage: Usage::default(), ms: 5 },
+            Event::RunFailed { problem },
+            Event::RunCancelled { reason: "r".to_owned() },
+        ]
+    }
+
+    #[test]
+    fn a_frame_is_what_serde_makes_of_the_envelope() {
+        let strange = Scope { agent: Agent::Researcher, id: Some("r\"2\n".to_owned()) };
+        for scope in [Scope::ROOT, Scope::SUPERVISOR, Scope::researcher(2), strange] {
+            for event in events() {
+                let row = row(&scope, &event);
+                let frame = Frame::new(&row).unwrap();
+                let envelope = Envelope {
+                    seq: row.seq,
+                    ts: row.ts,
+                    run_id: row.run_id,
+                    scope: scope.clone(),
+                    event: event.clone(),
+                };
+                let json = serde_json::to_string(&envelope).unwrap();
+                assert_eq!(std::str::from_utf8(&frame.json).unwrap(), json);
+                assert_eq!(frame.envelope().unwrap(), envelope);
+                assert_eq!(frame.terminal, event.is_terminal());
+                assert_eq!(frame.sse, format!("event: {}\nid: 17\ndata: {json}\n\n", event.name()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_that_would_break_the_wire_is_refused() {
+        for body in ["", "{", "[]", "null", "{\"type\":\"a\",\n\"data\":{}}", "{\"a\":1\r}"] {
+            let row = EventRow { body: body.to_owned(), ..row(&Scope::ROOT, &Event::CompressStarted {}) };
+            assert!(matches!(Frame::new(&row), Err(Error::Corrupt(_))), "{body:?}");
+        }
+    }
+}

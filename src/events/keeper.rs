@@ -1,0 +1,140 @@
+//! Keeps the tails filled: one task that reads what is new, one that looks once a second whether anything was missed.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::{StreamExt as _, stream::FuturesUnordered};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    Frame, Shared,
+    tail::{End, Tail},
+};
+use crate::store::{Error, EventRows, PageLimit};
+
+/// How often the table is looked at for wake-ups that were lost.
+const POLL: Duration = Duration::from_secs(1);
+/// Tails filled at the same time; the pool has other users too.
+const FILLS: usize = 4;
+/// What one query of a fill reads.
+const FILL: PageLimit = PageLimit { rows: 256, bytes: 512 * 1024 };
+/// How long a query may take before the database counts as away.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+/// Starts both tasks on `tasks`; they end when `stopped` is cancelled, and with them all readers.
+pub(super) fn start(shared: &Arc<Shared>, stopped: &CancellationToken, tasks: &TaskTracker) {
+    tasks.spawn(fill_tails(Arc::clone(shared), stopped.clone()));
+    tasks.spawn(poll_tails(Arc::clone(shared), stopped.clone()));
+}
+
+/// Fills whichever tails are due, a few at a time.
+async fn fill_tails(shared: Arc<Shared>, stopped: CancellationToken) {
+    let mut fills = FuturesUnordered::new();
+    loop {
+        while fills.len() < FILLS
+            && let Some(tail) = shared.tails.next_due()
+        {
+            fills.push(fill(&shared, tail));
+        }
+        tokio::select! {
+            // Fills that are lost here would have had no readers.
+            () = stopped.cancelled() => break,
+            // Losing one of these is safe: the permit stays, and so do the fills.
+            () = shared.tails.work.notified() => {}
+            Some(()) = fills.next() => {}
+        }
+    }
+    shared.tails.stop(&End::Failed(Error::Unavailable("the event log has stopped".to_owned())));
+}
+
+/// Reads what follows a tail's newest event, for all its readers at once.
+async fn fill(shared: &Shared, tail: Arc<Tail>) {
+    let more = match read(shared, &tail).await {
+        Ok(more) => more,
+        // The poll brings it, or ends the tail when that takes too long.
+        Err(Error::Unavailable(_)) => false,
+        Err(error) => {
+            tracing::error!(thread_id = %tail.thread_id, %error, "the events of a thread cannot be read");
+            shared.tails.end(&tail, End::Failed(error));
+            false
+        }
+    };
+    shared.tails.filled(&tail, more);
+}
+
+/// Whether there is more than a page.
+async fn read(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
+    let EventRows { rows, more } = limited(shared.store.event_rows(tail.thread_id, tail.head(), FILL)).await?;
+    if rows.is_empty() {
+        // Woken for nothing: it may have been deleted.
+        if limited(shared.store.last_seqs(&[tail.thread_id])).await?.is_empty() {
+            shared.tails.end(tail, End::Gone);
+        }
+        return Ok(false);
+    }
+    tail.extend(frames(&rows)?);
+    Ok(more)
+}
+
+/// The frames of a page.
+pub(super) fn frames(rows: &[crate::store::EventRow]) -> Result<Vec<Arc<Frame>>, Error> {
+    rows.iter().map(|row| Frame::new(row).map(Arc::new)).collect()
+}
+
+/// Looks once a second, or when told so, at all threads that have readers; sleeps while none has.
+async fn poll_tails(shared: Arc<Shared>, stopped: CancellationToken) {
+    let polls = async {
+        let mut away_since = None;
+        loop {
+            while shared.tails.is_empty() {
+                away_since = None;
+                shared.tails.readers.notified().await;
+            }
+            tokio::select! {
+                // Losing either arm is safe: the table is read next in both cases.
+                () = tokio::time::sleep(POLL) => {}
+                () = shared.look_now.notified() => {}
+            }
+            poll(&shared, &mut away_since).await;
+        }
+    };
+    // Losing the polls loses nothing: the other task ends the readers.
+    stopped.run_until_cancelled(polls).await.unwrap_or(());
+}
+
+/// One look for all threads. `away_since` is when the database last went away.
+async fn poll(shared: &Shared, away_since: &mut Option<Instant>) {
+    let tails = shared.tails.all();
+    let thread_ids: Vec<_> = tails.iter().map(|tail| tail.thread_id).collect();
+    match limited(shared.store.last_seqs(&thread_ids)).await {
+        Ok(found) => {
+            *away_since = None;
+            let found = found.into_iter().collect();
+            tails.iter().for_each(|tail| compare(shared, tail, &found));
+        }
+        Err(Error::Unavailable(_))
+            if away_since.get_or_insert_with(Instant::now).elapsed() < super::READER_PATIENCE => {}
+        Err(error) => {
+            tracing::warn!(%error, readers_of = tails.len(), "the event log cannot be read; its readers are sent away");
+            tails.iter().for_each(|tail| shared.tails.end(tail, End::Failed(error.clone())));
+        }
+    }
+}
+
+fn compare(shared: &Shared, tail: &Arc<Tail>, found: &std::collections::HashMap<crate::domain::ThreadId, i64>) {
+    tail.age();
+    match found.get(&tail.thread_id) {
+        None => shared.tails.end(tail, End::Gone),
+        Some(last_seq) if *last_seq > tail.head() => shared.tails.mark_due(tail.thread_id),
+        Some(_) => {}
+    }
+}
+
+/// As the query answers; a database that does not answer is away.
+pub(super) async fn limited<T>(query: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::time::timeout(ANSWER_LIMIT, query)
+        .await
+        .unwrap_or_else(|_| Err(Error::Unavailable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))))
+}

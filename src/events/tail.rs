@@ -1,0 +1,431 @@
+//! The newest events of the threads that have readers, kept once per process.
+//!
+//! A [`Tail`] is a bounded ring of frames with a bell: whoever is at its end waits for the bell, whoever is behind its
+//! start reads the table. [`Tails`] is the list of them and of the work they need; `keeper.rs` does that work.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Notify, watch};
+
+use super::Frame;
+use crate::{domain::ThreadId, store::Error};
+
+/// What a ring holds at most; the oldest frames go first.
+const RING_FRAMES: usize = 256;
+const RING_BYTES: usize = 512 * 1024;
+/// What a reader takes out at once.
+const BATCH_FRAMES: usize = 64;
+const BATCH_BYTES: usize = 64 * 1024;
+/// A ring that got nothing new for so many polls is emptied: who has not read it by then is slow or gone.
+const QUIET_POLLS: u32 = 5;
+
+/// Why nothing more will come.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// The thread was deleted.
+    Gone,
+    Failed(Error),
+}
+
+/// The newest events of one thread.
+#[derive(Debug)]
+pub struct Tail {
+    pub thread_id: ThreadId,
+    /// A std mutex: held for a few copies, never across an await.
+    ring: Mutex<Ring>,
+    /// Rings whenever the ring has grown, and at the end.
+    bell: watch::Sender<Option<End>>,
+}
+
+/// All frames above `base` up to `head`, ascending.
+#[derive(Debug)]
+struct Ring {
+    frames: VecDeque<Arc<Frame>>,
+    bytes: usize,
+    base: i64,
+    head: i64,
+    quiet_polls: u32,
+}
+
+/// What a tail has for a reader.
+#[derive(Debug)]
+pub enum Taken {
+    /// The next ones without a gap; at least one.
+    Frames(Vec<Arc<Frame>>),
+    /// The next ones are in the table only. The table has been read up to `head`.
+    Behind { head: i64 },
+    /// The reader has seen everything.
+    UpToDate,
+}
+
+impl Tail {
+    /// An empty one that begins after `head`.
+    fn new(thread_id: ThreadId, head: i64) -> Self {
+        let ring = Ring { frames: VecDeque::new(), bytes: 0, base: head, head, quiet_polls: 0 };
+        Self { thread_id, ring: Mutex::new(ring), bell: watch::Sender::new(None) }
+    }
+
+    /// The number of the newest event known.
+    pub fn head(&self) -> i64 {
+        self.ring().head
+    }
+
+    /// Adds the events that follow the newest one known, and wakes the readers.
+    pub fn extend(&self, frames: Vec<Arc<Frame>>) {
+        if frames.is_empty() {
+            return;
+        }
+        self.ring().extend(frames);
+        self.bell.send_modify(|_| ());
+    }
+
+    /// Tells the readers that nothing more comes.
+    pub fn end(&self, end: End) {
+        self.bell.send_replace(Some(end));
+    }
+
+    /// Some frames with a number above `after_seq`.
+    pub fn take(&self, after_seq: i64) -> Taken {
+        self.ring().take(after_seq)
+    }
+
+    /// A poll went by; frees a ring in which nothing happens any more.
+    pub fn age(&self) {
+        self.ring().age();
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        // No code panics while it holds this.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ring {
+    fn extend(&mut self, frames: Vec<Arc<Frame>>) {
+        for frame in frames {
+            self.head = frame.seq;
+            self.bytes += frame.sse.len();
+            self.frames.push_back(frame);
+            while self.frames.len() > RING_FRAMES || self.bytes > RING_BYTES {
+                let Some(oldest) = self.frames.pop_front() else { break };
+                self.bytes -= oldest.sse.len();
+                self.base = oldest.seq;
+            }
+        }
+        self.quiet_polls = 0;
+    }
+
+    fn take(&self, after_seq: i64) -> Taken {
+        if after_seq >= self.head {
+            return Taken::UpToDate;
+        }
+        if after_seq < self.base {
+            return Taken::Behind { head: self.head };
+        }
+        let start = self.frames.partition_point(|frame| frame.seq <= after_seq);
+        let mut bytes = 0;
+        let fits = |frame: &&Arc<Frame>| {
+            let fits = bytes < BATCH_BYTES;
+            bytes += frame.sse.len();
+            fits
+        };
+        Taken::Frames(self.frames.range(start..).take(BATCH_FRAMES).take_while(fits).cloned().collect())
+    }
+
+    fn age(&mut self) {
+        self.quiet_polls = self.quiet_polls.saturating_add(1);
+        if self.quiet_polls == QUIET_POLLS {
+            self.frames = VecDeque::new();
+            self.bytes = 0;
+            self.base = self.head;
+        }
+    }
+}
+
+/// A reader's hold on a tail; when the last one goes, so does the tail.
+#[derive(Debug)]
+pub struct Subscription {
+    tails: Arc<Tails>,
+    pub tail: Arc<Tail>,
+    bell: watch::Receiver<Option<End>>,
+}
+
+impl Subscription {
+    /// Looks at the bell; what rings afterwards ends the next [`Subscription::wait`].
+    pub fn look(&mut self) -> Option<End> {
+        self.bell.borrow_and_update().clone()
+    }
+
+    /// Waits for the bell.
+    ///
+    /// # Cancel safety
+    /// A ring is noticed by the next call.
+    pub async fn wait(&mut self) {
+        // The sender lives in the tail, which this holds.
+        let _ = self.bell.changed().await;
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let mut list = self.tails.list();
+        let Some(entry) = list.entries.get_mut(&self.tail.thread_id) else { return };
+        if Arc::ptr_eq(&entry.tail, &self.tail) {
+            entry.readers -= 1;
+            if entry.readers == 0 {
+                list.entries.remove(&self.tail.thread_id);
+            }
+        }
+    }
+}
+
+/// The tails of a process: one per thread with readers, so their number is bounded by that of the readers.
+#[derive(Debug, Default)]
+pub struct Tails {
+    /// A std mutex: held for single operations, never across an await.
+    list: Mutex<List>,
+    /// There is a tail to be filled.
+    pub work: Notify,
+    /// There is a first reader.
+    pub readers: Notify,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    entries: HashMap<ThreadId, Entry>,
+    /// Tails to be filled, in order; each is in it once at most, except that one may have gone and come back.
+    due: VecDeque<ThreadId>,
+    /// The process stops: no tail will be filled any more.
+    stopped: Option<End>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    tail: Arc<Tail>,
+    readers: usize,
+    fill: Fill,
+    ended: bool,
+}
+
+/// One fill of a tail at a time; what comes meanwhile is one more afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fill {
+    Idle,
+    Due,
+    Running,
+    RunningAndDue,
+}
+
+impl Tails {
+    /// A hold on the thread's tail. A new one begins after `last_seq` and is filled at once, since events may have been
+    /// committed between reading that number and being on the list.
+    pub fn subscribe(this: &Arc<Self>, thread_id: ThreadId, last_seq: i64) -> Subscription {
+        let mut list = this.list();
+        if list.entries.is_empty() {
+            this.readers.notify_one();
+        }
+        let usable = list.entries.get(&thread_id).is_some_and(|entry| !entry.ended);
+        if !usable {
+            let tail = Arc::new(Tail::new(thread_id, last_seq));
+            if let Some(end) = list.stopped.clone() {
+                tail.end(end);
+            }
+            list.entries.insert(thread_id, Entry { tail, readers: 0, fill: Fill::Idle, ended: false });
+            list.mark_due(thread_id);
+            this.work.notify_one();
+        }
+        let entry = list.entries.get_mut(&thread_id).expect("it was there or has been inserted above");
+        entry.readers += 1;
+        let tail = Arc::clone(&entry.tail);
+        drop(list);
+        Subscription { tails: Arc::clone(this), bell: tail.bell.subscribe(), tail }
+    }
+
+    /// Something happened in the thread: its tail, if there is one, is to be filled.
+    pub fn mark_due(&self, thread_id: ThreadId) {
+        if self.list().mark_due(thread_id) {
+            self.work.notify_one();
+        }
+    }
+
+    /// Takes the next tail to be filled; give it back with [`Tails::filled`].
+    pub fn next_due(&self) -> Option<Arc<Tail>> {
+        let mut list = self.list();
+        while let Some(thread_id) = list.due.pop_front() {
+            if let Some(entry) = list.entries.get_mut(&thread_id)
+                && entry.fill == Fill::Due
+            {
+                entry.fill = Fill::Running;
+                return Some(Arc::clone(&entry.tail));
+            }
+        }
+        None
+    }
+
+    /// A fill is done; with `more`, there is more to be had at once.
+    pub fn filled(&self, tail: &Arc<Tail>, more: bool) {
+        let mut list = self.list();
+        let Some(entry) = list.entries.get_mut(&tail.thread_id) else { return };
+        if !Arc::ptr_eq(&entry.tail, tail) {
+            return;
+        }
+        let again = more || entry.fill == Fill::RunningAndDue;
+        entry.fill = Fill::Idle;
+        if again && list.mark_due(tail.thread_id) {
+            self.work.notify_one();
+        }
+    }
+
+    /// Ends a tail; who reads the thread afterwards gets another one.
+    pub fn end(&self, tail: &Arc<Tail>, end: End) {
+        if let Some(entry) = self.list().entries.get_mut(&tail.thread_id)
+            && Arc::ptr_eq(&entry.tail, tail)
+        {
+            entry.ended = true;
+        }
+        tail.end(end);
+    }
+
+    /// Ends every tail there is or will be.
+    pub fn stop(&self, end: &End) {
+        self.list().stopped = Some(end.clone());
+        for tail in self.all() {
+            self.end(&tail, end.clone());
+        }
+    }
+
+    /// The tails that have not ended.
+    pub fn all(&self) -> Vec<Arc<Tail>> {
+        self.list().entries.values().filter(|entry| !entry.ended).map(|entry| Arc::clone(&entry.tail)).collect()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list().entries.is_empty()
+    }
+
+    fn list(&self) -> MutexGuard<'_, List> {
+        // No code panics while it holds this.
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl List {
+    /// Whether there is something new to do.
+    fn mark_due(&mut self, thread_id: ThreadId) -> bool {
+        let Some(entry) = self.entries.get_mut(&thread_id) else { return false };
+        match entry.fill {
+            Fill::Due | Fill::RunningAndDue => false,
+            Fill::Running => {
+                entry.fill = Fill::RunningAndDue;
+                false
+            }
+            Fill::Idle => {
+                entry.fill = Fill::Due;
+                self.due.push_back(thread_id);
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::domain::RunId;
+
+    fn frame(seq: i64, size: usize) -> Arc<Frame> {
+        let sse = Bytes::from(vec![b'x'; size]);
+        Arc::new(Frame { seq, run_id: RunId::new(), name: "a".into(), terminal: false, json: sse.clone(), sse })
+    }
+
+    fn seqs(taken: Taken) -> Vec<i64> {
+        let Taken::Frames(frames) = taken else { panic!("{taken:?}") };
+        frames.iter().map(|frame| frame.seq).collect()
+    }
+
+    fn tail(head: i64) -> Tail {
+        Tail::new(ThreadId::new(), head)
+    }
+
+    #[test]
+    fn a_tail_serves_what_it_has_and_says_what_it_has_not() {
+        let tail = tail(5);
+        assert!(matches!(tail.take(5), Taken::UpToDate));
+        assert!(matches!(tail.take(9), Taken::UpToDate));
+        assert!(matches!(tail.take(4), Taken::Behind { head: 5 }));
+        tail.extend(vec![frame(6, 1), frame(7, 1), frame(8, 1)]);
+        assert_eq!(seqs(tail.take(5)), [6, 7, 8]);
+        assert_eq!(seqs(tail.take(7)), [8]);
+        assert!(matches!(tail.take(4), Taken::Behind { head: 8 }));
+        assert!(matches!(tail.take(8), Taken::UpToDate));
+    }
+
+    #[test]
+    fn a_tail_is_bounded_in_frames_and_bytes() {
+        let many = tail(0);
+        many.extend((1..=1000).map(|seq| frame(seq, 1)).collect());
+        let oldest = 1000 - i64::try_from(RING_FRAMES).unwrap();
+        assert!(matches!(many.take(oldest - 1), Taken::Behind { head: 1000 }));
+        assert_eq!(seqs(many.take(oldest)).len(), BATCH_FRAMES);
+        let large = tail(0);
+        large.extend((1..=100).map(|seq| frame(seq, RING_BYTES / 4)).collect());
+        assert!(matches!(large.take(95), Taken::Behind { .. }));
+        assert_eq!(seqs(large.take(96)), [97], "a batch has one frame too large for it, but not two");
+        large.extend(vec![frame(101, 2 * RING_BYTES)]);
+        assert!(matches!(large.take(100), Taken::Behind { head: 101 }), "what fits nowhere is read from the table");
+    }
+
+    #[test]
+    fn a_quiet_tail_holds_nothing() {
+        let tail = tail(0);
+        tail.extend(vec![frame(1, 1)]);
+        (1..QUIET_POLLS).for_each(|_| tail.age());
+        assert_eq!(seqs(tail.take(0)), [1]);
+        tail.age();
+        assert!(matches!(tail.take(0), Taken::Behind { head: 1 }));
+        tail.extend(vec![frame(2, 1)]);
+        assert_eq!(seqs(tail.take(1)), [2]);
+    }
+
+    #[test]
+    fn a_tail_is_filled_once_at_a_time() {
+        let tails = Arc::new(Tails::default());
+        let thread_id = ThreadId::new();
+        tails.mark_due(thread_id);
+        assert!(tails.next_due().is_none(), "nobody reads it");
+        let subscription = Tails::subscribe(&tails, thread_id, 0);
+        let tail = tails.next_due().unwrap();
+        (0..3).for_each(|_| tails.mark_due(thread_id));
+        assert!(tails.next_due().is_none(), "it is being filled");
+        tails.filled(&tail, false);
+        assert!(tails.next_due().is_some(), "once more for what came meanwhile");
+        tails.filled(&tail, false);
+        assert!(tails.next_due().is_none());
+        let second = Tails::subscribe(&tails, thread_id, 0);
+        assert!(tails.next_due().is_none(), "one tail for both");
+        drop(subscription);
+        assert!(!tails.is_empty());
+        drop(second);
+        assert!(tails.is_empty());
+    }
+
+    #[test]
+    fn an_ended_tail_is_replaced() {
+        let tails = Arc::new(Tails::default());
+        let mut first = Tails::subscribe(&tails, ThreadId::new(), 3);
+        tails.end(&first.tail, End::Gone);
+        assert!(matches!(first.look(), Some(End::Gone)));
+        let mut second = Tails::subscribe(&tails, first.tail.thread_id, 3);
+        drop(first);
+        assert!(second.look().is_none());
+        tails.stop(&End::Failed(Error::Fenced));
+        assert!(second.look().is_some());
+        let mut third = Tails::subscribe(&tails, ThreadId::new(), 3);
+        assert!(third.look().is_some(), "no waiting where nobody fills");
+    }
+}
