@@ -11,7 +11,7 @@ use crate::{
     events::{EventLog, Patience, Writer},
     llm::Llm,
     prompts::Prompts,
-    runs::{Parts, Runs},
+    runs::{self, Parts, Runs},
     search::{Local, Tavily, local},
     store::Store,
 };
@@ -50,7 +50,13 @@ impl App {
             prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
             tavily,
             local: open_documents(config).await?,
-            lease: config.lease,
+            settings: runs::Settings {
+                options: config.options.clone(),
+                lease: config.lease,
+                max_concurrent_runs: config.queue.max_concurrent_runs,
+                max_queued_runs: config.queue.max_queued_runs,
+                max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,
+            },
         };
         Ok(Self { runs: Runs::new(parts), store, tasks })
     }

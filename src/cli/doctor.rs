@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{DoctorArgs, Exit, complain};
+use super::Exit;
 use crate::{
     config::{Config, shown_database},
     domain::{Provider, SearchApi},
@@ -47,14 +47,7 @@ impl Finding {
 }
 
 /// Checks everything, prints a line each, and fails when something a run needs is broken.
-pub async fn run(args: DoctorArgs) -> Exit {
-    let config = match Config::from_process(&args.settings.flags()) {
-        Ok(config) => config,
-        Err(error) => {
-            complain(&error.to_string());
-            return Exit::Usage;
-        }
-    };
+pub async fn run(config: Config) -> Exit {
     let mut findings = vec![Finding::ok("settings", "all values are in range")];
     findings.extend(config.notices.iter().map(|notice| Finding::note("settings", notice)));
     findings.push(data_folder(&config.data_dir));

@@ -1,5 +1,6 @@
 //! The command line: parse, call a handle, show. What it shows while a run works comes from the run's events.
 
+mod config;
 mod doctor;
 mod progress;
 mod research;
@@ -9,11 +10,12 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    config::Flags,
+    config::{Config, Flags},
     domain::{
         RunId,
         options::{OPTIONS, OptionKind, OptionSpec},
     },
+    telemetry,
 };
 
 /// How the process ends; documented in `--help` and the README.
@@ -61,6 +63,24 @@ enum Command {
     Resume(ResumeArgs),
     /// Check settings, database, documents, keys and reachability, and say what to do
     Doctor(DoctorArgs),
+    /// Print every setting as it counts, and where it comes from; secrets are masked
+    Config(ConfigArgs),
+}
+
+impl Command {
+    fn settings(&self) -> &SettingsArgs {
+        match self {
+            Self::Research(args) => &args.settings,
+            Self::Resume(args) => &args.settings,
+            Self::Doctor(args) => &args.settings,
+            Self::Config(args) => &args.settings,
+        }
+    }
+
+    /// What is logged unless the settings say otherwise: people at a terminal are told by the command itself.
+    fn log_filter(&self) -> &'static str {
+        "error"
+    }
 }
 
 #[derive(Debug, Args)]
@@ -93,6 +113,15 @@ struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
+struct ConfigArgs {
+    /// Print one JSON object instead of lines
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
 struct OutputArgs {
     /// Write the report to this file instead of standard output
     #[arg(long, value_name = "FILE")]
@@ -101,6 +130,9 @@ struct OutputArgs {
 
 #[derive(Debug, Args)]
 struct SettingsArgs {
+    /// Settings file, TOML (default: fathom.toml in this folder, if it is there) [env: FATHOM_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Folder of documents to search: text, Markdown, HTML, PDF [env: FATHOM_DOCS]
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
@@ -118,6 +150,8 @@ struct SettingsArgs {
 impl SettingsArgs {
     fn flags(&self) -> Flags {
         Flags {
+            config: self.config.clone(),
+            listen: None,
             data_dir: self.data_dir.clone(),
             documents: self.docs.clone(),
             model: self.model.clone(),
@@ -126,14 +160,33 @@ impl SettingsArgs {
     }
 }
 
-/// Parses the arguments and does what they say.
+/// Parses the arguments, reads the settings, starts the log, and does what was asked.
 pub async fn run() -> ExitCode {
-    let exit = match Cli::parse().command {
-        Command::Research(args) => research::start(args).await,
-        Command::Resume(args) => research::resume(args).await,
-        Command::Doctor(args) => doctor::run(args).await,
+    let command = Cli::parse().command;
+    let config = match Config::from_process(&command.settings().flags()) {
+        Ok(config) => config,
+        Err(error) => {
+            complain(&error.to_string());
+            return Exit::Usage.into();
+        }
+    };
+    telemetry::start(&config.log, command.log_filter());
+    raise_file_limit();
+    let exit = match command {
+        Command::Research(args) => research::start(args, config).await,
+        Command::Resume(args) => research::resume(args, config).await,
+        Command::Doctor(_) => doctor::run(config).await,
+        Command::Config(args) => config::run(&config, args.json),
     };
     exit.into()
+}
+
+/// Each call in flight is an open connection, and most systems start processes with room for 1024 although they may
+/// ask for more. Where even that is too little, calls fail to connect and are tried again.
+fn raise_file_limit() {
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
 }
 
 /// One line on standard error. A closed standard error is nobody's loss.

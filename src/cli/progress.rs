@@ -165,7 +165,7 @@ fn spinner(indent: &str) -> ProgressBar {
 /// One line about an event; `None` for those that only count.
 fn described(event: &Event) -> Option<String> {
     Some(match event {
-        Event::RunQueued {}
+        Event::RunQueued { .. }
         | Event::PhaseFinished { .. }
         | Event::ReportDelta { .. }
         | Event::ReportCitation { .. } => return None,

@@ -8,7 +8,7 @@ use std::{
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, progress};
+use super::{Exit, ResearchArgs, ResumeArgs, complain, progress};
 use crate::{
     app::App,
     config::Config,
@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// Starts a run and carries it to its report, asking the user when the model does.
-pub async fn start(args: ResearchArgs) -> Exit {
-    let prepared = prepare(&args.settings, args.output.out.as_deref(), args.no_clarify).await;
-    let (app, options, notices) = match prepared {
+pub async fn start(args: ResearchArgs, config: Config) -> Exit {
+    let notices = config.notices.clone();
+    let (app, options) = match prepare(&args, config).await {
         Ok(prepared) => prepared,
         Err(message) => return usage(&message),
     };
@@ -40,11 +40,10 @@ pub async fn start(args: ResearchArgs) -> Exit {
 }
 
 /// Goes on with a run of an earlier process.
-pub async fn resume(args: ResumeArgs) -> Exit {
-    let config = match read_settings(&args.settings, args.output.out.as_deref()) {
-        Ok(config) => config,
-        Err(message) => return usage(&message),
-    };
+pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
+    if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
+        return usage(&message);
+    }
     let (app, run) = match reopen(config, args.run_id).await {
         Ok(reopened) => reopened,
         Err(exit) => return exit,
@@ -79,29 +78,16 @@ async fn reopen(mut config: Config, run_id: RunId) -> Result<(App, Run), Exit> {
     Ok((app, run))
 }
 
-/// The wired process, the options of its runs, and what the user should know about them.
-async fn prepare(
-    settings: &SettingsArgs,
-    out: Option<&Path>,
-    no_clarify: bool,
-) -> Result<(App, RunOptions, Vec<String>), String> {
-    let config = read_settings(settings, out)?;
+/// The wired process and the options of its run.
+async fn prepare(args: &ResearchArgs, config: Config) -> Result<(App, RunOptions), String> {
+    args.output.out.as_deref().map_or(Ok(()), check_writable)?;
     let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
     let mut options = config.options;
-    let wanted = settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
-    if no_clarify || (!wanted && !io::stdin().is_terminal()) {
+    let wanted = args.settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
+    if args.no_clarify || (!wanted && !io::stdin().is_terminal()) {
         options.allow_clarification = false;
     }
-    Ok((app, options, config.notices))
-}
-
-/// Reads the settings, and checks that the report can be written.
-fn read_settings(settings: &SettingsArgs, out: Option<&Path>) -> Result<Config, String> {
-    let config = Config::from_process(&settings.flags()).map_err(|error| error.to_string())?;
-    if let Some(out) = out {
-        check_writable(out)?;
-    }
-    Ok(config)
+    Ok((app, options))
 }
 
 /// The report's place is tried before anything is paid for.

@@ -76,8 +76,12 @@ pub struct ResultLink {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 pub enum Event {
+    /// `position` is the run's place in the queue when it joined it, from 1.
     #[serde(rename = "run.queued")]
-    RunQueued {},
+    RunQueued {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        position: Option<u64>,
+    },
     #[serde(rename = "run.started")]
     RunStarted { attempt: i64 },
     /// Another process, or the same one after a restart, goes on from the journal.

@@ -66,6 +66,11 @@ impl SourceId {
     pub fn of(researcher: u32, n: u32) -> Self {
         Self(researcher * (Self::PER_RESEARCHER + 1) + n)
     }
+
+    /// Who gave it.
+    pub fn researcher(self) -> u32 {
+        self.0 / (Self::PER_RESEARCHER + 1)
+    }
 }
 
 impl fmt::Display for SourceId {

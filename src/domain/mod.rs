@@ -5,7 +5,9 @@
 
 pub mod event;
 pub mod ids;
+pub mod nearest;
 pub mod options;
+pub mod price;
 pub mod report;
 pub mod run;
 pub mod time;
@@ -13,6 +15,10 @@ pub mod time;
 pub use event::{Agent, Envelope, Event, Scope, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use options::{ModelName, OptionError, Provider, RunOptions, SearchApi};
+pub use price::{Price, Prices};
 pub use report::{Note, Source};
-pub use run::{Failure, FailureCode, Message, MessageRole, Outcome, Run, RunStatus, Usage};
+pub use run::{
+    Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
+    Thread, ThreadStatus, Usage,
+};
 pub use time::Timestamp;

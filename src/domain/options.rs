@@ -8,6 +8,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Map, Value, json};
 
+use super::nearest::nearest;
+
 /// The settings of one run, complete and in range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -188,6 +190,16 @@ pub enum OptionError {
     Invalid { name: &'static str, expected: String, given: String },
 }
 
+impl OptionError {
+    /// The option as it was given.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Unknown { name, .. } => name,
+            Self::Invalid { name, .. } => name,
+        }
+    }
+}
+
 impl Default for RunOptions {
     fn default() -> Self {
         let defaults: Map<String, Value> =
@@ -222,11 +234,7 @@ impl RunOptions {
     /// # Errors
     /// As [`Self::set`].
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), OptionError> {
-        let spec = OptionSpec::find(name)?;
-        let value = match spec.kind {
-            OptionKind::Choice(_) | OptionKind::Model => Value::String(text.trim().to_owned()),
-            _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
-        };
+        let value = OptionSpec::find(name)?.read(text);
         self.set(name, value)
     }
 
@@ -271,7 +279,19 @@ impl OptionSpec {
         serde_json::from_str(self.default).expect("a test parses every default")
     }
 
-    fn check(&self, value: Value) -> Result<Value, OptionError> {
+    /// A value given as text, not checked yet.
+    pub fn read(&self, text: &str) -> Value {
+        match self.kind {
+            OptionKind::Choice(_) | OptionKind::Model => Value::String(text.trim().to_owned()),
+            _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
+        }
+    }
+
+    /// The value again, when it is of the right type and in range.
+    ///
+    /// # Errors
+    /// [`OptionError::Invalid`].
+    pub fn check(&self, value: Value) -> Result<Value, OptionError> {
         let integer =
             |min: u32, max: u32| value.as_u64().is_some_and(|n| (u64::from(min)..=u64::from(max)).contains(&n));
         let (fits, expected) = match self.kind {
@@ -309,31 +329,6 @@ impl OptionSpec {
         schema["description"] = json!(self.meaning);
         schema
     }
-}
-
-/// The name that `given` most likely meant; `None` when nothing is close.
-fn nearest(given: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    let limit = 2 + given.len() / 4;
-    names
-        .map(|name| (edit_distance(given, name), name))
-        .filter(|(distance, name)| *distance <= limit || name.contains(given))
-        .min()
-        .map(|(_, name)| name)
-}
-
-/// Levenshtein distance in bytes; both texts are short.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.bytes().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 /// Where researchers search.

@@ -1,8 +1,11 @@
 //! Runs and messages: what a thread is made of, and which changes of a run are legal.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use super::{MessageId, RunId, RunOptions, ThreadId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{MessageId, RunId, RunOptions, ThreadId, Timestamp, event::Phase};
 
 /// Where a run stands. `Completed`, `Failed` and `Cancelled` are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,8 +104,107 @@ pub enum FailureCode {
     JournalMismatch,
     /// The run took longer than it may.
     Timeout,
+    /// Process after process died at the same step: see their logs.
+    CrashLoop,
     /// A defect of ours.
     Internal,
+}
+
+/// A conversation, without its messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thread {
+    pub id: ThreadId,
+    /// The first words of its first message, one line of at most [`Thread::TITLE_CHARS`] characters.
+    pub title: String,
+    pub status: ThreadStatus,
+    pub created_at: Timestamp,
+    /// The number of its newest event; 0 when there is none.
+    pub last_seq: i64,
+    pub latest_run_id: Option<RunId>,
+    /// As the client gave it.
+    pub metadata: Map<String, Value>,
+    /// The options its runs inherit: those that were given when it was made, in the form [`RunOptions::set`] takes.
+    pub options: Map<String, Value>,
+}
+
+impl Thread {
+    pub const TITLE_CHARS: usize = 120;
+
+    /// The title of a thread that begins with this message.
+    pub fn title_of(message: &str) -> String {
+        let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.chars().count() <= Self::TITLE_CHARS {
+            return line;
+        }
+        let mut title: String = line.chars().take(Self::TITLE_CHARS - 1).collect();
+        title.truncate(title.trim_end().len());
+        title.push('…');
+        title
+    }
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThreadStatus {
+    /// A message starts the next run.
+    Idle,
+    /// A run is queued or at work.
+    Busy,
+    /// As idle; the last run ended with a question.
+    AwaitingInput,
+}
+
+impl ThreadStatus {
+    /// The status of a thread whose newest run stands so; `None` when it has none.
+    pub fn of(newest: Option<(RunStatus, Option<Outcome>)>) -> Self {
+        match newest {
+            Some((status, _)) if !status.is_final() => Self::Busy,
+            Some((_, Some(Outcome::Clarification))) => Self::AwaitingInput,
+            _ => Self::Idle,
+        }
+    }
+}
+
+/// How far a run is, read off its events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The phase begun last; `None` before the first.
+    pub phase: Option<Phase>,
+    /// Rounds of the supervisor.
+    pub iterations: u64,
+    pub researchers: Researchers,
+    /// Searches begun.
+    pub searches: u64,
+    pub sources: u64,
+    pub warnings: u64,
+}
+
+/// Researchers of a run, by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Researchers {
+    pub running: u64,
+    pub finished: u64,
+    pub failed: u64,
+}
+
+/// What a run used of one model, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// Finished calls.
+    pub calls: u64,
+    #[serde(flatten)]
+    pub tokens: Usage,
+}
+
+/// A run with what is kept beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunDetails {
+    pub run: Run,
+    /// By `provider:model`.
+    pub usage: BTreeMap<String, ModelUsage>,
+    /// From 1, the next to be claimed; `None` unless the run is queued.
+    pub queue_position: Option<u64>,
 }
 
 /// One turn of a thread.
@@ -117,6 +219,11 @@ pub struct Run {
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
+    /// Somebody asked for it to stop.
+    #[serde(default)]
+    pub cancel_requested: bool,
+    #[serde(default)]
+    pub progress: Progress,
 }
 
 /// Who wrote a message.

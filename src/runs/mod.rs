@@ -1,8 +1,13 @@
-//! The life of a run and of the thread it belongs to: submit, claim, work, cancel, finish.
+//! The life of a run and of the thread it belongs to: submit, claim, work, cancel, delete, finish.
 //!
-//! [`Runs`] is the cheap handle that the command line and the service use. `worker.rs` carries a claimed run to its end.
+//! [`Runs`] is the cheap handle that the command line and the service use. `submit.rs` lets runs in, `dispatcher.rs`
+//! claims them and owns their tasks, `worker.rs` carries a claimed run to its end, `active.rs` knows which ones this
+//! process works on.
 
+mod active;
+mod dispatcher;
 mod owner;
+mod submit;
 mod worker;
 
 use std::{
@@ -10,16 +15,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::TryStreamExt as _;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{MessageId, ModelName, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    domain::{ModelName, OptionError, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
     search::{Engine, Local, Tavily},
-    store::{self, Claimed, NewRun, Store},
+    store::{self, Claimed, Store},
 };
+use active::{Active, Orders};
+pub use dispatcher::Dispatcher;
+pub use store::{Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step};
+pub use submit::{Accepted, Key, Submission};
 pub use worker::Ended;
 
 /// A message may have so many characters; what is longer belongs into a document.
@@ -39,8 +50,21 @@ pub struct Parts {
     pub prompts: Arc<Prompts>,
     pub tavily: Option<Tavily>,
     pub local: Option<Local>,
+    pub settings: Settings,
+}
+
+/// How runs are let in and kept.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What a run uses unless its request or its thread says otherwise.
+    pub options: RunOptions,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
+    /// Runs that the service works on at the same time.
+    pub max_concurrent_runs: usize,
+    /// Runs that may wait, over all processes.
+    pub max_queued_runs: u64,
+    pub max_queued_runs_per_owner: u64,
 }
 
 /// The runs of this process and the way to those of others; a cheap clone.
@@ -48,6 +72,7 @@ pub struct Parts {
 pub struct Runs {
     parts: Arc<Parts>,
     owner: Arc<str>,
+    active: Arc<Active>,
 }
 
 /// Why a run is not accepted; each says what to do.
@@ -67,6 +92,9 @@ pub enum Refusal {
         "there is nothing to search: name a documents folder with --docs DIR or FATHOM_DOCS, or set TAVILY_API_KEY for the web"
     )]
     NothingToSearch,
+    /// Options nobody knows, or values out of range; at least one.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Options(Vec<OptionError>),
     #[error("there is no such thread")]
     NoSuchThread,
     #[error(transparent)]
@@ -93,7 +121,7 @@ pub enum WorkError {
 
 impl Runs {
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts), owner: owner::this_process().into() }
+        Self { parts: Arc::new(parts), owner: owner::this_process().into(), active: Arc::default() }
     }
 
     pub fn store(&self) -> &Store {
@@ -104,22 +132,72 @@ impl Runs {
         &self.parts.log
     }
 
-    /// Creates a thread with a question and queues its run.
-    ///
-    /// # Errors
-    /// [`Refusal`]; nothing is stored then.
-    pub async fn submit(&self, question: &str, options: RunOptions) -> Result<Run, Refusal> {
-        let new_run = self.new_run(ThreadId::new(), question, options)?;
-        Ok(self.parts.store.create_thread(&new_run).await?)
+    /// How long ago the claim loop of this process last saw the queue; `None` when it never did.
+    pub fn last_look(&self) -> Option<Duration> {
+        self.active.last_look.age(Timestamp::now())
     }
 
-    /// Adds a message to a thread and queues the run that answers it.
+    /// The server's options with those of a thread and of a request laid over them, in this order.
     ///
     /// # Errors
-    /// [`Refusal`]; nothing is stored then.
-    pub async fn reply(&self, thread_id: ThreadId, content: &str, options: RunOptions) -> Result<Run, Refusal> {
-        let new_run = self.new_run(thread_id, content, options)?;
-        self.parts.store.add_run(&new_run).await?.ok_or(Refusal::NoSuchThread)
+    /// [`Refusal::Options`] with everything that is wrong.
+    pub fn options(&self, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
+        let mut options = self.parts.settings.options.clone();
+        let mut wrong = Vec::new();
+        for (name, value) in layers.iter().copied().flatten() {
+            if let Err(error) = options.set(name, value.clone()) {
+                wrong.push(error);
+            }
+        }
+        if wrong.is_empty() { Ok(options) } else { Err(Refusal::Options(wrong)) }
+    }
+
+    /// Stops a run, here at once and elsewhere within a second; `None` when there is no such run.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn cancel(&self, run_id: RunId) -> Result<Option<Cancelling>, store::Error> {
+        let cancelling = self.parts.store.request_cancel(run_id, Timestamp::now()).await?;
+        match &cancelling {
+            Some(Cancelling::Requested(_)) => self.active.cancel(run_id),
+            Some(Cancelling::Done(run)) => self.parts.log.wake(run.thread_id),
+            Some(Cancelling::Final(_)) | None => {}
+        }
+        Ok(cancelling)
+    }
+
+    /// Deletes a thread and all that belongs to it, and stops its run; `false` when there was none.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, store::Error> {
+        let newest = self.parts.store.thread(thread_id).await?.and_then(|thread| thread.latest_run_id);
+        let deleted = self.parts.store.delete_thread(thread_id).await?;
+        if let Some(run_id) = newest {
+            self.active.lose(run_id);
+        }
+        self.parts.log.wake(thread_id);
+        Ok(deleted)
+    }
+
+    /// A run with its usage and its place in the queue; `None` when there is none.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn details(&self, run_id: RunId) -> Result<Option<RunDetails>, store::Error> {
+        let run = self.parts.store.run(run_id).await?;
+        Ok(self.parts.store.details(run.into_iter().collect()).await?.pop())
+    }
+
+    /// Waits until the run is final, gone, or `patience` is over.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn wait(&self, run: &Run, patience: Duration) -> Result<(), store::Error> {
+        let Some(last_seq) = self.parts.store.last_seq(run.thread_id).await? else { return Ok(()) };
+        let end = self.parts.log.follow_run(run.id, last_seq);
+        let drained = end.try_for_each(|_| std::future::ready(Ok(())));
+        tokio::time::timeout(patience, drained).await.unwrap_or(Ok(()))
     }
 
     /// Claims the run and carries it to its end, or to an interruption. Waits while another process holds it.
@@ -137,7 +215,8 @@ impl Runs {
                 Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
                 claimed => claimed?,
             };
-            match worker::work(&self.parts, lease, run, cancel).await? {
+            let orders = self.active.enter(run_id, cancel);
+            match worker::work(&self.parts, lease, run, &orders).await? {
                 // The lease ran out while the database was away, or this process was frozen: claim anew, and replay.
                 Ended::Lost => lost = true,
                 ended => return Ok(ended),
@@ -149,9 +228,7 @@ impl Runs {
         let mut told = false;
         let since = Instant::now();
         loop {
-            let now = Timestamp::now();
-            let claimant =
-                store::Claimant { owner: self.owner.to_string(), now, expires_at: now.plus(self.parts.lease) };
+            let claimant = self.claimant();
             let claimed = match self.parts.store.claim(run_id, &claimant).await {
                 Ok(Claimed::HeldBy { owner, .. }) if owner::is_dead(&owner) => {
                     self.parts.store.claim_taken_over(run_id, &claimant, &owner).await?
@@ -170,31 +247,16 @@ impl Runs {
                     if !std::mem::replace(&mut told, true) {
                         tracing::warn!(%run_id, owner, "another process works on the run; waiting for its lease to end");
                     }
-                    tokio::time::sleep(self.parts.lease / 10).await;
+                    tokio::time::sleep(self.parts.settings.lease / 10).await;
                 }
             }
         }
     }
 
-    fn new_run(&self, thread_id: ThreadId, content: &str, options: RunOptions) -> Result<NewRun, Refusal> {
-        let content = content.trim();
-        if content.is_empty() {
-            return Err(Refusal::Empty);
-        }
-        if content.chars().count() > MAX_MESSAGE_CHARS {
-            return Err(Refusal::TooLong);
-        }
-        self.parts.check(&options)?;
-        let local = self.parts.local.as_ref().filter(|_| options.search_api == SearchApi::Local);
-        Ok(NewRun {
-            documents: local.and_then(|local| local.folder().to_str().map(str::to_owned)),
-            thread_id,
-            run_id: RunId::new(),
-            message_id: MessageId::new(),
-            content: content.to_owned(),
-            options,
-            now: Timestamp::now(),
-        })
+    /// This process, claiming now.
+    fn claimant(&self) -> store::Claimant {
+        let now = Timestamp::now();
+        store::Claimant { owner: self.owner.to_string(), now, expires_at: now.plus(self.parts.settings.lease) }
     }
 }
 

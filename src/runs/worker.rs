@@ -1,14 +1,13 @@
 //! Carries one claimed run to its end: research in a task of its own, heartbeats beside it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     task::{JoinError, JoinSet},
     time::{Instant, Interval, MissedTickBehavior},
 };
-use tokio_util::sync::CancellationToken;
 
-use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Parts, WorkError};
+use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Orders, Parts, WorkError};
 use crate::{
     context::{Cx, Error, Remains, Services},
     domain::{Event, Failure, FailureCode, MessageId, Outcome, Run, RunStatus, Scope, Timestamp, Usage, WarningCode},
@@ -18,6 +17,11 @@ use crate::{
     store::{self, Finish, Lease, NewEvent, Renewal},
 };
 
+/// A run in whose hands so many processes died, one after the other and at the same step, is given up: what kills them
+/// would kill the next one too.
+const MAX_DEATHS: u32 = 3;
+/// A run that this process is not set up for is left to others for so long.
+const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Skipped documents named one by one; the rest is counted.
 const SKIPPED_SHOWN: usize = 20;
 
@@ -43,20 +47,37 @@ enum Verdict {
     Storage(store::Error),
 }
 
+impl Ended {
+    /// One word, for logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Completed(outcome) => outcome.as_str(),
+            Self::Failed(_) => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+            Self::Lost => "lost",
+        }
+    }
+}
+
 /// Works on a claimed run until it is final, lost, or interrupted.
 ///
 /// # Errors
 /// The run cannot be worked on here, or the database failed for good; its lease is given back.
-pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &CancellationToken) -> Result<Ended, WorkError> {
-    let result = supervise(parts, lease, run, cancel).await;
+pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, orders: &Orders) -> Result<Ended, WorkError> {
+    let result = supervise(parts, lease, run, orders).await;
     if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
+        let pause = if matches!(result, Err(WorkError::Refused(_))) { REFUSED_PAUSE } else { Duration::ZERO };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
-        let _ = parts.store.release(&lease).await;
+        let _ = parts.store.release(&lease, Timestamp::now().plus(pause)).await;
     }
     result
 }
 
-async fn supervise(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &CancellationToken) -> Result<Ended, WorkError> {
+async fn supervise(parts: &Arc<Parts>, lease: Lease, run: Run, orders: &Orders) -> Result<Ended, WorkError> {
+    if lease.deaths >= MAX_DEATHS {
+        return give_up(parts, lease, &run).await;
+    }
     let (journal, cx) = prepare(parts, &lease, &run).await?;
     let conversation = conversation(parts, &run).await?;
     let mut tasks = JoinSet::new();
@@ -70,12 +91,22 @@ async fn supervise(parts: &Arc<Parts>, lease: Lease, run: Run, cancel: &Cancella
                 Beat::CancelRequested => break Verdict::Cancelled,
                 Beat::Lost => return Ok(Ended::Lost),
             },
-            () = cancel.cancelled() => return Ok(Ended::Interrupted),
+            () = orders.cancel.cancelled() => break Verdict::Cancelled,
+            () = orders.lost.cancelled() => return Ok(Ended::Lost),
+            () = orders.interrupt.cancelled() => return Ok(Ended::Interrupted),
         }
     };
     // Dropping the set ends what is left of the run, its calls included.
     drop(tasks);
     conclude(parts, &journal, &run, verdict).await
+}
+
+/// Ends a run that kills whoever works on it.
+async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, WorkError> {
+    let holds_until = Instant::now() + parts.settings.lease;
+    let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
+    let message = format!("{} processes died at the same step of this run, one after the other", lease.deaths);
+    conclude(parts, &journal, run, Verdict::Failed(Failure::new(FailureCode::CrashLoop, message))).await
 }
 
 /// The run's journal, and its context with what earlier lives left behind.
@@ -91,7 +122,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         remains.report_attempts = parts.store.report_attempts(lease.run_id).await?;
         remains.sources = parts.store.snapshots(lease.run_id).await?;
     }
-    let holds_until = Instant::now() + parts.lease;
+    let holds_until = Instant::now() + parts.settings.lease;
     let journal = Arc::new(Journal::new(*lease, holds_until, steps, parts.writer.clone()));
     let mut events = vec![root(begin)];
     events.extend(skipped_documents(&search));
@@ -220,9 +251,9 @@ enum Beat {
 
 impl<'a> Heart<'a> {
     fn new(parts: &'a Parts, journal: &'a Journal, lease: Lease) -> Self {
-        let mut ticks = tokio::time::interval(parts.lease / 3);
+        let mut ticks = tokio::time::interval(parts.settings.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { parts, journal, lease, ticks, holds_until: Instant::now() + parts.lease }
+        Self { parts, journal, lease, ticks, holds_until: Instant::now() + parts.settings.lease }
     }
 
     /// Waits for the next beat and renews the lease.
@@ -232,10 +263,10 @@ impl<'a> Heart<'a> {
     async fn beat(&mut self) -> Beat {
         self.ticks.tick().await;
         let sent = Instant::now();
-        let renewal = self.parts.store.renew(&self.lease, Timestamp::now().plus(self.parts.lease));
+        let renewal = self.parts.store.renew(&self.lease, Timestamp::now().plus(self.parts.settings.lease));
         match tokio::time::timeout_at(self.holds_until, renewal).await {
             Ok(Ok(Renewal::Held { cancel_requested })) => {
-                self.holds_until = sent + self.parts.lease;
+                self.holds_until = sent + self.parts.settings.lease;
                 self.journal.extend(self.holds_until);
                 if cancel_requested { Beat::CancelRequested } else { Beat::Held }
             }

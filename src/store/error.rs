@@ -15,6 +15,12 @@ pub enum Error {
     /// A thread has one active run at most.
     #[error("the thread already has an active run")]
     ThreadBusy,
+    /// So many runs may wait, in all or of one owner.
+    #[error("{limit} runs are waiting already")]
+    QueueFull { limit: u64 },
+    /// The idempotency key was used for another request.
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
     /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),

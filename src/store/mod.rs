@@ -16,13 +16,15 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use secrecy::SecretString;
 
 use crate::domain::{
-    Envelope, Message, Note, Run, RunId, Source, SourceId, ThreadId, Timestamp, Usage, report::Report,
+    Envelope, Message, MessageId, Note, Run, RunDetails, RunId, Source, SourceId, Thread, ThreadId, Timestamp, Usage,
+    report::Report,
 };
 
 pub use error::Error;
 pub use records::{
-    CallRecord, Claimant, Claimed, Commit, Entry, EventRow, EventRows, Finish, Lease, NewEvent, NewRun, PageLimit,
-    Renewal, RunPosition, Step, Thread, ThreadPosition,
+    Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
+    FirstAnswer, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, QueueLimits, Renewal,
+    RunFilter, RunPosition, Step, ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -89,17 +91,36 @@ impl Store {
         on_either!(self, engine => engine.close().await);
     }
 
-    /// Creates a thread with its first message, a queued run and the event `run.queued`.
-    pub async fn create_thread(&self, new_run: &NewRun) -> Result<Run, Error> {
-        on_either!(self, engine => engine.create_thread(new_run).await)
+    /// Creates a thread with its first message, a queued run and the event `run.queued`; or, for an idempotency key that
+    /// was used before, finds what was created then.
+    ///
+    /// # Errors
+    /// [`Error::QueueFull`] and [`Error::KeyReused`]; nothing is created then.
+    pub async fn create_thread(
+        &self,
+        new_run: &NewRun,
+        new_thread: &NewThread,
+        admission: &Admission,
+    ) -> Result<Created, Error> {
+        on_either!(self, engine => engine.create_thread(new_run, new_thread, admission).await)
     }
 
     /// Adds a message, a queued run and `run.queued` to a thread; `None` when there is no such thread.
     ///
     /// # Errors
-    /// [`Error::ThreadBusy`] while the thread has an active run.
-    pub async fn add_run(&self, new_run: &NewRun) -> Result<Option<Run>, Error> {
-        on_either!(self, engine => engine.add_run(new_run).await)
+    /// [`Error::ThreadBusy`] while the thread has an active run, and those of [`Store::create_thread`].
+    pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
+        on_either!(self, engine => engine.add_run(new_run, admission).await)
+    }
+
+    /// Keeps the body of the answer to the first request with a key.
+    pub async fn keep_answer(&self, key: &IdempotencyKey, response: &str) -> Result<(), Error> {
+        on_either!(self, engine => engine.keep_answer(key, response).await)
+    }
+
+    /// Forgets the idempotency keys from before that time; returns how many.
+    pub async fn forget_keys(&self, before: Timestamp) -> Result<u64, Error> {
+        on_either!(self, engine => engine.forget_keys(before).await)
     }
 
     /// Takes a run that is queued, or whose lease is expired or released.
@@ -117,7 +138,7 @@ impl Store {
         on_either!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
     }
 
-    /// Takes the oldest run that anybody may take.
+    /// Takes the next run that anybody may take: begun ones first, then owners in turn, then by age.
     pub async fn claim_next(&self, claimant: &Claimant) -> Result<Option<(Lease, Run)>, Error> {
         on_either!(self, engine => engine.claim_next(claimant).await)
     }
@@ -127,15 +148,20 @@ impl Store {
         on_either!(self, engine => engine.renew(lease, expires_at).await)
     }
 
-    /// Gives a lease back: the run stays `running`, and anybody may claim it at once. No effect on a lost lease.
-    pub async fn release(&self, lease: &Lease) -> Result<(), Error> {
-        on_either!(self, engine => engine.release(lease).await)
+    /// Gives a lease back: the run stays `running`, and from `free_at` on anybody may claim it. No effect on a lost
+    /// lease.
+    pub async fn release(&self, lease: &Lease, free_at: Timestamp) -> Result<(), Error> {
+        on_either!(self, engine => engine.release(lease, free_at).await)
     }
 
-    /// Asks for a run to be cancelled; its owner hears of it when it renews. Returns the run as it is now, `None` when
-    /// there is none. Of no effect on a final run.
-    pub async fn request_cancel(&self, run_id: RunId) -> Result<Option<Run>, Error> {
-        on_either!(self, engine => engine.request_cancel(run_id).await)
+    /// The runs that `owner` holds, each with whether it shall stop.
+    pub async fn held_by(&self, owner: &str) -> Result<Vec<(RunId, bool)>, Error> {
+        on_either!(self, engine => engine.held_by(owner).await)
+    }
+
+    /// Cancels a run that nobody works on, or asks its owner to; `None` when there is no such run.
+    pub async fn request_cancel(&self, run_id: RunId, now: Timestamp) -> Result<Option<Cancelling>, Error> {
+        on_either!(self, engine => engine.request_cancel(run_id, now).await)
     }
 
     /// Writes each commit whose lease holds, all in one transaction; the answers are in the order of `commits`.
@@ -229,29 +255,60 @@ impl Store {
         on_either!(self, engine => engine.documents(run_id).await)
     }
 
+    /// A page of the runs that `filter` lets through, newest first.
+    pub async fn runs_page(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
+        on_either!(self, engine => engine.runs(filter, after, limit).await)
+    }
+
     /// At most `limit` runs of all threads, newest first.
     pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, Error> {
-        on_either!(self, engine => engine.runs(limit).await)
+        Ok(self.runs_page(&RunFilter::default(), None, limit).await?.items)
     }
 
     /// The runs of a thread, newest first; empty for an unknown thread.
     pub async fn thread_runs(&self, thread_id: ThreadId) -> Result<Vec<Run>, Error> {
-        on_either!(self, engine => engine.thread_runs(thread_id).await)
+        let filter = RunFilter { thread_id: Some(thread_id), status: None };
+        Ok(self.runs_page(&filter, None, u32::MAX).await?.items)
     }
 
-    /// A thread with its messages; `None` when there is none.
+    /// Usage and place in the queue of these runs; in their order.
+    pub async fn details(&self, runs: Vec<Run>) -> Result<Vec<RunDetails>, Error> {
+        on_either!(self, engine => engine.details(runs).await)
+    }
+
+    /// How many runs wait and are at work, over all processes.
+    pub async fn load(&self) -> Result<Load, Error> {
+        on_either!(self, engine => engine.load().await)
+    }
+
+    /// A thread; `None` when there is none.
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
         on_either!(self, engine => engine.thread(thread_id).await)
     }
 
-    /// At most `limit` threads with their messages, newest first; with `before`, those older than that thread.
-    pub async fn threads(&self, before: Option<ThreadId>, limit: u32) -> Result<Vec<Thread>, Error> {
-        on_either!(self, engine => engine.threads(before, limit).await)
+    /// A page of the threads, newest first.
+    pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
+        on_either!(self, engine => engine.threads(after, limit).await)
     }
 
-    /// The conversation in order; empty for an unknown thread.
+    /// The whole conversation in order; empty for an unknown thread.
     pub async fn messages(&self, thread_id: ThreadId) -> Result<Vec<Message>, Error> {
-        on_either!(self, engine => engine.messages(thread_id).await)
+        Ok(self.messages_page(thread_id, None, u32::MAX).await?.items)
+    }
+
+    /// A page of the conversation, in order.
+    pub async fn messages_page(
+        &self,
+        thread_id: ThreadId,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Message>, Error> {
+        on_either!(self, engine => engine.messages(thread_id, after, limit).await)
+    }
+
+    /// A message; `None` when there is none.
+    pub async fn message(&self, message_id: MessageId) -> Result<Option<Message>, Error> {
+        on_either!(self, engine => engine.message(message_id).await)
     }
 
     /// What a run retrieved, by ascending id, without snapshots.

@@ -24,9 +24,13 @@ pub type Db = sqlx::Postgres;
 
 /// Locks the rows a transaction is about to change.
 const FOR_UPDATE: &str = " FOR UPDATE";
-/// Lets several replicas look for work without waiting for one another.
-const CLAIM_NEXT: &str = "SELECT id FROM runs WHERE status IN ('queued', 'running') \
-    AND (status = 'queued' OR lease_expires_at <= $1) ORDER BY created_at, id LIMIT 1 FOR UPDATE SKIP LOCKED";
+/// Lets several replicas look for work without waiting for one another. Runs that were begun go first, then those of
+/// the owner with the fewest in work, then the oldest.
+const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \
+    (SELECT owner, COUNT(*) AS runs FROM runs WHERE status = 'running' GROUP BY owner) AS busy ON busy.owner = runs.owner \
+    WHERE runs.status IN ('queued', 'running') AND runs.lease_expires_at <= $1 \
+    ORDER BY CASE runs.status WHEN 'running' THEN 0 ELSE 1 END, COALESCE(busy.runs, 0), runs.created_at, runs.id \
+    LIMIT 1 FOR UPDATE OF runs SKIP LOCKED";
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is tried before use, since the server may have gone since.
@@ -131,7 +135,8 @@ fn address(options: &PgConnectOptions) -> String {
 /// Takes an advisory lock while it works, so that replicas that start together do not collide.
 fn migrator() -> Migrator {
     let first = include_str!("../../migrations/postgres/0001_first.sql");
-    Migrator::with_migrations(vec![migration(1, "first", first)])
+    let service = include_str!("../../migrations/postgres/0002_service.sql");
+    Migrator::with_migrations(vec![migration(1, "first", first), migration(2, "service", service)])
 }
 
 fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {

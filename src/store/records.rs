@@ -1,13 +1,14 @@
 //! The records that go in and out of the store.
 
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::domain::{
-    Event, Failure, Message, MessageId, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source, ThreadId,
-    Timestamp, Usage, report::Report,
+    Event, Failure, MessageId, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source, ThreadId, Timestamp,
+    Usage, report::Report,
 };
 
-/// A thread with its first message and queued run, to be created in one transaction.
+/// A message with the run that answers it, to be created in one transaction.
 #[derive(Clone, Debug)]
 pub struct NewRun {
     pub thread_id: ThreadId,
@@ -17,7 +18,115 @@ pub struct NewRun {
     pub options: RunOptions,
     /// The folder that a run with `search_api=local` searches; absolute.
     pub documents: Option<String>,
+    /// Whose work it is; empty when users are not told apart.
+    pub owner: String,
+    /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
+    pub reserved: Option<Claimant>,
     pub now: Timestamp,
+}
+
+/// What a thread is made with, beside its first run.
+#[derive(Clone, Debug, Default)]
+pub struct NewThread {
+    pub metadata: Map<String, Value>,
+    /// Inherited by its later runs.
+    pub options: Map<String, Value>,
+}
+
+/// Under which conditions a run is let in.
+#[derive(Clone, Debug, Default)]
+pub struct Admission {
+    pub limits: Option<QueueLimits>,
+    pub idempotency: Option<IdempotencyKey>,
+}
+
+/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`].
+#[derive(Clone, Copy, Debug)]
+pub struct QueueLimits {
+    pub total: u64,
+    pub per_owner: u64,
+}
+
+/// Makes a request repeatable: the same key with the same body creates nothing twice.
+#[derive(Clone, Debug)]
+pub struct IdempotencyKey {
+    /// The operation and the owner; equal keys of different scopes have nothing to do with each other.
+    pub scope: String,
+    pub key: String,
+    /// SHA-256 of the request, hex.
+    pub request_hash: String,
+    /// Keys older than this are forgotten.
+    pub not_before: Timestamp,
+}
+
+/// What became of a request to create a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Created {
+    /// `position` is the run's place in the queue, from 1.
+    New { run: Box<Run>, position: u64 },
+    /// The key was used for the same request before.
+    Before(FirstAnswer),
+}
+
+/// What the first request with a key created and was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstAnswer {
+    pub thread_id: ThreadId,
+    pub run_id: RunId,
+    pub message_id: MessageId,
+    /// The body of the answer; `None` when the process ended before it was kept, or has not answered yet.
+    pub response: Option<String>,
+}
+
+/// Where a page of a list begins: behind this item, in the list's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The item's time of creation, or a message's position.
+    pub at: i64,
+    pub id: Uuid,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// Where the next part begins; `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+impl<T> Page<T> {
+    /// A page of at most `limit` items, of which one more was asked for to know whether there are more.
+    pub(super) fn of(mut found: Vec<(Cursor, T)>, limit: u32) -> Self {
+        let more = found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let next = found.last().filter(|_| more).map(|(cursor, _)| *cursor);
+        Self { items: found.into_iter().map(|(_, item)| item).collect(), next }
+    }
+}
+
+/// How full the service is, over all processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    pub queued: u64,
+    pub running: u64,
+}
+
+/// Which runs are listed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunFilter {
+    pub thread_id: Option<ThreadId>,
+    pub status: Option<RunStatus>,
+}
+
+/// What a request to cancel found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cancelling {
+    /// Its worker will hear of it.
+    Requested(Run),
+    /// Nobody worked on it: it is cancelled, its last event written.
+    Done(Run),
+    /// It was final already.
+    Final(Run),
 }
 
 /// Proof of ownership: every write of a run's owner carries it.
@@ -27,6 +136,8 @@ pub struct Lease {
     pub thread_id: ThreadId,
     /// Rises with every claim; a write with an older one is [`super::Error::Fenced`].
     pub epoch: i64,
+    /// How many processes have died with this run in their hands since its last step was stored.
+    pub deaths: u32,
 }
 
 /// Who claims, and until when.
@@ -144,16 +255,6 @@ impl From<Commit> for Entry {
     fn from(commit: Commit) -> Self {
         Self { stamp: Uuid::now_v7(), commit }
     }
-}
-
-/// A thread's row.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Thread {
-    pub id: ThreadId,
-    pub created_at: Timestamp,
-    /// The number of its newest event; 0 when there is none.
-    pub last_seq: i64,
-    pub messages: Vec<Message>,
 }
 
 /// An event as it is stored.

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     database::{TestDatabase, on_each_engine},
-    store::{claimant, claimed, commit_of, finish_of, new_run, thought},
+    store::{added, claimant, claimed, commit_of, finish_of, new_run, thought},
 };
 
 on_each_engine!(
@@ -113,7 +113,7 @@ async fn following_a_run_ends_with_it(database: TestDatabase) {
     let (seqs, ()) = tokio::join!(follow_first, work);
     assert_eq!(seqs, [1, 2, 3]);
     let next = NewRun { thread_id: first.thread_id, ..new_run() };
-    let run = world.store.add_run(&next).await.unwrap().unwrap();
+    let run = added(&world.store, &next).await.unwrap().unwrap();
     let (second, _) = world.store.claim_next(&claimant("b")).await.unwrap().unwrap();
     world.writer.commit(finish_of(second)).await.unwrap();
     assert_eq!(take(world.log.follow_run(first.run_id, 0), 99).await, [1, 2, 3]);

@@ -5,12 +5,13 @@ use std::{collections::BTreeSet, time::Duration};
 use fathom::{
     domain::{
         Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope,
-        Source, SourceId, ThreadId, Timestamp, Usage,
+        Source, SourceId, ThreadId, ThreadStatus, Timestamp, Usage, WarningCode,
+        event::Phase,
         report::{Citation, Report},
     },
     store::{
-        CallRecord, Claimant, Claimed, Commit, Database, Entry, Error, Finish, Lease, NewEvent, NewRun, Renewal, Step,
-        Store,
+        Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Database, Entry, Error, Finish,
+        IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RunFilter, Step, Store,
     },
 };
 
@@ -24,6 +25,14 @@ on_each_engine!(
     a_dead_owner_is_taken_over_only_by_name,
     many_claimants_share_the_queue,
     a_cancel_request_reaches_the_owner,
+    a_run_nobody_works_on_is_cancelled_at_once,
+    owners_take_turns_and_begun_runs_go_first,
+    a_reserved_run_is_kept_for_its_process,
+    deaths_are_counted_until_a_step_is_stored,
+    a_key_creates_once,
+    the_same_key_at_the_same_time_creates_once,
+    a_full_queue_refuses,
+    progress_and_usage_are_counted_with_the_commits,
     an_old_epoch_writes_nothing_and_its_neighbours_go_through,
     a_thread_has_one_active_run,
     a_duplicate_step_is_refused_alone,
@@ -54,6 +63,8 @@ pub fn new_run() -> NewRun {
         content: "What did the minutes decide?".to_owned(),
         options: RunOptions::default(),
         documents: None,
+        owner: String::new(),
+        reserved: None,
         now: NOW,
     }
 }
@@ -62,9 +73,26 @@ pub fn claimant(owner: &str) -> Claimant {
     Claimant { owner: owner.to_owned(), now: NOW, expires_at: NOW.plus(Duration::from_secs(30)) }
 }
 
+/// Creates a thread without conditions; its run.
+pub async fn created(store: &Store, new_run: &NewRun) -> Run {
+    match store.create_thread(new_run, &NewThread::default(), &Admission::default()).await.unwrap() {
+        Created::New { run, .. } => *run,
+        other => panic!("not created: {other:?}"),
+    }
+}
+
+/// Adds a run without conditions.
+pub async fn added(store: &Store, new_run: &NewRun) -> Result<Option<Run>, Error> {
+    let created = store.add_run(new_run, &Admission::default()).await?;
+    Ok(created.map(|created| match created {
+        Created::New { run, .. } => *run,
+        other => panic!("not created: {other:?}"),
+    }))
+}
+
 /// Creates a thread and claims its run.
 pub async fn claimed(store: &Store) -> Lease {
-    let run = store.create_thread(&new_run()).await.unwrap();
+    let run = created(store, &new_run()).await;
     lease(store.claim(run.id, &claimant("a")).await.unwrap())
 }
 
@@ -141,23 +169,26 @@ async fn a_thread_starts_with_its_message_and_a_queued_run(database: TestDatabas
     let store = database.open().await;
     store.ping().await.unwrap();
     let new_run = new_run();
-    let run = store.create_thread(&new_run).await.unwrap();
+    let run = created(&store, &new_run).await;
     assert_eq!(run_of(&store, run.id).await, run);
     assert_eq!((run.status, run.options), (RunStatus::Queued, RunOptions::default()));
     let thread = store.thread(new_run.thread_id).await.unwrap().unwrap();
     assert_eq!((thread.last_seq, thread.created_at), (1, NOW));
-    assert_eq!(thread.messages, store.messages(new_run.thread_id).await.unwrap());
-    let [message] = thread.messages.as_slice() else { panic!("one message") };
+    assert_eq!((thread.status, thread.latest_run_id), (ThreadStatus::Busy, Some(run.id)));
+    assert_eq!(thread.title, new_run.content);
+    let messages = store.messages(new_run.thread_id).await.unwrap();
+    let [message] = messages.as_slice() else { panic!("one message") };
+    assert_eq!(store.message(message.id).await.unwrap().as_ref(), Some(message));
     assert_eq!((message.role, &message.content), (MessageRole::User, &new_run.content));
     let events = store.events_after(new_run.thread_id, 0, 10).await.unwrap();
-    assert_eq!((events.len(), &events[0].event), (1, &Event::RunQueued {}));
+    assert_eq!((events.len(), &events[0].event), (1, &Event::RunQueued { position: Some(1) }));
     assert_eq!(store.thread(ThreadId::new()).await.unwrap(), None);
     assert_eq!(store.run(RunId::new()).await.unwrap(), None);
 }
 
 async fn a_run_is_claimed_once(database: TestDatabase) {
     let store = database.open().await;
-    let run = store.create_thread(&new_run()).await.unwrap();
+    let run = created(&store, &new_run()).await;
     let Claimed::Yes { lease, run } = store.claim(run.id, &claimant("a")).await.unwrap() else { panic!("not claimed") };
     assert_eq!((lease.epoch, run.status, run.started_at), (1, RunStatus::Running, Some(NOW)));
     let again = store.claim(run.id, &claimant("b")).await.unwrap();
@@ -186,12 +217,12 @@ async fn an_expired_lease_can_be_claimed_and_a_held_one_not(database: TestDataba
 async fn a_released_lease_can_be_claimed_at_once(database: TestDatabase) {
     let store = database.open().await;
     let first = claimed(&store).await;
-    store.release(&first).await.unwrap();
+    store.release(&first, NOW).await.unwrap();
     assert_eq!(run_of(&store, first.run_id).await.status, RunStatus::Running);
     assert_eq!(store.renew(&first, Timestamp(i64::MAX)).await.unwrap(), Renewal::Lost);
     let second = lease(store.claim(first.run_id, &claimant("b")).await.unwrap());
     assert_eq!(second.epoch, 2);
-    store.release(&first).await.unwrap();
+    store.release(&first, NOW).await.unwrap();
     assert!(matches!(store.renew(&second, NOW).await.unwrap(), Renewal::Held { .. }), "an old release has no effect");
 }
 
@@ -208,7 +239,7 @@ async fn a_dead_owner_is_taken_over_only_by_name(database: TestDatabase) {
 async fn many_claimants_share_the_queue(database: TestDatabase) {
     let stores = [database.open().await, database.open().await];
     for _ in 0..20 {
-        stores[0].create_thread(&new_run()).await.unwrap();
+        created(&stores[0], &new_run()).await;
     }
     let claim_all = |store: Store, owner: &'static str| async move {
         let mut mine = Vec::new();
@@ -229,18 +260,176 @@ async fn a_cancel_request_reaches_the_owner(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
     for _ in 0..2 {
-        assert_eq!(store.request_cancel(lease.run_id).await.unwrap().unwrap().status, RunStatus::Running);
+        let cancelling = store.request_cancel(lease.run_id, NOW).await.unwrap().unwrap();
+        assert!(matches!(cancelling, Cancelling::Requested(run) if run.cancel_requested));
     }
+    assert_eq!(store.held_by("a").await.unwrap(), [(lease.run_id, true)]);
     assert_eq!(store.renew(&lease, NOW).await.unwrap(), Renewal::Held { cancel_requested: true });
-    assert!(store.request_cancel(RunId::new()).await.unwrap().is_none());
+    assert!(store.request_cancel(RunId::new(), NOW).await.unwrap().is_none());
     commit_one(&store, finish_of(lease)).await.unwrap();
-    assert_eq!(store.request_cancel(lease.run_id).await.unwrap().unwrap().status, RunStatus::Completed);
+    let cancelling = store.request_cancel(lease.run_id, NOW).await.unwrap().unwrap();
+    assert!(matches!(cancelling, Cancelling::Final(run) if run.status == RunStatus::Completed));
+    assert_eq!(store.held_by("a").await.unwrap(), []);
+}
+
+async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
+    let store = database.open().await;
+    let queued = created(&store, &new_run()).await;
+    let released = claimed(&store).await;
+    store.release(&released, NOW).await.unwrap();
+    for run in [queued, run_of(&store, released.run_id).await] {
+        let cancelling = store.request_cancel(run.id, NOW).await.unwrap().unwrap();
+        assert!(matches!(&cancelling, Cancelling::Done(run) if run.status == RunStatus::Cancelled), "{cancelling:?}");
+        let Cancelling::Done(told) = cancelling else { unreachable!() };
+        assert_eq!(run_of(&store, run.id).await, told);
+        let events = store.events_after(run.thread_id, 0, 10).await.unwrap();
+        assert!(matches!(events.last().unwrap().event, Event::RunCancelled { .. }));
+        assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
+    }
+    assert!(store.claim_next(&claimant("b")).await.unwrap().is_none());
+}
+
+async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
+    let store = database.open().await;
+    let of = |owner: &str, age: i64| NewRun { owner: owner.to_owned(), now: Timestamp(NOW.0 - age), ..new_run() };
+    let mut greedy = Vec::new();
+    for age in (1..=3).rev() {
+        greedy.push(created(&store, &of("greedy", age)).await.id);
+    }
+    let modest = created(&store, &of("modest", 0)).await.id;
+    let next = async || store.claim_next(&claimant("a")).await.unwrap().unwrap().0;
+    let first = next().await;
+    assert_eq!(first.run_id, greedy[0]);
+    assert_eq!(next().await.run_id, modest, "who has none at work goes before who has");
+    store.release(&first, NOW).await.unwrap();
+    assert_eq!(next().await.run_id, greedy[0], "a begun run goes before all queued ones");
+    assert_eq!(next().await.run_id, greedy[1]);
+}
+
+async fn a_reserved_run_is_kept_for_its_process(database: TestDatabase) {
+    let store = database.open().await;
+    let run = created(&store, &NewRun { reserved: Some(claimant("a")), ..new_run() }).await;
+    assert!(store.claim_next(&claimant("b")).await.unwrap().is_none());
+    assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::HeldBy { .. }));
+    let lease = lease(store.claim(run.id, &claimant("a")).await.unwrap());
+    assert_eq!((lease.epoch, lease.deaths), (1, 0));
+    let orphan = created(&store, &NewRun { reserved: Some(claimant("a")), ..new_run() }).await;
+    let late = Claimant { now: Timestamp(NOW.0 + 30_000), expires_at: Timestamp(NOW.0 + 60_000), ..claimant("b") };
+    let (claimed, _) = store.claim_next(&late).await.unwrap().unwrap();
+    let (other, _) = store.claim_next(&late).await.unwrap().unwrap();
+    assert!([claimed.run_id, other.run_id].contains(&orphan.id), "its process died before it came to claim it");
+}
+
+async fn deaths_are_counted_until_a_step_is_stored(database: TestDatabase) {
+    let store = database.open().await;
+    let run = created(&store, &new_run()).await;
+    let claim = async |after_ms: i64| {
+        let now = Timestamp(NOW.0 + after_ms);
+        let claimant = Claimant { owner: "a".to_owned(), now, expires_at: Timestamp(now.0 + 1) };
+        lease(store.claim(run.id, &claimant).await.unwrap())
+    };
+    assert_eq!(claim(0).await.deaths, 0);
+    assert_eq!(claim(10).await.deaths, 1);
+    let third = claim(20).await;
+    assert_eq!(third.deaths, 2);
+    store.release(&third, NOW).await.unwrap();
+    let fourth = claim(30).await;
+    assert_eq!(fourth.deaths, 2, "giving a run back is no death");
+    commit_one(&store, commit_of(fourth, "a/step")).await.unwrap();
+    assert_eq!(claim(40).await.deaths, 1);
+}
+
+fn key(key: &str, request: &str) -> Admission {
+    let idempotency = IdempotencyKey {
+        scope: "POST".into(),
+        key: key.into(),
+        request_hash: request.into(),
+        not_before: Timestamp(0),
+    };
+    Admission { limits: None, idempotency: Some(idempotency) }
+}
+
+async fn a_key_creates_once(database: TestDatabase) {
+    let store = database.open().await;
+    let (first, thread) = (new_run(), NewThread::default());
+    let create = async |new_run: &NewRun, admission: &Admission| store.create_thread(new_run, &thread, admission).await;
+    assert!(matches!(create(&first, &key("k", "x")).await.unwrap(), Created::New { .. }));
+    let Created::Before(before) = create(&new_run(), &key("k", "x")).await.unwrap() else { panic!("created twice") };
+    assert_eq!((before.run_id, before.thread_id, before.response), (first.run_id, first.thread_id, None));
+    store.keep_answer(key("k", "x").idempotency.as_ref().unwrap(), "{}").await.unwrap();
+    let Created::Before(before) = create(&new_run(), &key("k", "x")).await.unwrap() else { panic!("created twice") };
+    assert_eq!(before.response.as_deref(), Some("{}"));
+    assert_eq!(create(&new_run(), &key("k", "y")).await, Err(Error::KeyReused));
+    assert_eq!(store.runs(10).await.unwrap().len(), 1);
+    let busy = NewRun { thread_id: first.thread_id, ..new_run() };
+    assert_eq!(store.add_run(&busy, &key("other", "z")).await, Err(Error::ThreadBusy));
+    assert_eq!(store.forget_keys(Timestamp(NOW.0 + 1)).await.unwrap(), 1, "a refused request leaves no key behind");
+    assert!(matches!(create(&new_run(), &key("k", "y")).await.unwrap(), Created::New { .. }));
+}
+
+async fn the_same_key_at_the_same_time_creates_once(database: TestDatabase) {
+    let stores = [database.open().await, database.open().await];
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..16 {
+        let store = stores[number % 2].clone();
+        tasks.spawn(async move { store.create_thread(&new_run(), &NewThread::default(), &key("k", "x")).await });
+    }
+    let created = tasks.join_all().await;
+    let new = created.iter().filter(|created| matches!(created, Ok(Created::New { .. }))).count();
+    let before = created.iter().filter(|created| matches!(created, Ok(Created::Before(_)))).count();
+    assert_eq!((new, before), (1, 15), "{created:?}");
+    assert_eq!(stores[0].runs(20).await.unwrap().len(), 1);
+}
+
+async fn a_full_queue_refuses(database: TestDatabase) {
+    let store = database.open().await;
+    let limits = Admission { limits: Some(QueueLimits { total: 2, per_owner: 1 }), idempotency: None };
+    let create = async |owner: &str| {
+        let new_run = NewRun { owner: owner.to_owned(), ..new_run() };
+        store.create_thread(&new_run, &NewThread::default(), &limits).await
+    };
+    assert!(matches!(create("a").await.unwrap(), Created::New { position: 1, .. }));
+    assert_eq!(create("a").await, Err(Error::QueueFull { limit: 1 }));
+    assert!(matches!(create("b").await.unwrap(), Created::New { position: 2, .. }));
+    assert_eq!(create("c").await, Err(Error::QueueFull { limit: 2 }));
+    assert_eq!(store.load().await.unwrap().queued, 2);
+}
+
+async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let events = [
+        Event::PhaseStarted { phase: Phase::Research },
+        Event::SupervisorIteration { n: 1, max: 6 },
+        Event::ResearcherStarted { topic: "t".into(), tool_call_id: "c".into() },
+        Event::ResearcherStarted { topic: "u".into(), tool_call_id: "d".into() },
+        Event::ToolStarted { tool_call_id: "e".into(), name: "search_web".into(), args: serde_json::json!({}) },
+        Event::ToolStarted { tool_call_id: "f".into(), name: "think_tool".into(), args: serde_json::json!({}) },
+        Event::ResearcherFinished { notes_chars: 1, sources: 1, turns: 1 },
+        Event::Warning { code: WarningCode::SearchFailed, detail: "d".into() },
+    ];
+    let events = events.map(|event| NewEvent { ts: NOW, scope: Scope::ROOT, event });
+    let tokens = Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1 };
+    let call = CallRecord { model: "openai:gpt".to_owned(), role: "research".to_owned(), attempts: 2, usage: tokens };
+    let called = |key: &str| Step { call: Some(call.clone()), ..step(key) };
+    let one = Commit { steps: vec![called("a"), called("b")], events: events.to_vec(), ..Commit::new(lease) };
+    let two = Commit { steps: vec![called("c")], ..Commit::new(lease) };
+    assert!(store.commit(vec![one, two]).await.iter().all(Result::is_ok));
+    let details = store.details(vec![run_of(&store, lease.run_id).await]).await.unwrap().remove(0);
+    let progress = &details.run.progress;
+    assert_eq!((progress.phase, progress.iterations, progress.searches), (Some(Phase::Research), 1, 1));
+    assert_eq!((progress.researchers.running, progress.researchers.finished, progress.warnings), (1, 1, 1));
+    let (model, usage) = details.usage.first_key_value().unwrap();
+    assert_eq!((model.as_str(), usage.calls), ("openai:gpt", 3));
+    assert_eq!(usage.tokens, store.usage(lease.run_id).await.unwrap());
+    commit_one(&store, finish_of(lease)).await.unwrap();
+    assert_eq!(run_of(&store, lease.run_id).await.progress.researchers.running, 0, "final runs have none at work");
 }
 
 async fn an_old_epoch_writes_nothing_and_its_neighbours_go_through(database: TestDatabase) {
     let store = database.open().await;
     let (old, neighbour) = (claimed(&store).await, claimed(&store).await);
-    store.release(&old).await.unwrap();
+    store.release(&old, NOW).await.unwrap();
     let new = lease(store.claim(old.run_id, &claimant("b")).await.unwrap());
     let mut zombie = finish_of(old);
     zombie.steps.push(step("zombie"));
@@ -260,12 +449,12 @@ async fn a_thread_has_one_active_run(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
     let next = NewRun { thread_id: lease.thread_id, ..new_run() };
-    assert_eq!(store.add_run(&next).await.unwrap_err(), Error::ThreadBusy);
-    assert!(store.add_run(&new_run()).await.unwrap().is_none(), "no such thread");
+    assert_eq!(added(&store, &next).await.unwrap_err(), Error::ThreadBusy);
+    assert!(added(&store, &new_run()).await.unwrap().is_none(), "no such thread");
     commit_one(&store, finish_of(lease)).await.unwrap();
     let racers = futures::future::join_all((0..4).map(|_| {
         let (store, next) = (store.clone(), NewRun { thread_id: lease.thread_id, ..new_run() });
-        async move { store.add_run(&next).await }
+        async move { added(&store, &next).await }
     }));
     let results = racers.await;
     assert_eq!(results.iter().filter(|result| matches!(result, Ok(Some(_)))).count(), 1, "{results:?}");
@@ -440,7 +629,7 @@ async fn a_deleted_thread_leaves_nothing(database: TestDatabase) {
     commit.sources.push(source(1001, "a"));
     commit.notes.push(Note { researcher: 1, topic: String::new(), text: String::new() });
     assert_eq!(store.commit(vec![commit, finish_of(lease)]).await, [Ok(()), Ok(())]);
-    let run = store.add_run(&NewRun { thread_id: lease.thread_id, ..new_run() }).await.unwrap().unwrap();
+    let run = added(&store, &NewRun { thread_id: lease.thread_id, ..new_run() }).await.unwrap().unwrap();
     let active = self::lease(store.claim(run.id, &claimant("a")).await.unwrap());
     assert!(database.row_counts().await.iter().all(|(_, count)| *count > 0));
     assert!(store.delete_thread(lease.thread_id).await.unwrap());
@@ -452,26 +641,32 @@ async fn a_deleted_thread_leaves_nothing(database: TestDatabase) {
 
 async fn threads_and_runs_are_listed_newest_first(database: TestDatabase) {
     let store = database.open().await;
-    let mut created = Vec::new();
+    let mut runs = Vec::new();
     for number in 0..3 {
         let new_run = NewRun { now: Timestamp(NOW.0 + number / 2), ..new_run() };
-        created.push(store.create_thread(&new_run).await.unwrap());
+        runs.push(created(&store, &new_run).await);
     }
-    created.reverse();
-    assert_eq!(store.runs(2).await.unwrap(), created[..2]);
-    let threads = store.threads(None, 10).await.unwrap();
+    runs.reverse();
+    assert_eq!(store.runs(2).await.unwrap(), runs[..2]);
+    let first = store.runs_page(&RunFilter::default(), None, 2).await.unwrap();
+    let second = store.runs_page(&RunFilter::default(), first.next, 2).await.unwrap();
+    assert_eq!((first.items.as_slice(), second.items.as_slice(), second.next), (&runs[..2], &runs[2..], None));
+    let threads = store.threads(None, 10).await.unwrap().items;
     let ids: Vec<ThreadId> = threads.iter().map(|thread| thread.id).collect();
-    assert_eq!(ids, created.iter().map(|run| run.thread_id).collect::<Vec<_>>());
-    assert!(threads.iter().all(|thread| thread.messages.len() == 1));
-    let older = store.threads(Some(ids[0]), 1).await.unwrap();
-    assert_eq!(older.as_slice(), &threads[1..2]);
-    assert_eq!(store.thread_runs(ids[0]).await.unwrap(), created[..1]);
+    assert_eq!(ids, runs.iter().map(|run| run.thread_id).collect::<Vec<_>>());
+    let cursor = Cursor { at: threads[0].created_at.0, id: threads[0].id.0 };
+    let older = store.threads(Some(cursor), 1).await.unwrap();
+    assert_eq!(older.items.as_slice(), &threads[1..2]);
+    assert!(older.next.is_some());
+    assert_eq!(store.thread_runs(ids[0]).await.unwrap(), runs[..1]);
+    let queued = RunFilter { status: Some(RunStatus::Completed), ..RunFilter::default() };
+    assert_eq!(store.runs_page(&queued, None, 9).await.unwrap().items, []);
 }
 
 async fn nul_characters_do_no_harm(database: TestDatabase) {
     let store = database.open().await;
     let new_run = NewRun { content: "a\0b".to_owned(), ..new_run() };
-    let run = store.create_thread(&new_run).await.unwrap();
+    let run = created(&store, &new_run).await;
     assert_eq!(store.messages(run.thread_id).await.unwrap()[0].content, "a\u{fffd}b");
     let lease = lease(store.claim(run.id, &claimant("a\0")).await.unwrap());
     let mut commit = commit_of(lease, "k\0");
@@ -525,14 +720,14 @@ async fn many_rows_fit_in_one_group(database: TestDatabase) {
 async fn several_processes_may_start_on_an_empty_database(database: TestDatabase) {
     let opened = futures::future::join_all((0..4).map(|_| Store::open(&database.database))).await;
     for store in opened {
-        store.unwrap().create_thread(&new_run()).await.unwrap();
+        created(&store.unwrap(), &new_run()).await;
     }
     assert_eq!(database.open().await.runs(10).await.unwrap().len(), 4);
 }
 
 async fn a_newer_schema_is_refused(database: TestDatabase) {
     database.open().await;
-    database.execute("UPDATE _sqlx_migrations SET version = 9000").await;
+    database.execute("UPDATE _sqlx_migrations SET version = 9000 WHERE version = 2").await;
     let error = Store::open(&database.database).await.unwrap_err();
     assert!(matches!(&error, Error::Unusable(text) if text.contains("9000")), "{error}");
 }
@@ -545,7 +740,7 @@ async fn adding_a_run_while_the_last_one_ends_never_fails(database: TestDatabase
         let next = NewRun { thread_id: lease.thread_id, ..new_run() };
         let add = async {
             loop {
-                match store.add_run(&next).await {
+                match added(&store, &next).await {
                     Err(Error::ThreadBusy) => tokio::task::yield_now().await,
                     result => return result.unwrap().unwrap(),
                 }

@@ -24,11 +24,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("llm", &["net"]),
     ("search", &["net"]),
     ("net", &[]),
-    ("config", &["llm", "search", "store"]),
+    // It fills the settings of each room.
+    ("config", &["llm", "search", "store", "telemetry"]),
     ("prompts", &["llm"]),
     ("journal", &["events", "store"]),
     ("events", &["store"]),
     ("store", &[]),
+    ("telemetry", &["net"]),
     ("domain", &[]),
 ];
 

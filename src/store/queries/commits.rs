@@ -1,6 +1,6 @@
 //! Group commits: what many runs have ready, written in one transaction behind one check of their leases.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use sqlx::{QueryBuilder, Row as _, query};
 use uuid::Uuid;
@@ -11,9 +11,12 @@ use super::{
     threads::insert_message,
 };
 use crate::{
-    domain::{Message, MessageRole, RunId, RunStatus, ThreadId},
-    store::{Commit, Entry, Error, Finish, NewEvent},
+    domain::{Event, Message, MessageRole, ModelUsage, RunId, RunStatus, ThreadId, event::Phase},
+    store::{Commit, Entry, Error, Finish, NewEvent, Step},
 };
+
+/// The name under which models call the search tool.
+const SEARCH_TOOL: &str = "search_web";
 
 /// Of a run's row, what decides whether its commits may be written.
 struct Fence {
@@ -102,7 +105,7 @@ async fn read_fences(connection: &mut Connection, entries: &[Entry]) -> Result<H
 }
 
 /// The ids, the last one repeated up to the next power of two, so that there are few distinct statements.
-fn padded(ids: &BTreeSet<Uuid>) -> impl Iterator<Item = Uuid> {
+pub fn padded(ids: &BTreeSet<Uuid>) -> impl Iterator<Item = Uuid> {
     let padding = ids.len().next_power_of_two() - ids.len();
     ids.iter().copied().chain(ids.last().copied().into_iter().cycle().take(padding))
 }
@@ -140,14 +143,16 @@ async fn write(connection: &mut Connection, entries: &[&Entry]) -> Result<(), Er
     let commits: Vec<&Commit> = entries.iter().map(|entry| &entry.commit).collect();
     let next_seq = reserve_numbers(connection, &commits).await?;
     let (events, finishes) = number(&commits, next_seq);
-    log::insert_steps(connection, &of_each(&commits, |commit| &commit.steps)).await?;
+    let steps = of_each(&commits, |commit| &commit.steps);
+    log::insert_steps(connection, &steps).await?;
+    add_usage(connection, &steps).await?;
     log::insert_events(connection, &events).await?;
     research::store_sources(connection, &of_each(&commits, |commit| &commit.sources)).await?;
     research::insert_notes(connection, &of_each(&commits, |commit| &commit.notes)).await?;
     for (commit, finish, last_seq) in finishes {
         store_finish(connection, commit, finish, last_seq).await?;
     }
-    stamp(connection, entries).await
+    advance(connection, entries).await
 }
 
 /// The items of all commits, each with its run.
@@ -234,16 +239,92 @@ async fn store_finish(
     Ok(())
 }
 
-/// Writes the stamp of each run's newest entry into its row.
-async fn stamp(connection: &mut Connection, entries: &[&Entry]) -> Result<(), Error> {
-    let newest: HashMap<RunId, Uuid> = entries.iter().map(|entry| (entry.commit.lease.run_id, entry.stamp)).collect();
-    let rows: Vec<(RunId, Uuid)> = newest.into_iter().collect();
+/// What a run's row takes over from the commits of a group.
+#[derive(Default)]
+struct Advance {
+    stamp: Uuid,
+    phase: Option<Phase>,
+    /// In the order of the columns in [`advance`].
+    counts: [i64; 7],
+    /// Steps were stored: whoever died before did not die of the next one.
+    steps: bool,
+}
+
+impl Advance {
+    fn take(&mut self, entry: &Entry) {
+        self.stamp = entry.stamp;
+        self.steps |= !entry.commit.steps.is_empty();
+        for new in &entry.commit.events {
+            match &new.event {
+                Event::PhaseStarted { phase } => self.phase = Some(*phase),
+                Event::SupervisorIteration { .. } => self.counts[0] += 1,
+                Event::ResearcherStarted { .. } => self.counts[1] += 1,
+                Event::ResearcherFinished { .. } => self.counts[2] += 1,
+                Event::ResearcherFailed { .. } => self.counts[3] += 1,
+                Event::ToolStarted { name, .. } if name == SEARCH_TOOL => self.counts[4] += 1,
+                Event::SourceFound { .. } => self.counts[5] += 1,
+                Event::Warning { .. } => self.counts[6] += 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Brings each run's row up to what was written: the stamp of its newest entry, and its progress.
+async fn advance(connection: &mut Connection, entries: &[&Entry]) -> Result<(), Error> {
+    let mut advances: HashMap<RunId, Advance> = HashMap::new();
+    for entry in entries {
+        advances.entry(entry.commit.lease.run_id).or_default().take(entry);
+    }
+    let rows: Vec<(RunId, Advance)> = advances.into_iter().collect();
     for piece in pieces(&rows) {
-        let mut query = QueryBuilder::<Db>::new("UPDATE runs SET last_commit = newest.column2 FROM (");
-        query.push_values(piece, |mut row, (run_id, stamp)| {
-            row.push_bind(run_id.0).push_bind(*stamp);
+        let mut query = QueryBuilder::<Db>::new(
+            "UPDATE runs SET last_commit = newest.column2, phase = COALESCE(newest.column3, phase), \
+             deaths = deaths * newest.column4, iterations = iterations + newest.column5, \
+             researchers_started = researchers_started + newest.column6, \
+             researchers_finished = researchers_finished + newest.column7, \
+             researchers_failed = researchers_failed + newest.column8, searches = searches + newest.column9, \
+             sources_found = sources_found + newest.column10, warnings = warnings + newest.column11 FROM (",
+        );
+        query.push_values(piece, |mut row, (run_id, advance)| {
+            row.push_bind(run_id.0)
+                .push_bind(advance.stamp)
+                .push_bind(advance.phase.map(Phase::as_str))
+                .push_bind(i64::from(!advance.steps));
+            advance.counts.iter().for_each(|count| _ = row.push_bind(*count));
         });
         query.push(") AS newest WHERE runs.id = newest.column1").build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Adds the calls of the group to the sums per run and model.
+async fn add_usage(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Result<(), sqlx::Error> {
+    let mut sums: BTreeMap<(RunId, &str), ModelUsage> = BTreeMap::new();
+    for (run_id, step) in steps {
+        let Some(call) = &step.call else { continue };
+        let sum = sums.entry((*run_id, &call.model)).or_default();
+        sum.calls += 1;
+        sum.tokens += call.usage;
+    }
+    let rows: Vec<_> = sums.into_iter().collect();
+    for piece in pieces(&rows) {
+        let mut query = QueryBuilder::<Db>::new(
+            "INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) ",
+        );
+        query.push_values(piece, |mut row, ((run_id, model), sum)| {
+            row.push_bind(run_id.0).push_bind(owned(model)).push_bind(signed(sum.calls));
+            row.push_bind(signed(sum.tokens.input_tokens)).push_bind(signed(sum.tokens.cached_tokens));
+            row.push_bind(signed(sum.tokens.output_tokens)).push_bind(signed(sum.tokens.reasoning_tokens));
+        });
+        query.push(
+            " ON CONFLICT (run_id, model) DO UPDATE SET calls = run_usage.calls + excluded.calls, \
+             input_tokens = run_usage.input_tokens + excluded.input_tokens, \
+             cached_tokens = run_usage.cached_tokens + excluded.cached_tokens, \
+             output_tokens = run_usage.output_tokens + excluded.output_tokens, \
+             reasoning_tokens = run_usage.reasoning_tokens + excluded.reasoning_tokens",
+        );
+        query.build().execute(&mut *connection).await?;
     }
     Ok(())
 }

@@ -152,7 +152,7 @@ fn call(row: &Row, model: String) -> Result<CallRecord, Error> {
     })
 }
 
-fn usage_from(row: &Row) -> Result<Usage, Error> {
+pub fn usage_from(row: &Row) -> Result<Usage, Error> {
     Ok(Usage {
         input_tokens: unsigned(row.try_get("input_tokens")?)?,
         cached_tokens: unsigned(row.try_get("cached_tokens")?)?,

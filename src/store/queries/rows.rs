@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Row as _, query_builder::Separated};
 
 use super::{Connection, Db, Row};
 use crate::{
-    domain::{Failure, Outcome, Run, RunId, RunStatus, ThreadId, Timestamp},
+    domain::{Failure, Outcome, Progress, Researchers, Run, RunId, RunStatus, ThreadId, Timestamp},
     store::Error,
 };
 
@@ -81,7 +81,10 @@ pub fn signed<T: TryInto<i64>>(value: T) -> i64 {
 /// The columns [`run`] reads.
 macro_rules! run_columns {
     () => {
-        "id, thread_id, status, outcome, error_code, error_message, options, created_at, started_at, finished_at"
+        "runs.id, runs.thread_id, runs.status, runs.outcome, runs.error_code, runs.error_message, runs.options, \
+         runs.created_at, runs.started_at, runs.finished_at, runs.cancel_requested, runs.phase, runs.iterations, \
+         runs.researchers_started, runs.researchers_finished, runs.researchers_failed, runs.searches, \
+         runs.sources_found, runs.warnings"
     };
 }
 pub(super) use run_columns;
@@ -98,6 +101,24 @@ pub fn run(row: &Row) -> Result<Run, Error> {
         created_at: Timestamp(row.try_get("created_at")?),
         started_at: row.try_get::<Option<i64>, _>("started_at")?.map(Timestamp),
         finished_at: row.try_get::<Option<i64>, _>("finished_at")?.map(Timestamp),
+        cancel_requested: row.try_get("cancel_requested")?,
+        progress: progress(row)?,
+    })
+}
+
+fn progress(row: &Row) -> Result<Progress, Error> {
+    let count = |column: &str| unsigned::<u64>(row.try_get(column)?);
+    let (finished, failed) = (count("researchers_finished")?, count("researchers_failed")?);
+    let is_final = status(row.try_get("status")?)?.is_final();
+    // Those that a run's own end cut off say nothing.
+    let running = if is_final { 0 } else { count("researchers_started")?.saturating_sub(finished + failed) };
+    Ok(Progress {
+        phase: row.try_get::<Option<&str>, _>("phase")?.map(named).transpose()?,
+        iterations: count("iterations")?,
+        researchers: Researchers { running, finished, failed },
+        searches: count("searches")?,
+        sources: count("sources_found")?,
+        warnings: count("warnings")?,
     })
 }
 

@@ -1,26 +1,37 @@
 //! Runs: claimed, renewed, released, cancelled, read.
 
-use sqlx::{Row as _, query, query_scalar};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 use uuid::Uuid;
 
 use super::{
-    CLAIM_NEXT, Engine,
-    rows::{owned, run, run_columns},
+    CLAIM_NEXT, Connection, Db, Engine, FOR_UPDATE, Row,
+    commits::padded,
+    log::{insert_events, usage_from},
+    rows::{owned, run, run_columns, status, unsigned},
 };
 use crate::{
-    domain::{Run, RunId, ThreadId, Timestamp, report::Report},
-    store::{Claimant, Claimed, Error, Lease, Renewal},
+    domain::{Event, ModelUsage, Run, RunDetails, RunId, RunStatus, Scope, Timestamp, report::Report},
+    store::{Cancelling, Claimant, Claimed, Cursor, Error, Lease, Load, NewEvent, Page, Renewal, RunFilter},
 };
 
-use super::Row;
+/// Gives a run to `$2` until `$3`, now being `$4`. A lease that was neither given back nor renewed was a death.
+macro_rules! set_claimed {
+    () => {
+        "UPDATE runs SET status = 'running', epoch = epoch + 1, claimed_by = $2, lease_expires_at = $3, \
+         started_at = COALESCE(started_at, $4), \
+         deaths = deaths + CASE WHEN status = 'running' AND claimed_by IS NOT NULL THEN 1 ELSE 0 END"
+    };
+}
 
 impl Engine {
     pub async fn claim(&self, run_id: RunId, claimant: &Claimant, dead_owner: Option<&str>) -> Result<Claimed, Error> {
         const CLAIM: &str = concat!(
-            "UPDATE runs SET status = 'running', epoch = epoch + 1, claimed_by = $2, lease_expires_at = $3, \
-             started_at = COALESCE(started_at, $4) \
-             WHERE id = $1 AND (status = 'queued' OR (status = 'running' AND (lease_expires_at <= $4 OR claimed_by = $5))) \
-             RETURNING epoch, ",
+            set_claimed!(),
+            " WHERE id = $1 AND status IN ('queued', 'running') \
+             AND (lease_expires_at <= $4 OR claimed_by IS NULL OR claimed_by = $5 OR (status = 'queued' AND claimed_by = $2)) \
+             RETURNING epoch, deaths, ",
             run_columns!()
         );
         let mut connection = self.writer().await?;
@@ -54,13 +65,9 @@ impl Engine {
         Ok(Claimed::HeldBy { owner, expires_at: Timestamp(row.try_get("lease_expires_at")?) })
     }
 
-    /// Looks for the oldest run that is free and claims it; in one transaction, so that nobody else gets it.
+    /// Looks for the run that is free and next, and claims it; in one transaction, so that nobody else gets it.
     pub async fn claim_next(&self, claimant: &Claimant) -> Result<Option<(Lease, Run)>, Error> {
-        const CLAIM: &str = concat!(
-            "UPDATE runs SET status = 'running', epoch = epoch + 1, claimed_by = $2, lease_expires_at = $3, \
-             started_at = COALESCE(started_at, $4) WHERE id = $1 RETURNING epoch, ",
-            run_columns!()
-        );
+        const CLAIM: &str = concat!(set_claimed!(), " WHERE id = $1 RETURNING epoch, deaths, ", run_columns!());
         if !self.has_claimable(claimant.now).await? {
             return Ok(None);
         }
@@ -80,8 +87,8 @@ impl Engine {
 
     /// A look without a lock, since most looks find nothing and should cost the writers nothing.
     async fn has_claimable(&self, now: Timestamp) -> Result<bool, Error> {
-        const SELECT: &str = "SELECT id FROM runs WHERE status IN ('queued', 'running') \
-            AND (status = 'queued' OR lease_expires_at <= $1) LIMIT 1";
+        const SELECT: &str =
+            "SELECT id FROM runs WHERE status IN ('queued', 'running') AND lease_expires_at <= $1 LIMIT 1";
         let mut connection = self.reader().await?;
         Ok(query(SELECT).bind(now.0).fetch_optional(&mut *connection).await?.is_some())
     }
@@ -95,21 +102,43 @@ impl Engine {
         Ok(held.map_or(Renewal::Lost, |cancel_requested| Renewal::Held { cancel_requested }))
     }
 
-    pub async fn release(&self, lease: &Lease) -> Result<(), Error> {
-        const RELEASE: &str = "UPDATE runs SET lease_expires_at = 0, claimed_by = NULL \
+    /// From `free_at` on anybody may claim it.
+    pub async fn release(&self, lease: &Lease, free_at: Timestamp) -> Result<(), Error> {
+        const RELEASE: &str = "UPDATE runs SET lease_expires_at = $3, claimed_by = NULL \
             WHERE id = $1 AND epoch = $2 AND status = 'running'";
         let mut connection = self.writer().await?;
-        query(RELEASE).bind(lease.run_id.0).bind(lease.epoch).execute(&mut *connection).await?;
+        query(RELEASE).bind(lease.run_id.0).bind(lease.epoch).bind(free_at.0).execute(&mut *connection).await?;
         Ok(())
     }
 
-    pub async fn request_cancel(&self, run_id: RunId) -> Result<Option<Run>, Error> {
-        const CANCEL: &str =
-            "UPDATE runs SET cancel_requested = TRUE WHERE id = $1 AND status IN ('queued', 'running')";
-        let mut connection = self.writer().await?;
-        query(CANCEL).bind(run_id.0).execute(&mut *connection).await?;
-        drop(connection);
-        self.run(run_id).await
+    /// The runs a process holds, each with whether it shall stop.
+    pub async fn held_by(&self, owner: &str) -> Result<Vec<(RunId, bool)>, Error> {
+        const SELECT: &str = "SELECT id, cancel_requested FROM runs WHERE claimed_by = $1 AND status = 'running'";
+        let mut connection = self.reader().await?;
+        let rows = query(SELECT).bind(owned(owner)).fetch_all(&mut *connection).await?;
+        rows.iter().map(|row| Ok((RunId(row.try_get("id")?), row.try_get("cancel_requested")?))).collect()
+    }
+
+    /// Locks the run's row before the thread's, as commits do.
+    pub async fn request_cancel(&self, run_id: RunId, now: Timestamp) -> Result<Option<Cancelling>, Error> {
+        const CANCEL: &str = "UPDATE runs SET cancel_requested = TRUE WHERE id = $1";
+        let mut tx = self.begin().await?;
+        let mut select =
+            QueryBuilder::<Db>::new(concat!("SELECT claimed_by, ", run_columns!(), " FROM runs WHERE id = "));
+        select.push_bind(run_id.0).push(FOR_UPDATE);
+        let Some(row) = select.build().fetch_optional(&mut *tx).await? else { return Ok(None) };
+        let mut run = run(&row)?;
+        if run.status.is_final() {
+            return Ok(Some(Cancelling::Final(run)));
+        }
+        query(CANCEL).bind(run_id.0).execute(&mut *tx).await?;
+        run.cancel_requested = true;
+        let worked_on = run.status == RunStatus::Running && row.try_get::<Option<&str>, _>("claimed_by")?.is_some();
+        if !worked_on {
+            cancel_unowned(&mut tx, &mut run, now).await?;
+        }
+        tx.commit().await?;
+        Ok(Some(if worked_on { Cancelling::Requested(run) } else { Cancelling::Done(run) }))
     }
 
     pub async fn run(&self, run_id: RunId) -> Result<Option<Run>, Error> {
@@ -119,18 +148,55 @@ impl Engine {
         row.as_ref().map(run).transpose()
     }
 
-    pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, Error> {
-        const SELECT: &str =
-            concat!("SELECT ", run_columns!(), " FROM runs ORDER BY created_at DESC, id DESC LIMIT $1 + 0");
+    /// Newest first.
+    pub async fn runs(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
+        let mut select = QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE TRUE"));
+        if let Some(thread_id) = filter.thread_id {
+            select.push(" AND thread_id = ").push_bind(thread_id.0);
+        }
+        if let Some(status) = filter.status {
+            select.push(" AND status = ").push_bind(status.as_str());
+        }
+        if let Some(cursor) = after {
+            select.push(" AND (created_at, id) < (").push_bind(cursor.at).push(", ").push_bind(cursor.id).push(")");
+        }
+        select.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(limit) + 1).push(" + 0");
         let mut connection = self.reader().await?;
-        query(SELECT).bind(i64::from(limit)).fetch_all(&mut *connection).await?.iter().map(run).collect()
+        let rows = select.build().fetch_all(&mut *connection).await?;
+        let found = rows.iter().map(|row| {
+            let run = run(row)?;
+            Ok((Cursor { at: run.created_at.0, id: run.id.0 }, run))
+        });
+        Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
     }
 
-    pub async fn thread_runs(&self, thread_id: ThreadId) -> Result<Vec<Run>, Error> {
-        const SELECT: &str =
-            concat!("SELECT ", run_columns!(), " FROM runs WHERE thread_id = $1 ORDER BY created_at DESC, id DESC");
+    /// What is kept beside these runs; in their order.
+    pub async fn details(&self, runs: Vec<Run>) -> Result<Vec<RunDetails>, Error> {
         let mut connection = self.reader().await?;
-        query(SELECT).bind(thread_id.0).fetch_all(&mut *connection).await?.iter().map(run).collect()
+        let mut usage = usage_by_model(&mut connection, &runs).await?;
+        let mut details = Vec::with_capacity(runs.len());
+        for run in runs {
+            let queue_position = match run.status {
+                RunStatus::Queued => Some(queue_position(&mut connection, &run).await?),
+                _ => None,
+            };
+            details.push(RunDetails { usage: usage.remove(&run.id).unwrap_or_default(), queue_position, run });
+        }
+        Ok(details)
+    }
+
+    pub async fn load(&self) -> Result<Load, Error> {
+        const COUNT: &str =
+            "SELECT status, COUNT(*) AS runs FROM runs WHERE status IN ('queued', 'running') GROUP BY status";
+        let mut connection = self.reader().await?;
+        let mut load = Load::default();
+        for row in query(COUNT).fetch_all(&mut *connection).await? {
+            match status(row.try_get("status")?)? {
+                RunStatus::Queued => load.queued = unsigned(row.try_get("runs")?)?,
+                _ => load.running = unsigned(row.try_get("runs")?)?,
+            }
+        }
+        Ok(load)
     }
 
     pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
@@ -148,8 +214,56 @@ impl Engine {
     }
 }
 
+/// Ends a run that nobody works on.
+async fn cancel_unowned(connection: &mut Connection, run: &mut Run, now: Timestamp) -> Result<(), Error> {
+    const FINISH: &str = "UPDATE runs SET status = 'cancelled', finished_at = $2, claimed_by = NULL, \
+        lease_expires_at = 0 WHERE id = $1";
+    query(FINISH).bind(run.id.0).bind(now.0).execute(&mut *connection).await?;
+    let seq = query_scalar("UPDATE threads SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq")
+        .bind(run.thread_id.0)
+        .fetch_one(&mut *connection)
+        .await?;
+    let event = Event::RunCancelled { reason: "cancelled on request".to_owned() };
+    let event = NewEvent { ts: now, scope: Scope::ROOT, event };
+    insert_events(connection, &[(run.thread_id, run.id, seq, &event)]).await?;
+    (run.status, run.finished_at) = (RunStatus::Cancelled, Some(now));
+    Ok(())
+}
+
+async fn usage_by_model(
+    connection: &mut Connection,
+    runs: &[Run],
+) -> Result<HashMap<RunId, BTreeMap<String, ModelUsage>>, Error> {
+    let mut usage: HashMap<RunId, BTreeMap<String, ModelUsage>> = HashMap::new();
+    if runs.is_empty() {
+        return Ok(usage);
+    }
+    let ids: BTreeSet<Uuid> = runs.iter().map(|run| run.id.0).collect();
+    let mut select = QueryBuilder::<Db>::new(
+        "SELECT run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens FROM run_usage \
+         WHERE run_id IN (",
+    );
+    let mut list = select.separated(", ");
+    for id in padded(&ids) {
+        list.push_bind(id);
+    }
+    for row in select.push(")").build().fetch_all(connection).await? {
+        let of_model = ModelUsage { calls: unsigned(row.try_get("calls")?)?, tokens: usage_from(&row)? };
+        usage.entry(RunId(row.try_get("run_id")?)).or_default().insert(row.try_get("model")?, of_model);
+    }
+    Ok(usage)
+}
+
+/// By age; where owners take turns it is an estimate.
+async fn queue_position(connection: &mut Connection, run: &Run) -> Result<u64, Error> {
+    const COUNT: &str = "SELECT COUNT(*) FROM runs WHERE status = 'queued' AND (created_at, id) <= ($1, $2)";
+    let count: i64 = query_scalar(COUNT).bind(run.created_at.0).bind(run.id.0).fetch_one(connection).await?;
+    // It may have been claimed in between.
+    Ok(unsigned::<u64>(count)?.max(1))
+}
+
 fn lease_of(row: &Row) -> Result<(Lease, Run), Error> {
     let run = run(row)?;
-    let lease = Lease { run_id: run.id, thread_id: run.thread_id, epoch: row.try_get("epoch")? };
-    Ok((lease, run))
+    let deaths = unsigned(row.try_get("deaths")?)?;
+    Ok((Lease { run_id: run.id, thread_id: run.thread_id, epoch: row.try_get("epoch")?, deaths }, run))
 }

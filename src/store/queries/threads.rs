@@ -1,16 +1,29 @@
 //! Threads and their messages: created, read, deleted.
 
-use sqlx::{QueryBuilder, Row as _, query, query_as, query_scalar};
+use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 use uuid::Uuid;
 
 use super::{
     Connection, Db, Engine, FOR_UPDATE, Row, is_thread_busy,
-    rows::{named, owned},
+    rows::{named, owned, status, unsigned},
 };
 use crate::{
-    domain::{Event, Message, MessageId, MessageRole, Run, RunId, RunStatus, Scope, ThreadId, Timestamp},
-    store::{Error, NewEvent, NewRun, Thread},
+    domain::{
+        Event, Message, MessageId, MessageRole, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus,
+        Timestamp,
+    },
+    store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
+
+/// What [`thread`] reads: each thread with the state of its newest run.
+macro_rules! select_threads {
+    () => {
+        "SELECT threads.id, threads.title, threads.created_at, threads.last_seq, threads.metadata, threads.options, \
+         newest.id AS latest_run_id, newest.status, newest.outcome \
+         FROM threads LEFT JOIN runs AS newest ON newest.id = \
+         (SELECT id FROM runs WHERE thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1)"
+    };
+}
 
 /// The number of the first event of a thread.
 const FIRST_SEQ: i64 = 1;
@@ -22,24 +35,42 @@ impl Engine {
         Ok(())
     }
 
-    pub async fn create_thread(&self, new_run: &NewRun) -> Result<Run, Error> {
+    pub async fn create_thread(
+        &self,
+        new_run: &NewRun,
+        new_thread: &NewThread,
+        admission: &Admission,
+    ) -> Result<Created, Error> {
+        const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options) \
+            VALUES ($1, $2, $3, $4, $5, $6)";
         let mut tx = self.begin().await?;
-        query("INSERT INTO threads (id, created_at, last_seq) VALUES ($1, $2, $3)")
+        if let Some(first) = first_answer(&mut tx, new_run, admission).await? {
+            return Ok(Created::Before(first));
+        }
+        let position = place_in_queue(&mut tx, new_run, admission).await?;
+        query(INSERT)
             .bind(new_run.thread_id.0)
             .bind(new_run.now.0)
             .bind(FIRST_SEQ)
+            .bind(owned(&Thread::title_of(&new_run.content)))
+            .bind(owned(&serde_json::to_string(&new_thread.metadata)?))
+            .bind(owned(&serde_json::to_string(&new_thread.options)?))
             .execute(&mut *tx)
             .await?;
         insert_run(&mut tx, new_run).await?;
-        insert_question(&mut tx, new_run, FIRST_SEQ).await?;
+        insert_question(&mut tx, new_run, FIRST_SEQ, position).await?;
         tx.commit().await?;
-        Ok(queued(new_run))
+        Ok(Created::New { run: queued(new_run).into(), position })
     }
 
     /// Inserts the run before it raises `last_seq`: a commit that is finishing the thread's last run locks that run
     /// and then the thread, and the other order here would deadlock with it.
-    pub async fn add_run(&self, new_run: &NewRun) -> Result<Option<Run>, Error> {
+    pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
         let mut tx = self.begin().await?;
+        if let Some(first) = first_answer(&mut tx, new_run, admission).await? {
+            return Ok(Some(Created::Before(first)));
+        }
+        let position = place_in_queue(&mut tx, new_run, admission).await?;
         if !insert_run(&mut tx, new_run).await? {
             return Ok(None);
         }
@@ -47,39 +78,81 @@ impl Engine {
             .bind(new_run.thread_id.0)
             .fetch_one(&mut *tx)
             .await?;
-        insert_question(&mut tx, new_run, seq).await?;
+        insert_question(&mut tx, new_run, seq, position).await?;
         tx.commit().await?;
-        Ok(Some(queued(new_run)))
+        Ok(Some(Created::New { run: queued(new_run).into(), position }))
     }
 
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
+        const SELECT: &str = concat!(select_threads!(), " WHERE threads.id = $1");
         let mut connection = self.reader().await?;
-        let found: Option<(Uuid, i64, i64)> = query_as("SELECT id, created_at, last_seq FROM threads WHERE id = $1")
-            .bind(thread_id.0)
-            .fetch_optional(&mut *connection)
-            .await?;
-        let threads = with_messages(&mut connection, found.into_iter().collect()).await?;
-        Ok(threads.into_iter().next())
+        let row = query(SELECT).bind(thread_id.0).fetch_optional(&mut *connection).await?;
+        row.as_ref().map(thread).transpose()
     }
 
-    pub async fn threads(&self, before: Option<ThreadId>, limit: u32) -> Result<Vec<Thread>, Error> {
+    pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
         const NEWEST: &str =
-            "SELECT id, created_at, last_seq FROM threads ORDER BY created_at DESC, id DESC LIMIT $1 + 0";
-        const OLDER: &str = "SELECT id, created_at, last_seq FROM threads \
-            WHERE (created_at, id) < (SELECT created_at, id FROM threads WHERE id = $2) \
-            ORDER BY created_at DESC, id DESC LIMIT $1 + 0";
+            concat!(select_threads!(), " ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0");
+        const OLDER: &str = concat!(
+            select_threads!(),
+            " WHERE (threads.created_at, threads.id) < ($2, $3) \
+              ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0"
+        );
         let mut connection = self.reader().await?;
-        let query = match before {
-            None => query_as(NEWEST).bind(i64::from(limit)),
-            Some(thread_id) => query_as(OLDER).bind(i64::from(limit)).bind(thread_id.0),
+        let query = match after {
+            None => query(NEWEST).bind(i64::from(limit) + 1),
+            Some(cursor) => query(OLDER).bind(i64::from(limit) + 1).bind(cursor.at).bind(cursor.id),
         };
-        let found: Vec<(Uuid, i64, i64)> = query.fetch_all(&mut *connection).await?;
-        with_messages(&mut connection, found).await
+        let rows = query.fetch_all(&mut *connection).await?;
+        let found = rows.iter().map(|row| {
+            let thread = thread(row)?;
+            Ok((Cursor { at: thread.created_at.0, id: thread.id.0 }, thread))
+        });
+        Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
     }
 
-    pub async fn messages(&self, thread_id: ThreadId) -> Result<Vec<Message>, Error> {
+    pub async fn messages(
+        &self,
+        thread_id: ThreadId,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Message>, Error> {
+        const SELECT: &str = "SELECT id, position, role, content, run_id, created_at FROM messages \
+            WHERE thread_id = $1 AND (position, id) > ($2, $3) ORDER BY position, id LIMIT $4 + 0";
+        let after = after.unwrap_or(Cursor { at: -1, id: Uuid::nil() });
         let mut connection = self.reader().await?;
-        Ok(messages_of(&mut connection, &[thread_id.0]).await?.into_iter().map(|(_, message)| message).collect())
+        let select = query(SELECT).bind(thread_id.0).bind(after.at).bind(after.id).bind(i64::from(limit) + 1);
+        let rows = select.fetch_all(&mut *connection).await?;
+        let found = rows.iter().map(|row| {
+            let message = message(row)?;
+            Ok((Cursor { at: row.try_get("position")?, id: message.id.0 }, message))
+        });
+        Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
+    }
+
+    pub async fn message(&self, message_id: MessageId) -> Result<Option<Message>, Error> {
+        const SELECT: &str = "SELECT id, position, role, content, run_id, created_at FROM messages WHERE id = $1";
+        let mut connection = self.reader().await?;
+        let row = query(SELECT).bind(message_id.0).fetch_optional(&mut *connection).await?;
+        row.as_ref().map(message).transpose()
+    }
+
+    pub async fn keep_answer(&self, key: &IdempotencyKey, response: &str) -> Result<(), Error> {
+        const UPDATE: &str = "UPDATE idempotency_keys SET response = $3 WHERE scope = $1 AND key = $2";
+        let mut connection = self.writer().await?;
+        query(UPDATE)
+            .bind(owned(&key.scope))
+            .bind(owned(&key.key))
+            .bind(owned(response))
+            .execute(&mut *connection)
+            .await?;
+        Ok(())
+    }
+
+    pub async fn forget_keys(&self, before: Timestamp) -> Result<u64, Error> {
+        let mut connection = self.writer().await?;
+        let delete = query("DELETE FROM idempotency_keys WHERE created_at < $1").bind(before.0);
+        Ok(delete.execute(&mut *connection).await?.rows_affected())
     }
 
     pub async fn last_seq(&self, thread_id: ThreadId) -> Result<Option<i64>, Error> {
@@ -122,16 +195,78 @@ pub async fn insert_message(
     Ok(())
 }
 
+/// Takes the idempotency key, or finds what its first request made. A concurrent request with the same key is waited for.
+async fn first_answer(
+    connection: &mut Connection,
+    new_run: &NewRun,
+    admission: &Admission,
+) -> Result<Option<FirstAnswer>, Error> {
+    const FORGET: &str = "DELETE FROM idempotency_keys WHERE scope = $1 AND key = $2 AND created_at < $3";
+    const TAKE: &str = "INSERT INTO idempotency_keys (scope, key, request_hash, thread_id, run_id, message_id, created_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING";
+    let Some(idempotency) = &admission.idempotency else { return Ok(None) };
+    let (scope, key) = (owned(&idempotency.scope), owned(&idempotency.key));
+    let forget = query(FORGET).bind(scope.clone()).bind(key.clone()).bind(idempotency.not_before.0);
+    forget.execute(&mut *connection).await?;
+    let taken = query(TAKE)
+        .bind(scope)
+        .bind(key)
+        .bind(owned(&idempotency.request_hash))
+        .bind(new_run.thread_id.0)
+        .bind(new_run.run_id.0)
+        .bind(new_run.message_id.0)
+        .bind(new_run.now.0)
+        .execute(&mut *connection)
+        .await?;
+    if taken.rows_affected() == 1 {
+        return Ok(None);
+    }
+    read_first_answer(connection, idempotency).await.map(Some)
+}
+
+async fn read_first_answer(connection: &mut Connection, idempotency: &IdempotencyKey) -> Result<FirstAnswer, Error> {
+    const SELECT: &str = "SELECT request_hash, thread_id, run_id, message_id, response FROM idempotency_keys \
+        WHERE scope = $1 AND key = $2";
+    let select = query(SELECT).bind(owned(&idempotency.scope)).bind(owned(&idempotency.key));
+    let row = select.fetch_one(connection).await?;
+    if row.try_get::<&str, _>("request_hash")? != idempotency.request_hash {
+        return Err(Error::KeyReused);
+    }
+    Ok(FirstAnswer {
+        thread_id: ThreadId(row.try_get("thread_id")?),
+        run_id: RunId(row.try_get("run_id")?),
+        message_id: MessageId(row.try_get("message_id")?),
+        response: row.try_get("response")?,
+    })
+}
+
+/// The place in the queue that the run will have. The limits may be passed by a few when replicas look at once.
+async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission: &Admission) -> Result<u64, Error> {
+    const COUNT: &str = "SELECT COUNT(*) AS total, \
+        CAST(COALESCE(SUM(CASE WHEN owner = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) AS own FROM runs WHERE status = 'queued'";
+    let row = query(COUNT).bind(owned(&new_run.owner)).fetch_one(connection).await?;
+    let (total, own): (u64, u64) = (unsigned(row.try_get("total")?)?, unsigned(row.try_get("own")?)?);
+    match &admission.limits {
+        Some(limits) if total >= limits.total => Err(Error::QueueFull { limit: limits.total }),
+        Some(limits) if own >= limits.per_owner => Err(Error::QueueFull { limit: limits.per_owner }),
+        _ => Ok(total + 1),
+    }
+}
+
 /// Inserts the queued run; `false` when its thread does not exist.
 async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<bool, Error> {
-    const INSERT: &str = "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents) \
-        SELECT $1, id, last_seq, 'queued', $2, $3, $5 FROM threads WHERE id = $4";
+    const INSERT: &str = "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents, owner, \
+        claimed_by, lease_expires_at) SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, $8 FROM threads WHERE id = $4";
+    let reserved = new_run.reserved.as_ref();
     let inserted = query(INSERT)
         .bind(new_run.run_id.0)
         .bind(serde_json::to_string(&new_run.options)?)
         .bind(new_run.now.0)
         .bind(new_run.thread_id.0)
         .bind(new_run.documents.as_deref().map(owned))
+        .bind(owned(&new_run.owner))
+        .bind(reserved.map(|claimant| owned(&claimant.owner)))
+        .bind(reserved.map_or(0, |claimant| claimant.expires_at.0))
         .execute(connection)
         .await;
     match inserted {
@@ -142,7 +277,7 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
 }
 
 /// The user's message and the event that the run waits, which share a number.
-async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64) -> Result<(), Error> {
+async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
     let message = Message {
         id: new_run.message_id,
         role: MessageRole::User,
@@ -151,7 +286,8 @@ async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64
         created_at: new_run.now,
     };
     insert_message(connection, new_run.thread_id, seq, &message).await?;
-    let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event: Event::RunQueued {} };
+    let event = Event::RunQueued { position: Some(position) };
+    let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
     super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
 }
 
@@ -166,44 +302,32 @@ fn queued(new_run: &NewRun) -> Run {
         created_at: new_run.now,
         started_at: None,
         finished_at: None,
+        cancel_requested: false,
+        progress: Progress::default(),
     }
 }
 
-async fn with_messages(connection: &mut Connection, found: Vec<(Uuid, i64, i64)>) -> Result<Vec<Thread>, Error> {
-    let ids: Vec<Uuid> = found.iter().map(|(id, ..)| *id).collect();
-    let mut messages = messages_of(connection, &ids).await?;
-    let thread = |(id, created_at, last_seq)| Thread {
-        id: ThreadId(id),
-        created_at: Timestamp(created_at),
-        last_seq,
-        messages: messages.extract_if(.., |(thread_id, _)| *thread_id == id).map(|(_, message)| message).collect(),
-    };
-    Ok(found.into_iter().map(thread).collect())
+fn thread(row: &Row) -> Result<Thread, Error> {
+    let newest = row.try_get::<Option<&str>, _>("status")?.map(status).transpose()?;
+    let outcome = row.try_get::<Option<&str>, _>("outcome")?.map(named).transpose()?;
+    Ok(Thread {
+        id: ThreadId(row.try_get("id")?),
+        title: row.try_get("title")?,
+        status: ThreadStatus::of(newest.map(|status| (status, outcome))),
+        created_at: Timestamp(row.try_get("created_at")?),
+        last_seq: row.try_get("last_seq")?,
+        latest_run_id: row.try_get::<Option<Uuid>, _>("latest_run_id")?.map(RunId),
+        metadata: serde_json::from_str(row.try_get("metadata")?)?,
+        options: serde_json::from_str(row.try_get("options")?)?,
+    })
 }
 
-/// The messages of some threads, each in order.
-async fn messages_of(connection: &mut Connection, thread_ids: &[Uuid]) -> Result<Vec<(Uuid, Message)>, Error> {
-    if thread_ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut query = QueryBuilder::<Db>::new(
-        "SELECT id, thread_id, role, content, run_id, created_at FROM messages WHERE thread_id IN (",
-    );
-    let mut list = query.separated(", ");
-    for id in thread_ids {
-        list.push_bind(*id);
-    }
-    query.push(") ORDER BY thread_id, position, id");
-    query.build().fetch_all(connection).await?.iter().map(message).collect()
-}
-
-fn message(row: &Row) -> Result<(Uuid, Message), Error> {
-    let message = Message {
+fn message(row: &Row) -> Result<Message, Error> {
+    Ok(Message {
         id: MessageId(row.try_get("id")?),
         role: named(row.try_get("role")?)?,
         content: row.try_get("content")?,
         run_id: row.try_get::<Option<Uuid>, _>("run_id")?.map(RunId),
         created_at: Timestamp(row.try_get("created_at")?),
-    };
-    Ok((row.try_get("thread_id")?, message))
+    })
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fathom::{
-    domain::{Event, Run, RunId},
+    domain::{Event, Run, RunId, Timestamp},
     store::{Claimant, Claimed},
 };
 
@@ -55,10 +55,10 @@ async fn interrupt(process: &mut Running, signal: &str, run: &Run) {
 
 /// Anybody may claim the run at once: nobody waits for a lease to end. Gives it back.
 async fn assert_is_free(site: &Site, run: &Run) {
-    let now = fathom::domain::Timestamp::now();
+    let now = Timestamp::now();
     let claimant = Claimant { owner: "the test".to_owned(), now, expires_at: now.plus(Duration::from_secs(60)) };
     match site.store.claim(run.id, &claimant).await.unwrap() {
-        Claimed::Yes { lease, .. } => site.store.release(&lease).await.unwrap(),
+        Claimed::Yes { lease, .. } => site.store.release(&lease, Timestamp::now()).await.unwrap(),
         other => panic!("the lease was not released: {other:?}"),
     }
 }
@@ -204,7 +204,7 @@ async fn overtake(kind: Kind, at_once: usize, undisturbed: &Undisturbed) {
 async fn freeze(site: &Site, process: &Running) {
     loop {
         process.signal("STOP").await;
-        let some_write = site.store.request_cancel(RunId::new());
+        let some_write = site.store.request_cancel(RunId::new(), Timestamp::now());
         if tokio::time::timeout(Duration::from_millis(500), some_write).await.is_ok() {
             return;
         }

@@ -17,17 +17,17 @@ fn small() -> Script {
 }
 
 /// Runs it to its end, with nothing on its standard input.
-async fn output(command: &mut Command) -> Output {
+pub async fn output(command: &mut Command) -> Output {
     let output = command.env("FATHOM_RETRY_SECONDS", "1").stdin(Stdio::null()).output();
     tokio::time::timeout(Duration::from_secs(30), output).await.expect("it ends").unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Refused with exit code 2 and one line, nothing printed as a report, nothing paid.
-fn is_usage_error(world: &World, output: &Output, expected: &str) {
+pub fn is_usage_error(world: &World, output: &Output, expected: &str) {
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert_eq!(stdout, "");

@@ -13,6 +13,7 @@ mod report;
 mod researcher;
 mod search;
 mod sequences;
+mod settings;
 mod structured;
 mod supervisor;
 mod whole;

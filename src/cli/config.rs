@@ -1,0 +1,52 @@
+//! `fathom config`: the settings as they count, and who said each; secrets are masked.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::Exit;
+use crate::config::{Config, Effective, Usable};
+
+/// Prints every setting, a line each, or all as one JSON object.
+pub fn run(config: &Config, as_json: bool) -> Exit {
+    let text = if as_json { json(config) } else { text(config) };
+    // A reader that has seen enough is nobody's loss.
+    let _ = writeln!(io::stdout().lock(), "{text}");
+    Exit::Success
+}
+
+fn json(config: &Config) -> String {
+    let value = json!({
+        "file": config.file,
+        "settings": config.effective,
+        "usable": config.usable(),
+    });
+    format!("{value:#}")
+}
+
+fn text(config: &Config) -> String {
+    let mut lines = vec![match &config.file {
+        Some(path) => format!("# Settings file: {}", path.display()),
+        None => "# No settings file".to_owned(),
+    }];
+    lines.extend(config.effective.iter().map(line));
+    let usable = config.usable().into_iter();
+    lines.push(format!("# Usable: {}", usable.map(usability).collect::<Vec<_>>().join(", ")));
+    lines.join("\n")
+}
+
+fn line(setting: &Effective) -> String {
+    let value = match &setting.value {
+        Value::Null => "(not set)".to_owned(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    format!("{} = {value}  # {}", setting.key, setting.source)
+}
+
+fn usability(one: Usable) -> String {
+    match one.missing {
+        None => one.name.to_owned(),
+        Some(variable) => format!("not {} (set {variable})", one.name),
+    }
+}

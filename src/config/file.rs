@@ -1,0 +1,177 @@
+//! The settings file: TOML, every name known, every value checked, whether something else overrides it or not.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use serde_json::Value;
+use toml::Table;
+
+use super::{ConfigError, settings};
+use crate::domain::{ModelName, Price, Prices, nearest::nearest};
+
+/// The table of prices, whose names are those of models.
+const PRICES: &str = "prices";
+
+/// A file that was read and checked; empty when there is none.
+#[derive(Default)]
+pub struct File {
+    pub path: PathBuf,
+    /// By key of the table of settings. Secrets stand here in plain: neither shown nor kept.
+    pub values: HashMap<&'static str, Value>,
+    pub prices: Prices,
+}
+
+impl File {
+    /// # Errors
+    /// The file cannot be read, is no TOML, names something unknown, or has a value that cannot be used.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = fs::read_to_string(path).map_err(|error| ConfigError::File {
+            path: path.to_owned(),
+            problem: format!("cannot be read: {error}"),
+        })?;
+        Self::parse(path, &text)
+    }
+
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let mut file = Self { path: path.to_owned(), ..Self::default() };
+        let table = Table::from_str(text).map_err(|error| file.problem(syntax(text, &error)))?;
+        for (name, value) in table {
+            match (name.as_str(), value) {
+                (PRICES, toml::Value::Table(prices)) => file.take_prices(prices)?,
+                (name, value) => file.take(name, value)?,
+            }
+        }
+        Ok(file)
+    }
+
+    /// Takes a value, or each value of a table.
+    fn take(&mut self, key: &str, value: toml::Value) -> Result<(), ConfigError> {
+        if let Some(setting) = settings::find(key) {
+            let value = serde_json::to_value(value).unwrap_or_default();
+            // As with variables, an empty text is no value.
+            if value.as_str().is_none_or(|text| !text.trim().is_empty()) {
+                let value = setting.kind.check(value).map_err(|expected| self.wrong(key, &expected))?;
+                self.values.insert(&setting.key, value);
+            }
+            return Ok(());
+        }
+        match value {
+            toml::Value::Table(table) if is_section(key) => {
+                table.into_iter().try_for_each(|(name, value)| self.take(&format!("{key}.{name}"), value))
+            }
+            _ if is_section(key) || key == PRICES => Err(self.wrong(key, "a table")),
+            value => Err(self.problem(unknown(key, value.is_table()))),
+        }
+    }
+
+    fn take_prices(&mut self, prices: Table) -> Result<(), ConfigError> {
+        for (model, price) in prices {
+            let key = format!("{PRICES}.\"{model}\"");
+            ModelName::from_str(&model).map_err(|expected| self.wrong(&key, &expected))?;
+            let price = price.try_into().ok().filter(is_price).ok_or_else(|| {
+                self.wrong(&key, "a table of input, output and perhaps cached, in dollars per million tokens")
+            })?;
+            self.prices.insert(model, price);
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, key: &str, expected: &str) -> ConfigError {
+        self.problem(format!("{key} must be {expected}"))
+    }
+
+    fn problem(&self, problem: String) -> ConfigError {
+        ConfigError::File { path: self.path.clone(), problem }
+    }
+}
+
+/// What is wrong with the TOML, and in which line; one line without the text itself, which may hold a secret.
+fn syntax(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    format!("line {line}: {}", error.message().lines().next().unwrap_or_default())
+}
+
+fn is_price(price: &Price) -> bool {
+    [Some(price.input), price.cached, Some(price.output)].into_iter().flatten().all(|d| d.is_finite() && d >= 0.0)
+}
+
+fn is_section(key: &str) -> bool {
+    sections().any(|section| section == key)
+}
+
+/// `providers` and `providers.openai`, of every key; some several times.
+fn sections() -> impl Iterator<Item = &'static str> {
+    settings::all().iter().flat_map(|setting| setting.key.match_indices('.').map(|(end, _)| &setting.key[..end]))
+}
+
+/// Keys are compared with keys and tables with tables.
+fn unknown(key: &str, is_table: bool) -> String {
+    let meant = match is_table {
+        true => nearest(key, sections().chain([PRICES])),
+        false => nearest(key, settings::all().iter().map(|setting| &*setting.key)),
+    };
+    let hint = meant.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
+    format!("unknown {} '{key}'{hint}", if is_table { "table" } else { "setting" })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<File, String> {
+        File::parse(Path::new("f.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn values_are_found_under_their_keys() {
+        let file = parse(
+            "listen = '0.0.0.0:80'\ndocs = ''\n[providers.openai]\nheaders = {A = '1'}\n[options]\nmax_react_tool_calls = 5\n\
+             [prices]\n'openai:gpt-4.1' = {input = 2, output = 8.5}\n",
+        )
+        .unwrap();
+        let expected = [
+            ("listen", json!("0.0.0.0:80")),
+            ("providers.openai.headers", json!({"A": "1"})),
+            ("options.max_react_tool_calls", json!(5)),
+        ];
+        assert_eq!(file.values, HashMap::from(expected));
+        let price = Price { input: 2.0, cached: None, output: 8.5 };
+        assert_eq!(file.prices, Prices::from([("openai:gpt-4.1".to_owned(), price)]));
+        assert!(parse("").unwrap().values.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(parse(text).err().as_deref(), Some(&*format!("f.toml: {expected}")), "{text}");
+        };
+        check("lisen = 'a'", "unknown setting 'lisen'; did you mean 'listen'?");
+        check("cors_origins = '*'", "unknown setting 'cors_origins'; did you mean 'http.cors_origins'?");
+        check("[http]\nmax_stream = 1", "unknown setting 'http.max_stream'; did you mean 'http.max_streams'?");
+        check("[provider.openai]\nx = 1", "unknown table 'provider'; did you mean 'providers'?");
+        check("zzzzzz = 1", "unknown setting 'zzzzzz'");
+        check("http = 3", "http must be a table");
+        check("prices = 3", "prices must be a table");
+        check("[http]\nmax_streams = '5'", "http.max_streams must be a whole number from 1 to 1000000");
+        check(
+            "[options]\nmax_react_tool_calls = 31",
+            "options.max_react_tool_calls must be an integer from 1 to 30, not 31",
+        );
+        check("[log]\nformat = 1979-05-27", "log.format must be one of text, json");
+        check(
+            "[prices]\n'openai:m' = {input = -1, output = 1}",
+            "prices.\"openai:m\" must be a table of input, output and perhaps cached, in dollars per million tokens",
+        );
+        check("[prices]\nm = {input = 1, output = 1}", "prices.\"m\" must be a model name of the form provider:model");
+        let broken = parse("listen = 'x'\nkey = 'secret").err().unwrap();
+        assert!(broken.starts_with("f.toml: line 2: ") && !broken.contains("secret"), "{broken}");
+    }
+}

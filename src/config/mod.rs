@@ -1,0 +1,489 @@
+//! Every setting: where it comes from, its unit and default; checked once, at start. Nothing reads the environment later.
+//!
+//! Precedence: command line, then environment, then the TOML file, then the built-in default. An empty variable counts
+//! as not set. `settings.rs` is the table; `file.rs` and `layers.rs` find the values; `choice.rs` chooses options from
+//! what can be used; `shown.rs` tells all of it again.
+
+mod choice;
+mod file;
+mod layers;
+pub mod settings;
+mod shown;
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use reqwest::header::HeaderName;
+use url::Url;
+
+use crate::{
+    domain::{OptionError, Prices, RunOptions},
+    llm::{self, Endpoint},
+    search::tavily,
+    store::Database,
+    telemetry,
+};
+use choice::Choice;
+use file::File;
+use layers::Layers;
+pub use layers::Origin;
+pub use shown::{Effective, Usable, shown_database};
+
+/// Read when no other file is named, and only if it is there.
+const USUAL_FILE: &str = "fathom.toml";
+
+/// All settings of a process.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub database: Database,
+    /// Events of final runs are kept for so long; `None`: as long as their thread.
+    pub event_retention: Option<Duration>,
+    /// Holds the embedded database and the document index.
+    pub data_dir: PathBuf,
+    /// The folder that `search_api=local` searches.
+    pub documents: Option<PathBuf>,
+    pub llm: llm::Settings,
+    pub tavily: Option<tavily::Settings>,
+    /// What a run uses unless it says otherwise.
+    pub options: RunOptions,
+    /// A silent owner keeps its runs for so long.
+    pub lease: Duration,
+    pub http: HttpSettings,
+    pub queue: QueueSettings,
+    pub log: telemetry::LogSettings,
+    pub telemetry: telemetry::TraceSettings,
+    /// What models cost, as far as the file tells.
+    pub prices: Prices,
+    /// What the user should know about how settings were combined; one sentence each.
+    pub notices: Vec<String>,
+    /// The file that was read.
+    pub file: Option<PathBuf>,
+    /// Every setting as it counts, and who said it; nothing secret.
+    pub effective: Vec<Effective>,
+}
+
+/// How the service speaks HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpSettings {
+    pub listen: SocketAddr,
+    pub cors_origins: CorsOrigins,
+    pub max_body_bytes: usize,
+    /// Event streams open at the same time.
+    pub max_streams: usize,
+    /// For requests and runs to settle at shutdown.
+    pub grace: Duration,
+    /// The request header that names the owner; `None`: there is one owner.
+    pub owner_header: Option<HeaderName>,
+}
+
+/// Whose pages may call the API from a browser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CorsOrigins {
+    None,
+    All,
+    /// As browsers write them: scheme, host and port, no slash at the end.
+    Only(Vec<String>),
+}
+
+/// How many runs a process takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueSettings {
+    pub max_concurrent_runs: usize,
+    /// Over all processes, as the next.
+    pub max_queued_runs: u64,
+    pub max_queued_runs_per_owner: u64,
+}
+
+/// What the command line said.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// The settings file.
+    pub config: Option<PathBuf>,
+    pub listen: Option<String>,
+    pub data_dir: Option<PathBuf>,
+    pub documents: Option<PathBuf>,
+    /// For all roles.
+    pub model: Option<String>,
+    /// `NAME=VALUE`, in order.
+    pub options: Vec<String>,
+}
+
+/// A setting that cannot be used; one line that says what would be accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    #[error("--set takes NAME=VALUE, not '{0}'")]
+    NotAPair(String),
+    /// `place` is the setting as who gave it knows it: a flag, a variable.
+    #[error("{place} must be {expected}")]
+    Value { place: String, expected: String },
+    #[error("{}: {problem}", path.display())]
+    File { path: PathBuf, problem: String },
+    #[error("{0}")]
+    Place(String),
+}
+
+/// The environment, or a test's idea of it.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+impl Config {
+    /// Reads the process's environment, and `fathom.toml` in the working directory if no other file is named.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used.
+    pub fn from_process(flags: &Flags) -> Result<Self, ConfigError> {
+        let usual = Path::new(USUAL_FILE);
+        #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+        Self::combine(flags, &|name| std::env::var(name).ok(), usual.exists().then_some(usual))
+    }
+
+    /// Combines flags, environment, the file that one of them names, and defaults.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used.
+    pub fn read(flags: &Flags, environment: Environment<'_>) -> Result<Self, ConfigError> {
+        Self::combine(flags, environment, None)
+    }
+
+    // table of contents: every part of the settings, in the order of the fields
+    fn combine(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<Self, ConfigError> {
+        let file = file(flags, environment, usual)?;
+        let layers = Layers::read(flags, environment, &file)?;
+        let data_dir = match flags.data_dir.clone().or_else(|| layers.path("data_dir")) {
+            Some(folder) => folder,
+            None => platform_data_dir(&layers)?,
+        };
+        let documents = flags.documents.clone().or_else(|| layers.path("docs"));
+        let (llm, tavily) = (llm(&layers), tavily(&layers));
+        let mut notices = Vec::new();
+        let choice = Choice { layers: &layers, llm: &llm, tavily: tavily.is_some(), documents: documents.is_some() };
+        let options = choice.options(&mut notices)?;
+        let mut config = Self {
+            database: database(&layers, &data_dir),
+            event_retention: layers.optional_number("database.event_retention_days").map(days),
+            data_dir,
+            documents,
+            llm,
+            tavily,
+            options,
+            lease: layers.seconds("patience.lease_seconds"),
+            http: http(&layers),
+            queue: queue(&layers),
+            log: log(&layers),
+            telemetry: telemetry(&layers),
+            prices: file.prices,
+            notices,
+            file: Some(file.path).filter(|path| !path.as_os_str().is_empty()),
+            effective: Vec::new(),
+        };
+        config.effective = shown::effective(&config, &layers);
+        Ok(config)
+    }
+}
+
+/// The file that the command line or the environment names, which must be there, else the usual one, else none.
+fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<File, ConfigError> {
+    let named = || environment(settings::FILE_VARIABLE).filter(|path| !path.trim().is_empty()).map(PathBuf::from);
+    let path = flags.config.clone().or_else(named).or_else(|| usual.map(Path::to_owned));
+    path.map_or_else(|| Ok(File::default()), |path| File::read(&path))
+}
+
+fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
+    let key = |name: &str| format!("providers.{provider}.{name}");
+    Endpoint {
+        base_url: layers.url(&key("base_url")),
+        api_key: layers.secret(&key("api_key")),
+        headers: layers.headers(&key("headers")),
+    }
+}
+
+fn llm(layers: &Layers<'_>) -> llm::Settings {
+    llm::Settings {
+        endpoints: llm::Endpoints {
+            openai: endpoint(layers, "openai"),
+            ollama: endpoint(layers, "ollama"),
+            openrouter: endpoint(layers, "openrouter"),
+        },
+        connect_timeout: layers.seconds("patience.connect_seconds"),
+        total_timeout: layers.seconds("patience.model_seconds"),
+        idle_timeout: layers.seconds("patience.model_idle_seconds"),
+        retry_for: layers.seconds("patience.retry_seconds"),
+        max_concurrent_calls: layers.count("limits.model_concurrency"),
+        ..llm::Settings::default()
+    }
+}
+
+fn tavily(layers: &Layers<'_>) -> Option<tavily::Settings> {
+    let mut settings = tavily::Settings::new(layers.secret("search.tavily.api_key")?);
+    if let Some(url) = layers.url("search.tavily.base_url") {
+        settings.base_url = url.to_string();
+    }
+    settings.max_concurrent = layers.count("limits.search_concurrency");
+    Some(settings)
+}
+
+fn database(layers: &Layers<'_>, data_dir: &Path) -> Database {
+    match layers.secret("database.url") {
+        Some(url) => Database::Postgres {
+            url,
+            max_connections: u32::try_from(layers.number("database.connections")).unwrap_or(u32::MAX),
+        },
+        None => Database::Sqlite { path: data_dir.join("fathom.db") },
+    }
+}
+
+fn days(days: u64) -> Duration {
+    Duration::from_secs(days * 24 * 60 * 60)
+}
+
+fn http(layers: &Layers<'_>) -> HttpSettings {
+    let origins = layers.list("http.cors_origins");
+    HttpSettings {
+        listen: layers.text("listen").and_then(|text| text.parse().ok()).expect("checked, and it has a default"),
+        cors_origins: match &origins[..] {
+            [] => CorsOrigins::None,
+            all if all.iter().any(|origin| origin == "*") => CorsOrigins::All,
+            _ => CorsOrigins::Only(origins),
+        },
+        max_body_bytes: layers.count("http.max_body_bytes"),
+        max_streams: layers.count("http.max_streams"),
+        grace: layers.seconds("http.grace_seconds"),
+        owner_header: layers.text("http.owner_header").and_then(|name| HeaderName::from_str(&name).ok()),
+    }
+}
+
+fn queue(layers: &Layers<'_>) -> QueueSettings {
+    QueueSettings {
+        max_concurrent_runs: layers.count("limits.max_concurrent_runs"),
+        max_queued_runs: layers.number("limits.max_queued_runs"),
+        max_queued_runs_per_owner: layers.number("limits.max_queued_runs_per_owner"),
+    }
+}
+
+fn log(layers: &Layers<'_>) -> telemetry::LogSettings {
+    let json = layers.text("log.format").is_some_and(|format| format == "json");
+    telemetry::LogSettings {
+        filter: layers.text("log.filter"),
+        format: if json { telemetry::LogFormat::Json } else { telemetry::LogFormat::Text },
+    }
+}
+
+fn telemetry(layers: &Layers<'_>) -> telemetry::TraceSettings {
+    let below = |mut base: Url| {
+        base.set_path(&format!("{}/v1/traces", base.path().trim_end_matches('/')));
+        base
+    };
+    let endpoint = layers.url("telemetry.traces_endpoint");
+    telemetry::TraceSettings {
+        endpoint: endpoint.or_else(|| layers.url("telemetry.endpoint").map(below)),
+        headers: layers.headers("telemetry.headers"),
+        service_name: layers.text("telemetry.service_name").unwrap_or_default(),
+        content: layers.flag("telemetry.content"),
+    }
+}
+
+/// The platform's folder for a program's data.
+fn platform_data_dir(layers: &Layers<'_>) -> Result<PathBuf, ConfigError> {
+    let variable = |name: &str| layers.variable(name).map(PathBuf::from);
+    let home = || variable("HOME");
+    let folder = if cfg!(target_os = "macos") {
+        home().map(|home| home.join("Library/Application Support"))
+    } else if cfg!(windows) {
+        variable("APPDATA")
+    } else {
+        variable("XDG_DATA_HOME").or_else(|| home().map(|home| home.join(".local/share")))
+    };
+    folder.map(|folder| folder.join("fathom")).ok_or_else(|| {
+        ConfigError::Place("there is no home folder to keep data in: set --data-dir or FATHOM_DATA_DIR".to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::domain::{ModelName, SearchApi};
+
+    use super::*;
+
+    fn read(flags: &Flags, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let environment = |name: &str| {
+            let home = [("HOME", "/home/ada")];
+            variables.iter().chain(&home).find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        Config::read(flags, &environment)
+    }
+
+    fn set(options: &[&str]) -> Flags {
+        Flags { options: options.iter().map(|&option| option.to_owned()).collect(), ..Flags::default() }
+    }
+
+    #[test]
+    fn without_any_key_the_offline_model_stands_in_and_says_so() {
+        let config = read(&Flags::default(), &[("OPENAI_API_KEY", " ")]).unwrap();
+        assert_eq!(config.options.research_model, ModelName::offline());
+        assert!(config.notices[0].contains("offline:extractive"));
+        assert_eq!(config.options.search_api, SearchApi::None);
+    }
+
+    #[test]
+    fn a_key_or_an_address_makes_openai_the_default() {
+        for variable in [("OPENAI_API_KEY", "sk-1"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")] {
+            let config = read(&Flags::default(), &[variable]).unwrap();
+            assert_eq!(config.options, RunOptions::default());
+            assert!(config.notices.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_environment() {
+        let variables = [("FATHOM_MAX_REACT_TOOL_CALLS", "4"), ("FATHOM_MODEL", "ollama:a")];
+        let config = read(&set(&["max_react_tool_calls=5", "research_model=ollama:b"]), &variables).unwrap();
+        assert_eq!(config.options.max_react_tool_calls, 5);
+        assert_eq!(config.options.research_model.to_string(), "ollama:b");
+        assert_eq!(config.options.compression_model.to_string(), "ollama:a");
+    }
+
+    #[test]
+    fn the_web_is_searched_when_its_key_is_set_else_the_documents() {
+        let documents = Flags { documents: Some("docs".into()), ..Flags::default() };
+        assert_eq!(read(&documents, &[]).unwrap().options.search_api, SearchApi::Local);
+        let both = read(&documents, &[("TAVILY_API_KEY", "tvly-1"), ("OPENAI_API_KEY", "k")]).unwrap();
+        assert_eq!(both.options.search_api, SearchApi::Tavily);
+        assert!(both.notices[0].contains("not the documents folder"));
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let message = |flags: &Flags, variables: &[(&str, &str)]| read(flags, variables).unwrap_err().to_string();
+        assert_eq!(message(&set(&["max_react_tool_calls"]), &[]), "--set takes NAME=VALUE, not 'max_react_tool_calls'");
+        assert_eq!(
+            message(&Flags::default(), &[("OPENAI_BASE_URL", "localhost")]),
+            "OPENAI_BASE_URL must be an address such as http://127.0.0.1:8080/v1"
+        );
+        assert_eq!(
+            message(&Flags::default(), &[("FATHOM_LEASE_SECONDS", "1")]),
+            "FATHOM_LEASE_SECONDS must be a whole number from 2 to 3600"
+        );
+        assert!(message(&set(&["research_model=acme:x"]), &[]).contains("openai, ollama, openrouter, offline"));
+    }
+
+    /// Flags, variables and a file.
+    fn layered(flags: &Flags, variables: &[(&str, &str)], toml: &str) -> Config {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.toml");
+        std::fs::write(&path, toml).unwrap();
+        let flags = Flags { config: Some(path), ..flags.clone() };
+        read(&flags, variables).unwrap()
+    }
+
+    /// Who said it: the first word of the source.
+    fn source(config: &Config, key: &str) -> String {
+        let setting = config.effective.iter().find(|setting| setting.key == key).unwrap();
+        setting.source.to_string().split(' ').next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn flags_win_over_variables_over_the_file_over_defaults() {
+        let toml = "listen = '127.0.0.1:3'\nmodel = 'ollama:file'\n[options]\nmax_react_tool_calls = 3\nmax_content_length = 3000\n";
+        let variables = [("FATHOM_LISTEN", "127.0.0.1:2"), ("FATHOM_MAX_REACT_TOOL_CALLS", "2")];
+        let flags = Flags { listen: Some("127.0.0.1:1".to_owned()), ..Flags::default() };
+        let config = layered(&flags, &variables, toml);
+        assert_eq!(config.http.listen.port(), 1);
+        assert_eq!(config.options.max_react_tool_calls, 2);
+        assert_eq!(config.options.max_content_length, 3_000);
+        assert_eq!(config.options.max_researcher_iterations, 6);
+        assert_eq!(config.options.compression_model.to_string(), "ollama:file");
+        let sources = ["listen", "options.max_react_tool_calls", "options.max_content_length", "options.require_think"]
+            .map(|key| source(&config, key));
+        assert_eq!(sources, ["flag", "environment", "file", "default"]);
+        assert_eq!(source(&config, "options.compression_model"), "file", "it follows from `model`");
+    }
+
+    #[test]
+    fn the_file_is_named_by_flag_or_variable_and_must_be_there_then() {
+        let missing = Flags { config: Some("missing.toml".into()), ..Flags::default() };
+        assert!(read(&missing, &[]).unwrap_err().to_string().starts_with("missing.toml: cannot be read: "));
+        let error = read(&Flags::default(), &[("FATHOM_CONFIG", "gone.toml")]).unwrap_err();
+        assert!(error.to_string().starts_with("gone.toml: "));
+    }
+
+    #[test]
+    fn the_table_and_the_rooms_agree_on_defaults() {
+        let config = read(&Flags::default(), &[("TAVILY_API_KEY", "k")]).unwrap();
+        assert_eq!(format!("{:?}", config.llm), format!("{:?}", llm::Settings::default()));
+        let tavily = tavily::Settings::new("k".into());
+        assert_eq!(format!("{:?}", config.tavily.unwrap()), format!("{tavily:?}"));
+    }
+
+    #[test]
+    fn settings_of_the_service_have_their_defaults_and_types() {
+        let config = read(&Flags::default(), &[]).unwrap();
+        let http = HttpSettings {
+            listen: "127.0.0.1:8080".parse().unwrap(),
+            cors_origins: CorsOrigins::None,
+            max_body_bytes: 2_097_152,
+            max_streams: 20_000,
+            grace: Duration::from_secs(10),
+            owner_header: None,
+        };
+        assert_eq!(config.http, http);
+        let queue = QueueSettings { max_concurrent_runs: 50, max_queued_runs: 1_000, max_queued_runs_per_owner: 100 };
+        assert_eq!(config.queue, queue);
+        assert_eq!((config.event_retention, config.telemetry.endpoint), (None, None));
+        let variables = [
+            ("FATHOM_CORS_ORIGINS", "https://a.test, https://b.test"),
+            ("FATHOM_OWNER_HEADER", "X-User"),
+            ("FATHOM_EVENT_RETENTION_DAYS", "2"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318"),
+        ];
+        let config = read(&Flags::default(), &variables).unwrap();
+        assert_eq!(
+            config.http.cors_origins,
+            CorsOrigins::Only(vec!["https://a.test".to_owned(), "https://b.test".to_owned()])
+        );
+        assert_eq!(config.http.owner_header.unwrap().as_str(), "x-user");
+        assert_eq!(config.event_retention, Some(Duration::from_secs(172_800)));
+        assert_eq!(config.telemetry.endpoint.unwrap().as_str(), "http://127.0.0.1:4318/v1/traces");
+    }
+
+    /// The variables and keys that stand in an example, all of which are commented out.
+    fn commented(example: &str) -> impl Iterator<Item = &str> {
+        example.lines().filter_map(|line| line.strip_prefix('#')).filter(|line| !line.starts_with(' '))
+    }
+
+    #[test]
+    fn the_example_of_variables_lists_exactly_those_there_are() {
+        let example = include_str!("../../.env.example");
+        let listed: Vec<_> = commented(example).filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        let known = settings::all().iter().map(|setting| &*setting.variable).chain([settings::FILE_VARIABLE]);
+        assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), known.collect());
+        assert_eq!(listed.len(), settings::all().len() + 1, "each once");
+    }
+
+    #[test]
+    fn the_example_file_lists_exactly_the_settings_there_are() {
+        let example: String =
+            commented(include_str!("../../fathom.example.toml")).flat_map(|line| [line, "\n"]).collect();
+        let file = File::parse(Path::new("fathom.example.toml"), &example).unwrap();
+        let known: BTreeSet<_> = settings::all().iter().map(|setting| &*setting.key).collect();
+        assert_eq!(file.values.keys().copied().collect::<BTreeSet<_>>(), known);
+        assert!(!file.prices.is_empty());
+    }
+
+    #[test]
+    fn every_number_can_be_read() {
+        let environment = |_: &str| None;
+        let layers = Layers::read(&Flags::default(), &environment, &File::default()).unwrap();
+        for setting in settings::all() {
+            if let (settings::Kind::Number { .. }, settings::Fallback::Value(_)) = (setting.kind, setting.default) {
+                layers.number(&setting.key);
+            }
+        }
+    }
+}

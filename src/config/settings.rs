@@ -1,0 +1,328 @@
+//! The table of settings: one row each, from which reading, `fathom config`, the hints about unknown names and the
+//! tests of `.env.example` and `fathom.example.toml` follow. A new setting begins with a row here.
+
+use std::{borrow::Cow, net::SocketAddr, str::FromStr, sync::LazyLock};
+
+use reqwest::header::HeaderName;
+use serde_json::Value;
+use url::Url;
+
+use crate::{
+    domain::{
+        ModelName,
+        options::{OPTIONS, OptionError, OptionSpec},
+    },
+    telemetry,
+};
+
+/// The variable that names the file; the one setting that cannot stand in it.
+pub const FILE_VARIABLE: &str = "FATHOM_CONFIG";
+
+/// One row.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its path in the TOML file: `http.max_streams`.
+    pub key: Cow<'static, str>,
+    /// Its environment variable.
+    pub variable: Cow<'static, str>,
+    /// Its command line flag.
+    pub flag: Option<&'static str>,
+    pub kind: Kind,
+    pub default: Fallback,
+    /// What it is for, units included.
+    pub meaning: &'static str,
+}
+
+/// What counts when nobody says anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// A value, written as in a variable.
+    Value(&'static str),
+    /// Found out at start; how, in words.
+    Computed(&'static str),
+    Unset,
+}
+
+/// How a value looks, and whether it may be shown.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Text,
+    /// Never shown.
+    Secret,
+    /// The address of a Postgres database; shown without its user and password.
+    Database,
+    Path,
+    /// Shown without user, password and query.
+    Url,
+    /// A table in the file, `Name=value,Name=value` in a variable. Values are never shown.
+    Headers,
+    /// Both ends are allowed.
+    Number {
+        min: u64,
+        max: u64,
+    },
+    Boolean,
+    Choice(&'static [&'static str]),
+    /// Where to listen.
+    Address,
+    /// A list in the file, separated by commas in a variable.
+    Origins,
+    HeaderName,
+    /// Directives of the log.
+    Filter,
+    Model,
+    /// A research option.
+    Research(&'static OptionSpec),
+}
+
+/// Every setting but the file's own place and the prices, in the order they are shown.
+pub fn all() -> &'static [Setting] {
+    static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+        let mut all: Vec<Setting> = TABLE.iter().map(Setting::of).collect();
+        all.extend(OPTIONS.iter().map(Setting::of_option));
+        all
+    });
+    &ALL
+}
+
+/// The row of that key.
+pub fn find(key: &str) -> Option<&'static Setting> {
+    all().iter().find(|setting| setting.key == key)
+}
+
+/// Key, variable, flag, kind, default, meaning.
+type Row = (&'static str, &'static str, Option<&'static str>, Kind, Fallback, &'static str);
+
+impl Setting {
+    fn of(&(key, variable, flag, kind, default, meaning): &Row) -> Self {
+        Self { key: key.into(), variable: variable.into(), flag, kind, default, meaning }
+    }
+
+    fn of_option(spec: &'static OptionSpec) -> Self {
+        let default = match spec.default {
+            "null" => Unset,
+            text => Is(text.trim_matches('"')),
+        };
+        Self {
+            key: format!("options.{}", spec.name).into(),
+            variable: format!("FATHOM_{}", spec.name.to_uppercase()).into(),
+            flag: Some("--set"),
+            kind: Kind::Research(spec),
+            default,
+            meaning: spec.meaning,
+        }
+    }
+}
+
+const SECONDS: Kind = Kind::Number { min: 1, max: 86_400 };
+const CALLS: Kind = Kind::Number { min: 1, max: 100_000 };
+const RUNS: Kind = Kind::Number { min: 1, max: 1_000_000 };
+
+use Fallback::{Computed, Unset, Value as Is};
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    ("listen", "FATHOM_LISTEN", Some("--listen"), Kind::Address, Is("127.0.0.1:8080"), "where the service listens"),
+    ("data_dir", "FATHOM_DATA_DIR", Some("--data-dir"), Kind::Path, Computed("the platform's data folder"), "holds the embedded database and the document index"),
+    ("docs", "FATHOM_DOCS", Some("--docs"), Kind::Path, Unset, "folder of documents to search"),
+    ("model", "FATHOM_MODEL", Some("--model"), Kind::Model, Unset, "model for every role, PROVIDER:MODEL"),
+
+    ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
+    ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process"),
+    ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "events of final runs are kept for so long; unset: as long as the thread"),
+
+    ("http.cors_origins", "FATHOM_CORS_ORIGINS", None, Kind::Origins, Unset, "pages of these origins may call the API from a browser; * for all"),
+    ("http.max_body_bytes", "FATHOM_MAX_BODY_BYTES", None, Kind::Number { min: 1_024, max: 1 << 30 }, Is("2097152"), "longest request body, bytes"),
+    ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
+    ("http.max_streams", "FATHOM_MAX_STREAMS", None, RUNS, Is("20000"), "event streams open at the same time"),
+    ("http.grace_seconds", "FATHOM_GRACE_SECONDS", None, Kind::Number { min: 0, max: 3_600 }, Is("10"), "time for requests and runs to settle at shutdown"),
+
+    ("providers.openai.api_key", "OPENAI_API_KEY", None, Kind::Secret, Unset, "key of OpenAI or of what speaks its API"),
+    ("providers.openai.base_url", "OPENAI_BASE_URL", None, Kind::Url, Computed("https://api.openai.com/v1"), "address of the API, with /v1"),
+    ("providers.openai.headers", "OPENAI_HEADERS", None, Kind::Headers, Unset, "sent with every request"),
+    ("providers.ollama.api_key", "OLLAMA_API_KEY", None, Kind::Secret, Unset, "key of Ollama, if it wants one"),
+    ("providers.ollama.base_url", "OLLAMA_BASE_URL", None, Kind::Url, Computed("http://127.0.0.1:11434/v1"), "address of the API, with /v1"),
+    ("providers.ollama.headers", "OLLAMA_HEADERS", None, Kind::Headers, Unset, "sent with every request"),
+    ("providers.openrouter.api_key", "OPENROUTER_API_KEY", None, Kind::Secret, Unset, "key of OpenRouter"),
+    ("providers.openrouter.base_url", "OPENROUTER_BASE_URL", None, Kind::Url, Computed("https://openrouter.ai/api/v1"), "address of the API, with /v1"),
+    ("providers.openrouter.headers", "OPENROUTER_HEADERS", None, Kind::Headers, Unset, "sent with every request"),
+
+    ("search.tavily.api_key", "TAVILY_API_KEY", None, Kind::Secret, Unset, "key of Tavily; the web is searched when it is set"),
+    ("search.tavily.base_url", "TAVILY_BASE_URL", None, Kind::Url, Computed("https://api.tavily.com"), "address of Tavily"),
+
+    ("patience.connect_seconds", "FATHOM_CONNECT_SECONDS", None, SECONDS, Is("10"), "for opening a connection to a model"),
+    ("patience.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for a whole answer that is not streamed"),
+    ("patience.model_idle_seconds", "FATHOM_MODEL_IDLE_SECONDS", None, SECONDS, Is("300"), "until the first piece of a streamed answer, and between any two"),
+    ("patience.retry_seconds", "FATHOM_RETRY_SECONDS", None, SECONDS, Is("60"), "how long a call is tried again in all; five times as long when the provider limits the rate"),
+    ("patience.lease_seconds", "FATHOM_LEASE_SECONDS", None, Kind::Number { min: 2, max: 3_600 }, Is("15"), "a silent process keeps its runs for so long"),
+
+    ("limits.max_concurrent_runs", "FATHOM_MAX_CONCURRENT_RUNS", None, Kind::Number { min: 1, max: 10_000 }, Is("50"), "runs a process works on at the same time"),
+    ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),
+    ("limits.max_queued_runs_per_owner", "FATHOM_MAX_QUEUED_RUNS_PER_OWNER", None, RUNS, Is("100"), "runs of one owner that may wait"),
+    ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
+    ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
+
+    ("log.filter", "FATHOM_LOG", None, Kind::Filter, Computed("info for serve, error for other commands"), "error, warn, info, debug, or per module (fathom=debug)"),
+    ("log.format", "FATHOM_LOG_FORMAT", None, Kind::Choice(&["text", "json"]), Is("text"), "how lines of the log look"),
+
+    ("telemetry.endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT", None, Kind::Url, Unset, "collector of traces (OTLP over HTTP); /v1/traces is appended"),
+    ("telemetry.traces_endpoint", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", None, Kind::Url, Unset, "the same, nothing appended; wins over the other"),
+    ("telemetry.headers", "OTEL_EXPORTER_OTLP_HEADERS", None, Kind::Headers, Unset, "sent to the collector"),
+    ("telemetry.service_name", "OTEL_SERVICE_NAME", None, Kind::Text, Is("fathom"), "the service as traces name it"),
+    ("telemetry.content", "FATHOM_TRACE_CONTENT", None, Kind::Boolean, Is("false"), "may traces hold prompts, answers and tool results?"),
+];
+
+impl Kind {
+    /// A value given as text, not checked yet.
+    pub fn read(self, text: &str) -> Value {
+        let trimmed = text.trim();
+        match self {
+            Self::Path => Value::String(text.to_owned()),
+            Self::Number { .. } | Self::Boolean => serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into()),
+            Self::Headers => pairs(trimmed).unwrap_or_else(|| trimmed.into()),
+            Self::Origins => {
+                trimmed.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(Value::from).collect()
+            }
+            Self::Research(spec) => spec.read(text),
+            _ => trimmed.into(),
+        }
+    }
+
+    /// The value again, when it is of the right type and in range.
+    ///
+    /// # Errors
+    /// What would have been accepted.
+    pub fn check(self, value: Value) -> Result<Value, String> {
+        if let Self::Research(spec) = self {
+            return checked_option(spec, value);
+        }
+        if let Self::Origins = self {
+            return origins(&value).ok_or_else(|| self.expected());
+        }
+        let text = value.as_str();
+        let fits = match self {
+            Self::Text | Self::Secret | Self::Database | Self::Path => text.is_some(),
+            Self::Url => text.is_some_and(is_url),
+            Self::Headers => value.as_object().is_some_and(|pairs| pairs.values().all(Value::is_string)),
+            Self::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
+            Self::Boolean => value.is_boolean(),
+            Self::Choice(names) => text.is_some_and(|text| names.contains(&text)),
+            Self::Address => text.is_some_and(|text| SocketAddr::from_str(text).is_ok()),
+            Self::HeaderName => text.is_some_and(|text| HeaderName::from_str(text).is_ok()),
+            Self::Filter => text.is_some_and(telemetry::is_filter),
+            Self::Model => text.map(ModelName::from_str).ok_or_else(|| self.expected())?.map(|_| true)?,
+            Self::Origins | Self::Research(_) => unreachable!("returned above"),
+        };
+        if fits { Ok(value) } else { Err(self.expected()) }
+    }
+
+    /// What is accepted, in words.
+    fn expected(self) -> String {
+        match self {
+            Self::Number { min, max } => return format!("a whole number from {min} to {max}"),
+            Self::Choice(names) => return format!("one of {}", names.join(", ")),
+            Self::Text | Self::Secret => "a text",
+            Self::Database => "an address such as postgres://user:password@host:5432/name",
+            Self::Path => "a path",
+            Self::Url => "an address such as http://127.0.0.1:8080/v1",
+            Self::Headers => "Name=value pairs, separated by commas (in a file: a table of texts)",
+            Self::Boolean => "true or false",
+            Self::Address => "an address and a port such as 127.0.0.1:8080 or 0.0.0.0:8080",
+            Self::Origins => "origins such as https://app.example.com, separated by commas (in a file: a list), or *",
+            Self::HeaderName => "the name of a header such as X-Forwarded-User",
+            Self::Filter => "error, warn, info, debug, trace or directives such as info,fathom=debug",
+            Self::Model | Self::Research(_) => "a model name of the form provider:model",
+        }
+        .to_owned()
+    }
+}
+
+fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
+    spec.check(value).map_err(|error| match error {
+        OptionError::Invalid { expected, given, .. } => format!("{expected}, not {given}"),
+        unknown @ OptionError::Unknown { .. } => unknown.to_string(),
+    })
+}
+
+/// `Name=value,Name=value`, as OpenTelemetry's variables have it.
+fn pairs(text: &str) -> Option<Value> {
+    let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    let pair = |pair: &str| {
+        let (name, value) = pair.split_once('=')?;
+        Some((name.trim().to_owned(), Value::from(value.trim())))
+    };
+    pairs.map(pair).collect::<Option<serde_json::Map<_, _>>>().map(Value::Object)
+}
+
+fn is_url(text: &str) -> bool {
+    Url::from_str(text.trim()).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// The origins as browsers write them; `None` when one is none. A single text stands for a list of one.
+fn origins(value: &Value) -> Option<Value> {
+    let one = [value.clone()];
+    let given = value.as_array().map_or(&one[..], Vec::as_slice);
+    let origin = |value: &Value| match value.as_str()? {
+        "*" => Some("*".to_owned()),
+        text => {
+            let url = Url::from_str(text).ok().filter(|url| is_url(text) && url.path() == "/" && url.query().is_none());
+            url.map(|url| url.origin().ascii_serialization())
+        }
+    };
+    given.iter().map(|value| origin(value).map(Value::from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value_its_kind_accepts() {
+        for setting in all() {
+            if let Is(text) = setting.default {
+                setting.kind.check(setting.kind.read(text)).unwrap_or_else(|error| panic!("{}: {error}", setting.key));
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_settings_share_a_name() {
+        for name in [|setting: &Setting| setting.key.to_string(), |setting: &Setting| setting.variable.to_string()] {
+            let mut names: Vec<_> = all().iter().map(name).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), all().len());
+        }
+    }
+
+    #[test]
+    fn values_are_read_from_text_and_checked() {
+        let check = |kind: Kind, text: &str, expected: Option<Value>| {
+            assert_eq!(kind.check(kind.read(text)).ok(), expected, "{kind:?} {text}");
+        };
+        let number = Kind::Number { min: 1, max: 5 };
+        check(number, " 5 ", Some(json!(5)));
+        check(number, "6", None);
+        check(number, "-1", None);
+        check(number, "1.5", None);
+        check(Kind::Boolean, "true", Some(json!(true)));
+        check(Kind::Boolean, "yes", None);
+        check(Kind::Address, "0.0.0.0:80", Some(json!("0.0.0.0:80")));
+        check(Kind::Address, "[::1]:0", Some(json!("[::1]:0")));
+        check(Kind::Address, ":8080", None);
+        check(Kind::Headers, "A=1, B=x=y,", Some(json!({"A": "1", "B": "x=y"})));
+        check(Kind::Headers, "A", None);
+        check(Kind::Origins, "https://a.test/, http://b.test:81", Some(json!(["https://a.test", "http://b.test:81"])));
+        check(Kind::Origins, "*", Some(json!(["*"])));
+        check(Kind::Origins, "a.test", None);
+        check(Kind::Origins, "https://a.test/path", None);
+        check(Kind::HeaderName, "X-User", Some(json!("X-User")));
+        check(Kind::HeaderName, "X User", None);
+        check(Kind::Filter, "info,fathom=debug", Some(json!("info,fathom=debug")));
+        check(Kind::Filter, "fathom=loud", None);
+        check(Kind::Choice(&["text", "json"]), "xml", None);
+        check(Kind::Model, "acme:x", None);
+    }
+}

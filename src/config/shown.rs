@@ -1,0 +1,175 @@
+//! The settings told again: what counts and who said it, and what can be used. Nothing secret leaves this file.
+
+use secrecy::ExposeSecret;
+use serde::Serialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{
+    Config, Origin,
+    layers::Layers,
+    settings::{self, Fallback, Kind, Setting},
+};
+use crate::{domain::Provider, store::Database};
+
+/// What stands for a secret.
+const HIDDEN: &str = "***";
+
+/// A setting as it counts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Effective {
+    /// As in the TOML file.
+    pub key: String,
+    /// Fit to be shown; null when it is not set.
+    pub value: Value,
+    pub source: Origin,
+}
+
+/// A provider or search engine, and whether runs can use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Usable {
+    /// As in `provider:model`, or as `search_api` has it.
+    pub name: &'static str,
+    pub usable: bool,
+    /// The variable that would make it usable.
+    pub missing: Option<&'static str>,
+}
+
+impl Config {
+    /// Which providers, then which search engines, can be used by runs of this process.
+    pub fn usable(&self) -> Vec<Usable> {
+        let variable = |provider| match provider {
+            Provider::OpenAi => Some("OPENAI_API_KEY"),
+            Provider::OpenRouter => Some("OPENROUTER_API_KEY"),
+            Provider::Ollama | Provider::Offline => None,
+        };
+        let missing = |provider| {
+            let endpoint = self.llm.endpoints.get(provider)?;
+            variable(provider).filter(|_| endpoint.api_key.is_none() && endpoint.base_url.is_none())
+        };
+        let mut all = Provider::ALL.map(|provider| Usable::unless(provider.as_str(), missing(provider))).to_vec();
+        all.push(Usable::unless("tavily", self.tavily.is_none().then_some("TAVILY_API_KEY")));
+        all.push(Usable::unless("local", self.documents.is_none().then_some("FATHOM_DOCS")));
+        all
+    }
+}
+
+impl Usable {
+    fn unless(name: &'static str, missing: Option<&'static str>) -> Self {
+        Self { name, usable: missing.is_none(), missing }
+    }
+}
+
+/// Every setting as it counts in `config`, in the order of the table, then the prices.
+pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
+    let options = serde_json::to_value(&config.options).unwrap_or_default();
+    let one = |setting: &Setting| Effective {
+        key: setting.key.to_string(),
+        value: match setting.kind {
+            Kind::Research(spec) => options[spec.name].clone(),
+            _ => value(config, layers, setting),
+        },
+        source: source(layers, setting),
+    };
+    let mut all: Vec<_> = settings::all().iter().map(one).collect();
+    let mut models: Vec<_> = config.prices.iter().collect();
+    models.sort_by_key(|(model, _)| *model);
+    let source = config.file.clone().map_or(Origin::Default, Origin::File);
+    let price =
+        |(model, price)| Effective { key: format!("prices.\"{model}\""), value: json!(price), source: source.clone() };
+    all.extend(models.into_iter().map(price));
+    all
+}
+
+fn value(config: &Config, layers: &Layers<'_>, setting: &Setting) -> Value {
+    match (&*setting.key, setting.default) {
+        ("data_dir", _) => json!(config.data_dir),
+        ("database.url", _) => json!(shown_database(&config.database)),
+        (key, Fallback::Computed(text)) => {
+            layers.value(key).map_or_else(|| json!(text), |value| fit_to_be_shown(setting.kind, value))
+        }
+        (key, _) => layers.value(key).map_or(Value::Null, |value| fit_to_be_shown(setting.kind, value)),
+    }
+}
+
+/// A role's model may follow from `model`, which is said by then.
+fn source(layers: &Layers<'_>, setting: &Setting) -> Origin {
+    let is_role = setting.key.starts_with("options.") && setting.key.ends_with("_model");
+    let given = layers.given(&setting.key).or_else(|| layers.given("model").filter(|_| is_role));
+    given.map_or(Origin::Default, |given| given.origin.clone())
+}
+
+fn fit_to_be_shown(kind: Kind, value: Value) -> Value {
+    match (kind, value) {
+        (Kind::Secret | Kind::Database, _) => HIDDEN.into(),
+        (Kind::Headers, Value::Object(pairs)) => {
+            pairs.into_iter().map(|(name, _)| (name, Value::from(HIDDEN))).collect()
+        }
+        (Kind::Url, Value::String(text)) => shown_url(&text).into(),
+        (_, value) => value,
+    }
+}
+
+/// The address without what may be a secret: user, password, query.
+fn shown_url(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text.trim()) else { return HIDDEN.to_owned() };
+    if url.password().is_some() || !url.username().is_empty() {
+        // These fail only for addresses that have no host, and this one has somebody at its host.
+        let _ = url.set_username(HIDDEN);
+        let _ = url.set_password(None);
+    }
+    if url.query().is_some() {
+        url.set_query(Some(HIDDEN));
+    }
+    url.into()
+}
+
+/// The address of a database as it may be shown.
+pub fn shown_database(database: &Database) -> String {
+    match database {
+        Database::Sqlite { path } => format!("SQLite in {}", path.display()),
+        Database::Postgres { url, .. } => match Url::parse(url.expose_secret()) {
+            Ok(url) => {
+                let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+                format!("Postgres at {}{port}{}", url.host_str().unwrap_or("a local socket"), url.path())
+            }
+            Err(_) => "Postgres".to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+
+    #[test]
+    fn a_shown_database_has_no_password() {
+        let url = SecretString::from("postgres://me:pa55@db.test:5433/fathom");
+        assert_eq!(shown_database(&Database::Postgres { url, max_connections: 1 }), "Postgres at db.test:5433/fathom");
+    }
+
+    #[test]
+    fn addresses_are_shown_without_their_secrets() {
+        let check = |given: &str, expected: &str| assert_eq!(shown_url(given), expected);
+        check("http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1");
+        check("https://me:pa55@host/v1?key=s3cret", "https://***@host/v1?***");
+        check("https://t0ken@host/", "https://***@host/");
+    }
+
+    #[test]
+    fn what_is_missing_is_named_by_its_variable() {
+        let environment = |name: &str| match name {
+            "HOME" => Some("/home/ada".to_owned()),
+            "OPENAI_BASE_URL" => Some("http://127.0.0.1:1/v1".to_owned()),
+            _ => None,
+        };
+        let config = Config::read(&super::super::Flags::default(), &environment).unwrap();
+        let missing: Vec<_> = config.usable().into_iter().map(|one| (one.name, one.missing)).collect();
+        let providers =
+            [("openai", None), ("ollama", None), ("openrouter", Some("OPENROUTER_API_KEY")), ("offline", None)];
+        assert_eq!(missing[..4], providers);
+        assert_eq!(missing[4..], [("tavily", Some("TAVILY_API_KEY")), ("local", Some("FATHOM_DOCS"))]);
+    }
+}

@@ -1,0 +1,295 @@
+//! Errors as clients see them: RFC 9457 problems with stable codes. The only place that picks an error's status.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+use crate::{
+    domain::OptionError,
+    runs::{Refusal, StoreError},
+};
+
+/// Told to clients whose request may succeed a little later.
+const SOON: Duration = Duration::from_secs(2);
+
+/// The stable codes, each with its status and title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    MalformedJson,
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    RequestTimeout,
+    ThreadBusy,
+    NotFinished,
+    NoReport,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+    ValidationFailed,
+    NotConfigured,
+    InvalidCursor,
+    IdempotencyKeyReused,
+    QueueFull,
+    TooManyStreams,
+    Internal,
+    StorageUnavailable,
+    ShuttingDown,
+}
+
+impl Code {
+    /// Every code there is.
+    pub const ALL: [Self; 19] = [
+        Self::MalformedJson,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::NotAcceptable,
+        Self::RequestTimeout,
+        Self::ThreadBusy,
+        Self::NotFinished,
+        Self::NoReport,
+        Self::PayloadTooLarge,
+        Self::UnsupportedMediaType,
+        Self::ValidationFailed,
+        Self::NotConfigured,
+        Self::InvalidCursor,
+        Self::IdempotencyKeyReused,
+        Self::QueueFull,
+        Self::TooManyStreams,
+        Self::Internal,
+        Self::StorageUnavailable,
+        Self::ShuttingDown,
+    ];
+
+    /// Code, status, title, and whether the same request may succeed later.
+    fn row(self) -> (&'static str, StatusCode, &'static str, bool) {
+        use StatusCode as S;
+        match self {
+            Self::MalformedJson => ("malformed_json", S::BAD_REQUEST, "The body is not JSON", false),
+            Self::NotFound => ("not_found", S::NOT_FOUND, "There is no such thing here", false),
+            Self::MethodNotAllowed => ("method_not_allowed", S::METHOD_NOT_ALLOWED, "Not a method of this path", false),
+            Self::NotAcceptable => {
+                ("not_acceptable", S::NOT_ACCEPTABLE, "None of the accepted types is offered", false)
+            }
+            Self::RequestTimeout => ("request_timeout", S::REQUEST_TIMEOUT, "The request came too slowly", true),
+            Self::ThreadBusy => ("thread_busy", S::CONFLICT, "The thread has an active run", true),
+            Self::NotFinished => ("not_finished", S::CONFLICT, "The run is not finished", true),
+            Self::NoReport => ("no_report", S::CONFLICT, "The run ended without a report", false),
+            Self::PayloadTooLarge => ("payload_too_large", S::PAYLOAD_TOO_LARGE, "The body is too large", false),
+            Self::UnsupportedMediaType => {
+                ("unsupported_media_type", S::UNSUPPORTED_MEDIA_TYPE, "The body must be JSON", false)
+            }
+            Self::ValidationFailed => ("validation_failed", S::UNPROCESSABLE_ENTITY, "The request is not valid", false),
+            Self::NotConfigured => {
+                ("not_configured", S::UNPROCESSABLE_ENTITY, "The server is not set up for this", false)
+            }
+            Self::InvalidCursor => ("invalid_cursor", S::UNPROCESSABLE_ENTITY, "Not a cursor of this list", false),
+            Self::IdempotencyKeyReused => (
+                "idempotency_key_reused",
+                S::UNPROCESSABLE_ENTITY,
+                "The idempotency key was used for another request",
+                false,
+            ),
+            Self::QueueFull => ("queue_full", S::TOO_MANY_REQUESTS, "Too many runs are waiting", true),
+            Self::TooManyStreams => ("too_many_streams", S::SERVICE_UNAVAILABLE, "Too many streams are open", true),
+            Self::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "A defect of this service", false),
+            Self::StorageUnavailable => {
+                ("storage_unavailable", S::SERVICE_UNAVAILABLE, "The database does not answer", true)
+            }
+            Self::ShuttingDown => ("shutting_down", S::SERVICE_UNAVAILABLE, "The service is stopping", true),
+        }
+    }
+
+    /// As on the wire.
+    pub fn as_str(self) -> &'static str {
+        self.row().0
+    }
+
+    pub fn status(self) -> StatusCode {
+        self.row().1
+    }
+}
+
+/// Where in a request something is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// JSON pointer into the body.
+    Pointer(String),
+    /// A parameter of the path or the query.
+    Parameter(String),
+    Header(String),
+}
+
+/// One thing that is wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    #[serde(flatten)]
+    pub place: Place,
+    pub detail: String,
+}
+
+/// A request that is not answered as its sender hoped.
+#[derive(Clone, Debug)]
+pub struct ApiError {
+    code: Code,
+    /// A sentence for people.
+    detail: String,
+    faults: Vec<Fault>,
+    retry_after: Option<Duration>,
+}
+
+/// A problem on its way through the layers, which know the request's id and path.
+#[derive(Clone, Debug)]
+pub struct Problem(ApiError);
+
+#[derive(Serialize)]
+struct ProblemBody<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    instance: &'a str,
+    code: &'a str,
+    request_id: &'a str,
+    retryable: bool,
+    #[serde(skip_serializing_if = "<[Fault]>::is_empty")]
+    errors: &'a [Fault],
+}
+
+impl ApiError {
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        let retry_after = matches!(
+            code,
+            Code::ThreadBusy
+                | Code::NotFinished
+                | Code::QueueFull
+                | Code::TooManyStreams
+                | Code::StorageUnavailable
+                | Code::ShuttingDown
+        );
+        Self { code, detail: detail.into(), faults: Vec::new(), retry_after: retry_after.then_some(SOON) }
+    }
+
+    /// `what` as in "thread" or "run".
+    pub fn no_such(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("there is no such {what}"))
+    }
+
+    /// A request with one fault.
+    pub fn invalid(place: Place, detail: impl Into<String>) -> Self {
+        Self::at(Code::ValidationFailed, place, detail)
+    }
+
+    /// A problem with one place in the request.
+    pub fn at(code: Code, place: Place, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        let faults = vec![Fault { place, detail: detail.clone() }];
+        Self { faults, ..Self::new(code, detail) }
+    }
+
+    /// A parameter of path or query that cannot be used.
+    pub fn parameter(name: &str, detail: impl Into<String>) -> Self {
+        Self::invalid(Place::Parameter(name.to_owned()), detail)
+    }
+
+    /// A header that cannot be used.
+    pub fn header(name: &str, detail: impl Into<String>) -> Self {
+        Self::invalid(Place::Header(name.to_owned()), detail)
+    }
+
+    /// Something that cannot go wrong did.
+    pub fn defect(error: &dyn std::error::Error) -> Self {
+        tracing::error!(%error, "a request could not be answered");
+        Self::new(Code::Internal, "a defect of this service; its log says more")
+    }
+
+    /// Why a run was not let in; `pointer` is where its message stands in the body.
+    pub fn refused(refusal: Refusal, pointer: &str) -> Self {
+        let detail = refusal.to_string();
+        let not_configured =
+            |option: &str| Self::at(Code::NotConfigured, Place::Pointer(format!("/options/{option}")), detail.clone());
+        match refusal {
+            Refusal::Store(error) => error.into(),
+            Refusal::Options(wrong) => Self::options(&wrong),
+            Refusal::NoSuchThread => Self::no_such("thread"),
+            Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
+            Refusal::MissingKey { option, .. } => not_configured(option),
+            Refusal::MissingSearchKey | Refusal::MissingDocuments | Refusal::NothingToSearch => {
+                not_configured("search_api")
+            }
+        }
+    }
+
+    fn options(wrong: &[OptionError]) -> Self {
+        let fault = |error: &OptionError| Fault {
+            place: Place::Pointer(format!("/options/{}", escaped(error.name()))),
+            detail: error.to_string(),
+        };
+        let detail = wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        Self { faults: wrong.iter().map(fault).collect(), ..Self::new(Code::ValidationFailed, detail) }
+    }
+}
+
+/// A name as part of a JSON pointer (RFC 6901).
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
+            StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
+            StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
+            StoreError::Unavailable(_) => {
+                tracing::warn!(%error, "a request could not be answered");
+                Self::new(Code::StorageUnavailable, "the database does not answer; try again")
+            }
+            StoreError::Fenced | StoreError::Unusable(_) | StoreError::Corrupt(_) => {
+                tracing::error!(%error, "a request could not be answered");
+                Self::new(Code::Internal, "the request could not be carried out; the service's log says why")
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    /// A status without a body yet: [`Problem::into_body`] writes it where the request is known.
+    fn into_response(self) -> Response {
+        let mut response = self.code.status().into_response();
+        if let Some(pause) = self.retry_after
+            && let Ok(seconds) = HeaderValue::from_str(&pause.as_secs().to_string())
+        {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
+        response.extensions_mut().insert(Problem(self));
+        response
+    }
+}
+
+impl Problem {
+    /// Writes the problem as the body of `response`.
+    pub fn into_body(self, response: &mut Response, instance: &str, request_id: &str) {
+        let (code, status, title, retryable) = self.0.code.row();
+        let body = ProblemBody {
+            r#type: format!("urn:fathom:problem:{}", code.replace('_', "-")),
+            title,
+            status: status.as_u16(),
+            detail: &self.0.detail,
+            instance,
+            code,
+            request_id,
+            retryable,
+            errors: &self.0.faults,
+        };
+        *response.body_mut() = Body::from(serde_json::to_vec(&body).unwrap_or_default());
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.remove(header::CONTENT_LENGTH);
+    }
+}

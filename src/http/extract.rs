@@ -1,0 +1,333 @@
+//! Requests taken apart: bodies, ids, parameters and headers become typed values or a problem that names the place.
+
+use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, FromRequestParts, Path, Request},
+    http::{HeaderMap, HeaderValue, header, request::Parts},
+    response::Response,
+};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::{
+    State,
+    error::{ApiError, Code, Place},
+};
+use crate::{
+    domain::{RunId, ThreadId},
+    runs::{Cursor, Key},
+};
+
+/// A whole body has to arrive within this time.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// The longest wait a client may ask for.
+const LONGEST_WAIT: u64 = 60;
+const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
+/// Longer names of owners are cut.
+const OWNER_CHARS: usize = 200;
+
+/// A JSON body and its bytes.
+#[derive(Debug)]
+pub struct JsonBody<T> {
+    pub value: T,
+    pub bytes: Bytes,
+}
+
+impl<T: DeserializeOwned> FromRequest<State> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &State) -> Result<Self, ApiError> {
+        if !is_json(request.headers()) {
+            return Err(ApiError::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json"));
+        }
+        let bytes = read(request, state.settings.max_body_bytes).await?;
+        let value: serde_json::Value = serde_json::from_slice(&bytes)
+            .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
+        let value = serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))?;
+        Ok(Self { value, bytes })
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
+    let too_large = || ApiError::new(Code::PayloadTooLarge, format!("a body may have {limit} bytes"));
+    let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > limit) {
+        return Err(too_large());
+    }
+    let body = Limited::new(request.into_body(), limit).collect();
+    match tokio::time::timeout(BODY_TIME, body).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(_)) => Err(ApiError::new(Code::MalformedJson, "the body broke off")),
+        Err(_) => Err(ApiError::new(Code::RequestTimeout, format!("the body took longer than {BODY_TIME:?}"))),
+    }
+}
+
+/// Names the place in the body where the shape is wrong.
+fn misshapen(error: &serde_path_to_error::Error<serde_json::Error>) -> ApiError {
+    use serde_path_to_error::Segment;
+    let mut pointer = String::new();
+    for segment in error.path() {
+        match segment {
+            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+            Segment::Map { key } | Segment::Enum { variant: key } => {
+                pointer.push_str(&format!("/{}", key.replace('~', "~0").replace('/', "~1")));
+            }
+            Segment::Unknown => {}
+        }
+    }
+    ApiError::invalid(Place::Pointer(pointer), error.inner().to_string())
+}
+
+/// The id in the path: a UUID in its usual form.
+#[derive(Clone, Copy, Debug)]
+pub struct Id<T>(pub T);
+
+impl<T: From<Uuid>> FromRequestParts<State> for Id<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
+        let Path(path) = Path::<BTreeMap<String, String>>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| ApiError::parameter("id", "the path cannot be read"))?;
+        uuid("id", path.get("id").map_or("", String::as_str)).map(|id| Self(id.into()))
+    }
+}
+
+/// Only the form that the service writes: 36 characters with hyphens.
+fn uuid(name: &str, text: &str) -> Result<Uuid, ApiError> {
+    let parsed = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
+    parsed.ok_or_else(|| ApiError::parameter(name, format!("{name} must be a UUID")))
+}
+
+impl From<Uuid> for ThreadId {
+    fn from(id: Uuid) -> Self {
+        Self(id)
+    }
+}
+
+impl From<Uuid> for RunId {
+    fn from(id: Uuid) -> Self {
+        Self(id)
+    }
+}
+
+/// The parameters of the query; of a repeated one the last counts, unknown ones are ignored.
+#[derive(Debug, Default)]
+pub struct Query(BTreeMap<String, String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Query {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+        Ok(Self(pairs.into_owned().collect()))
+    }
+}
+
+impl Query {
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A whole number in `range`, or `default` when it is not given.
+    pub fn number<T: FromStr + PartialOrd + Display>(
+        &self,
+        name: &str,
+        default: T,
+        range: RangeInclusive<T>,
+    ) -> Result<T, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            let detail = format!("{name} must be a whole number from {} to {}", range.start(), range.end());
+            ApiError::parameter(name, detail)
+        })
+    }
+
+    /// Where the page begins. `list` names the list, so that a cursor of another one is noticed.
+    pub fn cursor(&self, list: &str) -> Result<Option<Cursor>, ApiError> {
+        let Some(text) = self.text("cursor") else { return Ok(None) };
+        read_cursor(list, text).map(Some).ok_or_else(|| {
+            let detail = "cursor must be the next_cursor of an earlier page of this list";
+            ApiError::at(Code::InvalidCursor, Place::Parameter("cursor".to_owned()), detail)
+        })
+    }
+}
+
+/// Shape: the list's name, the place, the id; opaque to clients.
+pub fn write_cursor(list: &str, cursor: Cursor) -> String {
+    format!("{list}.{:x}.{}", cursor.at, cursor.id.simple())
+}
+
+fn read_cursor(list: &str, text: &str) -> Option<Cursor> {
+    let mut parts = text.strip_prefix(list)?.strip_prefix('.')?.split('.');
+    let (at, id, end) = (parts.next()?, parts.next()?, parts.next());
+    let id = Uuid::try_parse(id).ok()?;
+    end.is_none().then_some(Cursor { at: i64::from_str_radix(at, 16).ok()?, id })
+}
+
+/// What the headers of a request say about its handling.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    pub idempotency_key: Option<String>,
+    /// `Prefer: wait=N`.
+    pub wait: Option<Duration>,
+    /// Whose request it is; empty when users are not told apart.
+    pub owner: String,
+}
+
+impl Wishes {
+    /// The idempotency key for a request of that operation with that body.
+    pub fn key(&self, operation: &str, body: &[u8]) -> Option<Key> {
+        self.idempotency_key.clone().map(|key| Key::new(operation, key, body))
+    }
+
+    /// Says that a wish to wait was granted.
+    pub fn applied(&self, mut response: Response) -> Response {
+        if let Some(wait) = self.wait
+            && let Ok(value) = HeaderValue::from_str(&format!("wait={}", wait.as_secs()))
+        {
+            response.headers_mut().insert("preference-applied", value);
+        }
+        response
+    }
+}
+
+impl FromRequestParts<State> for Wishes {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
+        let owner = state.settings.owner_header.as_ref().and_then(|name| parts.headers.get(name));
+        let owner = owner.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned());
+        Ok(Self {
+            idempotency_key: idempotency_key(&parts.headers)?,
+            wait: wait(&parts.headers),
+            owner: owner.unwrap_or_default().chars().take(OWNER_CHARS).collect(),
+        })
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    const NAME: &str = "Idempotency-Key";
+    let Some(value) = headers.get(NAME) else { return Ok(None) };
+    let printable = |text: &&str| KEY_LENGTH.contains(&text.len()) && text.bytes().all(|b| (0x20..0x7f).contains(&b));
+    match value.to_str().ok().filter(printable) {
+        Some(key) => Ok(Some(key.to_owned())),
+        None => Err(ApiError::header(NAME, "Idempotency-Key must have 1 to 255 printable ASCII characters")),
+    }
+}
+
+/// Preferences that cannot be read are ignored, as RFC 7240 has it.
+fn wait(headers: &HeaderMap) -> Option<Duration> {
+    let preferences = headers.get_all("prefer").into_iter().filter_map(|value| value.to_str().ok());
+    let seconds = preferences.flat_map(|value| value.split(',')).find_map(|preference| {
+        let (name, value) = preference.split(';').next()?.split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        name.trim().eq_ignore_ascii_case("wait").then(|| value.parse::<u64>().ok())?
+    });
+    seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_WAIT)))
+}
+
+/// The best of the offered media types for an Accept header; `None` when none will do. The first offered one wins ties.
+pub fn negotiate<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str> {
+    let ranges: Vec<&str> = headers
+        .get_all(header::ACCEPT)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|range| !range.is_empty())
+        .collect();
+    if ranges.is_empty() {
+        return offered.first().copied();
+    }
+    let mut best: Option<(&str, u32)> = None;
+    for &media_type in offered {
+        let quality = quality(media_type, &ranges);
+        if quality > best.map_or(0, |(_, quality)| quality) {
+            best = Some((media_type, quality));
+        }
+    }
+    best.map(|(media_type, _)| media_type)
+}
+
+/// In thousandths, of the most specific range that covers the type; 0 when none does (RFC 9110, 12.5.1).
+fn quality(media_type: &str, ranges: &[&str]) -> u32 {
+    let main = media_type.split('/').next().unwrap_or_default();
+    let mut found: Option<(u8, u32)> = None;
+    for range in ranges {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let specific = match name.as_str() {
+            exact if exact == media_type => 2,
+            wide if wide.strip_suffix("/*") == Some(main) => 1,
+            "*/*" => 0,
+            _ => continue,
+        };
+        let given = parts.find_map(|part| part.strip_prefix("q=")).and_then(|text| text.trim().parse::<f32>().ok());
+        // Rounded to what the grammar allows: three digits from 0 to 1.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=1000")]
+        let thousandths = (given.unwrap_or(1.0).clamp(0.0, 1.0) * 1_000.0) as u32;
+        if found.is_none_or(|(before, _)| specific > before) {
+            found = Some((specific, thousandths));
+        }
+    }
+    found.map_or(0, |(_, quality)| quality)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept(value: &str) -> Option<&'static str> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_str(value).unwrap());
+        negotiate(&headers, &["text/markdown", "text/html", "application/json"])
+    }
+
+    #[test]
+    fn the_best_accepted_type_is_chosen() {
+        assert_eq!(negotiate(&HeaderMap::new(), &["a/b"]), Some("a/b"));
+        assert_eq!(accept("*/*"), Some("text/markdown"));
+        assert_eq!(accept("text/html,application/xhtml+xml,*/*;q=0.8"), Some("text/html"));
+        assert_eq!(accept("application/json;q=0.5, text/*;q=0.4"), Some("application/json"));
+        assert_eq!(accept("text/*, text/markdown;q=0"), Some("text/html"));
+        assert_eq!(accept("image/png"), None);
+        assert_eq!(accept("application/json;q=nonsense"), Some("application/json"));
+    }
+
+    #[test]
+    fn cursors_come_back_and_those_of_other_lists_do_not() {
+        let cursor = Cursor { at: 1_800_000_000_000, id: Uuid::now_v7() };
+        let text = write_cursor("threads", cursor);
+        assert_eq!(read_cursor("threads", &text), Some(cursor));
+        for wrong in ["", "threads", "threads.", "threads.1", "threads.x.y", &format!("{text}.1")] {
+            assert_eq!(read_cursor("threads", wrong), None, "{wrong}");
+        }
+        assert_eq!(read_cursor("runs", &text), None);
+    }
+
+    #[test]
+    fn a_wait_is_read_and_bounded() {
+        let of = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("prefer", HeaderValue::from_static(value));
+            wait(&headers).map(|wait| wait.as_secs())
+        };
+        assert_eq!(of("wait=5"), Some(5));
+        assert_eq!(of("respond-async, Wait = \"7\"; x=1"), Some(7));
+        assert_eq!(of("wait=100000"), Some(60));
+        assert_eq!(of("wait=-1"), None);
+        assert_eq!(of("respond-async"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! For those who operate the service: is it alive, can it work, how is it doing.
+
+use std::time::Duration;
+
+use axum::{
+    extract::State as Shared,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+use super::{State, error::ApiError, threads::answer};
+
+/// The claim loop looks every second; silent for so long it is stuck, or the database is away.
+const CLAIM_SILENCE: Duration = Duration::from_secs(10);
+/// Readiness is asked for often, so the database is not waited for long.
+const PING_TIME: Duration = Duration::from_secs(2);
+
+#[derive(Serialize)]
+struct AliveBody {
+    status: &'static str,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+struct ReadyBody {
+    status: &'static str,
+    checks: Checks,
+}
+
+/// Each `ok`, or what is wrong.
+#[derive(Serialize)]
+struct Checks {
+    database: String,
+    claim_loop: String,
+    shutdown: String,
+}
+
+pub async fn alive() -> Result<Response, ApiError> {
+    answer(&AliveBody { status: "ok", version: env!("CARGO_PKG_VERSION") })
+}
+
+/// The migrations ran before the service began to listen, so a database that answers the ping has the right tables.
+pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
+    const OK: &str = "ok";
+    let database = match tokio::time::timeout(PING_TIME, state.runs.store().ping()).await {
+        Ok(Ok(())) => OK.to_owned(),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the database does not answer");
+            "does not answer".to_owned()
+        }
+        Err(_) => "does not answer".to_owned(),
+    };
+    let claim_loop = match state.runs.last_look() {
+        Some(age) if age < CLAIM_SILENCE => OK.to_owned(),
+        Some(age) => format!("silent for {} s", age.as_secs()),
+        None => "not started".to_owned(),
+    };
+    let shutdown = if state.shutdown.is_cancelled() { "stopping" } else { OK };
+    let checks = Checks { database, claim_loop, shutdown: shutdown.to_owned() };
+    let ready = [&checks.database, &checks.claim_loop, &checks.shutdown].iter().all(|check| *check == OK);
+    let (code, status) = if ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready") };
+    Ok((code, answer(&ReadyBody { status, checks })?).into_response())
+}
+
+/// In Prometheus' text format.
+pub async fn metrics(Shared(state): Shared<State>) -> Response {
+    let streams = state.settings.max_streams - state.streams.available_permits();
+    let text = (state.settings.metrics)(&state.runs, streams);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}

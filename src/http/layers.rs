@@ -1,0 +1,94 @@
+//! What happens around every handler: request ids, CORS, panics, problems with their bodies, a line in the log.
+
+use std::{any::Any, time::Instant};
+
+use axum::{
+    Router,
+    extract::{MatchedPath, Request},
+    http::{HeaderName, HeaderValue, Method, header},
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
+};
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    cors::{AllowOrigin, CorsLayer},
+};
+use tracing::Instrument as _;
+use uuid::Uuid;
+
+use super::{
+    State,
+    error::{ApiError, Code, Problem},
+};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID_CHARS: usize = 128;
+
+/// The router with everything around it.
+pub fn around(router: Router, state: &State) -> Router {
+    router.layer(CatchPanicLayer::custom(defect)).layer(from_fn(dress)).layer(cors(&state.settings.cors_origins))
+}
+
+/// Gives the request its id and the response its headers; writes the body of problems; logs one line.
+async fn dress(request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let request_id = request_id(request.headers().get(&REQUEST_ID));
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
+    let span = tracing::info_span!("request", request_id, %method, route);
+    let mut response = next.run(request).instrument(span.clone()).await;
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        problem.into_body(&mut response, &path, &request_id);
+    }
+    if let Ok(value) = HeaderValue::from_str(&request_id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let (status, ms) = (response.status().as_u16(), began.elapsed().as_secs_f64() * 1_000.0);
+    span.in_scope(|| tracing::debug!(status, ms, "answered"));
+    response
+}
+
+/// The client's own id if it is fit to be logged, else a new one.
+fn request_id(given: Option<&HeaderValue>) -> String {
+    let fit = |text: &&str| (1..=REQUEST_ID_CHARS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    let given = given.and_then(|value| value.to_str().ok()).filter(fit);
+    given.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
+}
+
+/// A panic in a handler. What it says may hold anything, so it stays in the log.
+fn defect(panic: Box<dyn Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    tracing::error!(panic = text.unwrap_or("(no text)"), "a handler panicked");
+    ApiError::new(Code::Internal, "a defect of this service; its log says more").into_response()
+}
+
+/// Without origins no page of another origin can read an answer.
+fn cors(origins: &[String]) -> CorsLayer {
+    let layer = CorsLayer::new()
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_headers([
+            header::CONTENT_TYPE,
+            header::ACCEPT,
+            header::AUTHORIZATION,
+            header::IF_NONE_MATCH,
+            HeaderName::from_static("idempotency-key"),
+            HeaderName::from_static("last-event-id"),
+            HeaderName::from_static("prefer"),
+            REQUEST_ID,
+        ])
+        .expose_headers([
+            header::LOCATION,
+            header::ETAG,
+            header::RETRY_AFTER,
+            HeaderName::from_static("idempotent-replayed"),
+            HeaderName::from_static("preference-applied"),
+            REQUEST_ID,
+        ])
+        .max_age(std::time::Duration::from_secs(600));
+    if origins.iter().any(|origin| origin == "*") {
+        return layer.allow_origin(AllowOrigin::any());
+    }
+    let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
+    layer.allow_origin(AllowOrigin::list(origins))
+}

@@ -1,0 +1,124 @@
+//! The HTTP service: the wire, nothing else. Handlers parse, call a handle, answer.
+//!
+//! One file per noun; `extract.rs` takes requests apart, `error.rs` alone picks the status of an error, `serve.rs` owns
+//! the sockets. The contract is openapi.yaml at the top level; a test holds it against [`router`].
+
+mod docs;
+mod error;
+mod extract;
+mod health;
+mod layers;
+mod options;
+mod report;
+mod runs;
+mod serve;
+pub mod sse;
+mod stream;
+mod threads;
+
+use std::{ops::Deref, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    http::HeaderName,
+    routing::{MethodRouter, get, post},
+};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::runs::Runs;
+pub use error::{ApiError, Code};
+pub use serve::serve;
+
+/// How the service meets the network.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Origins whose pages may use the service from a browser; `*` for all.
+    pub cors_origins: Vec<String>,
+    pub max_body_bytes: usize,
+    /// Event streams that may be open at the same time.
+    pub max_streams: usize,
+    /// The header in which a trusted proxy names the user.
+    pub owner_header: Option<HeaderName>,
+    /// How long a stopping service waits for what is going on.
+    pub grace: Duration,
+    /// Renders the process's metrics.
+    pub metrics: fn(&Runs, usize) -> String,
+}
+
+/// What handlers share; a cheap clone.
+#[derive(Clone, Debug)]
+pub struct State(Arc<Shared>);
+
+/// See [`State`].
+#[derive(Debug)]
+pub struct Shared {
+    pub runs: Runs,
+    pub settings: Settings,
+    /// The service stops: streams end, readiness is denied.
+    pub shutdown: CancellationToken,
+    /// A permit per open event stream.
+    pub streams: Arc<Semaphore>,
+}
+
+impl Deref for State {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl State {
+    pub fn new(runs: Runs, settings: Settings, shutdown: CancellationToken) -> Self {
+        let streams = Arc::new(Semaphore::new(settings.max_streams));
+        Self(Arc::new(Shared { runs, settings, shutdown, streams }))
+    }
+}
+
+/// A path with its methods, as openapi.yaml has to know them.
+type Route = (&'static str, &'static [&'static str], MethodRouter<State>);
+
+/// Every route but those of the API's pages.
+// table of contents
+fn routes() -> Vec<Route> {
+    vec![
+        ("/api/v1/threads", &["GET", "POST"], get(threads::list).post(threads::create)),
+        ("/api/v1/threads/{id}", &["GET", "DELETE"], get(threads::show).delete(threads::delete)),
+        ("/api/v1/threads/{id}/messages", &["GET", "POST"], get(threads::messages).post(threads::add_message)),
+        ("/api/v1/threads/{id}/runs", &["GET"], get(threads::runs)),
+        ("/api/v1/threads/{id}/events", &["GET"], get(stream::thread_events)),
+        ("/api/v1/runs", &["GET"], get(runs::list)),
+        ("/api/v1/runs/{id}", &["GET"], get(runs::show)),
+        ("/api/v1/runs/{id}/cancel", &["POST"], post(runs::cancel)),
+        ("/api/v1/runs/{id}/events", &["GET"], get(stream::run_events)),
+        ("/api/v1/runs/{id}/report", &["GET"], get(report::show)),
+        ("/api/v1/runs/{id}/notes", &["GET"], get(runs::notes)),
+        ("/api/v1/runs/{id}/sources", &["GET"], get(runs::sources)),
+        ("/api/v1/runs/{id}/sources/{source_id}", &["GET"], get(runs::source)),
+        ("/api/v1/runs/{id}/steps", &["GET"], get(runs::steps)),
+        ("/api/v1/options", &["GET"], get(options::show)),
+        ("/healthz", &["GET"], get(health::alive)),
+        ("/readyz", &["GET"], get(health::ready)),
+        ("/metrics", &["GET"], get(health::metrics)),
+    ]
+}
+
+/// Paths and methods of the API, for the test that holds them against openapi.yaml.
+pub fn paths() -> Vec<(&'static str, &'static [&'static str])> {
+    routes().into_iter().map(|(path, methods, _)| (path, methods)).collect()
+}
+
+/// The whole service as one router.
+pub fn router(state: &State) -> Router {
+    let mut router = Router::new();
+    for (path, _, methods) in routes() {
+        router = router.route(path, methods);
+    }
+    let router = router
+        .with_state(state.clone())
+        .merge(docs::router())
+        .fallback(async || ApiError::no_such("path"))
+        .method_not_allowed_fallback(async || ApiError::new(Code::MethodNotAllowed, "the path has other methods"));
+    layers::around(router, state)
+}

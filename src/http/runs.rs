@@ -1,0 +1,249 @@
+//! Runs: listed, read, cancelled; their notes, sources and ledger.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::{
+    extract::{Path, State as Shared},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+use super::{
+    State,
+    error::ApiError,
+    extract::{Id, Query, Wishes},
+    threads::{ListBody, answer, waited},
+};
+use crate::{
+    domain::{
+        Failure, ModelUsage, Outcome, Progress, RunDetails, RunId, RunOptions, RunStatus, Source, SourceId, ThreadId,
+        Timestamp, Usage,
+    },
+    runs::{Cancelling, RunFilter, Step},
+};
+
+#[derive(Serialize)]
+pub struct RunBody {
+    id: RunId,
+    thread_id: ThreadId,
+    status: RunStatus,
+    outcome: Option<Outcome>,
+    error: Option<Failure>,
+    options: RunOptions,
+    created_at: Timestamp,
+    started_at: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
+    cancel_requested: bool,
+    queue_position: Option<u64>,
+    progress: Progress,
+    usage: UsageBody,
+    links: RunLinks,
+}
+
+#[derive(Serialize)]
+struct UsageBody {
+    #[serde(flatten)]
+    total: ModelUsage,
+    by_model: BTreeMap<String, ModelUsage>,
+}
+
+#[derive(Serialize)]
+struct RunLinks {
+    #[serde(rename = "self")]
+    own: String,
+    thread: String,
+    events: String,
+    report: String,
+    notes: String,
+    sources: String,
+    steps: String,
+    cancel: String,
+}
+
+impl From<RunDetails> for RunBody {
+    fn from(details: RunDetails) -> Self {
+        let RunDetails { run, usage, queue_position } = details;
+        Self {
+            links: RunLinks::of(run.id, run.thread_id),
+            id: run.id,
+            thread_id: run.thread_id,
+            status: run.status,
+            outcome: run.outcome,
+            error: run.error,
+            options: run.options,
+            created_at: run.created_at,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            cancel_requested: run.cancel_requested,
+            queue_position,
+            progress: run.progress,
+            usage: UsageBody { total: total(&usage), by_model: usage },
+        }
+    }
+}
+
+impl RunLinks {
+    fn of(run_id: RunId, thread_id: ThreadId) -> Self {
+        let path = format!("/api/v1/runs/{run_id}");
+        Self {
+            thread: format!("/api/v1/threads/{thread_id}"),
+            events: format!("{path}/events"),
+            report: format!("{path}/report"),
+            notes: format!("{path}/notes"),
+            sources: format!("{path}/sources"),
+            steps: format!("{path}/steps"),
+            cancel: format!("{path}/cancel"),
+            own: path,
+        }
+    }
+}
+
+fn total(by_model: &BTreeMap<String, ModelUsage>) -> ModelUsage {
+    by_model.values().fold(ModelUsage::default(), |mut total, usage| {
+        total.calls += usage.calls;
+        total.tokens += usage.tokens;
+        total
+    })
+}
+
+pub async fn list(Shared(state): Shared<State>, query: Query) -> Result<Response, ApiError> {
+    page(&state, RunFilter { thread_id: None, status: status(&query)? }, &query).await
+}
+
+fn status(query: &Query) -> Result<Option<RunStatus>, ApiError> {
+    let Some(name) = query.text("status") else { return Ok(None) };
+    let status = RunStatus::parse(name);
+    status
+        .map(Some)
+        .ok_or_else(|| ApiError::parameter("status", "status must be queued, running, completed, failed or cancelled"))
+}
+
+/// A page of the runs that the filter lets through.
+pub async fn page(state: &State, filter: RunFilter, query: &Query) -> Result<Response, ApiError> {
+    let (cursor, limit) = (query.cursor("runs")?, query.number("limit", 20, 1..=100)?);
+    let store = state.runs.store();
+    let found = store.runs_page(&filter, cursor, limit).await?;
+    let details = store.details(found.items).await?;
+    let page = crate::runs::Page { items: details, next: found.next };
+    answer(&ListBody::page("runs", page, RunBody::from))
+}
+
+pub async fn show(Shared(state): Shared<State>, Id(run_id): Id<RunId>, wishes: Wishes) -> Result<Response, ApiError> {
+    let mut details = existing(&state, run_id).await?;
+    if let Some(patience) = wishes.wait {
+        details = waited(&state, details, patience).await?;
+    }
+    answer(&RunBody::from(details)).map(|response| wishes.applied(response))
+}
+
+pub async fn cancel(Shared(state): Shared<State>, Id(run_id): Id<RunId>, wishes: Wishes) -> Result<Response, ApiError> {
+    let cancelling = state.runs.cancel(run_id).await?.ok_or_else(|| ApiError::no_such("run"))?;
+    let mut details = existing(&state, run_id).await?;
+    if let Some(patience) = wishes.wait {
+        details = waited(&state, details, patience).await?;
+    }
+    let status = match cancelling {
+        Cancelling::Final(_) => StatusCode::OK,
+        Cancelling::Requested(_) | Cancelling::Done(_) => StatusCode::ACCEPTED,
+    };
+    let response = (status, answer(&RunBody::from(details))?).into_response();
+    Ok(wishes.applied(response))
+}
+
+pub async fn existing(state: &State, run_id: RunId) -> Result<RunDetails, ApiError> {
+    state.runs.details(run_id).await?.ok_or_else(|| ApiError::no_such("run"))
+}
+
+pub async fn notes(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
+    existing(&state, run_id).await?;
+    answer(&ListBody::whole(state.runs.store().notes(run_id).await?))
+}
+
+#[derive(Serialize)]
+struct SourceBody {
+    #[serde(flatten)]
+    source: Source,
+    /// Scopes of the researchers that met it.
+    found_by: Vec<String>,
+    /// Its number in the report.
+    cited_as: Option<u32>,
+}
+
+pub async fn sources(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
+    existing(&state, run_id).await?;
+    let store = state.runs.store();
+    let numbers = numbers(&state, run_id).await?;
+    let sources = store.sources(run_id).await?;
+    answer(&ListBody::whole(sources.into_iter().map(|source| shown(source, &numbers)).collect()))
+}
+
+/// A source with the text the run saw of it, by one of its ids, with or without the `S`.
+pub async fn source(
+    Shared(state): Shared<State>,
+    Id(run_id): Id<RunId>,
+    Path(path): Path<BTreeMap<String, String>>,
+) -> Result<Response, ApiError> {
+    let text = path.get("source_id").map_or("", String::as_str);
+    let number = text.strip_prefix('S').unwrap_or(text).parse().ok();
+    let number = number.ok_or_else(|| ApiError::parameter("source_id", "source_id must look like S1003"))?;
+    existing(&state, run_id).await?;
+    let source = state.runs.store().source(run_id, SourceId(number)).await?;
+    let source = source.ok_or_else(|| ApiError::no_such("source in this run"))?;
+    answer(&shown(source, &numbers(&state, run_id).await?))
+}
+
+/// The numbers under which the report cites its sources.
+async fn numbers(state: &State, run_id: RunId) -> Result<BTreeMap<SourceId, u32>, ApiError> {
+    let report = state.runs.store().report(run_id).await?;
+    let citations = report.map(|report| report.citations).unwrap_or_default();
+    Ok(citations.into_iter().map(|citation| (citation.source_id, citation.number)).collect())
+}
+
+fn shown(source: Source, numbers: &BTreeMap<SourceId, u32>) -> SourceBody {
+    let ids = std::iter::once(source.id).chain(source.aliases.iter().copied());
+    let found_by: BTreeSet<u32> = ids.map(SourceId::researcher).collect();
+    SourceBody {
+        found_by: found_by.into_iter().map(|number| format!("r{number}")).collect(),
+        cited_as: numbers.get(&source.id).copied(),
+        source,
+    }
+}
+
+#[derive(Serialize)]
+struct StepBody {
+    key: String,
+    kind: String,
+    request_hash: String,
+    started_at: Timestamp,
+    finished_at: Timestamp,
+    ms: i64,
+    model: Option<String>,
+    role: Option<String>,
+    attempts: Option<u32>,
+    usage: Option<Usage>,
+}
+
+impl From<Step> for StepBody {
+    fn from(step: Step) -> Self {
+        let call = step.call;
+        Self {
+            key: step.key,
+            kind: step.kind,
+            request_hash: step.request_hash,
+            started_at: step.started_at,
+            finished_at: step.finished_at,
+            ms: step.finished_at.since(step.started_at),
+            attempts: call.as_ref().map(|call| call.attempts),
+            usage: call.as_ref().map(|call| call.usage),
+            role: call.as_ref().map(|call| call.role.clone()),
+            model: call.map(|call| call.model),
+        }
+    }
+}
+
+pub async fn steps(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
+    existing(&state, run_id).await?;
+    let steps = state.runs.store().steps(run_id).await?;
+    answer(&ListBody::whole(steps.into_iter().map(StepBody::from).collect()))
+}

@@ -1,0 +1,87 @@
+//! Which runs this process works on, and the orders it may give them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::dispatcher::LastLook;
+use crate::domain::RunId;
+
+/// What a worker listens to.
+#[derive(Clone, Debug)]
+pub struct Orders {
+    /// This process stops; the run goes on elsewhere.
+    pub interrupt: CancellationToken,
+    /// The run shall be cancelled.
+    pub cancel: CancellationToken,
+    /// The run is somebody else's by now, or deleted.
+    pub lost: CancellationToken,
+}
+
+/// The runs at work in this process.
+#[derive(Debug, Default)]
+pub struct Active {
+    /// A std mutex: held for single map operations, never across an await.
+    runs: Mutex<HashMap<RunId, Orders>>,
+    /// A run was queued by this process: time to claim.
+    pub queued: Notify,
+    pub last_look: LastLook,
+}
+
+impl Active {
+    /// Enters a run that was claimed; it is struck off when the value is dropped.
+    pub fn enter(self: &Arc<Self>, run_id: RunId, interrupt: &CancellationToken) -> Entered {
+        let orders =
+            Orders { interrupt: interrupt.clone(), cancel: CancellationToken::new(), lost: CancellationToken::new() };
+        self.lock().insert(run_id, orders.clone());
+        Entered { active: Arc::clone(self), run_id, orders }
+    }
+
+    pub fn cancel(&self, run_id: RunId) {
+        if let Some(orders) = self.lock().get(&run_id) {
+            orders.cancel.cancel();
+        }
+    }
+
+    pub fn lose(&self, run_id: RunId) {
+        if let Some(orders) = self.lock().get(&run_id) {
+            orders.lost.cancel();
+        }
+    }
+
+    /// The runs at work.
+    pub fn ids(&self) -> Vec<RunId> {
+        self.lock().keys().copied().collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Orders>> {
+        // No code panics while it holds this.
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A run at work; leaves the list when dropped.
+#[derive(Debug)]
+pub struct Entered {
+    active: Arc<Active>,
+    run_id: RunId,
+    orders: Orders,
+}
+
+impl std::ops::Deref for Entered {
+    type Target = Orders;
+
+    fn deref(&self) -> &Orders {
+        &self.orders
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.active.lock().remove(&self.run_id);
+    }
+}

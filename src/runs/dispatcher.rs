@@ -1,0 +1,137 @@
+//! The claim loop: takes queued and orphaned runs as long as there is room, and owns the tasks that work on them.
+
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
+
+use tokio::{task::JoinSet, time::MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use super::{Runs, submit::KEY_LIFE, worker};
+use crate::{
+    domain::{Run, RunId, Timestamp},
+    store::{self, Lease},
+};
+
+/// How long a run may wait for a wake-up that was lost, and an order from another process.
+const LOOK: Duration = Duration::from_secs(1);
+/// Between two cleanings of the table of idempotency keys.
+const CLEANING: Duration = Duration::from_secs(10 * 60);
+
+/// The claim loop of a process.
+#[derive(Debug)]
+pub struct Dispatcher {
+    runs: Runs,
+    working: JoinSet<(RunId, Result<worker::Ended, super::WorkError>)>,
+}
+
+/// When the claim loop last looked for work and the database answered; 0 before.
+#[derive(Debug, Default)]
+pub struct LastLook(AtomicI64);
+
+impl LastLook {
+    /// Milliseconds since then; `None` when there was none.
+    pub fn age(&self, now: Timestamp) -> Option<Duration> {
+        let at = self.0.load(Ordering::Relaxed);
+        (at > 0).then(|| Duration::from_millis(u64::try_from(now.0 - at).unwrap_or(0)))
+    }
+
+    fn now(&self) {
+        self.0.store(Timestamp::now().0, Ordering::Relaxed);
+    }
+}
+
+impl Dispatcher {
+    pub fn new(runs: Runs) -> Self {
+        Self { runs, working: JoinSet::new() }
+    }
+
+    /// Claims and works until `shutdown`; then gives every run back and returns when the last one is.
+    pub async fn run(mut self, shutdown: &CancellationToken) {
+        let mut look = interval(LOOK);
+        let mut cleaning = interval(CLEANING);
+        while !shutdown.is_cancelled() {
+            self.fill(shutdown).await;
+            // Losing an arm loses nothing: each only says that it is time to look at the database again.
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                Some(joined) = self.working.join_next() => told(joined),
+                () = self.runs.active.queued.notified() => {}
+                _ = look.tick() => self.obey_others().await,
+                _ = cleaning.tick() => self.clean().await,
+            }
+        }
+        while let Some(joined) = self.working.join_next().await {
+            told(joined);
+        }
+    }
+
+    /// Claims runs until there is no room or none is left.
+    async fn fill(&mut self, shutdown: &CancellationToken) {
+        while self.working.len() < self.runs.parts.settings.max_concurrent_runs && !shutdown.is_cancelled() {
+            match self.runs.parts.store.claim_next(&self.runs.claimant()).await {
+                Ok(Some((lease, run))) => self.start(lease, run, shutdown),
+                Ok(None) => return self.runs.active.last_look.now(),
+                Err(error) => return tracing::warn!(%error, "the queue could not be read; trying again"),
+            }
+        }
+        self.runs.active.last_look.now();
+    }
+
+    fn start(&mut self, lease: Lease, run: Run, shutdown: &CancellationToken) {
+        let waited_ms = Timestamp::now().since(run.created_at);
+        tracing::info!(run_id = %run.id, thread_id = %run.thread_id, attempt = lease.epoch, waited_ms, "a run was claimed");
+        let runs = self.runs.clone();
+        let orders = runs.active.enter(run.id, shutdown);
+        self.working.spawn(async move {
+            let ended = worker::work(&runs.parts, lease, run, &orders).await;
+            (lease.run_id, ended)
+        });
+    }
+
+    /// Learns which of the runs at work were cancelled, deleted or taken over through other processes.
+    async fn obey_others(&self) {
+        let active = &self.runs.active;
+        // Read before the database is: whatever is in this list was claimed before the answer.
+        let here = active.ids();
+        if here.is_empty() {
+            return;
+        }
+        let Ok(held) = self.runs.parts.store.held_by(&self.runs.owner).await else { return };
+        for run_id in here {
+            match held.iter().find(|(id, _)| *id == run_id) {
+                Some((_, true)) => active.cancel(run_id),
+                Some((_, false)) => {}
+                None => active.lose(run_id),
+            }
+        }
+    }
+
+    async fn clean(&self) {
+        let before = Timestamp(Timestamp::now().0 - i64::try_from(KEY_LIFE.as_millis()).unwrap_or(i64::MAX));
+        match self.runs.parts.store.forget_keys(before).await {
+            Ok(0) => {}
+            Ok(count) => tracing::debug!(count, "old idempotency keys were forgotten"),
+            Err(error) => tracing::warn!(%error, "old idempotency keys could not be forgotten; trying again later"),
+        }
+    }
+}
+
+fn interval(period: Duration) -> tokio::time::Interval {
+    let mut interval = tokio::time::interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+/// Says how work on a run ended, where the run's own events do not.
+fn told(joined: Result<(RunId, Result<worker::Ended, super::WorkError>), tokio::task::JoinError>) {
+    match joined {
+        Ok((run_id, Ok(ended))) => tracing::info!(%run_id, ended = ended.name(), "work on a run ended"),
+        Ok((run_id, Err(super::WorkError::Store(store::Error::Fenced)))) => {
+            tracing::info!(%run_id, ended = "lost", "work on a run ended");
+        }
+        Ok((run_id, Err(error))) => tracing::error!(%run_id, %error, "a run cannot go on here"),
+        Err(error) => tracing::error!(%error, "a worker panicked"),
+    }
+}

@@ -1,0 +1,165 @@
+//! Runs are let in: checked, admitted to the queue, and created once per idempotency key.
+
+use std::time::Duration;
+
+use super::{MAX_MESSAGE_CHARS, Refusal, Runs};
+use crate::{
+    domain::{MessageId, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    journal::sha256,
+    store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
+};
+
+/// How long an idempotency key is remembered.
+pub const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A message to be answered by a run of the service.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    pub content: String,
+    pub options: RunOptions,
+    /// Whose work it is; empty when users are not told apart.
+    pub owner: String,
+    pub key: Option<Key>,
+}
+
+/// An idempotency key as the client gave it.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The operation; equal keys of different operations or owners have nothing to do with each other.
+    operation: String,
+    pub key: String,
+    /// SHA-256 of the request, hex.
+    pub request_hash: String,
+}
+
+impl Key {
+    /// `request` is the body of the request.
+    pub fn new(operation: &str, key: String, request: &[u8]) -> Self {
+        Self { operation: operation.to_owned(), key, request_hash: sha256(request) }
+    }
+}
+
+/// What became of a submission.
+#[derive(Clone, Debug)]
+pub enum Accepted {
+    New {
+        run: Box<Run>,
+        message_id: MessageId,
+        position: u64,
+    },
+    /// The same request was made before.
+    Before(FirstAnswer),
+}
+
+impl Runs {
+    /// Creates a thread with a question and queues its run.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is stored then.
+    pub async fn create_thread(&self, submission: Submission, thread: NewThread) -> Result<Accepted, Refusal> {
+        let new_run = self.new_run(ThreadId::new(), &submission.content, submission.options.clone())?;
+        let new_run = NewRun { owner: submission.owner.clone(), ..new_run };
+        let admission = self.admission(&submission, new_run.now);
+        let created = self.parts.store.create_thread(&new_run, &thread, &admission).await?;
+        Ok(self.accepted(created, new_run.message_id))
+    }
+
+    /// Adds a message to a thread and queues the run that answers it.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is stored then.
+    pub async fn add_message(&self, thread_id: ThreadId, submission: Submission) -> Result<Accepted, Refusal> {
+        let new_run = self.new_run(thread_id, &submission.content, submission.options.clone())?;
+        let new_run = NewRun { owner: submission.owner.clone(), ..new_run };
+        let admission = self.admission(&submission, new_run.now);
+        let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
+        self.parts.log.wake(thread_id);
+        Ok(self.accepted(created, new_run.message_id))
+    }
+
+    /// Keeps the answer to a request with a key, for its repetitions. Losing it costs them their exact body, no more.
+    pub async fn keep_answer(&self, submission_key: &Key, owner: &str, response: &str) {
+        let key = idempotency(submission_key, owner, Timestamp::now());
+        if let Err(error) = self.parts.store.keep_answer(&key, response).await {
+            tracing::warn!(%error, "the answer to a request with an idempotency key was not kept");
+        }
+    }
+
+    /// Creates a thread whose run this process will work on itself, by its id.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is stored then.
+    pub async fn submit(&self, question: &str, options: RunOptions) -> Result<Run, Refusal> {
+        let new_run = NewRun { reserved: Some(self.claimant()), ..self.new_run(ThreadId::new(), question, options)? };
+        let created = self.parts.store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await?;
+        Ok(run_of(created))
+    }
+
+    /// Adds a message to a thread; this process will work on its run itself, by its id.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is stored then.
+    pub async fn reply(&self, thread_id: ThreadId, content: &str, options: RunOptions) -> Result<Run, Refusal> {
+        let new_run = NewRun { reserved: Some(self.claimant()), ..self.new_run(thread_id, content, options)? };
+        let created = self.parts.store.add_run(&new_run, &Admission::default()).await?;
+        created.map(run_of).ok_or(Refusal::NoSuchThread)
+    }
+
+    fn accepted(&self, created: Created, message_id: MessageId) -> Accepted {
+        match created {
+            Created::New { run, position } => {
+                self.active.queued.notify_one();
+                tracing::info!(run_id = %run.id, thread_id = %run.thread_id, position, "a run was queued");
+                Accepted::New { run, message_id, position }
+            }
+            Created::Before(first) => Accepted::Before(first),
+        }
+    }
+
+    fn admission(&self, submission: &Submission, now: Timestamp) -> Admission {
+        let settings = &self.parts.settings;
+        let limits = QueueLimits { total: settings.max_queued_runs, per_owner: settings.max_queued_runs_per_owner };
+        let idempotency = submission.key.as_ref().map(|key| idempotency(key, &submission.owner, now));
+        Admission { limits: Some(limits), idempotency }
+    }
+
+    fn new_run(&self, thread_id: ThreadId, content: &str, options: RunOptions) -> Result<NewRun, Refusal> {
+        let content = content.trim();
+        if content.is_empty() {
+            return Err(Refusal::Empty);
+        }
+        if content.chars().count() > MAX_MESSAGE_CHARS {
+            return Err(Refusal::TooLong);
+        }
+        self.parts.check(&options)?;
+        let local = self.parts.local.as_ref().filter(|_| options.search_api == SearchApi::Local);
+        Ok(NewRun {
+            documents: local.and_then(|local| local.folder().to_str().map(str::to_owned)),
+            thread_id,
+            run_id: RunId::new(),
+            message_id: MessageId::new(),
+            content: content.to_owned(),
+            options,
+            owner: String::new(),
+            reserved: None,
+            now: Timestamp::now(),
+        })
+    }
+}
+
+fn idempotency(key: &Key, owner: &str, now: Timestamp) -> IdempotencyKey {
+    IdempotencyKey {
+        scope: format!("{}\n{owner}", key.operation),
+        key: key.key.clone(),
+        request_hash: key.request_hash.clone(),
+        not_before: Timestamp(now.0 - i64::try_from(KEY_LIFE.as_millis()).unwrap_or(i64::MAX)),
+    }
+}
+
+/// Without a key nothing can have been created before.
+fn run_of(created: Created) -> Run {
+    match created {
+        Created::New { run, .. } => *run,
+        Created::Before(_) => unreachable!("no idempotency key was given"),
+    }
+}

@@ -1,0 +1,95 @@
+//! Stories of the settings as the real binary reads and tells them: `fathom config` and the settings file.
+
+use std::fs;
+
+use super::binary::{is_usage_error, output, text};
+use crate::world::{Script, World};
+
+/// The lines of `fathom config`, which must succeed.
+async fn told(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = world.fathom(arguments);
+    let output = output(command.envs(variables.iter().copied())).await;
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+    text(&output.stdout)
+}
+
+/// The line of one setting, without its key.
+fn line<'a>(told: &'a str, key: &str) -> &'a str {
+    let prefix = format!("{key} = ");
+    told.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap_or_else(|| panic!("{key} is not in\n{told}"))
+}
+
+/// Each value with who said it, and no secret anywhere, in both forms.
+#[tokio::test(flavor = "multi_thread")]
+async fn config_tells_values_and_their_sources_and_no_secret() {
+    let world = World::start(Script::new()).await;
+    let toml = "model = 'openai:from-file'\n[http]\nmax_streams = 7\n[providers.openrouter]\napi_key = 'sk-s3cret'\n\
+        [database]\nurl = 'postgres://me:s3cret@db.test:5433/fathom'\n[prices]\n'openai:m' = {input = 1, output = 2}\n";
+    fs::write(world.folder().join("fathom.toml"), toml).unwrap();
+    let variables = [
+        ("OPENAI_HEADERS", "X-Token=s3cret"),
+        ("TAVILY_API_KEY", "tvly-s3cret"),
+        ("OLLAMA_BASE_URL", "http://me:s3cret@127.0.0.1:1/v1"),
+        ("FATHOM_MAX_REACT_TOOL_CALLS", "5"),
+    ];
+    let told_text = told(&world, &["config", "--docs", "papers", "--set", "max_content_length=2000"], &variables).await;
+    for (key, expected) in [
+        ("listen", "127.0.0.1:8080  # default"),
+        ("docs", "papers  # flag --docs"),
+        ("database.url", "Postgres at db.test:5433/fathom  # file fathom.toml"),
+        ("http.max_streams", "7  # file fathom.toml"),
+        ("http.owner_header", "(not set)  # default"),
+        ("providers.openrouter.api_key", "***  # file fathom.toml"),
+        ("providers.openai.headers", r#"{"X-Token":"***"}  # environment variable OPENAI_HEADERS"#),
+        ("providers.ollama.base_url", "http://***@127.0.0.1:1/v1  # environment variable OLLAMA_BASE_URL"),
+        ("search.tavily.api_key", "***  # environment variable TAVILY_API_KEY"),
+        ("options.max_react_tool_calls", "5  # environment variable FATHOM_MAX_REACT_TOOL_CALLS"),
+        ("options.max_content_length", "2000  # flag --set"),
+        ("options.research_model", "openai:from-file  # file fathom.toml"),
+        ("options.require_think", "false  # default"),
+        ("prices.\"openai:m\"", r#"{"input":1.0,"output":2.0}  # file fathom.toml"#),
+    ] {
+        assert_eq!(line(&told_text, key), expected, "{key}");
+    }
+    let told_json = told(&world, &["config", "--json"], &variables).await;
+    let value: serde_json::Value = serde_json::from_str(&told_json).unwrap();
+    assert_eq!(value["file"], "fathom.toml");
+    assert!(!(told_text + &told_json).contains("s3cret"));
+    world.finish();
+}
+
+/// Without a file, or with an empty one, the defaults count.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_file_is_fine() {
+    let world = World::start(Script::new()).await;
+    let without = told(&world, &["config"], &[]).await;
+    assert!(without.starts_with("# No settings file\n"));
+    fs::write(world.folder().join("empty.toml"), "").unwrap();
+    let with = told(&world, &["config", "--config", "empty.toml"], &[]).await;
+    assert!(with.starts_with("# Settings file: empty.toml\n"));
+    assert_eq!(with.lines().skip(1).collect::<Vec<_>>(), without.lines().skip(1).collect::<Vec<_>>());
+    world.finish();
+}
+
+/// A file that cannot be used is said in one line, by every command.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_file_is_bad_usage() {
+    let world = World::start(Script::new()).await;
+    for (toml, expected) in [
+        ("[http]\nmax_stream = 1", "bad.toml: unknown setting 'http.max_stream'; did you mean 'http.max_streams'?"),
+        ("listen = 8080", "bad.toml: listen must be an address and a port"),
+        ("[options]\nresearch_model = 'acme:x'", "openai, ollama, openrouter, offline"),
+        ("listen = ", "bad.toml: line 1: "),
+    ] {
+        fs::write(world.folder().join("bad.toml"), toml).unwrap();
+        for arguments in [&["config", "--config", "bad.toml"][..], &["research", "q", "--config", "bad.toml"]] {
+            is_usage_error(&world, &output(&mut world.fathom(arguments)).await, expected);
+        }
+    }
+    let missing = output(&mut world.fathom(&["config", "--config", "missing.toml"])).await;
+    is_usage_error(&world, &missing, "missing.toml: cannot be read");
+    let mut command = world.fathom(&["config"]);
+    let loud = output(command.env("FATHOM_LOG", "fathom=loud")).await;
+    is_usage_error(&world, &loud, "FATHOM_LOG must be error, warn, info, debug");
+    world.finish();
+}
