@@ -20,6 +20,7 @@ use crate::{
     domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
     store::{self, Commit, Lease, Step},
+    telemetry::metrics,
 };
 
 /// A commit that takes longer is told to the run's readers.
@@ -34,6 +35,17 @@ pub enum Stop {
     /// Replay asked for something else than what was stored under the key.
     #[error("the journal does not fit: step '{key}' was made by a different request")]
     Mismatch { key: String },
+}
+
+impl Stop {
+    /// One word, for metrics.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Storage(store::Error::Fenced) => "lost",
+            Self::Storage(_) => "storage",
+            Self::Mismatch { .. } => "mismatch",
+        }
+    }
 }
 
 /// What a step did, to be stored together.
@@ -107,7 +119,10 @@ impl Journal {
             return Err(stop.clone());
         }
         let result = self.replay_or_work(key, kind, request_hash, work).await;
-        result.inspect_err(|stop| _ = self.stopped.set(stop.clone()))
+        result.inspect_err(|stop| {
+            metrics::step_failed(kind, stop.code());
+            _ = self.stopped.set(stop.clone());
+        })
     }
 
     async fn replay_or_work<T: Serialize + DeserializeOwned>(
@@ -121,8 +136,10 @@ impl Journal {
             return replayed(&step, &request_hash);
         }
         self.may_begin()?;
-        let started_at = Timestamp::now();
-        let entry = work.await?;
+        let (started_at, begun) = (Timestamp::now(), Instant::now());
+        let entry = work.await;
+        metrics::step_done(kind, begun.elapsed());
+        let entry = entry?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
         let step = Step {
             key: key.to_owned(),

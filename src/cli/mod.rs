@@ -4,6 +4,8 @@ mod config;
 mod doctor;
 mod progress;
 mod research;
+mod serve;
+mod signals;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -47,14 +49,19 @@ const EXIT_CODES: &str = "Exit codes:
 
 /// Open Deep Research: a question goes in, a cited report comes out, and nothing paid for is lost.
 #[derive(Debug, Parser)]
-#[command(name = "fathom", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+#[command(name = "fathom", version, after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
 pub struct Cli {
+    /// Without one: serve
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Start the service: REST and event streams over HTTP (the default)
+    Serve(ServeArgs),
     /// Research a question and print the cited report
     #[command(after_help = EXIT_CODES, after_long_help = research_help())]
     Research(ResearchArgs),
@@ -70,6 +77,7 @@ enum Command {
 impl Command {
     fn settings(&self) -> &SettingsArgs {
         match self {
+            Self::Serve(args) => &args.settings,
             Self::Research(args) => &args.settings,
             Self::Resume(args) => &args.settings,
             Self::Doctor(args) => &args.settings,
@@ -79,8 +87,28 @@ impl Command {
 
     /// What is logged unless the settings say otherwise: people at a terminal are told by the command itself.
     fn log_filter(&self) -> &'static str {
-        "error"
+        match self {
+            Self::Serve(_) => "info",
+            _ => "error",
+        }
     }
+
+    fn flags(&self) -> Flags {
+        let listen = match self {
+            Self::Serve(args) => args.listen.clone(),
+            _ => None,
+        };
+        Flags { listen, ..self.settings().flags() }
+    }
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// Address and port to listen on [env: FATHOM_LISTEN] [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    #[command(flatten)]
+    settings: SettingsArgs,
 }
 
 #[derive(Debug, Args)]
@@ -162,22 +190,28 @@ impl SettingsArgs {
 
 /// Parses the arguments, reads the settings, starts the log, and does what was asked.
 pub async fn run() -> ExitCode {
-    let command = Cli::parse().command;
-    let config = match Config::from_process(&command.settings().flags()) {
+    let cli = Cli::parse();
+    let command = cli.command.unwrap_or(Command::Serve(cli.serve));
+    let config = match Config::from_process(&command.flags()) {
         Ok(config) => config,
         Err(error) => {
             complain(&error.to_string());
             return Exit::Usage.into();
         }
     };
-    telemetry::start(&config.log, command.log_filter());
+    let (telemetry, traces) = telemetry::start(&config.log, &config.telemetry, command.log_filter());
+    if let Err(trouble) = traces {
+        complain(&format!("there will be no traces: {trouble}"));
+    }
     raise_file_limit();
     let exit = match command {
+        Command::Serve(_) => serve::run(config).await,
         Command::Research(args) => research::start(args, config).await,
         Command::Resume(args) => research::resume(args, config).await,
         Command::Doctor(_) => doctor::run(config).await,
         Command::Config(args) => config::run(&config, args.json),
     };
+    telemetry.finish().await;
     exit.into()
 }
 

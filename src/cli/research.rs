@@ -5,10 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Exit, ResearchArgs, ResumeArgs, complain, progress};
+use super::{Exit, ResearchArgs, ResumeArgs, complain, progress, signals};
 use crate::{
     app::App,
     config::Config,
@@ -124,7 +123,7 @@ struct Session {
 impl Session {
     fn new(app: App, out: Option<PathBuf>) -> Self {
         let cancel = CancellationToken::new();
-        let signals = AbortOnDropHandle::new(listen(Signals::caught(), cancel.clone()));
+        let signals = signals::listen(cancel.clone());
         Self { app, out, cancel, _signals: signals }
     }
 
@@ -289,52 +288,6 @@ async fn read_answer(cancel: &CancellationToken) -> Option<String> {
         line = line => line.ok().flatten(),
         // The reading thread ends with the process.
         () = cancel.cancelled() => None,
-    }
-}
-
-/// Stops the run at the first signal, the process at the second.
-#[expect(clippy::disallowed_methods, reason = "the session owns the task by an AbortOnDropHandle")]
-fn listen(mut signals: Signals, cancel: CancellationToken) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        signals.next().await;
-        complain("stopping; once more to stop at once");
-        cancel.cancel();
-        signals.next().await;
-        std::process::exit(Exit::Interrupted as i32);
-    })
-}
-
-/// Ctrl-C and termination, none of them lost between two waits.
-struct Signals {
-    #[cfg(unix)]
-    caught: Option<[tokio::signal::unix::Signal; 2]>,
-}
-
-impl Signals {
-    /// From now on; where the system refuses, signals end the process as they would anyway.
-    fn caught() -> Self {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let caught = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-            let [Ok(interrupt), Ok(terminate)] = caught else { return Self { caught: None } };
-            Self { caught: Some([interrupt, terminate]) }
-        }
-        #[cfg(not(unix))]
-        Self {}
-    }
-
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        match &mut self.caught {
-            Some([interrupt, terminate]) => tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            },
-            None => std::future::pending().await,
-        }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
     }
 }
 

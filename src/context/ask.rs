@@ -6,7 +6,7 @@ use futures::StreamExt;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Cx, Error, fit};
+use super::{Cx, Error, fit, watch};
 use crate::{
     domain::{Event, Failure, FailureCode, WarningCode},
     journal::{self, CallRecord, Entry, Stop},
@@ -48,7 +48,7 @@ pub struct Form {
 }
 
 /// A model call's end as the journal keeps it.
-type Outcome = Result<Completion, Failure>;
+pub(super) type Outcome = Result<Completion, Failure>;
 
 impl Cx {
     /// A request to the model of `role`, without tools, answered as text.
@@ -86,16 +86,17 @@ impl Cx {
     ) -> Result<Completion, Error> {
         let hash = journal::hash_of(&request);
         let work = async {
-            let call = self.fitted(key, role, request, None::<&mut NoText>);
-            match deadline {
-                None => call.await,
+            let watch = watch::begin(key, role, &request);
+            let call = watch.over(self.fitted(key, role, request, None::<&mut NoText>));
+            let entry = match deadline {
+                None => call.await?,
                 Some(deadline) => match tokio::time::timeout_at(deadline, call).await {
-                    Ok(entry) => entry,
-                    Err(_) => {
-                        Ok(Entry::new(Err(Failure::new(FailureCode::Timeout, "the model did not answer in time"))))
-                    }
+                    Ok(entry) => entry?,
+                    Err(_) => Entry::new(Err(Failure::new(FailureCode::Timeout, "the model did not answer in time"))),
                 },
-            }
+            };
+            watch::end(watch, &entry.value);
+            Ok(entry)
         };
         let outcome: Outcome = self.run.journal.step(key, "model", hash, work).await?;
         Ok(outcome?)
@@ -116,7 +117,10 @@ impl Cx {
         let mut streamed = false;
         let work = async {
             streamed = true;
-            self.fitted(key, role, request, Some(&mut *sink)).await
+            let watch = watch::begin(key, role, &request);
+            let entry = watch.over(self.fitted(key, role, request, Some(&mut *sink))).await?;
+            watch::end(watch, &entry.value);
+            Ok(entry)
         };
         let outcome: Outcome = self.run.journal.step(key, "model", hash, work).await?;
         let completion = outcome?;

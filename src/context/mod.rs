@@ -1,10 +1,12 @@
 //! [`Cx`]: what a stage of research, or a tool, may touch. Passed first, everywhere.
 //!
-//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs`; `pages.rs` knows what was retrieved.
+//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs` and has them watched by `watch.rs`;
+//! `pages.rs` knows what was retrieved.
 
 mod ask;
 mod fit;
 mod pages;
+mod watch;
 
 use std::{
     collections::HashMap,
@@ -33,6 +35,16 @@ pub enum Error {
     /// This stage failed for good; the stage above decides what that means.
     #[error(transparent)]
     Failed(#[from] Failure),
+}
+
+impl Error {
+    /// A failure's code; for the rest one word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Stop(_) => "stopped",
+            Self::Failed(failure) => failure.code.as_str(),
+        }
+    }
 }
 
 /// What every run of the process shares.

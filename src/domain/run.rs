@@ -110,6 +110,26 @@ pub enum FailureCode {
     Internal,
 }
 
+impl FailureCode {
+    /// As in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoEvidence => "no_evidence",
+            Self::SearchUnavailable => "search_unavailable",
+            Self::ModelAuth => "model_auth",
+            Self::ModelUnavailable => "model_unavailable",
+            Self::ModelRequest => "model_request",
+            Self::ModelRefused => "model_refused",
+            Self::ContextWindow => "context_window",
+            Self::ModelOutput => "model_output",
+            Self::JournalMismatch => "journal_mismatch",
+            Self::Timeout => "timeout",
+            Self::CrashLoop => "crash_loop",
+            Self::Internal => "internal",
+        }
+    }
+}
+
 /// A conversation, without its messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {

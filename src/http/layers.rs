@@ -20,6 +20,7 @@ use super::{
     State,
     error::{ApiError, Code, Problem},
 };
+use crate::config::CorsOrigins;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS: usize = 128;
@@ -64,7 +65,7 @@ fn defect(panic: Box<dyn Any + Send>) -> Response {
 }
 
 /// Without origins no page of another origin can read an answer.
-fn cors(origins: &[String]) -> CorsLayer {
+fn cors(origins: &CorsOrigins) -> CorsLayer {
     let layer = CorsLayer::new()
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers([
@@ -86,9 +87,12 @@ fn cors(origins: &[String]) -> CorsLayer {
             REQUEST_ID,
         ])
         .max_age(std::time::Duration::from_secs(600));
-    if origins.iter().any(|origin| origin == "*") {
-        return layer.allow_origin(AllowOrigin::any());
+    match origins {
+        CorsOrigins::None => layer,
+        CorsOrigins::All => layer.allow_origin(AllowOrigin::any()),
+        CorsOrigins::Only(origins) => {
+            let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
+            layer.allow_origin(AllowOrigin::list(origins))
+        }
     }
-    let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
-    layer.allow_origin(AllowOrigin::list(origins))
 }

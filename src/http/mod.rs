@@ -16,35 +16,18 @@ pub mod sse;
 mod stream;
 mod threads;
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc};
 
 use axum::{
     Router,
-    http::HeaderName,
     routing::{MethodRouter, get, post},
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::runs::Runs;
+use crate::{config::HttpSettings, runs::Runs};
 pub use error::{ApiError, Code};
 pub use serve::serve;
-
-/// How the service meets the network.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Origins whose pages may use the service from a browser; `*` for all.
-    pub cors_origins: Vec<String>,
-    pub max_body_bytes: usize,
-    /// Event streams that may be open at the same time.
-    pub max_streams: usize,
-    /// The header in which a trusted proxy names the user.
-    pub owner_header: Option<HeaderName>,
-    /// How long a stopping service waits for what is going on.
-    pub grace: Duration,
-    /// Renders the process's metrics.
-    pub metrics: fn(&Runs, usize) -> String,
-}
 
 /// What handlers share; a cheap clone.
 #[derive(Clone, Debug)]
@@ -54,7 +37,7 @@ pub struct State(Arc<Shared>);
 #[derive(Debug)]
 pub struct Shared {
     pub runs: Runs,
-    pub settings: Settings,
+    pub settings: HttpSettings,
     /// The service stops: streams end, readiness is denied.
     pub shutdown: CancellationToken,
     /// A permit per open event stream.
@@ -70,7 +53,7 @@ impl Deref for State {
 }
 
 impl State {
-    pub fn new(runs: Runs, settings: Settings, shutdown: CancellationToken) -> Self {
+    pub fn new(runs: Runs, settings: HttpSettings, shutdown: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
         Self(Arc::new(Shared { runs, settings, shutdown, streams }))
     }

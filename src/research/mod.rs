@@ -14,9 +14,12 @@ mod source_list;
 mod supervisor;
 mod writer;
 
+use tracing::Instrument as _;
+
 use crate::context::Cx;
 pub use crate::context::Error;
 use crate::domain::{Event, Message, MessageRole, Note, event::Phase, report::Report};
+use crate::telemetry::spans;
 
 /// What the thread holds when the run starts.
 #[derive(Clone, Debug)]
@@ -79,7 +82,10 @@ pub async fn research(cx: &Cx, conversation: &Conversation) -> Result<Ending, Er
 async fn phase<T>(cx: &Cx, phase: Phase, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let name = phase.as_str();
     cx.mark(&format!("{name}/started"), Event::PhaseStarted { phase }).await?;
-    let result = work.await?;
+    let span = spans::stage(name);
+    let result = work.instrument(span.clone()).await;
+    spans::fail(&span, result.as_ref().err().map(Error::code));
+    let result = result?;
     cx.mark(&format!("{name}/finished"), Event::PhaseFinished { phase }).await?;
     Ok(result)
 }

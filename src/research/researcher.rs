@@ -14,6 +14,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode},
     llm::{Evidence, Message, Part, Request, Task, Text, ToolCall, ToolSpec},
     search::Engine,
+    telemetry::spans,
     tools::{
         self, COMPLETE, SEARCH, THINK,
         search_web::{self, Found, MAX_RESULTS},
@@ -268,7 +269,10 @@ async fn one_search(
     let args = json!({"queries": search.queries});
     let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name: name.clone(), args };
     cx.mark(&format!("{path}/call/{index}/started"), started).await?;
-    let found = search_web::run(cx, search).await?;
+    let span = spans::ToolCall::begin(SEARCH, &call.id, &call.arguments);
+    let found = span.over(search_web::run(cx, search)).await?;
+    let failed = !found.failures.is_empty() && found.links.is_empty();
+    span.end(failed.then_some("search_failed"), || found.text.joined());
     let ended = match found.failures.as_slice() {
         [] => Event::ToolFinished { tool_call_id, name, results: found.links.clone() },
         failures if found.links.is_empty() => Event::ToolFailed { tool_call_id, name, problem: failures.join("; ") },

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use futures::{StreamExt, stream};
+use futures::{FutureExt as _, StreamExt, stream};
 use serde_json::json;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::{
     Findings,
@@ -16,6 +17,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, Note, Scope, WarningCode},
     llm::{Message, Part, Request, Task, Text, ToolCall, ToolSpec},
     prompts::untrusted,
+    telemetry::spans,
     tools::{self, COMPLETE, DELEGATE, THINK},
 };
 
@@ -74,7 +76,14 @@ struct Job<'a> {
 }
 
 async fn one_job<'a>(cx: &Cx, job: Job<'a>, brief: &str) -> (Job<'a>, Result<Note, Error>) {
-    let outcome = researcher::research(cx, job.number, &job.path, &job.topic, &job.call.id, brief).await;
+    let tool = spans::ToolCall::begin(DELEGATE, &job.call.id, &job.call.arguments);
+    let span = tool.over(async { spans::researcher(job.number, &job.topic) }).await;
+    // Boxed: the types of nested futures get too deep for the compiler otherwise.
+    let research = researcher::research(cx, job.number, &job.path, &job.topic, &job.call.id, brief).boxed();
+    let outcome = tool.over(research.instrument(span.clone())).await;
+    let error = outcome.as_ref().err().map(Error::code);
+    spans::fail(&span, error);
+    tool.end(error, || outcome.as_ref().map(|note| note.text.clone()).unwrap_or_default());
     (job, outcome)
 }
 

@@ -127,7 +127,8 @@ fn interval(period: Duration) -> tokio::time::Interval {
 /// Says how work on a run ended, where the run's own events do not.
 fn told(joined: Result<(RunId, Result<worker::Ended, super::WorkError>), tokio::task::JoinError>) {
     match joined {
-        Ok((run_id, Ok(ended))) => tracing::info!(%run_id, ended = ended.name(), "work on a run ended"),
+        // Told by the worker.
+        Ok((_, Ok(_))) => {}
         Ok((run_id, Err(super::WorkError::Store(store::Error::Fenced)))) => {
             tracing::info!(%run_id, ended = "lost", "work on a run ended");
         }

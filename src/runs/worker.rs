@@ -15,6 +15,10 @@ use crate::{
     research::{self, Conversation, Ending},
     search::Engine,
     store::{self, Finish, Lease, NewEvent, Renewal},
+    telemetry::{
+        metrics::{self, ActiveRun},
+        spans::RunSpan,
+    },
 };
 
 /// A run in whose hands so many processes died, one after the other and at the same step, is given up: what kills them
@@ -65,7 +69,43 @@ impl Ended {
 /// # Errors
 /// The run cannot be worked on here, or the database failed for good; its lease is given back.
 pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, orders: &Orders) -> Result<Ended, WorkError> {
-    let result = supervise(parts, lease, run, orders).await;
+    let span = RunSpan::begin(run.id, run.thread_id, lease.epoch);
+    let (created, begun) = (run.created_at, run.started_at.unwrap_or_else(Timestamp::now));
+    let waited = (lease.epoch == 1).then(|| since(created));
+    let _active = ActiveRun::begin(waited);
+    let result = span.over(work_and_release(parts, lease, run, orders, &span)).await;
+    tell(&span, &result, since(begun));
+    result
+}
+
+fn since(time: Timestamp) -> Duration {
+    // Clocks may be set back.
+    Duration::from_millis(u64::try_from(Timestamp::now().since(time)).unwrap_or(0))
+}
+
+/// Tells the operator how it ended. Errors are told by whoever asked for the work.
+fn tell(span: &RunSpan, result: &Result<Ended, WorkError>, duration: Duration) {
+    let Ok(ended) = result else { return span.end("unfinished", Some("refused")) };
+    let error = match ended {
+        Ended::Failed(failure) => Some(failure.code.as_str()),
+        _ => None,
+    };
+    span.end(ended.name(), error);
+    if matches!(ended, Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled) {
+        metrics::run_ended(ended.name(), error, duration);
+    }
+    let seconds = duration.as_secs_f64();
+    span.within(|| tracing::info!(outcome = ended.name(), error, seconds, "work on a run ended"));
+}
+
+async fn work_and_release(
+    parts: &Arc<Parts>,
+    lease: Lease,
+    run: Run,
+    orders: &Orders,
+    span: &RunSpan,
+) -> Result<Ended, WorkError> {
+    let result = supervise(parts, lease, run, orders, span).await;
     if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
         let pause = if matches!(result, Err(WorkError::Refused(_))) { REFUSED_PAUSE } else { Duration::ZERO };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
@@ -74,14 +114,20 @@ pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, orders: &Orders) -
     result
 }
 
-async fn supervise(parts: &Arc<Parts>, lease: Lease, run: Run, orders: &Orders) -> Result<Ended, WorkError> {
+async fn supervise(
+    parts: &Arc<Parts>,
+    lease: Lease,
+    run: Run,
+    orders: &Orders,
+    span: &RunSpan,
+) -> Result<Ended, WorkError> {
     if lease.deaths >= MAX_DEATHS {
         return give_up(parts, lease, &run).await;
     }
     let (journal, cx) = prepare(parts, &lease, &run).await?;
     let conversation = conversation(parts, &run).await?;
     let mut tasks = JoinSet::new();
-    tasks.spawn(async move { research::research(&cx, &conversation).await });
+    tasks.spawn(span.over(async move { research::research(&cx, &conversation).await }));
     let mut heart = Heart::new(parts, &journal, lease);
     let verdict = loop {
         tokio::select! {

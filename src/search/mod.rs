@@ -110,3 +110,16 @@ pub enum Error {
     #[error("the documents folder cannot be searched: {0}")]
     Documents(String),
 }
+
+impl Error {
+    /// One word, for metrics.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Auth(_) => "auth",
+            Self::BadQuery(_) => "bad_query",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Unavailable(_) => "unavailable",
+            Self::Documents(_) => "documents",
+        }
+    }
+}

@@ -16,7 +16,8 @@ use crate::{
     journal::{self, Entry, Stop},
     llm::{Message, Part, Task, Text, ToolSpec, offline},
     prompts::{Flexible, Prompts, untrusted},
-    search::{Hit, Limits},
+    search::{self, Hit, Limits},
+    telemetry::metrics,
 };
 
 /// Results asked for per query.
@@ -131,9 +132,12 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
     let hash = journal::hash_of(&(query, limits.max_results, limits.max_content_length));
     let first = call.first_source.0 + MAX_RESULTS * u32::try_from(index).unwrap_or(u32::MAX / MAX_RESULTS);
     let work = async {
-        Ok(match engine.search(query, &limits).await {
+        let answer = engine.search(query, &limits).await;
+        metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
+        Ok(match answer {
             Ok(hits) => kept(cx, query, first, hits),
             Err(error) => {
+                metrics::step_failed("search", error.code());
                 let detail = format!("the search for '{query}' failed: {error}");
                 Entry::new(Err(error.to_string()))
                     .event(cx.scope(), Event::Warning { code: WarningCode::SearchFailed, detail })

@@ -1,0 +1,86 @@
+//! `fathom serve`: the service, from its settings to its orderly end.
+
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+    time::Duration,
+};
+
+use tokio::{net::TcpListener, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{Exit, complain, signals};
+use crate::{
+    app::App,
+    config::{Config, Usable, shown_database},
+    http::{self, State},
+    runs::Dispatcher,
+};
+
+/// Beyond the grace: for what is still to be written and for the database to close.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// Serves until a signal says to stop.
+pub async fn run(config: Config) -> Exit {
+    let listen = config.http.listen;
+    let prepared = async {
+        let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
+        let listener = TcpListener::bind(listen).await;
+        let listener = listener.map_err(|error| format!("cannot listen on {listen}: {error}; see --listen"))?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        Ok::<_, String>((app, listener, address))
+    };
+    let (app, listener, address) = match prepared.await {
+        Ok(prepared) => prepared,
+        Err(message) => {
+            complain(&message);
+            return Exit::Usage;
+        }
+    };
+    // A closed standard output is nobody's loss.
+    let _ = io::stdout().lock().write_all(banner(&config, address).as_bytes());
+    let shutdown = CancellationToken::new();
+    let _signals = signals::listen(shutdown.clone());
+    serve(&app, &config, listener, &shutdown).await;
+    if tokio::time::timeout(CLOSING, app.close()).await.is_err() {
+        complain("the database did not close in time; nothing is lost");
+    }
+    Exit::Success
+}
+
+/// The claim loop and the sockets, side by side until both have ended.
+async fn serve(app: &App, config: &Config, listener: TcpListener, shutdown: &CancellationToken) {
+    let state = State::new(app.runs.clone(), config.http.clone(), shutdown.clone());
+    let dispatcher = Dispatcher::new(app.runs.clone());
+    let token = shutdown.clone();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { dispatcher.run(&token).await });
+    tasks.spawn(http::serve(listener, state));
+    shutdown.cancelled().await;
+    let ended = async { while tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(config.http.grace, ended).await.is_err() {
+        complain("not everything ended within the grace; runs go on from their journals");
+    }
+    tasks.shutdown().await;
+}
+
+/// What this is, and what is missing.
+fn banner(config: &Config, address: SocketAddr) -> String {
+    let mut lines = vec![
+        format!("fathom {} on http://{address}  (API: /docs, contract: /openapi.yaml)", env!("CARGO_PKG_VERSION")),
+        format!("  database   {}", shown_database(&config.database)),
+        format!("  models     {}", config.options.research_model),
+        format!("  search     {}", config.options.search_api.as_str()),
+        format!("  usable     {}", list(config, |usable| usable.usable.then(|| usable.name.to_owned()))),
+    ];
+    let missing = list(config, |usable| Some(format!("{} (set {})", usable.name, usable.missing?)));
+    if !missing.is_empty() {
+        lines.push(format!("  not usable {missing}"));
+    }
+    lines.extend(config.notices.iter().map(|notice| format!("  note       {notice}")));
+    lines.join("\n") + "\n"
+}
+
+fn list(config: &Config, item: impl FnMut(&Usable) -> Option<String>) -> String {
+    config.usable().iter().filter_map(item).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,87 @@
+//! The contract and the page that shows it: `/openapi.yaml` and Swagger UI under `/docs/`.
+//!
+//! Everything is in the binary; the page loads nothing from elsewhere, and its content security policy would not let it.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::{
+    Router,
+    extract::Path,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Redirect, Response},
+    routing::get,
+};
+use sha2::{Digest, Sha256};
+use utoipa_swagger_ui::Config;
+
+/// The contract of this build.
+pub const CONTRACT: &str = include_str!("../../openapi.yaml");
+
+/// Swagger UI puts styles into elements and images into its style sheet; scripts come from files only. What is tried out
+/// goes to this service, and nobody may frame the page.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+/// Files keep their names when the program is updated, so browsers ask each time and mostly hear 304.
+const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
+
+/// `/openapi.yaml`, `/docs`, `/docs/` and what lies below it. Needs no state, never fails.
+pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new()
+        .route("/openapi.yaml", get(contract))
+        // Relative, so that it works below a path of a reverse proxy too.
+        .route("/docs", get(async || Redirect::permanent("docs/")))
+        .route("/docs/", get(async |headers: HeaderMap| asset("index.html", &headers)))
+        .route("/docs/{*file}", get(async |Path(file): Path<String>, headers: HeaderMap| asset(&file, &headers)))
+}
+
+async fn contract(headers: HeaderMap) -> Response {
+    static ETAG: LazyLock<HeaderValue> = LazyLock::new(|| etag(CONTRACT.as_bytes()));
+    fresh_or(&headers, &ETAG, || ([(header::CONTENT_TYPE, "application/yaml")], CONTRACT).into_response())
+}
+
+/// A file of Swagger UI, set up to show the contract.
+fn asset(file: &str, headers: &HeaderMap) -> Response {
+    let found = utoipa_swagger_ui::serve(file, configuration());
+    let Ok(Some(found)) = found else { return StatusCode::NOT_FOUND.into_response() };
+    let etag = etag(&found.bytes);
+    let mut response =
+        fresh_or(headers, &etag, || ([(header::CONTENT_TYPE, found.content_type)], found.bytes).into_response());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+fn configuration() -> Arc<Config<'static>> {
+    static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
+        let config = Config::new(["../openapi.yaml"])
+            .deep_linking(true)
+            .display_request_duration(true)
+            .default_models_expand_depth(0)
+            .doc_expansion("list")
+            // The validator is a service elsewhere.
+            .validator_url("none");
+        Arc::new(config)
+    });
+    Arc::clone(&CONFIG)
+}
+
+/// 304 when the client has this very content.
+fn fresh_or(headers: &HeaderMap, etag: &HeaderValue, body: impl FnOnce() -> Response) -> Response {
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let same = |known: &str| known == "*" || known.trim_start_matches("W/").as_bytes() == etag.as_bytes();
+    let fresh = known.flat_map(|list| list.split(',')).any(|known| same(known.trim()));
+    let mut response = if fresh { StatusCode::NOT_MODIFIED.into_response() } else { body() };
+    response.headers_mut().insert(header::ETAG, etag.clone());
+    response.headers_mut().insert(header::CACHE_CONTROL, REVALIDATE);
+    response
+}
+
+fn etag(content: &[u8]) -> HeaderValue {
+    let hash: String = Sha256::digest(content)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    HeaderValue::from_str(&format!("\"{hash}\"")).expect("hex digits between quotes are visible ASCII")
+}

@@ -1,0 +1,141 @@
+//! What the process tells its operator: a log, traces, metrics.
+//!
+//! Started once, after the settings are read; by their nature all three belong to the process, so rooms just speak
+//! through [`spans`] and [`metrics`]. Nothing here disturbs a run: whoever does not listen misses something, that is
+//! all. `export.rs` carries traces to their collector.
+
+mod export;
+pub mod metrics;
+pub mod spans;
+
+use std::{fmt, time::Duration};
+
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use secrecy::SecretString;
+use tracing::Subscriber;
+use tracing_subscriber::{EnvFilter, Layer, filter::filter_fn, layer::SubscriberExt, registry::LookupSpan};
+use url::Url;
+
+/// How long the last spans may take to reach their collector at the end of the process.
+const LAST_SPANS: Duration = Duration::from_secs(5);
+
+/// How the log looks and what it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogSettings {
+    /// Directives; `None`: the command decides.
+    pub filter: Option<String>,
+    pub format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    #[default]
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// Where traces go.
+#[derive(Clone, Default)]
+pub struct TraceSettings {
+    /// Complete; `None`: there are no traces.
+    pub endpoint: Option<Url>,
+    pub headers: Vec<(String, SecretString)>,
+    pub service_name: String,
+    /// May spans hold prompts, answers and tool results?
+    pub content: bool,
+}
+
+impl fmt::Debug for TraceSettings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An address may carry a password, as headers carry keys.
+        formatter.debug_struct("TraceSettings").field("service_name", &self.service_name).finish_non_exhaustive()
+    }
+}
+
+/// Log and traces, as long as the process lives.
+#[derive(Debug, Default)]
+#[must_use = "what is not finished loses the last spans"]
+pub struct Telemetry {
+    tracer: Option<SdkTracerProvider>,
+}
+
+impl Telemetry {
+    /// Sends what is still to be sent, for [`LAST_SPANS`] at most.
+    pub async fn finish(self) {
+        let Some(tracer) = self.tracer else { return };
+        // It blocks its thread, and the sending needs the others.
+        let shut = tokio::task::spawn_blocking(move || tracer.shutdown_with_timeout(LAST_SPANS)).await;
+        if !matches!(shut, Ok(Ok(()))) {
+            tracing::warn!("the last spans did not reach the collector of traces");
+        }
+    }
+}
+
+/// Are these directives of a filter?
+pub fn is_filter(text: &str) -> bool {
+    EnvFilter::try_new(text).is_ok()
+}
+
+/// Starts the log on standard error, and traces if there is a collector. A second start in a process changes nothing.
+///
+/// # Errors
+/// The traces cannot be sent with these settings: one sentence. The log is started nevertheless.
+pub fn start(log: &LogSettings, traces: &TraceSettings, default_filter: &str) -> (Telemetry, Result<(), String>) {
+    let (tracer, trouble) = match export::tracer(traces) {
+        Ok(tracer) => (tracer, Ok(())),
+        Err(trouble) => (None, Err(trouble)),
+    };
+    let layer = tracer.as_ref().map(|tracer| {
+        // Attributes are those of the conventions and no others.
+        let layer = tracing_opentelemetry::layer().with_tracer(tracer.tracer("fathom"));
+        let layer = layer.with_location(false).with_threads(false).with_target(false).with_tracked_inactivity(false);
+        layer.with_filter(filter_fn(|metadata| metadata.target() == spans::TARGET))
+    });
+    let lines = lines(log.format).with_filter(filter(log.filter.as_deref().unwrap_or(default_filter)));
+    let subscriber = tracing_subscriber::registry().with(layer).with(lines);
+    // Fails only when there is a log already, as in tests.
+    if tracing::subscriber::set_global_default(subscriber).is_ok() {
+        spans::allow_content(traces.content);
+    }
+    (Telemetry { tracer }, trouble)
+}
+
+fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().with_current_span(false).boxed(),
+    }
+}
+
+/// genai is never heard: it would print the bodies of answers. Spans of traces are not for the log.
+fn filter(directives: &str) -> EnvFilter {
+    let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("error"));
+    let quiet = ["genai=off".to_owned(), format!("{}=off", spans::TARGET)];
+    quiet.iter().filter_map(|directive| directive.parse().ok()).fold(filter, EnvFilter::add_directive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_are_never_heard() {
+        for directives in ["trace", "genai=trace", "nonsense=loud"] {
+            let filter = filter(directives).to_string();
+            assert!(filter.contains("genai=off") && filter.contains("fathom::spans=off"), "{filter}");
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let settings = TraceSettings {
+            endpoint: Some(Url::parse("http://me:s3cret@host/").unwrap()),
+            headers: vec![("Authorization".to_owned(), "s3cret".into())],
+            ..TraceSettings::default()
+        };
+        assert!(!format!("{settings:?}").contains("s3cret"));
+    }
+}

@@ -1,0 +1,80 @@
+//! The page that shows the contract, in a real browser: everything on it comes from this service.
+
+use std::{net::SocketAddr, process::Stdio, time::Duration};
+
+use reqwest::{StatusCode, header};
+use tokio::{net::TcpListener, process::Command, task::JoinSet};
+
+use super::Contract;
+
+/// Serves the pages alone; ends when dropped.
+async fn serve(tasks: &mut JoinSet<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tasks.spawn(async { axum::serve(listener, fathom::http::docs::router()).await.unwrap() });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_shows_every_operation_and_asks_nobody_else() {
+    let mut tasks = JoinSet::new();
+    let address = serve(&mut tasks).await;
+    let profile = tempfile::tempdir().unwrap();
+    let mut browser = Command::new("chromium");
+    browser
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-default-apps", "--no-default-browser-check", "--enable-logging=stderr"])
+        // No name leads anywhere, whatever the page asks for.
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--virtual-time-budget=20000"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(["--dump-dom", &format!("http://{address}/docs")])
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_secs(90), browser.output()).await.expect("the browser ends");
+    let output = output.expect("Debian's chromium is installed (scripts/test.sh does it)");
+    let (page, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let document = &Contract::get().document;
+    for operation in Contract::get().operations() {
+        let text = &document["paths"][&operation.path][operation.method.to_lowercase()];
+        let (tag, id) = (text["tags"][0].as_str().unwrap(), text["operationId"].as_str().unwrap());
+        let anchor = format!("operations-{tag}-{id}");
+        assert!(page.contains(&anchor), "{anchor} is not on the page:\n{page}\n{log}");
+    }
+    for word in ["CONSOLE", "Content Security Policy"] {
+        let complaint = log.lines().find(|line| line.contains(word));
+        assert_eq!(complaint, None, "{log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_come_with_a_policy_and_are_not_sent_twice() {
+    let mut tasks = JoinSet::new();
+    let address = serve(&mut tasks).await;
+    let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap();
+    let get = async |path: &str, etag: Option<&str>| {
+        let request = client.get(format!("http://{address}{path}"));
+        let request = etag.into_iter().fold(request, |request, etag| request.header(header::IF_NONE_MATCH, etag));
+        request.send().await.unwrap()
+    };
+    let kinds = [
+        ("/docs/", "text/html"),
+        ("/docs/swagger-ui.css", "text/css"),
+        ("/docs/swagger-ui-bundle.js", "text/javascript"),
+        ("/docs/favicon-32x32.png", "image/png"),
+        ("/openapi.yaml", "application/yaml"),
+    ];
+    for (path, kind) in kinds {
+        let whole = get(path, None).await;
+        assert_eq!((whole.status(), &whole.headers()["content-type"]), (StatusCode::OK, &kind.parse().unwrap()));
+        assert_eq!(whole.headers()["cache-control"], "no-cache");
+        assert_eq!(whole.headers().contains_key("content-security-policy"), path.starts_with("/docs"));
+        let etag = whole.headers()["etag"].to_str().unwrap().to_owned();
+        let again = get(path, Some(&format!("\"other\", W/{etag}"))).await;
+        assert_eq!((again.status(), again.headers()["etag"].to_str().unwrap()), (StatusCode::NOT_MODIFIED, &*etag));
+        assert_eq!(get(path, Some("\"other\"")).await.status(), StatusCode::OK);
+    }
+    assert_eq!(get("/openapi.yaml", None).await.text().await.unwrap(), super::checker::text());
+    assert_eq!(get("/docs/../Cargo.toml", None).await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(get("/docs/%2e%2e%2fCargo.toml", None).await.status(), StatusCode::NOT_FOUND);
+}

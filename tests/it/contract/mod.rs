@@ -1,0 +1,10 @@
+//! The HTTP contract, `openapi.yaml`, held against the types, the router and the running service.
+//!
+//! [`Contract`] is for every test that has an answer of the service in its hands.
+
+mod checker;
+mod docs;
+mod document;
+mod vocabulary;
+
+pub use checker::Contract;

@@ -1,0 +1,180 @@
+//! The words of the domain, each held against the document in both directions. The lists here cannot be incomplete: the
+//! compiler refuses them.
+
+use std::collections::BTreeSet;
+
+use fathom::domain::{
+    Agent, Envelope, Event, Failure, FailureCode, MessageRole, Outcome, RunId, RunStatus, Scope, SourceId,
+    ThreadStatus, Timestamp, Usage, WarningCode,
+    event::{Phase, ResultLink},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Contract;
+
+/// One value of each variant. A variant that is missing here does not compile.
+macro_rules! one_of_each {
+    ($name:ident: $enumeration:ident { $($variant:ident $({ $($field:ident: $value:expr),* $(,)? })?),* $(,)? }) => {
+        fn $name() -> Vec<$enumeration> {
+            // Never called: without a wildcard, it names every variant.
+            #[allow(dead_code)]
+            fn complete(value: &$enumeration) {
+                match value {
+                    $($enumeration::$variant { .. } => {})*
+                }
+            }
+            vec![$($enumeration::$variant $({ $($field: $value),* })?),*]
+        }
+    };
+}
+
+one_of_each!(events: Event {
+    RunQueued { position: Some(3) },
+    RunStarted { attempt: 1 },
+    RunResumed { attempt: 2 },
+    PhaseStarted { phase: Phase::Brief },
+    PhaseFinished { phase: Phase::Brief },
+    InputRequired { question: "Which year?".to_owned() },
+    ClarificationSkipped { verification: "All is clear.".to_owned() },
+    BriefCreated { brief: "Find out.".to_owned() },
+    SupervisorIteration { n: 1, max: 6 },
+    Thought { text: "Hm.".to_owned() },
+    ResearcherStarted { topic: "Tides".to_owned(), tool_call_id: "call_1".to_owned() },
+    ResearcherFinished { notes_chars: 10, sources: 1, turns: 2 },
+    ResearcherFailed { problem: failure() },
+    ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), args: json!({"queries": ["tide"]}) },
+    ToolFinished { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), results: vec![result()] },
+    ToolFailed { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), problem: "Away.".to_owned() },
+    SourceFound { source_id: SourceId::of(1, 3), url: "a.md".to_owned(), title: "A".to_owned(), query: "a".to_owned() },
+    SummaryFinished { url: "a.md".to_owned(), chars_in: 10, chars_out: 5 },
+    CompressStarted {},
+    CompressFinished { chars_in: 10, chars_out: 5 },
+    ReportStarted { attempt: 1 },
+    ReportDelta { attempt: 1, offset: 0, text: "# A".to_owned() },
+    ReportCitation {
+        number: 1,
+        source_id: SourceId::of(1, 3),
+        start: 4,
+        end: 7,
+        url: "a.md".to_owned(),
+        title: "A".to_owned(),
+    },
+    ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, sha256: "00".to_owned() },
+    Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: Usage::default() },
+    Warning { code: WarningCode::Shortened, detail: "It was long.".to_owned() },
+    RunCompleted { outcome: Outcome::Report, usage: Usage::default(), ms: 12 },
+    RunFailed { problem: failure() },
+    RunCancelled { reason: "Asked to.".to_owned() },
+});
+
+one_of_each!(agents: Agent { Root, Supervisor, Researcher });
+one_of_each!(phases: Phase { Clarify, Brief, Research, Report });
+one_of_each!(statuses: RunStatus { Queued, Running, Completed, Failed, Cancelled });
+one_of_each!(outcomes: Outcome { Report, Clarification, Answer });
+one_of_each!(thread_statuses: ThreadStatus { Idle, Busy, AwaitingInput });
+one_of_each!(roles: MessageRole { User, Assistant });
+one_of_each!(failure_codes: FailureCode {
+    NoEvidence,
+    SearchUnavailable,
+    ModelAuth,
+    ModelUnavailable,
+    ModelRequest,
+    ModelRefused,
+    ContextWindow,
+    ModelOutput,
+    JournalMismatch,
+    Timeout,
+    CrashLoop,
+    Internal,
+});
+one_of_each!(warning_codes: WarningCode {
+    Retrying,
+    RateLimited,
+    SearchFailed,
+    DocumentSkipped,
+    SummaryFailed,
+    CompressionFailed,
+    Shortened,
+    OutputCut,
+    IterationLimit,
+    ModelMisuse,
+    DelegationsQueued,
+    ResearcherFailed,
+    CitationsDropped,
+    StructuredOutputFailed,
+    StorageDelayed,
+});
+
+fn failure() -> Failure {
+    Failure::new(FailureCode::NoEvidence, "Nothing was found.")
+}
+
+fn result() -> ResultLink {
+    ResultLink { source_id: SourceId::of(1, 3), url: "a.md".to_owned(), title: "A".to_owned() }
+}
+
+fn envelope(event: Event) -> Value {
+    let scope = Scope::researcher(2);
+    serde_json::to_value(Envelope { seq: 7, ts: Timestamp::now(), run_id: RunId::new(), scope, event }).unwrap()
+}
+
+fn names(value: &Value) -> BTreeSet<String> {
+    value.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_event_has_a_schema_and_the_other_way_round() {
+    let contract = Contract::get();
+    let schema = &contract.document["components"]["schemas"]["Envelope"];
+    let mapping = schema["discriminator"]["mapping"].as_object().unwrap();
+    let documented: BTreeSet<String> = mapping.keys().cloned().collect();
+    let existing: BTreeSet<String> = events().iter().map(|event| event.name().to_owned()).collect();
+    assert_eq!(documented, existing);
+    let targets: BTreeSet<_> = mapping.values().map(Value::to_string).collect();
+    let choices = schema["oneOf"].as_array().unwrap().iter().map(|choice| choice["$ref"].to_string());
+    let choices: BTreeSet<_> = choices.collect();
+    assert_eq!(targets, choices);
+    for event in events() {
+        let pointer = mapping[event.name()].as_str().unwrap()[1..].to_owned();
+        let envelope = envelope(event);
+        contract.check_schema("Envelope", &envelope);
+        assert_eq!(contract.validate(&pointer, &envelope), [""; 0], "{envelope}");
+    }
+}
+
+/// So that the schemas say more than "an object": they and the types agree on what may be missing, and nothing may be
+/// added.
+#[test]
+fn the_schema_of_an_event_knows_its_fields() {
+    let valid = |envelope: &Value| Contract::get().validate("/components/schemas/Envelope", envelope).is_empty();
+    for event in events() {
+        let whole = envelope(event);
+        for field in whole["data"].as_object().unwrap().keys() {
+            let mut without = whole.clone();
+            without["data"].as_object_mut().unwrap().remove(field);
+            let optional = serde_json::from_value::<Envelope>(without.clone()).is_ok();
+            assert_eq!(valid(&without), optional, "{}: may {field} be missing?", whole["type"]);
+        }
+        let mut more = whole.clone();
+        more["data"]["more"] = json!(1);
+        assert!(!valid(&more), "{} with one more field", whole["type"]);
+    }
+}
+
+#[test]
+fn the_words_of_the_domain_are_those_of_the_document() {
+    fn same<T: Serialize>(pointer: &str, values: Vec<T>) {
+        let document = &Contract::get().document;
+        let schema = document.pointer(pointer).unwrap_or_else(|| panic!("there is no {pointer}"));
+        assert_eq!(names(&schema["enum"]), names(&json!(values)), "{pointer}");
+    }
+    same("/components/schemas/EventBase/properties/scope/properties/agent", agents());
+    same("/components/schemas/Phase", phases());
+    same("/components/schemas/RunStatus", statuses());
+    same("/components/schemas/Thread/properties/status", thread_statuses());
+    same("/components/schemas/Outcome", outcomes());
+    same("/components/schemas/Message/properties/role", roles());
+    same("/components/schemas/Failure/properties/code", failure_codes());
+    same("/components/schemas/WarningEvent/allOf/1/properties/data/properties/code", warning_codes());
+}
