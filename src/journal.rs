@@ -7,6 +7,7 @@
 use std::{
     collections::HashMap,
     future::Future,
+    pin::{Pin, pin},
     sync::{Mutex, OnceLock, PoisonError},
     time::Duration,
 };
@@ -35,6 +36,9 @@ pub enum Stop {
     /// Replay asked for something else than what was stored under the key.
     #[error("the journal does not fit: step '{key}' was made by a different request")]
     Mismatch { key: String },
+    /// The run's time was over when it wanted to do more.
+    #[error("the run took longer than max_run_seconds allows; what it found until then is kept")]
+    TimeOver,
 }
 
 impl Stop {
@@ -44,6 +48,7 @@ impl Stop {
             Self::Storage(store::Error::Fenced) => "lost",
             Self::Storage(_) => "storage",
             Self::Mismatch { .. } => "mismatch",
+            Self::TimeOver => "time_over",
         }
     }
 }
@@ -80,6 +85,8 @@ pub struct Journal {
     stored: Mutex<HashMap<String, Step>>,
     /// The lease may be somebody else's afterwards. Locked to read or write the value only.
     holds_until: Mutex<Instant>,
+    /// No work is done after it; stored values are still returned.
+    ends_at: Option<Instant>,
     /// Why a step of this run had to stop: then no other one begins, whoever works beside it.
     stopped: OnceLock<Stop>,
 }
@@ -93,8 +100,16 @@ impl Journal {
             writer,
             stored: Mutex::new(stored),
             holds_until: Mutex::new(holds_until),
+            ends_at: None,
             stopped: OnceLock::new(),
         }
+    }
+
+    /// Ends all work at that time, that which is being done included. A run whose steps are all stored still comes to
+    /// its end: nothing more is done for it.
+    pub fn ending_at(mut self, ends_at: Instant) -> Self {
+        self.ends_at = Some(ends_at);
+        self
     }
 
     /// The lease was renewed.
@@ -137,7 +152,7 @@ impl Journal {
         }
         self.may_begin()?;
         let (started_at, begun) = (Timestamp::now(), Instant::now());
-        let entry = work.await;
+        let entry = self.in_time(pin!(work)).await;
         metrics::step_done(kind, begun.elapsed());
         let entry = entry?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
@@ -155,6 +170,14 @@ impl Journal {
         self.writer.commit(commit).await?;
         self.tell_delay(sent.elapsed());
         Ok(entry.value)
+    }
+
+    async fn in_time<T>(&self, work: Pin<&mut impl Future<Output = Result<T, Stop>>>) -> Result<T, Stop> {
+        match self.ends_at {
+            None => work.await,
+            Some(ends_at) if Instant::now() >= ends_at => Err(Stop::TimeOver),
+            Some(ends_at) => tokio::time::timeout_at(ends_at, work).await.unwrap_or(Err(Stop::TimeOver)),
+        }
     }
 
     /// Emits `events` once, however often the run is replayed. Does not wait for the database; later steps of this

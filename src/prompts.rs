@@ -20,12 +20,14 @@ macro_rules! templates {
 }
 
 templates![
+    "answer",
     "bad_arguments",
     "brief",
     "clarify",
     "compress_request",
     "compress_system",
     "continue_text",
+    "follow_up",
     "no_results",
     "nudge_researcher",
     "nudge_supervisor",
@@ -34,6 +36,7 @@ templates![
     "report",
     "research_failed",
     "researcher",
+    "revise",
     "rounds_left",
     "search_failed",
     "search_results",
@@ -127,8 +130,10 @@ impl Flexible {
 }
 
 /// Tags that separate data from instructions in our prompts.
-const TAGS: [&str; 11] =
-    ["source", "sources", "page", "title", "question", "finding", "findings", "topic", "messages", "brief", "limits"];
+const TAGS: [&str; 13] = [
+    "source", "sources", "page", "title", "question", "finding", "findings", "topic", "messages", "message", "brief",
+    "limits", "report",
+];
 
 /// Makes text that is not ours, a model's included, harmless to the tags that frame it: `<` of a look-alike becomes `‹`.
 pub fn untrusted(text: &str) -> String {

@@ -144,7 +144,11 @@ impl Live {
     fn lasting(&self, event: &Event) {
         let stays = matches!(
             event,
-            Event::BriefCreated { .. } | Event::Warning { .. } | Event::RunFailed { .. } | Event::RunResumed { .. }
+            Event::BriefCreated { .. }
+                | Event::FollowUpDecided { .. }
+                | Event::Warning { .. }
+                | Event::RunFailed { .. }
+                | Event::RunResumed { .. }
         );
         if let Some(text) = described(event).filter(|_| stays) {
             let _ = self.bars.println(text);
@@ -172,6 +176,10 @@ fn described(event: &Event) -> Option<String> {
         Event::RunStarted { .. } => "run started".to_owned(),
         Event::RunResumed { attempt } => format!("run resumed, attempt {attempt}"),
         Event::PhaseStarted { phase } => format!("phase: {}", phase.as_str()),
+        Event::FollowUpDecided { action, reason: None } => format!("follow-up: {}", action.as_str()),
+        Event::FollowUpDecided { action, reason: Some(reason) } => {
+            format!("follow-up: {} ({})", action.as_str(), line(reason))
+        }
         Event::InputRequired { question } => format!("question: {}", line(question)),
         Event::ClarificationSkipped { verification } => format!("clear: {}", line(verification)),
         Event::BriefCreated { brief } => format!("brief: {}", line(brief)),

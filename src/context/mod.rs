@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use tokio::sync::OnceCell;
+use tokio::{sync::OnceCell, time::Instant};
 
 pub use ask::{Form, Role, TextSink};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
@@ -69,6 +69,7 @@ struct RunContext {
     journal: Arc<Journal>,
     services: Services,
     options: RunOptions,
+    research_ends: Instant,
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
     date: OnceCell<String>,
@@ -91,7 +92,13 @@ pub struct Remains {
 
 impl Cx {
     /// The root context of a run.
-    pub fn new(journal: Arc<Journal>, services: Services, options: RunOptions, remains: Remains) -> Self {
+    pub fn new(
+        journal: Arc<Journal>,
+        services: Services,
+        options: RunOptions,
+        remains: Remains,
+        research_ends: Instant,
+    ) -> Self {
         let (mut sources, mut texts) = (HashMap::new(), HashMap::new());
         for mut source in remains.sources {
             let key = page_key(&source.url, &source.content_hash);
@@ -103,6 +110,7 @@ impl Cx {
             journal,
             services,
             options,
+            research_ends,
             report_attempts: remains.report_attempts,
             date: OnceCell::new(),
             sources: Mutex::new(sources),
@@ -119,6 +127,12 @@ impl Cx {
 
     pub fn options(&self) -> &RunOptions {
         &self.run.options
+    }
+
+    /// When research has to end, so that there is time left to write the report. What is given up then is in the
+    /// journal, so that a replay, which has another clock, goes the same way.
+    pub fn research_ends(&self) -> Instant {
+        self.run.research_ends
     }
 
     /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.

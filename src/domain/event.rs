@@ -43,10 +43,12 @@ pub enum Agent {
     Researcher,
 }
 
-/// The stages of a run, in order.
+/// The stages of a run, in order; a follow-up may go from the first straight to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// Only in a thread that has a report.
+    FollowUp,
     Clarify,
     Brief,
     Research,
@@ -56,10 +58,33 @@ pub enum Phase {
 impl Phase {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::FollowUp => "follow_up",
             Self::Clarify => "clarify",
             Self::Brief => "brief",
             Self::Research => "research",
             Self::Report => "report",
+        }
+    }
+}
+
+/// What is done about a message in a thread that has a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowUpAction {
+    /// It is answered from what is there; the run ends with an answer.
+    Answer,
+    /// The report is written anew from what is there; the run ends with a report.
+    Revise,
+    /// The whole pipeline, which knows the earlier findings.
+    Research,
+}
+
+impl FollowUpAction {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Revise => "revise",
+            Self::Research => "research",
         }
     }
 }
@@ -91,6 +116,13 @@ pub enum Event {
     PhaseStarted { phase: Phase },
     #[serde(rename = "phase.finished")]
     PhaseFinished { phase: Phase },
+    /// What the newest message of a thread with a report needs, and why; no reason when nobody gave one.
+    #[serde(rename = "follow_up.decided")]
+    FollowUpDecided {
+        action: FollowUpAction,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// The run ends with this question; the answer is the thread's next message.
     #[serde(rename = "input.required")]
     InputRequired { question: String },
@@ -114,7 +146,7 @@ pub enum Event {
     ToolFinished { tool_call_id: String, name: String, results: Vec<ResultLink> },
     #[serde(rename = "tool.failed")]
     ToolFailed { tool_call_id: String, name: String, problem: String },
-    /// Once per source and run.
+    /// Once per source and run; `query` is empty for a source taken over from an earlier run of the thread.
     #[serde(rename = "source.found")]
     SourceFound { source_id: SourceId, url: String, title: String, query: String },
     #[serde(rename = "summary.finished")]
@@ -164,6 +196,7 @@ impl Event {
             Self::RunResumed { .. } => "run.resumed",
             Self::PhaseStarted { .. } => "phase.started",
             Self::PhaseFinished { .. } => "phase.finished",
+            Self::FollowUpDecided { .. } => "follow_up.decided",
             Self::InputRequired { .. } => "input.required",
             Self::ClarificationSkipped { .. } => "clarification.skipped",
             Self::BriefCreated { .. } => "brief.created",
@@ -227,6 +260,8 @@ pub enum WarningCode {
     CitationsDropped,
     /// A structured answer could not be had; the run goes on without it.
     StructuredOutputFailed,
+    /// There are more earlier findings than a run takes over; some were left out.
+    FindingsLeftOut,
     /// The database could not be reached for a while.
     StorageDelayed,
 }

@@ -54,6 +54,8 @@ uuid_id!(
 /// Shape: `researcher * 1000 + n`, both counted from 1, so that the id depends on who found it and in which order
 /// that researcher did, never on how parallel researchers happened to interleave. A page that two researchers met
 /// therefore has two ids; [`crate::domain::Source::aliases`] joins them.
+///
+/// A run that takes over sources of an earlier one keeps their ids, and numbers its own researchers on from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceId(pub u32);
@@ -67,7 +69,7 @@ impl SourceId {
         Self(researcher * (Self::PER_RESEARCHER + 1) + n)
     }
 
-    /// Who gave it.
+    /// The number of the researcher that gave the id.
     pub fn researcher(self) -> u32 {
         self.0 / (Self::PER_RESEARCHER + 1)
     }

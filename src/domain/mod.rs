@@ -12,9 +12,9 @@ pub mod report;
 pub mod run;
 pub mod time;
 
-pub use event::{Agent, Envelope, Event, Scope, WarningCode};
+pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
-pub use options::{ModelName, OptionError, Provider, RunOptions, SearchApi};
+pub use options::{FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Price, Prices};
 pub use report::{Note, Source};
 pub use run::{

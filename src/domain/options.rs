@@ -22,7 +22,13 @@ pub struct RunOptions {
     pub max_react_tool_calls: u32,
     /// Seconds.
     pub max_researcher_seconds: u32,
+    /// Seconds, from the first time that the run was begun. Runs stored before there was this option have the default.
+    #[serde(default = "default_run_seconds")]
+    pub max_run_seconds: u32,
     pub require_think: bool,
+    /// Runs stored before there was this option have the default.
+    #[serde(default)]
+    pub follow_up: FollowUp,
     pub search_api: SearchApi,
     pub max_content_length: u32,
     pub summarization_model: ModelName,
@@ -104,10 +110,22 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "time of each researcher; then its findings so far are used",
     },
     OptionSpec {
+        name: "max_run_seconds",
+        kind: OptionKind::Integer { min: 10, max: 604_800 },
+        default: "14400",
+        meaning: "time of the whole run; near its end the report is written from what is there, at its end the run fails",
+    },
+    OptionSpec {
         name: "require_think",
         kind: OptionKind::Boolean,
         default: "false",
         meaning: "refuse think_tool calls mixed with others, so that the model reflects on its own",
+    },
+    OptionSpec {
+        name: "follow_up",
+        kind: OptionKind::Choice(&["auto", "research"]),
+        default: "\"auto\"",
+        meaning: "messages after a report: auto (answered, or the report revised, where no research is needed) or research",
     },
     OptionSpec {
         name: "search_api",
@@ -331,6 +349,22 @@ impl OptionSpec {
     }
 }
 
+/// Agrees with the table, as a test holds.
+fn default_run_seconds() -> u32 {
+    14_400
+}
+
+/// What becomes of a message in a thread that has a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowUp {
+    /// The model decides whether it is answered from what is there, the report revised, or more researched.
+    #[default]
+    Auto,
+    /// Always the whole pipeline, which knows nothing of earlier findings but the conversation.
+    Research,
+}
+
 /// Where researchers search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -463,11 +497,23 @@ mod tests {
     }
 
     #[test]
+    fn options_stored_before_there_were_these_still_read() {
+        let Value::Object(mut stored) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
+        for newer in ["max_run_seconds", "follow_up"] {
+            stored.remove(newer).unwrap();
+        }
+        assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());
+    }
+
+    #[test]
     fn values_come_as_text() {
         let mut options = RunOptions::default();
         options.set_text("max_react_tool_calls", "30").unwrap();
         options.set_text("allow_clarification", "false").unwrap();
         options.set_text("research_model", "ollama:qwen3:8b").unwrap();
+        options.set_text("follow_up", " research").unwrap();
+        options.set_text("max_run_seconds", "604800").unwrap();
+        assert_eq!((options.follow_up, options.max_run_seconds), (FollowUp::Research, 604_800));
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
         assert_eq!(options.research_model, ModelName { provider: Provider::Ollama, model: "qwen3:8b".into() });
@@ -488,6 +534,11 @@ mod tests {
             refusal("max_react_tool_calls", "-1"),
             "option 'max_react_tool_calls' must be an integer from 1 to 30, not -1"
         );
+        assert_eq!(
+            refusal("max_run_seconds", "9"),
+            "option 'max_run_seconds' must be an integer from 10 to 604800, not 9"
+        );
+        assert_eq!(refusal("follow_up", "always"), "option 'follow_up' must be one of auto, research, not \"always\"");
         assert_eq!(
             refusal("search_api", "bing"),
             "option 'search_api' must be one of tavily, local, none, not \"bing\""

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{SourceId, Timestamp};
 
-/// Something this run retrieved and a report may cite.
+/// Something this run retrieved, or took over from an earlier run of its thread, and a report may cite.
 ///
 /// One per canonical location and run; who met it again only adds an alias.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,11 +27,11 @@ pub struct Source {
     pub score: Option<f64>,
     /// Publication date as the engine gave it.
     pub published: Option<String>,
-    /// When this run fetched it.
+    /// When this run fetched it, or the earlier one it was taken over from.
     pub fetched_at: Timestamp,
     /// SHA-256 of the snapshot, hex.
     pub content_hash: String,
-    /// The text this run saw, cut to `max_content_length` characters.
+    /// The text that was seen then, cut to `max_content_length` characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub snapshot: String,
 }
@@ -50,7 +50,7 @@ impl Source {
 /// One researcher's compressed findings on one topic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
-    /// Which researcher of the run wrote it, from 1.
+    /// Which researcher wrote it: of the run, from 1 or, after earlier findings were taken over, from the next number.
     pub researcher: u32,
     pub topic: String,
     /// Markdown with source ids (`[S1003]`) as citations.

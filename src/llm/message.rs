@@ -170,6 +170,8 @@ pub enum Task {
     #[default]
     Other,
     Clarify,
+    /// What does a message in a thread with a report need?
+    FollowUp,
     Brief {
         question: String,
     },

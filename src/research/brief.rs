@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Conversation;
+use super::{Conversation, earlier::Known};
 use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
     llm::{Message, Task},
-    prompts::untrusted,
+    prompts::{Flexible, untrusted},
 };
 
 #[derive(Debug, Deserialize)]
@@ -22,8 +22,13 @@ struct ResearchQuestion {
 ///
 /// # Errors
 /// Model calls that fail for other reasons.
-pub async fn write(cx: &Cx, conversation: &Conversation, verification: Option<&str>) -> Result<String, Error> {
-    let brief = match ask(cx, conversation, verification).await {
+pub async fn write(
+    cx: &Cx,
+    conversation: &Conversation,
+    verification: Option<&str>,
+    known: Option<&Known>,
+) -> Result<String, Error> {
+    let brief = match ask(cx, conversation, verification, known).await {
         Ok(answer) if !answer.research_brief.trim().is_empty() => answer.research_brief,
         Ok(_) => conversation.question(),
         Err(Error::Failed(failure)) if failure.code == FailureCode::ModelOutput => {
@@ -36,13 +41,19 @@ pub async fn write(cx: &Cx, conversation: &Conversation, verification: Option<&s
     Ok(brief)
 }
 
-async fn ask(cx: &Cx, conversation: &Conversation, verification: Option<&str>) -> Result<ResearchQuestion, Error> {
-    let mut messages = conversation.flattened();
+async fn ask(
+    cx: &Cx,
+    conversation: &Conversation,
+    verification: Option<&str>,
+    known: Option<&Known>,
+) -> Result<ResearchQuestion, Error> {
+    let mut flexible = Flexible::default();
+    let mut messages = conversation.flattened(&mut flexible);
     if let Some(verification) = verification {
-        messages.push_str(&format!("\nAI: {verification}"));
+        messages.push_str(&format!("\nAI: {}", untrusted(verification)));
     }
-    let values = json!({"date": cx.date().await?, "messages": untrusted(&messages)});
-    let message = Message::user(cx.prompts().text("brief", values));
+    let values = json!({"date": cx.date().await?, "messages": messages, "follow_up": known.is_some()});
+    let message = Message::User { content: cx.prompts().parts("brief", values, flexible) };
     let task = Task::Brief { question: conversation.question() };
     let request = cx.request(Role::Research, vec![message], task);
     let schema = json!({

@@ -8,7 +8,7 @@ use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
     llm::{Message, Task},
-    prompts::untrusted,
+    prompts::Flexible,
 };
 
 /// What came out.
@@ -59,8 +59,9 @@ pub async fn clarify(cx: &Cx, conversation: &Conversation) -> Result<Clarity, Er
 }
 
 async fn ask(cx: &Cx, conversation: &Conversation) -> Result<ClarifyWithUser, Error> {
-    let values = json!({"date": cx.date().await?, "messages": untrusted(&conversation.flattened())});
-    let message = Message::user(cx.prompts().text("clarify", values));
+    let mut flexible = Flexible::default();
+    let values = json!({"date": cx.date().await?, "messages": conversation.flattened(&mut flexible)});
+    let message = Message::User { content: cx.prompts().parts("clarify", values, flexible) };
     let request = cx.request(Role::Research, vec![message], Task::Clarify);
     let schema = json!({
         "type": "object",

@@ -9,17 +9,25 @@ mod citations;
 mod clarify;
 mod compress;
 mod cut;
+mod earlier;
+mod follow_up;
 mod researcher;
 mod source_list;
 mod supervisor;
 mod writer;
 
+use futures::FutureExt;
 use tracing::Instrument as _;
 
 use crate::context::Cx;
 pub use crate::context::Error;
-use crate::domain::{Event, Message, MessageRole, Note, event::Phase, report::Report};
-use crate::telemetry::spans;
+use crate::{
+    domain::{Event, FollowUpAction, Message, MessageRole, Note, event::Phase, report::Report},
+    prompts::{Flexible, untrusted},
+    telemetry::spans,
+};
+pub use earlier::Earlier;
+use earlier::Known;
 
 /// What the thread holds when the run starts.
 #[derive(Clone, Debug)]
@@ -28,16 +36,25 @@ pub struct Conversation {
     pub messages: Vec<Message>,
     /// Clarifying questions already asked in this thread.
     pub clarifications: u32,
+    /// What the thread's newest report or answer rests on; `None` in a thread without one, or when the run shall not
+    /// use it.
+    pub earlier: Option<Earlier>,
 }
 
 impl Conversation {
-    /// One line per message, as prompts show it.
-    pub fn flattened(&self) -> String {
-        let line = |message: &Message| match message.role {
-            MessageRole::User => format!("Human: {}", message.content),
-            MessageRole::Assistant => format!("AI: {}", message.content),
-        };
-        self.messages.iter().map(line).collect::<Vec<_>>().join("\n")
+    /// One line per message, as prompts show it, with nothing left in it that could pass for a tag of ours.
+    fn flattened(&self, flexible: &mut Flexible) -> String {
+        self.messages.iter().map(|message| line(message, flexible)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The same conversation with the texts that were taken over as models see them: sources by id.
+    fn citing_ids(&mut self, known: &Known) {
+        for message in self.messages.iter_mut().filter(|message| message.role == MessageRole::Assistant) {
+            let text = known.texts.iter().find(|(run_id, _)| message.run_id == Some(*run_id));
+            if let Some((_, text)) = text {
+                message.content.clone_from(text);
+            }
+        }
     }
 
     /// What the user wrote, in order.
@@ -47,12 +64,23 @@ impl Conversation {
     }
 }
 
+/// A message on its line. What the assistant wrote may be a whole report, and is shortened when it must be.
+fn line(message: &Message, flexible: &mut Flexible) -> String {
+    let content = untrusted(&message.content);
+    match message.role {
+        MessageRole::User => format!("Human: {content}"),
+        MessageRole::Assistant => format!("AI: {}", flexible.mark(content)),
+    }
+}
+
 /// How research ended well.
 #[derive(Debug)]
 pub enum Ending {
     /// The user has to say more first.
     Question(String),
     Report(Report),
+    /// Of a question about an earlier report; a text of the same form.
+    Answer(Report),
 }
 
 /// What the researchers brought home.
@@ -63,19 +91,43 @@ pub struct Findings {
     pub limits: Vec<String>,
 }
 
-/// The whole pipeline.
+/// What the newest message of the thread asks for: an answer from earlier findings, another form of the report, or
+/// the whole pipeline.
 ///
 /// # Errors
 /// [`Error`]; what was found until then is in the journal.
-pub async fn research(cx: &Cx, conversation: &Conversation) -> Result<Ending, Error> {
+pub async fn research(cx: &Cx, mut conversation: Conversation) -> Result<Ending, Error> {
+    let Some(earlier) = conversation.earlier.take() else { return pipeline(cx, &conversation, None).boxed().await };
+    let is_follow_up = earlier.is_latest;
+    let known = &earlier::take_over(cx, earlier).await?;
+    conversation.citing_ids(known);
+    let conversation = &conversation;
+    let mut action = FollowUpAction::Research;
+    if is_follow_up {
+        action = phase(cx, Phase::FollowUp, follow_up::decide(cx, conversation, known)).await?;
+    }
+    match action {
+        FollowUpAction::Answer => {
+            phase(cx, Phase::Report, follow_up::answer(cx, conversation, known)).await.map(Ending::Answer)
+        }
+        FollowUpAction::Revise => {
+            phase(cx, Phase::Report, follow_up::revise(cx, conversation, known)).await.map(Ending::Report)
+        }
+        FollowUpAction::Research => pipeline(cx, conversation, Some(known)).boxed().await,
+    }
+}
+
+/// The whole pipeline; `known` is what earlier runs found. Boxed where it is called: its type is deep.
+async fn pipeline(cx: &Cx, conversation: &Conversation, known: Option<&Known>) -> Result<Ending, Error> {
     let clarified = phase(cx, Phase::Clarify, clarify::clarify(cx, conversation)).await?;
     let verification = match clarified {
         clarify::Clarity::Unclear(question) => return Ok(Ending::Question(question)),
         clarify::Clarity::Clear(verification) => verification,
     };
-    let brief = phase(cx, Phase::Brief, brief::write(cx, conversation, verification.as_deref())).await?;
-    let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief)).await?;
-    let report = phase(cx, Phase::Report, writer::write(cx, conversation, &brief, &findings)).await?;
+    let brief = phase(cx, Phase::Brief, brief::write(cx, conversation, verification.as_deref(), known)).await?;
+    let taken = known.map_or(0, |known| known.researchers);
+    let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief, taken)).await?;
+    let report = phase(cx, Phase::Report, writer::write(cx, conversation, &brief, &findings, known)).await?;
     Ok(Ending::Report(report))
 }
 

@@ -116,6 +116,7 @@ impl<'a> Researcher<'a> {
             "mcp_prompt": null,
         });
         let system = cx.prompts().text("researcher", values);
+        let own_time = Duration::from_secs(u64::from(cx.options().max_researcher_seconds));
         Ok(Self {
             number,
             path,
@@ -131,7 +132,7 @@ impl<'a> Researcher<'a> {
             queries_run: 0,
             turns: 0,
             reflected: true,
-            deadline: Instant::now() + Duration::from_secs(u64::from(cx.options().max_researcher_seconds)),
+            deadline: cx.research_ends().min(Instant::now() + own_time),
         })
     }
 

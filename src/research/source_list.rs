@@ -2,6 +2,8 @@
 
 use crate::domain::Source;
 
+const HEADING: &str = "### Sources\n\n";
+
 /// The list for `cited` in order; when the text cites nothing, all of `retrieved`, with a sentence that says so.
 /// Empty when there is neither.
 pub fn render(cited: &[&Source], retrieved: &[Source]) -> String {
@@ -11,10 +13,16 @@ pub fn render(cited: &[&Source], retrieved: &[Source]) -> String {
     if cited.is_empty() {
         let lines = numbered(retrieved.iter());
         return format!(
-            "### Sources\n\nThe text above does not say which source stands behind which statement. It was written from:\n\n{lines}"
+            "{HEADING}The text above does not say which source stands behind which statement. It was written from:\n\n{lines}"
         );
     }
-    format!("### Sources\n\n{}", numbered(cited.iter().copied()))
+    format!("{HEADING}{}", numbered(cited.iter().copied()))
+}
+
+/// `markdown` without its list.
+pub fn without(markdown: &str) -> &str {
+    let list = markdown.rfind(HEADING).filter(|&at| at == 0 || markdown[..at].ends_with('\n'));
+    list.map_or(markdown, |at| &markdown[..at])
 }
 
 fn numbered<'a>(sources: impl Iterator<Item = &'a Source>) -> String {

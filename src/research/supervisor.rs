@@ -24,13 +24,13 @@ use crate::{
 /// Topics accepted in one reply; more are answered with the limit.
 const DELEGATIONS_PER_ROUND: usize = 64;
 
-/// Leads the research of `brief`.
+/// Leads the research of `brief`; its researchers are numbered on from `taken`, the highest number in use before.
 ///
 /// # Errors
 /// [`FailureCode::NoEvidence`], or why every researcher failed, when there is nothing to report; [`Error::Stop`].
-pub async fn lead(cx: &Cx, brief: &str) -> Result<Findings, Error> {
+pub async fn lead(cx: &Cx, brief: &str, taken: u32) -> Result<Findings, Error> {
     let cx = &cx.speaking_as(Scope::SUPERVISOR);
-    let mut supervisor = Supervisor::new(cx, brief).await?;
+    let mut supervisor = Supervisor::new(cx, brief, taken).await?;
     let mut messages = vec![Message::user(brief)];
     let max = cx.options().max_researcher_iterations;
     match agent::run(cx, &mut supervisor, max, &mut messages).await {
@@ -44,11 +44,12 @@ pub async fn lead(cx: &Cx, brief: &str) -> Result<Findings, Error> {
         Err(Error::Failed(failure)) => {
             let detail = format!("the supervisor failed, the report is made of what was found until then: {failure}");
             cx.warn("lead/failed", WarningCode::ResearcherFailed, detail).await?;
-            supervisor.findings.limits.push("The research was cut short by a technical failure.".to_owned());
+            let reason = if failure.code == FailureCode::Timeout { "a lack of time" } else { "a technical failure" };
+            supervisor.findings.limits.push(format!("The research was cut short by {reason}."));
         }
         Err(stop) => return Err(stop),
     }
-    if supervisor.researchers == 0 {
+    if !supervisor.may_finish() {
         supervisor.delegate_brief(cx).await?;
     }
     supervisor.into_findings()
@@ -59,12 +60,15 @@ struct Supervisor<'a> {
     system: String,
     tools: Vec<ToolSpec>,
     findings: Findings,
-    /// Researchers started so far; the next one has the next number.
+    /// Researchers of earlier runs whose findings this run took over have the numbers up to this one.
+    taken: u32,
+    /// The number of the newest researcher.
     researchers: u32,
     /// Topics being researched or found out about; one that failed may be delegated again.
     topics: HashSet<String>,
     last_failure: Option<Failure>,
     reflected: bool,
+    research_ends: Instant,
 }
 
 /// A topic to be researched.
@@ -88,7 +92,7 @@ async fn one_job<'a>(cx: &Cx, job: Job<'a>, brief: &str) -> (Job<'a>, Result<Not
 }
 
 impl<'a> Supervisor<'a> {
-    async fn new(cx: &Cx, brief: &'a str) -> Result<Self, Error> {
+    async fn new(cx: &Cx, brief: &'a str, taken: u32) -> Result<Self, Error> {
         let tools = tools::supervisor(cx.prompts());
         let values = json!({
             "date": cx.date().await?,
@@ -102,10 +106,12 @@ impl<'a> Supervisor<'a> {
             system,
             tools,
             findings: Findings::default(),
-            researchers: 0,
+            taken,
+            researchers: taken,
             topics: HashSet::new(),
             last_failure: None,
             reflected: false,
+            research_ends: cx.research_ends(),
         })
     }
 
@@ -259,7 +265,7 @@ impl Agent for Supervisor<'_> {
     }
 
     fn may_finish(&self) -> bool {
-        self.researchers > 0
+        self.researchers > self.taken
     }
 
     fn nudge(&self) -> &'static str {
@@ -267,7 +273,7 @@ impl Agent for Supervisor<'_> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        None
+        Some(self.research_ends)
     }
 
     fn left(&self) -> &'static str {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Conversation, Findings, citations::Resolver, cut};
+use super::{Conversation, Findings, citations::Resolver, cut, earlier::Known};
 use crate::{
     context::{Cx, Error, Role, TextSink},
-    domain::{Event, Failure, FailureCode, Source, WarningCode, report::Report},
+    domain::{Event, Failure, FailureCode, Note, Source, WarningCode, report::Report},
     journal::{self, Stop},
     llm::{Completion, Evidence, Finding, Message, StopReason, Task, Text},
     prompts::{Flexible, untrusted},
@@ -24,22 +24,37 @@ const DELTA_TIME: Duration = Duration::from_millis(50);
 /// Wait before the first new try after a stream that broke; doubled each time.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 
-/// Writes the report.
+/// Writes the report from what was found, now and before.
 ///
 /// # Errors
 /// When the model fails for good or keeps answering with nothing; the notes remain.
-pub async fn write(cx: &Cx, conversation: &Conversation, brief: &str, findings: &Findings) -> Result<Report, Error> {
+pub async fn write(
+    cx: &Cx,
+    conversation: &Conversation,
+    brief: &str,
+    findings: &Findings,
+    known: Option<&Known>,
+) -> Result<Report, Error> {
     let sources = cx.sources();
-    let prompt = prompt(cx, conversation, brief, findings, &sources).await?;
-    let mut writing = Writing { cx, calls: 0, tries: 0, attempt: cx.report_attempts(), page: None, sources };
-    let task = task(brief, findings, &writing.sources);
+    let prompt = prompt(cx, conversation, brief, findings, known, &sources).await?;
+    compose(cx, "report", prompt, task(brief, findings, known, &sources)).await
+}
+
+/// Has the model write a text with citations, which its readers see grow; `name` says what it is, and is its journal
+/// key.
+///
+/// # Errors
+/// As [`write`].
+pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> Result<Report, Error> {
+    let attempt = cx.report_attempts();
+    let mut writing = Writing { cx, name, calls: 0, tries: 0, attempt, page: None, sources: cx.sources() };
     let mut messages = vec![Message::User { content: prompt }];
     let mut written = Vec::new();
     for piece in 1..=PIECES {
         let completion = writing.piece(&messages, &task, &written).await?;
         if completion.stop == StopReason::Refused {
-            let detail = "the report was cut off by the provider's filter";
-            cx.warn("report/filtered", WarningCode::OutputCut, detail).await?;
+            let detail = format!("the {name} was cut off by the provider's filter");
+            cx.warn(&format!("{name}/filtered"), WarningCode::OutputCut, detail).await?;
         }
         if completion.stop != StopReason::Length {
             break;
@@ -49,7 +64,8 @@ pub async fn write(cx: &Cx, conversation: &Conversation, brief: &str, findings: 
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
         written.push(whole);
         if piece == PIECES {
-            cx.warn("report/cut", WarningCode::OutputCut, "the report was cut off by the output limit").await?;
+            let detail = format!("the {name} was cut off by the output limit");
+            cx.warn(&format!("{name}/cut"), WarningCode::OutputCut, detail).await?;
         }
     }
     writing.finish().await
@@ -61,29 +77,38 @@ async fn prompt(
     conversation: &Conversation,
     brief: &str,
     findings: &Findings,
+    known: Option<&Known>,
     sources: &[Source],
 ) -> Result<Text, Error> {
-    let notes = findings.notes.iter();
     let mut flexible = Flexible::default();
-    let notes: Vec<_> = notes
-        .map(|note| json!({"topic": untrusted(&note.topic), "text": flexible.mark(untrusted(&note.text))}))
-        .collect();
     let values = json!({
         "date": cx.date().await?,
         "brief": untrusted(brief),
-        "messages": untrusted(&conversation.flattened()),
-        "findings": notes,
-        "sources": citable(findings, sources),
+        "messages": conversation.flattened(&mut flexible),
+        "findings": shown(&findings.notes, &mut flexible),
+        "earlier": known.map(|known| shown(&known.notes, &mut flexible)).unwrap_or_default(),
+        "sources": citable(notes(findings, known), sources),
         "limits": findings.limits.iter().map(|limit| untrusted(limit)).collect::<Vec<_>>(),
     });
     Ok(cx.prompts().parts("report", values, flexible))
 }
 
+/// Notes as templates show them.
+pub fn shown(notes: &[Note], flexible: &mut Flexible) -> Vec<Value> {
+    let shown = |note: &Note| json!({"topic": untrusted(&note.topic), "text": flexible.mark(untrusted(&note.text))});
+    notes.iter().map(shown).collect()
+}
+
+/// All that the report is made of, the newest first.
+fn notes<'a>(findings: &'a Findings, known: Option<&'a Known>) -> impl Iterator<Item = &'a Note> {
+    findings.notes.iter().chain(known.into_iter().flat_map(|known| &known.notes))
+}
+
 /// The sources that the notes cite, under the ids the notes use; all when they cite none.
-fn citable(findings: &Findings, sources: &[Source]) -> Vec<Value> {
+fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec<Value> {
     let line = |id: String, source: &Source| json!({"id": id, "title": untrusted(&source.title), "published": source.published});
     let mut lines = Vec::new();
-    for note in &findings.notes {
+    for note in notes {
         for id in super::citations::cited_ids(&note.text) {
             if let Some(source) = sources.iter().find(|source| source.id == id || source.aliases.contains(&id)) {
                 let line = line(id.to_string(), source);
@@ -99,8 +124,8 @@ fn citable(findings: &Findings, sources: &[Source]) -> Vec<Value> {
     lines
 }
 
-fn task(brief: &str, findings: &Findings, sources: &[Source]) -> Task {
-    let finding = |note: &crate::domain::Note| Finding { topic: note.topic.clone(), text: note.text.clone() };
+fn task(brief: &str, findings: &Findings, known: Option<&Known>, sources: &[Source]) -> Task {
+    let finding = |note: &Note| Finding { topic: note.topic.clone(), text: note.text.clone() };
     let evidence = |source: &Source| Evidence {
         source_id: source.id,
         title: source.title.clone(),
@@ -108,15 +133,17 @@ fn task(brief: &str, findings: &Findings, sources: &[Source]) -> Task {
     };
     Task::Report {
         brief: brief.to_owned(),
-        findings: findings.notes.iter().map(finding).collect(),
+        findings: notes(findings, known).map(finding).collect(),
         sources: sources.iter().map(evidence).collect(),
         limits: findings.limits.clone(),
     }
 }
 
-/// A report in the making.
+/// A report or an answer in the making.
 struct Writing<'a> {
     cx: &'a Cx,
+    /// Which of them.
+    name: &'static str,
     /// Model calls so far, failed ones included: the last part of their keys.
     calls: u32,
     /// Failed or empty ones among them.
@@ -135,7 +162,7 @@ impl<'a> Writing<'a> {
                 None => self.start(written).await?,
             };
             self.calls += 1;
-            let key = if self.calls == 1 { "report".to_owned() } else { format!("report/{}", self.calls) };
+            let key = if self.calls == 1 { self.name.to_owned() } else { format!("{}/{}", self.name, self.calls) };
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), task.clone());
             let failure = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
@@ -144,9 +171,8 @@ impl<'a> Writing<'a> {
                     return Ok(completion);
                 }
                 Ok(completion) if completion.stop == StopReason::Refused => {
-                    return Err(
-                        Failure::new(FailureCode::ModelRefused, "the provider's filter withheld the report").into()
-                    );
+                    let message = format!("the provider's filter withheld the {}", self.name);
+                    return Err(Failure::new(FailureCode::ModelRefused, message).into());
                 }
                 Ok(_) => Failure::new(FailureCode::ModelOutput, "the model answered with nothing"),
                 Err(Error::Failed(failure)) if is_passing(failure.code) => failure,
@@ -156,7 +182,7 @@ impl<'a> Writing<'a> {
             if self.tries >= self.cx.options().max_structured_output_retries {
                 return Err(failure.into());
             }
-            let detail = format!("the report is written anew: {failure}");
+            let detail = format!("the {} is written anew: {failure}", self.name);
             self.cx.warn(&format!("{key}/again"), WarningCode::Retrying, detail).await?;
             tokio::time::sleep(RETRY_WAIT * 2_u32.pow(self.tries - 1)).await;
         }

@@ -10,9 +10,13 @@ use tokio::{
 use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Orders, Parts, WorkError};
 use crate::{
     context::{Cx, Error, Remains, Services},
-    domain::{Event, Failure, FailureCode, MessageId, Outcome, Run, RunStatus, Scope, Timestamp, Usage, WarningCode},
+    domain::{
+        Event, Failure, FailureCode, FollowUp, MessageId, Outcome, Run, RunStatus, Scope, Timestamp, Usage,
+        WarningCode, report::Report,
+    },
+    events::Control,
     journal::{self, Journal, Stop},
-    research::{self, Conversation, Ending},
+    research::{self, Conversation, Earlier, Ending},
     search::Engine,
     store::{self, Finish, Lease, NewEvent, Renewal},
     telemetry::{
@@ -28,6 +32,9 @@ const MAX_DEATHS: u32 = 3;
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Skipped documents named one by one; the rest is counted.
 const SKIPPED_SHOWN: usize = 20;
+
+/// Of a run's time, what is kept for compressing notes and writing the report: a quarter, and at most this.
+const LONGEST_WRITING: Duration = Duration::from_secs(900);
 
 /// How work on a run ended.
 #[derive(Debug)]
@@ -110,6 +117,7 @@ async fn work_and_release(
         let pause = if matches!(result, Err(WorkError::Refused(_))) { REFUSED_PAUSE } else { Duration::ZERO };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(&lease, Timestamp::now().plus(pause)).await;
+        parts.log.wakes().queue();
     }
     result
 }
@@ -127,7 +135,7 @@ async fn supervise(
     let (journal, cx) = prepare(parts, &lease, &run).await?;
     let conversation = conversation(parts, &run).await?;
     let mut tasks = JoinSet::new();
-    tasks.spawn(span.over(async move { research::research(&cx, &conversation).await }));
+    tasks.spawn(span.over(async move { research::research(&cx, conversation).await }));
     let mut heart = Heart::new(parts, &journal, lease);
     let verdict = loop {
         tokio::select! {
@@ -169,13 +177,27 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         remains.sources = parts.store.snapshots(lease.run_id).await?;
     }
     let holds_until = Instant::now() + parts.settings.lease;
-    let journal = Arc::new(Journal::new(*lease, holds_until, steps, parts.writer.clone()));
+    let (time_left, now) = (time_left(run), Instant::now());
+    let writing = (max_time(run) / 4).min(LONGEST_WRITING);
+    let journal = Journal::new(*lease, holds_until, steps, parts.writer.clone()).ending_at(now + time_left);
+    let journal = Arc::new(journal);
     let mut events = vec![root(begin)];
     events.extend(skipped_documents(&search));
     journal.emit(events).await.map_err(stopped)?;
     let services = Services { llm: parts.llm.clone(), prompts: Arc::clone(&parts.prompts), search: Some(search) };
-    let cx = Cx::new(Arc::clone(&journal), services, run.options.clone(), remains);
+    let cx =
+        Cx::new(Arc::clone(&journal), services, run.options.clone(), remains, now + time_left.saturating_sub(writing));
     Ok((journal, cx))
+}
+
+fn max_time(run: &Run) -> Duration {
+    Duration::from_secs(u64::from(run.options.max_run_seconds))
+}
+
+/// Of the run's time, counted from its first start: neither a restart nor a pause prolongs it.
+fn time_left(run: &Run) -> Duration {
+    let used_ms = run.started_at.map_or(0, |started_at| Timestamp::now().since(started_at));
+    max_time(run).saturating_sub(Duration::from_millis(u64::try_from(used_ms).unwrap_or_default()))
 }
 
 /// Warnings about documents that cannot be found because they cannot be read.
@@ -194,7 +216,28 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
     let messages = parts.store.messages(run.thread_id).await?;
     let runs = parts.store.thread_runs(run.thread_id).await?;
     let clarifications = runs.iter().filter(|run| run.outcome == Some(Outcome::Clarification)).count();
-    Ok(Conversation { messages, clarifications: u32::try_from(clarifications).unwrap_or(u32::MAX) })
+    let earlier = match run.options.follow_up {
+        FollowUp::Auto => earlier(parts, run, &runs).await?,
+        FollowUp::Research => None,
+    };
+    Ok(Conversation { messages, clarifications: u32::try_from(clarifications).unwrap_or(u32::MAX), earlier })
+}
+
+/// What the newest run before this one that ended with a report or an answer left behind; `runs` are newest first.
+async fn earlier(parts: &Parts, run: &Run, runs: &[Run]) -> Result<Option<Earlier>, WorkError> {
+    let before: Vec<&Run> = runs.iter().skip_while(|other| other.id != run.id).skip(1).collect();
+    let newest = |outcome| before.iter().position(|run| run.outcome == Some(outcome));
+    let Some(report) = newest(Outcome::Report) else { return Ok(None) };
+    let answer = newest(Outcome::Answer).filter(|&answer| answer < report);
+    let mut texts = Vec::new();
+    for place in [Some(report), answer].into_iter().flatten() {
+        let run_id = before[place].id;
+        texts.extend(parts.store.report(run_id).await?.map(|text| (run_id, text)));
+    }
+    let newest = answer.unwrap_or(report);
+    let sources = parts.store.snapshots(before[newest].id).await?;
+    let notes = parts.store.notes(before[newest].id).await?;
+    Ok(Some(Earlier { texts, sources, notes, is_latest: newest == 0 }))
 }
 
 fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
@@ -205,6 +248,9 @@ fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
         Ok(Err(Error::Stop(Stop::Storage(error)))) => Verdict::Storage(error),
         Ok(Err(Error::Stop(mismatch @ Stop::Mismatch { .. }))) => {
             Verdict::Failed(Failure::new(FailureCode::JournalMismatch, mismatch.to_string()))
+        }
+        Ok(Err(Error::Stop(over @ Stop::TimeOver))) => {
+            Verdict::Failed(Failure::new(FailureCode::Timeout, over.to_string()))
         }
         Err(error) => {
             tracing::error!(%error, "a run panicked");
@@ -225,6 +271,10 @@ async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict)
         message: Some((MessageId::new(), content)),
         ..open.clone()
     };
+    let written = |outcome, text: Report| {
+        let finish = Finish { report: Some(text.clone()), ..complete(outcome, text.markdown) };
+        (finish, Event::RunCompleted { outcome, usage, ms }, Ended::Completed(outcome))
+    };
     let (finish, event, ended) = match verdict {
         Verdict::Lost => return Ok(Ended::Lost),
         Verdict::Storage(error) => return Err(error.into()),
@@ -232,11 +282,8 @@ async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict)
             let outcome = Outcome::Clarification;
             (complete(outcome, question), Event::RunCompleted { outcome, usage, ms }, Ended::Completed(outcome))
         }
-        Verdict::Ended(Ending::Report(report)) => {
-            let outcome = Outcome::Report;
-            let finish = Finish { report: Some(report.clone()), ..complete(outcome, report.markdown) };
-            (finish, Event::RunCompleted { outcome, usage, ms }, Ended::Completed(outcome))
-        }
+        Verdict::Ended(Ending::Report(report)) => written(Outcome::Report, report),
+        Verdict::Ended(Ending::Answer(answer)) => written(Outcome::Answer, answer),
         Verdict::Failed(problem) => {
             let finish = Finish { error: Some(problem.clone()), ..open };
             (finish, Event::RunFailed { problem: problem.clone() }, Ended::Failed(problem))
@@ -274,6 +321,8 @@ fn stopped(stop: Stop) -> WorkError {
     match stop {
         Stop::Storage(error) => error.into(),
         Stop::Mismatch { key } => store::Error::Corrupt(format!("step '{key}' was made by a different request")).into(),
+        // Only steps end so, and their verdict is made elsewhere.
+        Stop::TimeOver => store::Error::Corrupt(stop.to_string()).into(),
     }
 }
 
@@ -284,6 +333,8 @@ struct Heart<'a> {
     journal: &'a Journal,
     lease: Lease,
     ticks: Interval,
+    /// Rings when somebody elsewhere wants something of the run.
+    control: Control,
     /// The lease certainly holds until then.
     holds_until: Instant,
 }
@@ -299,7 +350,8 @@ impl<'a> Heart<'a> {
     fn new(parts: &'a Parts, journal: &'a Journal, lease: Lease) -> Self {
         let mut ticks = tokio::time::interval(parts.settings.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { parts, journal, lease, ticks, holds_until: Instant::now() + parts.settings.lease }
+        let control = parts.log.wakes().on_control(lease.run_id);
+        Self { parts, journal, lease, ticks, control, holds_until: Instant::now() + parts.settings.lease }
     }
 
     /// Waits for the next beat and renews the lease.
@@ -307,7 +359,11 @@ impl<'a> Heart<'a> {
     /// # Cancel safety
     /// A renewal that is dropped half-way has happened or not; the next one tells.
     async fn beat(&mut self) -> Beat {
-        self.ticks.tick().await;
+        // Losing an arm loses nothing: the row is looked at in both cases.
+        tokio::select! {
+            _ = self.ticks.tick() => {}
+            () = self.control.called() => {}
+        }
         let sent = Instant::now();
         let renewal = self.parts.store.renew(&self.lease, Timestamp::now().plus(self.parts.settings.lease));
         match tokio::time::timeout_at(self.holds_until, renewal).await {

@@ -331,7 +331,7 @@ impl Store {
         on_either!(self, engine => engine.notes(run_id).await)
     }
 
-    /// The report of a run that completed with one.
+    /// The report of a run that completed with one, or the answer, which is cited alike.
     pub async fn report(&self, run_id: RunId) -> Result<Option<Report>, Error> {
         on_either!(self, engine => engine.report(run_id).await)
     }

@@ -74,7 +74,23 @@ fn samples(name: &str) -> Vec<Value> {
     let messages = "Human: What pays for the gate?\nAI: Which gate?\nHuman: The northern one.";
     let one = match name {
         "bad_arguments" => json!({"name": "search_web", "error": "missing field `queries`"}),
-        "brief" | "clarify" => json!({"date": date, "messages": messages}),
+        "answer" | "follow_up" | "revise" => {
+            return vec![json!({
+                "date": date, "messages": "Human: What pays for the gate?\nAI: (the report below)",
+                "report": "# The gate\n\nDues pay for it [S1001].",
+                "findings": [{"topic": "Dues.", "text": "- Four crowns [S1001]"}],
+                "sources": [
+                    {"id": "S1001", "number": 1, "title": "Dues", "published": "2031-03-01"},
+                    {"id": "S2001", "number": null, "title": "Loan", "published": null},
+                ],
+                "message": "How much is it?",
+            })];
+        }
+        "brief" => {
+            let sample = |follow_up| json!({"date": date, "messages": messages, "follow_up": follow_up});
+            return vec![sample(false), sample(true)];
+        }
+        "clarify" => json!({"date": date, "messages": messages}),
         "compress_request" => {
             let sources = json!([{"id": "S1001", "title": "Dues"}, {"id": "S1002", "title": "Loan"}]);
             return vec![
@@ -90,6 +106,7 @@ fn samples(name: &str) -> Vec<Value> {
             let whole = json!({
                 "date": date, "brief": "What pays for the northern gate?", "messages": messages,
                 "findings": [{"topic": "Dues.", "text": "- Four crowns [S1001]"}, {"topic": "Loan.", "text": "- None [S2001]"}],
+                "earlier": [],
                 "sources": [
                     {"id": "S1001", "title": "Dues", "published": "2031-03-01"},
                     {"id": "S2001", "title": "Loan", "published": null},
@@ -98,7 +115,9 @@ fn samples(name: &str) -> Vec<Value> {
             });
             let mut plain = whole.clone();
             plain["limits"] = json!([]);
-            return vec![whole, plain];
+            let mut again = plain.clone();
+            again["earlier"] = json!([{"topic": "Tolls.", "text": "- One crown [S1002]"}]);
+            return vec![whole, plain, again];
         }
         "research_failed" => json!({"topic": "The gate.", "reason": "no search worked"}),
         "researcher" => {

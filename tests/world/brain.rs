@@ -54,6 +54,7 @@ const ASPECTS: [&str; 8] =
 /// The answer of the role that the call is for.
 pub fn reply(shape: Shape, call: &Call) -> Reply {
     match call.kind {
+        Kind::FollowUp => reply::follow_up("research"),
         Kind::Clarify => reply::json(json!({
             "need_clarification": false, "question": "",
             "verification": "The question is clear; research starts now.",
@@ -63,7 +64,7 @@ pub fn reply(shape: Shape, call: &Call) -> Reply {
         Kind::Researcher => research(shape, call),
         Kind::Summary => reply::json(summarise(call)),
         Kind::Compression => reply::text(compress(call)),
-        Kind::Report => reply::text(report(shape, call)),
+        Kind::Report | Kind::Answer | Kind::Revision => reply::text(report(shape, call)),
         Kind::Other => reply::text("Understood."),
     }
 }

@@ -12,9 +12,10 @@ use std::{
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-/// What a call is for, told from its form alone.
+/// What a call is for, told from its form, or from its first words where several have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
+    FollowUp,
     Clarify,
     Brief,
     Supervisor,
@@ -22,12 +23,17 @@ pub enum Kind {
     Summary,
     Compression,
     Report,
+    /// From an earlier report.
+    Answer,
+    /// Of an earlier report.
+    Revision,
     /// Neither tools nor schema of ours.
     Other,
 }
 
 impl Kind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
+        Self::FollowUp,
         Self::Clarify,
         Self::Brief,
         Self::Supervisor,
@@ -35,14 +41,20 @@ impl Kind {
         Self::Summary,
         Self::Compression,
         Self::Report,
+        Self::Answer,
+        Self::Revision,
         Self::Other,
     ];
 
     /// By the schema asked for (or offered as a tool), then by the tools, then by the shape of the history: findings
-    /// are compressed from the tool messages of a conversation, a report is written from one human message.
+    /// are compressed from the tool messages of a conversation, a report is written from one human message, and so are
+    /// an answer and a revision, which their prompts' opening words tell apart.
     fn of(schema: Option<&str>, tools: &[&str], messages: &[Value]) -> Self {
         let has = |name: &str| schema == Some(name) || tools.contains(&name);
-        if has("ClarifyWithUser") {
+        let opens = |words: &str| messages.first().is_some_and(|message| text_of(message).starts_with(words));
+        if has("FollowUp") {
+            Self::FollowUp
+        } else if has("ClarifyWithUser") {
             Self::Clarify
         } else if has("ResearchQuestion") {
             Self::Brief
@@ -56,6 +68,10 @@ impl Kind {
             Self::Other
         } else if messages.iter().any(|message| message["role"] == "tool" || message["role"] == "assistant") {
             Self::Compression
+        } else if opens("A user has received a research report and now writes") {
+            Self::Answer
+        } else if opens("A user has received a research report and wants it changed") {
+            Self::Revision
         } else {
             Self::Report
         }

@@ -112,6 +112,11 @@ pub fn ask_back(question: &str) -> Reply {
     json(json!({ "need_clarification": true, "question": question, "verification": "" }))
 }
 
+/// What a message after a report needs: `answer`, `revise` or `research`.
+pub fn follow_up(action: &str) -> Reply {
+    json(json!({ "action": action, "reason": "It follows from the message." }))
+}
+
 pub fn brief(brief: &str) -> Reply {
     json(json!({ "research_brief": brief }))
 }

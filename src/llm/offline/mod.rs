@@ -70,6 +70,7 @@ fn answer(task: &Task) -> Answer {
     match task {
         Task::Other => Answer::Text(String::new()),
         Task::Clarify => Answer::Text(clear()),
+        Task::FollowUp => Answer::Text(follow_up()),
         Task::Brief { question } => Answer::Text(json!({"research_brief": question.trim()}).to_string()),
         Task::Supervise { brief, round } => Answer::Calls(supervise(brief, *round)),
         Task::Research { topic, turn, retrieved } => Answer::Calls(research(topic, *turn, *retrieved)),
@@ -84,6 +85,12 @@ fn answer(task: &Task) -> Answer {
 fn clear() -> String {
     let verification = "The question is researched as it was asked.";
     json!({"need_clarification": false, "question": "", "verification": verification}).to_string()
+}
+
+/// It can neither rewrite a report nor tell what it answers.
+fn follow_up() -> String {
+    let reason = "Without a language model every message is researched.";
+    json!({"action": "research", "reason": reason}).to_string()
 }
 
 fn supervise(brief: &str, round: u32) -> Vec<(&'static str, Value)> {
@@ -157,6 +164,8 @@ mod tests {
     fn questions_are_clear_and_their_own_brief() {
         let clear: Value = serde_json::from_str(&text(Task::Clarify)).unwrap();
         assert_eq!((&clear["need_clarification"], &clear["question"]), (&json!(false), &json!("")));
+        let follow_up: Value = serde_json::from_str(&text(Task::FollowUp)).unwrap();
+        assert_eq!(follow_up["action"], json!("research"));
         let brief: Value = serde_json::from_str(&text(Task::Brief { question: " Why? ".into() })).unwrap();
         assert_eq!(brief, json!({"research_brief": "Why?"}));
         assert_eq!(text(Task::Other), "");

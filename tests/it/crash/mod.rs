@@ -3,6 +3,7 @@
 //! [`Site`] is where a run lives: a world, a database, and the binary pointed at both. [`Undisturbed`] is the same run
 //! when nothing happens to it; what a disturbed one leaves behind is held against it.
 
+mod follow_ups;
 mod interruptions;
 mod journal;
 mod kills;

@@ -43,7 +43,7 @@ fn the_row_agrees_with_the_ending(story: &Story) {
         (Ended::Completed(outcome), Event::RunCompleted { outcome: told, .. }) => {
             assert_eq!((run.status, run.outcome, &run.error), (RunStatus::Completed, Some(*outcome), &None));
             assert_eq!(told, outcome);
-            assert_eq!(story.report.is_some(), *outcome == Outcome::Report);
+            assert_eq!(story.report.is_some(), matches!(outcome, Outcome::Report | Outcome::Answer));
             let said = &answer.expect("a completed run answers").content;
             if let Some(report) = &story.report {
                 assert_eq!(said, &report.markdown);

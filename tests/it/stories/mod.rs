@@ -7,6 +7,8 @@ pub mod engine;
 mod bad_input;
 mod binary;
 mod citations;
+mod deadline;
+mod follow_up;
 mod limits;
 mod outages;
 mod report;

@@ -1,0 +1,268 @@
+//! What an earlier run of the thread found, taken over into this one: a follow-up may use and cite it.
+//!
+//! A citation points to a source of its own run. So the sources are stored with this run too, under the ids they have,
+//! and with the notes that cite them; researchers of this run are numbered on from there. Being a step of the journal,
+//! it happens once, and a replay sees what the first life saw.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::{citations, source_list};
+use crate::{
+    context::{Cx, Error},
+    domain::{Event, Note, RunId, Source, SourceId, WarningCode, report::Report},
+    journal::{self, Entry},
+};
+
+/// Sources taken over at most, those the reports cite first.
+const MAX_SOURCES: usize = 200;
+/// Bytes of their snapshots, in sum.
+const MAX_SNAPSHOT_BYTES: usize = 8 << 20;
+/// Notes taken over at most, the newest first.
+const MAX_NOTES: usize = 64;
+/// Bytes of their text, in sum.
+const MAX_NOTE_BYTES: usize = 1 << 20;
+
+/// What the newest run of the thread with a report or an answer left behind.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    /// The thread's newest report and, when one came after it, the newest answer; each with its run. Not empty.
+    pub texts: Vec<(RunId, Report)>,
+    /// With snapshots.
+    pub sources: Vec<Source>,
+    pub notes: Vec<Note>,
+    /// No other run came in between, so the newest message follows up on it.
+    pub is_latest: bool,
+}
+
+/// What was taken over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Known {
+    /// [`Earlier::texts`] as models see them: sources cited by id, and no list of sources.
+    pub texts: Vec<(RunId, String)>,
+    /// The numbers under which readers of the newest of these texts know its sources.
+    pub numbers: BTreeMap<SourceId, u32>,
+    /// In the order of their researchers.
+    pub notes: Vec<Note>,
+    /// By ascending id; without snapshots.
+    pub sources: Vec<Source>,
+    /// The highest number of a researcher until now.
+    pub researchers: u32,
+    /// Sources and notes that were cited, and had no room.
+    left_out: usize,
+}
+
+impl Known {
+    /// The thread's newest report.
+    pub fn report(&self) -> &str {
+        self.texts.first().map_or("", |(_, text)| text)
+    }
+}
+
+/// Stores the earlier findings as this run's, once.
+///
+/// # Errors
+/// [`Error::Stop`].
+pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<Known, Error> {
+    let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
+    let hash = journal::hash_of(&runs);
+    let known: Known = cx.journal().step("earlier", "value", hash, async { Ok(told(cx, chosen(earlier))) }).await?;
+    for source in &known.sources {
+        cx.register(source.clone());
+    }
+    if known.left_out > 0 {
+        let detail = format!("{} earlier sources and notes were left out, there are too many", known.left_out);
+        cx.warn("earlier/left_out", WarningCode::FindingsLeftOut, detail).await?;
+    }
+    Ok(known)
+}
+
+/// What there is room for: notes, and sources that the reports and then the notes cite; all sources when nothing is
+/// cited.
+fn chosen(earlier: Earlier) -> Entry<Known> {
+    let researchers = highest_researcher(&earlier);
+    let Earlier { texts, sources, mut notes, .. } = earlier;
+    let noted = notes.len();
+    notes.sort_by_key(|note| Reverse(note.researcher));
+    let mut notes = within(notes, MAX_NOTES, MAX_NOTE_BYTES, |note| note.text.len());
+    let notes_left_out = noted - notes.len();
+    let reported = texts.iter().flat_map(|(_, report)| &report.citations).map(|citation| citation.source_id);
+    let mut cited: Vec<SourceId> = reported.collect();
+    cited.extend(notes.iter().flat_map(|note| citations::cited_ids(&note.text)));
+    let cited = in_order(sources, &cited);
+    let wanted = cited.len();
+    let mut sources = within(cited, MAX_SOURCES, MAX_SNAPSHOT_BYTES, |source| source.snapshot.len());
+    let left_out = notes_left_out + wanted - sources.len();
+    sources.sort_by_key(|source| source.id);
+    notes.sort_by_key(|note| note.researcher);
+    let bare = |source: &Source| Source { snapshot: String::new(), ..source.clone() };
+    let known = Known {
+        numbers: texts.last().map(|(_, report)| numbers(report, &sources)).unwrap_or_default(),
+        texts: texts.iter().map(|(run_id, report)| (*run_id, cited_by_id(report, &sources))).collect(),
+        notes: notes.clone(),
+        sources: sources.iter().map(bare).collect(),
+        researchers,
+        left_out,
+    };
+    Entry { sources, notes, ..Entry::new(known) }
+}
+
+/// Readers hear of each source of a run once, wherever it comes from.
+fn told(cx: &Cx, entry: Entry<Known>) -> Entry<Known> {
+    let found = |source: &Source| Event::SourceFound {
+        source_id: source.id,
+        url: source.url.clone(),
+        title: source.title.clone(),
+        query: String::new(),
+    };
+    let events: Vec<_> = entry.sources.iter().map(found).collect();
+    events.into_iter().fold(entry, |entry, event| entry.event(cx.scope(), event))
+}
+
+fn highest_researcher(earlier: &Earlier) -> u32 {
+    let ids = earlier.sources.iter().flat_map(|source| source.aliases.iter().chain([&source.id]));
+    let researchers = ids.map(|id| id.researcher()).chain(earlier.notes.iter().map(|note| note.researcher));
+    researchers.max().unwrap_or_default()
+}
+
+/// The first items, as far as number and size allow; one that is too large does not keep out the next.
+fn within<T>(items: Vec<T>, number: usize, bytes: usize, size: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut room = bytes;
+    let mut fits = |item: &T| match room.checked_sub(size(item)) {
+        Some(left) => {
+            room = left;
+            true
+        }
+        None => false,
+    };
+    items.into_iter().filter(|item| fits(item)).take(number).collect()
+}
+
+/// The sources behind `ids`, in the order of first mention; all when none is mentioned.
+fn in_order(sources: Vec<Source>, ids: &[SourceId]) -> Vec<Source> {
+    let place = |source: &Source| ids.iter().position(|&id| is_known_as(source, id));
+    let mut placed: Vec<_> = sources.into_iter().map(|source| (place(&source), source)).collect();
+    if placed.iter().any(|(place, _)| place.is_some()) {
+        placed.retain(|(place, _)| place.is_some());
+    }
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, source)| source).collect()
+}
+
+fn is_known_as(source: &Source, id: SourceId) -> bool {
+    source.id == id || source.aliases.contains(&id)
+}
+
+fn numbers(report: &Report, sources: &[Source]) -> BTreeMap<SourceId, u32> {
+    let number = |citation: &crate::domain::report::Citation| {
+        let source = sources.iter().find(|source| is_known_as(source, citation.source_id))?;
+        Some((source.id, citation.number))
+    };
+    report.citations.iter().filter_map(number).collect()
+}
+
+/// The text with `[S1003]` where readers see `[1]`, and nothing where a source was not taken over.
+fn cited_by_id(report: &Report, sources: &[Source]) -> String {
+    let body: Vec<char> = source_list::without(&report.markdown).chars().collect();
+    let (mut text, mut at) = (String::new(), 0);
+    for citation in &report.citations {
+        let Some(before) = body.get(at..citation.start).filter(|_| citation.end <= body.len()) else { continue };
+        text.extend(before);
+        if let Some(source) = sources.iter().find(|source| is_known_as(source, citation.source_id)) {
+            text.push_str(&format!("[{}]", source.id));
+        }
+        at = citation.end;
+    }
+    text.extend(&body[at..]);
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Timestamp, report::Citation};
+
+    fn source(id: u32, aliases: &[u32], snapshot_bytes: usize) -> Source {
+        Source {
+            id: SourceId(id),
+            aliases: aliases.iter().copied().map(SourceId).collect(),
+            url: format!("https://example.test/{id}"),
+            title: format!("Page {id}"),
+            section: None,
+            engine: "tavily".to_owned(),
+            score: None,
+            published: None,
+            fetched_at: Timestamp(0),
+            content_hash: String::new(),
+            snapshot: "x".repeat(snapshot_bytes),
+        }
+    }
+
+    fn note(researcher: u32, text: &str) -> Note {
+        Note { researcher, topic: format!("Topic {researcher}"), text: text.to_owned() }
+    }
+
+    fn report(body: &str, cited: &[(u32, u32)]) -> Report {
+        let markdown = format!("{body}\n\n### Sources\n\n- [1] Page: https://example.test/1\n");
+        let mut citations = Vec::new();
+        for (number, id) in cited {
+            let mark = format!("[{number}]");
+            let from: usize = citations.last().map_or(0, |last: &Citation| last.end);
+            let bytes = body.char_indices().nth(from).map_or(0, |(at, _)| at);
+            let start = body[..bytes + body[bytes..].find(&mark).unwrap()].chars().count();
+            let end = start + mark.chars().count();
+            citations.push(Citation { number: *number, source_id: SourceId(*id), start, end });
+        }
+        Report { markdown, citations, dropped_citations: 0 }
+    }
+
+    fn taken(report: Report, sources: Vec<Source>, notes: Vec<Note>) -> Entry<Known> {
+        chosen(Earlier { texts: vec![(RunId::new(), report)], sources, notes, is_latest: true })
+    }
+
+    fn ids(sources: &[Source]) -> Vec<u32> {
+        sources.iter().map(|source| source.id.0).collect()
+    }
+
+    #[test]
+    fn what_report_and_notes_cite_is_taken_over() {
+        let sources = vec![source(1001, &[3001], 9), source(1002, &[], 9), source(2001, &[], 9), source(4001, &[], 9)];
+        let notes = vec![note(1, "- Dues [S3001]"), note(2, "- Loan [S2001][S9999]")];
+        let entry = taken(report("Dues [1].", &[(1, 1001)]), sources, notes);
+        assert_eq!((ids(&entry.sources), ids(&entry.value.sources)), (vec![1001, 2001], vec![1001, 2001]));
+        assert!(entry.sources.iter().all(|source| source.snapshot.len() == 9));
+        assert!(entry.value.sources.iter().all(|source| source.snapshot.is_empty()));
+        assert_eq!((entry.notes.len(), entry.value.researchers, entry.value.left_out), (2, 4, 0));
+    }
+
+    #[test]
+    fn numbers_become_ids_again_and_the_list_goes() {
+        let report = report("Über 4 Kronen [1][2], dann [3] mehr [1].", &[(1, 2001), (2, 1001), (3, 1002), (1, 2001)]);
+        let known = taken(report, vec![source(2001, &[], 1), source(1001, &[2002], 1)], Vec::new()).value;
+        assert_eq!(known.report(), "Über 4 Kronen [S2001][S1001], dann  mehr [S2001].");
+        assert_eq!(known.numbers, BTreeMap::from([(SourceId(2001), 1), (SourceId(1001), 2)]));
+    }
+
+    #[test]
+    fn a_report_that_cites_nothing_rests_on_everything() {
+        let entry = taken(report("Dues.", &[]), vec![source(1002, &[], 1), source(1001, &[], 1)], Vec::new());
+        assert_eq!(ids(&entry.value.sources), [1001, 1002]);
+    }
+
+    #[test]
+    fn there_is_a_bound_on_number_and_size() {
+        let cited: Vec<(u32, u32)> = (1..=250).map(|n| (n, 1000 + n)).collect();
+        let body: String = cited.iter().map(|(number, _)| format!("[{number}]")).collect();
+        let many = cited.iter().map(|(_, id)| source(*id, &[], 1)).collect();
+        let entry = taken(report(&body, &cited), many, Vec::new());
+        assert_eq!((entry.sources.len(), entry.value.left_out), (MAX_SOURCES, 50));
+        let large = vec![source(1001, &[], MAX_SNAPSHOT_BYTES), source(1002, &[], 1), source(1003, &[], 0)];
+        let entry = taken(report("[1][2][3]", &[(1, 1001), (2, 1002), (3, 1003)]), large, Vec::new());
+        assert_eq!((ids(&entry.sources), entry.value.left_out), (vec![1001, 1003], 1));
+        let notes = (1..=70).map(|number| note(number, "Dues.")).collect();
+        let entry = taken(report("Dues.", &[]), Vec::new(), notes);
+        assert_eq!((entry.notes[0].researcher, entry.notes.len(), entry.value.left_out), (7, MAX_NOTES, 6));
+        assert_eq!(entry.value.researchers, 70, "numbers left out are not used again");
+    }
+}

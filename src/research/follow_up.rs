@@ -1,0 +1,116 @@
+//! A message in a thread that has a report: is it answered from what is there, the report revised, or more researched?
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Conversation, earlier::Known, writer};
+use crate::{
+    context::{Cx, Error, Form, Role},
+    domain::{Event, FailureCode, FollowUpAction, Message, MessageRole, Provider, Source, WarningCode, report::Report},
+    llm::{self, Task, Text},
+    prompts::{Flexible, untrusted},
+};
+
+#[derive(Debug, Deserialize)]
+struct FollowUp {
+    action: FollowUpAction,
+    #[serde(default)]
+    reason: String,
+}
+
+/// Has the model decide what the newest message needs.
+///
+/// A model that cannot answer in the asked form costs research, not the run.
+///
+/// # Errors
+/// Model calls that fail for other reasons.
+pub async fn decide(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<FollowUpAction, Error> {
+    if cx.options().final_report_model.provider == Provider::Offline {
+        let reason = "The offline model can neither answer nor rewrite; it quotes what is searched.".to_owned();
+        return decided(cx, FollowUpAction::Research, Some(reason)).await;
+    }
+    let (action, reason) = match ask(cx, conversation, known).await {
+        Ok(FollowUp { action, reason }) => (action, Some(reason).filter(|reason| !reason.trim().is_empty())),
+        Err(Error::Failed(failure)) if failure.code == FailureCode::ModelOutput => {
+            let detail = format!("what the message needs could not be decided, so it is researched: {failure}");
+            cx.warn("follow_up/failed", WarningCode::StructuredOutputFailed, detail).await?;
+            (FollowUpAction::Research, None)
+        }
+        Err(error) => return Err(error),
+    };
+    decided(cx, action, reason).await
+}
+
+async fn decided(cx: &Cx, action: FollowUpAction, reason: Option<String>) -> Result<FollowUpAction, Error> {
+    cx.mark("follow_up/decided", Event::FollowUpDecided { action, reason }).await?;
+    Ok(action)
+}
+
+async fn ask(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<FollowUp, Error> {
+    let message = llm::Message::User { content: prompt(cx, "follow_up", conversation, known).await? };
+    let request = cx.request(Role::Research, vec![message], Task::FollowUp);
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "action": {"type": "string", "enum": ["answer", "revise", "research"]},
+            "reason": {"type": "string"},
+        },
+        "required": ["action", "reason"],
+        "additionalProperties": false,
+    });
+    cx.ask_structured("follow_up", Role::Research, request, Form { name: "FollowUp", schema }, None).await
+}
+
+/// Answers the newest message from the earlier findings.
+///
+/// # Errors
+/// As [`writer::write`].
+pub async fn answer(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<Report, Error> {
+    let prompt = prompt(cx, "answer", conversation, known).await?;
+    writer::compose(cx, "answer", prompt, Task::Other).await
+}
+
+/// Writes the report anew, as the newest message asks.
+///
+/// # Errors
+/// As [`writer::write`].
+pub async fn revise(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<Report, Error> {
+    let prompt = prompt(cx, "revise", conversation, known).await?;
+    writer::compose(cx, "report", prompt, Task::Other).await
+}
+
+/// All three prompts show the same: the conversation, the report, what it rests on, and the message.
+async fn prompt(cx: &Cx, name: &str, conversation: &Conversation, known: &Known) -> Result<Text, Error> {
+    let mut flexible = Flexible::default();
+    let (newest, before) = conversation
+        .messages
+        .split_last()
+        .map_or(("", [].as_slice()), |(newest, before)| (newest.content.as_str(), before));
+    let report = known.texts.first().map(|(run_id, _)| *run_id);
+    let line = |message: &Message| {
+        let is_report = message.run_id == report && message.role == MessageRole::Assistant;
+        if is_report { "AI: (the report below)".to_owned() } else { super::line(message, &mut flexible) }
+    };
+    let messages = before.iter().map(line).collect::<Vec<_>>().join("\n");
+    let values = json!({
+        "date": cx.date().await?,
+        "messages": messages,
+        "report": flexible.mark(untrusted(known.report())),
+        "findings": writer::shown(&known.notes, &mut flexible),
+        "sources": sources(known),
+        "message": untrusted(newest),
+    });
+    Ok(cx.prompts().parts(name, values, flexible))
+}
+
+fn sources(known: &Known) -> Vec<Value> {
+    let line = |source: &Source| {
+        json!({
+            "id": source.id.to_string(),
+            "number": known.numbers.get(&source.id),
+            "title": untrusted(&source.title),
+            "published": source.published,
+        })
+    };
+    known.sources.iter().map(line).collect()
+}

@@ -1,0 +1,102 @@
+//! The time of a whole run: research ends before it, so that the report can still be written; at its end the run fails.
+
+use std::time::{Duration, Instant};
+
+use fathom::domain::{FailureCode, Run, WarningCode};
+
+use super::engine::{Engine, QUESTION, on_the_embedded_engine};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    world::{Found, Kind, Page, Script, Shape, When, World, reply},
+};
+
+on_each_engine!(
+    d14_research_that_takes_too_long_is_ended_and_reported,
+    d14_a_run_whose_time_is_over_fails_and_keeps_what_it_found,
+);
+
+on_the_embedded_engine!(d14_a_run_without_findings_fails_when_its_time_is_over, d14_a_pause_does_not_stop_the_clock,);
+
+/// A run may take ten seconds at least, so it is told to have begun some time ago: 7.5 s are for research.
+const OPTIONS: [&str; 1] = ["max_run_seconds=10"];
+
+fn small() -> Script {
+    Script::whole_run(Shape::SMALL)
+}
+
+async fn world(script: Script) -> World {
+    let world = World::start(script).await;
+    let page = Page::new("https://harbour.test/dues", "Dues", "The gate is paid by harbour dues.").without_text();
+    world.web.always("", Found::Pages(vec![page]));
+    world
+}
+
+/// A run that began so many milliseconds ago, as if its first process had died.
+async fn begun(engine: &Engine, database: &TestDatabase, ago_ms: u64) -> Run {
+    let run = engine.submit(QUESTION).await.unwrap();
+    match ago_ms {
+        6_500 => database.execute("UPDATE runs SET started_at = created_at - 6500").await,
+        9_500 => database.execute("UPDATE runs SET started_at = created_at - 9500").await,
+        _ => database.execute("UPDATE runs SET started_at = created_at - 60000").await,
+    }
+    run
+}
+
+/// One of two researchers never comes back: what the other found is reported, and what is missing said.
+async fn d14_research_that_takes_too_long_is_ended_and_reported(database: TestDatabase) {
+    let script = small()
+        .first(When::kind(Kind::Supervisor), [reply::delegate(["The dues.", "The luck."])])
+        .always(When::kind(Kind::Researcher).and(When::first_says("The luck.")), reply::silence());
+    let world = world(script).await;
+    let engine = Engine::start(&world, &database, &OPTIONS).await;
+    let begin = Instant::now();
+    let run = begun(&engine, &database, 6_500).await;
+    let story = engine.tell(run).await;
+    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    assert!(story.markdown().contains("[1]") && story.notes.len() == 1);
+    let cut = story.warned(WarningCode::ResearcherFailed);
+    assert!(cut.iter().any(|detail| detail.starts_with("the supervisor failed")), "{cut:?}");
+    let report = world.models.calls_of(Kind::Report).pop().unwrap();
+    assert!(report.says("The research was cut short by a lack of time."));
+    assert!(report.says("Nothing could be found out about this topic: The luck."));
+    engine.app.close().await;
+    world.finish();
+}
+
+/// The writer never answers: its call is closed, and notes and sources stay.
+async fn d14_a_run_whose_time_is_over_fails_and_keeps_what_it_found(database: TestDatabase) {
+    let world = world(small().always(When::kind(Kind::Report), reply::silence())).await;
+    let engine = Engine::start(&world, &database, &OPTIONS).await;
+    let begin = Instant::now();
+    let run = begun(&engine, &database, 6_500).await;
+    let story = engine.tell(run).await;
+    story.failed_with(FailureCode::Timeout);
+    assert!(story.failure().message.contains("max_run_seconds"), "{}", story.failure());
+    assert!((Duration::from_secs(3)..Duration::from_secs(7)).contains(&begin.elapsed()), "{:?}", begin.elapsed());
+    assert_eq!((story.notes.len(), story.sources.len()), (1, 1));
+    engine.app.close().await;
+    world.finish();
+}
+
+async fn d14_a_run_without_findings_fails_when_its_time_is_over(database: TestDatabase) {
+    let world = world(small().always(When::kind(Kind::Brief), reply::silence())).await;
+    let engine = Engine::start(&world, &database, &OPTIONS).await;
+    let run = begun(&engine, &database, 9_500).await;
+    let story = engine.tell(run).await;
+    story.failed_with(FailureCode::Timeout);
+    assert!(story.notes.is_empty());
+    engine.app.close().await;
+    world.finish();
+}
+
+/// Nothing is begun by a process that finds the time over.
+async fn d14_a_pause_does_not_stop_the_clock(database: TestDatabase) {
+    let world = world(small()).await;
+    let engine = Engine::start(&world, &database, &OPTIONS).await;
+    let run = begun(&engine, &database, 60_000).await;
+    let story = engine.tell(run).await;
+    story.failed_with(FailureCode::Timeout);
+    assert_eq!(world.models.total(), 0);
+    engine.app.close().await;
+    world.finish();
+}
