@@ -3,7 +3,7 @@
 //! One file per noun; `extract.rs` takes requests apart, `error.rs` alone picks the status of an error, `serve.rs` owns
 //! the sockets. The contract is openapi.yaml at the top level; a test holds it against [`router`].
 
-mod docs;
+pub mod docs;
 mod error;
 mod extract;
 mod health;
@@ -12,6 +12,7 @@ mod options;
 mod report;
 mod runs;
 mod serve;
+pub mod sse;
 mod stream;
 mod threads;
 
