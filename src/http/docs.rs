@@ -14,6 +14,8 @@ use axum::{
 use sha2::{Digest, Sha256};
 use utoipa_swagger_ui::Config;
 
+use super::error::ApiError;
+
 /// The contract of this build.
 pub const CONTRACT: &str = include_str!("../../openapi.yaml");
 
@@ -45,7 +47,7 @@ async fn contract(headers: HeaderMap) -> Response {
 /// A file of Swagger UI, set up to show the contract.
 fn asset(file: &str, headers: &HeaderMap) -> Response {
     let found = utoipa_swagger_ui::serve(file, configuration());
-    let Ok(Some(found)) = found else { return StatusCode::NOT_FOUND.into_response() };
+    let Ok(Some(found)) = found else { return ApiError::no_such("path").into_response() };
     let etag = etag(&found.bytes);
     let mut response =
         fresh_or(headers, &etag, || ([(header::CONTENT_TYPE, found.content_type)], found.bytes).into_response());

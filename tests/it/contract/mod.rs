@@ -5,6 +5,7 @@
 mod checker;
 mod docs;
 mod document;
+mod routes;
 mod vocabulary;
 
 pub use checker::Contract;
