@@ -42,7 +42,7 @@ const STATEMENTS: usize = 256;
 pub struct Engine {
     pool: PgPool,
     /// For connections outside the pool.
-    options: PgConnectOptions,
+    options: Box<PgConnectOptions>,
     /// Names this store among those that send wake-ups.
     sender: Uuid,
 }
@@ -68,7 +68,7 @@ impl Engine {
             })
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
-        Ok(Self { pool, options, sender: Uuid::now_v7() })
+        Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7() })
     }
 
     pub fn connections(&self) -> (u32, u32) {
