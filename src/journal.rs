@@ -7,7 +7,6 @@
 use std::{
     collections::HashMap,
     future::Future,
-    pin::{Pin, pin},
     sync::{Mutex, OnceLock, PoisonError},
     time::Duration,
 };
@@ -152,7 +151,8 @@ impl Journal {
         }
         self.may_begin()?;
         let (started_at, begun) = (Timestamp::now(), Instant::now());
-        let entry = self.in_time(pin!(work)).await;
+        // Boxed: calls are large, and the time limit would put them onto the stack once more.
+        let entry = self.in_time(Box::pin(work)).await;
         metrics::step_done(kind, begun.elapsed());
         let entry = entry?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
@@ -172,7 +172,7 @@ impl Journal {
         Ok(entry.value)
     }
 
-    async fn in_time<T>(&self, work: Pin<&mut impl Future<Output = Result<T, Stop>>>) -> Result<T, Stop> {
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
         match self.ends_at {
             None => work.await,
             Some(ends_at) if Instant::now() >= ends_at => Err(Stop::TimeOver),

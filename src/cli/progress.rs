@@ -246,6 +246,16 @@ mod tests {
     }
 
     #[test]
+    fn a_decision_is_told_with_its_reason() {
+        let told = |reason: Option<&str>| {
+            let reason = reason.map(ToOwned::to_owned);
+            described(&Event::FollowUpDecided { action: crate::domain::FollowUpAction::Answer, reason }).unwrap()
+        };
+        assert_eq!(told(None), "follow-up: answer");
+        assert_eq!(told(Some("It is\nall there.")), "follow-up: answer (It is all there.)");
+    }
+
+    #[test]
     fn numbers_are_grouped() {
         assert_eq!(["0", "1,234", "12,345,678"], [0, 1_234, 12_345_678].map(thousands).each_ref().map(String::as_str));
     }

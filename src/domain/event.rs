@@ -265,3 +265,34 @@ pub enum WarningCode {
     /// The database could not be reached for a while.
     StorageDelayed,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_decision_says_why_where_there_is_a_reason() {
+        let check = |reason: Option<&str>, expected: serde_json::Value| {
+            let event =
+                Event::FollowUpDecided { action: FollowUpAction::Revise, reason: reason.map(ToOwned::to_owned) };
+            let wire = serde_json::to_value(&event).unwrap();
+            assert_eq!(wire, json!({"type": "follow_up.decided", "data": expected}));
+            assert_eq!(wire["type"], event.name());
+            assert_eq!(serde_json::from_value::<Event>(wire).unwrap(), event);
+        };
+        check(None, json!({"action": "revise"}));
+        check(Some("It is to be shorter."), json!({"action": "revise", "reason": "It is to be shorter."}));
+    }
+
+    #[test]
+    fn phases_and_actions_are_called_the_same_everywhere() {
+        for phase in [Phase::FollowUp, Phase::Clarify, Phase::Brief, Phase::Research, Phase::Report] {
+            assert_eq!(serde_json::to_value(phase).unwrap(), phase.as_str());
+        }
+        for action in [FollowUpAction::Answer, FollowUpAction::Revise, FollowUpAction::Research] {
+            assert_eq!(serde_json::to_value(action).unwrap(), action.as_str());
+        }
+    }
+}

@@ -89,7 +89,7 @@ impl Reader {
     /// The next frame, `None` at the end. For [`futures::stream::try_unfold`].
     pub async fn next(mut self) -> Result<Option<(Arc<Frame>, Self)>, Error> {
         while !self.ended {
-            if let Some(frame) = self.from_batch() {
+            if let Some(frame) = self.take_wanted() {
                 return Ok(Some((frame, self)));
             }
             if !self.ended && !self.refill().await? {
@@ -100,9 +100,9 @@ impl Reader {
     }
 
     /// The next wanted frame of the batch.
-    fn from_batch(&mut self) -> Option<Arc<Frame>> {
+    fn take_wanted(&mut self) -> Option<Arc<Frame>> {
         let Self { batch, run_id, .. } = self;
-        while let Some(frame) = batch.next() {
+        for frame in batch.by_ref() {
             self.after_seq = frame.seq;
             if run_id.is_none_or(|run_id| run_id == frame.run_id) {
                 self.ended = run_id.is_some() && frame.terminal;

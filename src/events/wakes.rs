@@ -106,7 +106,7 @@ impl Board {
 
     fn ring_all(&self) {
         self.queue.send_replace(());
-        lock(&self.control).values().for_each(|sender| _ = sender.send_replace(()));
+        lock(&self.control).values().for_each(|sender| sender.send_replace(()));
     }
 
     async fn tell(&self, store: &Store, limit: Duration) {
@@ -192,7 +192,7 @@ async fn hear(shared: Arc<Shared>, mut listener: Listener) {
 fn pass_on(shared: &Shared, wake: Wake) {
     match wake {
         Wake::Events(thread_id) => shared.tails.mark_due(thread_id),
-        Wake::Queue => _ = shared.wakes.board.queue.send_replace(()),
+        Wake::Queue => shared.wakes.board.queue.send_replace(()),
         Wake::Control(run_id) => shared.wakes.board.ring(run_id),
     }
 }

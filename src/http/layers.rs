@@ -20,7 +20,7 @@ use super::{
     State,
     error::{ApiError, Code, Problem},
 };
-use crate::config::CorsOrigins;
+use crate::{config::CorsOrigins, telemetry::metrics};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS: usize = 128;
@@ -36,7 +36,7 @@ async fn dress(request: Request, next: Next) -> Response {
     let request_id = request_id(request.headers().get(&REQUEST_ID));
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
-    let span = tracing::info_span!("request", request_id, %method, route);
+    let span = tracing::info_span!("request", request_id, %method, route = route.as_deref());
     let mut response = next.run(request).instrument(span.clone()).await;
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         problem.into_body(&mut response, &path, &request_id);
@@ -47,7 +47,20 @@ async fn dress(request: Request, next: Next) -> Response {
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let (status, ms) = (response.status().as_u16(), began.elapsed().as_secs_f64() * 1_000.0);
     span.in_scope(|| tracing::debug!(status, ms, "answered"));
+    metrics::http_request(route.as_deref().unwrap_or("none"), known(&method), status, began.elapsed());
     response
+}
+
+/// The method as metrics name it: clients may invent others.
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
 }
 
 /// The client's own id if it is fit to be logged, else a new one.

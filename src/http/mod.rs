@@ -12,6 +12,7 @@ mod options;
 mod report;
 mod runs;
 mod serve;
+pub mod sse;
 mod stream;
 mod threads;
 

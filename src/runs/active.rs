@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::LastLook;
@@ -27,8 +26,6 @@ pub struct Orders {
 pub struct Active {
     /// A std mutex: held for single map operations, never across an await.
     runs: Mutex<HashMap<RunId, Orders>>,
-    /// A run was queued by this process: time to claim.
-    pub queued: Notify,
     pub last_look: LastLook,
 }
 

@@ -51,13 +51,14 @@ impl Dispatcher {
     pub async fn run(mut self, shutdown: &CancellationToken) {
         let mut look = interval(LOOK);
         let mut cleaning = interval(CLEANING);
+        let mut queued = self.runs.parts.log.wakes().on_queue();
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
             // Losing an arm loses nothing: each only says that it is time to look at the database again.
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 Some(joined) = self.working.join_next() => told(joined),
-                () = self.runs.active.queued.notified() => {}
+                _ = queued.changed() => {}
                 _ = look.tick() => self.obey_others().await,
                 _ = cleaning.tick() => self.clean().await,
             }

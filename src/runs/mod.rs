@@ -159,7 +159,10 @@ impl Runs {
     pub async fn cancel(&self, run_id: RunId) -> Result<Option<Cancelling>, store::Error> {
         let cancelling = self.parts.store.request_cancel(run_id, Timestamp::now()).await?;
         match &cancelling {
-            Some(Cancelling::Requested(_)) => self.active.cancel(run_id),
+            Some(Cancelling::Requested(_)) => {
+                self.active.cancel(run_id);
+                self.parts.log.wakes().control(run_id);
+            }
             Some(Cancelling::Done(run)) => self.parts.log.wake(run.thread_id),
             Some(Cancelling::Final(_)) | None => {}
         }
@@ -175,6 +178,7 @@ impl Runs {
         let deleted = self.parts.store.delete_thread(thread_id).await?;
         if let Some(run_id) = newest {
             self.active.lose(run_id);
+            self.parts.log.wakes().control(run_id);
         }
         self.parts.log.wake(thread_id);
         Ok(deleted)

@@ -108,7 +108,7 @@ impl Runs {
     fn accepted(&self, created: Created, message_id: MessageId) -> Accepted {
         match created {
             Created::New { run, position } => {
-                self.active.queued.notify_one();
+                self.parts.log.wakes().queue();
                 tracing::info!(run_id = %run.id, thread_id = %run.thread_id, position, "a run was queued");
                 Accepted::New { run, message_id, position }
             }

@@ -14,6 +14,7 @@ use crate::{
         Event, Failure, FailureCode, FollowUp, MessageId, Outcome, Run, RunStatus, Scope, Timestamp, Usage,
         WarningCode, report::Report,
     },
+    events::Control,
     journal::{self, Journal, Stop},
     research::{self, Conversation, Earlier, Ending},
     search::Engine,
@@ -116,6 +117,7 @@ async fn work_and_release(
         let pause = if matches!(result, Err(WorkError::Refused(_))) { REFUSED_PAUSE } else { Duration::ZERO };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(&lease, Timestamp::now().plus(pause)).await;
+        parts.log.wakes().queue();
     }
     result
 }
@@ -331,6 +333,8 @@ struct Heart<'a> {
     journal: &'a Journal,
     lease: Lease,
     ticks: Interval,
+    /// Rings when somebody elsewhere wants something of the run.
+    control: Control,
     /// The lease certainly holds until then.
     holds_until: Instant,
 }
@@ -346,7 +350,8 @@ impl<'a> Heart<'a> {
     fn new(parts: &'a Parts, journal: &'a Journal, lease: Lease) -> Self {
         let mut ticks = tokio::time::interval(parts.settings.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { parts, journal, lease, ticks, holds_until: Instant::now() + parts.settings.lease }
+        let control = parts.log.wakes().on_control(lease.run_id);
+        Self { parts, journal, lease, ticks, control, holds_until: Instant::now() + parts.settings.lease }
     }
 
     /// Waits for the next beat and renews the lease.
@@ -354,7 +359,11 @@ impl<'a> Heart<'a> {
     /// # Cancel safety
     /// A renewal that is dropped half-way has happened or not; the next one tells.
     async fn beat(&mut self) -> Beat {
-        self.ticks.tick().await;
+        // Losing an arm loses nothing: the row is looked at in both cases.
+        tokio::select! {
+            _ = self.ticks.tick() => {}
+            () = self.control.called() => {}
+        }
         let sent = Instant::now();
         let renewal = self.parts.store.renew(&self.lease, Timestamp::now().plus(self.parts.settings.lease));
         match tokio::time::timeout_at(self.holds_until, renewal).await {

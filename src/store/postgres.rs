@@ -42,7 +42,7 @@ const STATEMENTS: usize = 256;
 pub struct Engine {
     pool: PgPool,
     /// For connections outside the pool.
-    options: PgConnectOptions,
+    options: Box<PgConnectOptions>,
     /// Names this store among those that send wake-ups.
     sender: Uuid,
 }
@@ -68,7 +68,12 @@ impl Engine {
             })
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
-        Ok(Self { pool, options, sender: Uuid::now_v7() })
+        Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7() })
+    }
+
+    pub fn connections(&self) -> (u32, u32) {
+        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
+        (idle, self.pool.size().saturating_sub(idle))
     }
 
     pub async fn close(&self) {

@@ -76,6 +76,11 @@ impl Metrics {
         INSTALLED.get_or_init(install).clone()
     }
 
+    /// The metrics of this process, once they are installed.
+    pub fn installed() -> Option<Self> {
+        INSTALLED.get()?.clone().ok()
+    }
+
     /// All series as Prometheus reads them (text format 0.0.4).
     pub fn render(&self) -> String {
         self.0.render()
@@ -162,9 +167,9 @@ pub fn runs_queued(count: u64) {
 }
 
 /// Connections to the database now; for whoever renders.
-pub fn db_pool(idle: u64, used: u64) {
-    gauge!(name::DB_CONNECTIONS, "state" => "idle").set(idle as f64);
-    gauge!(name::DB_CONNECTIONS, "state" => "used").set(used as f64);
+pub fn db_pool(idle: u32, used: u32) {
+    gauge!(name::DB_CONNECTIONS, "state" => "idle").set(idle);
+    gauge!(name::DB_CONNECTIONS, "state" => "used").set(used);
 }
 
 /// The work of a step, whatever came of it; `kind` is one of the journal's few.
@@ -204,21 +209,9 @@ pub fn searched(engine: &'static str, result: &'static str) {
     counter!(name::SEARCHES, "engine" => engine, "result" => result).increment(1);
 }
 
-/// Counts an event stream as open until it is dropped.
-#[derive(Debug)]
-pub struct SseReader(());
-
-impl SseReader {
-    pub fn open() -> Self {
-        gauge!(name::SSE_READERS).increment(1.0);
-        Self(())
-    }
-}
-
-impl Drop for SseReader {
-    fn drop(&mut self) {
-        gauge!(name::SSE_READERS).decrement(1.0);
-    }
+/// Event streams open now; for whoever renders.
+pub fn sse_readers(open: usize) {
+    gauge!(name::SSE_READERS).set(open as f64);
 }
 
 /// The time from an event's commit to its delivery to a reader that was waiting for it.

@@ -89,6 +89,12 @@ impl TestDatabase {
         counts
     }
 
+    /// The number that a query answers with; Postgres alone.
+    pub async fn count(&self, sql: &'static str) -> i64 {
+        let Database::Postgres { url, .. } = &self.database else { panic!("only on Postgres") };
+        sqlx::query_scalar(sql).fetch_one(&mut connect_postgres(url).await).await.unwrap()
+    }
+
     /// Changes the database behind the store's back.
     pub async fn execute(&self, sql: &'static str) {
         match &self.database {

@@ -1,11 +1,16 @@
 //! Following the log and writing it: replay from any point, live readers, databases that go away and come back.
 
-use std::{pin::pin, time::Duration};
+use std::{
+    collections::BTreeSet,
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use fathom::{
     domain::{Envelope, RunId, ThreadId},
-    events::{EventLog, Patience, Writer, WriterHandle},
-    store::{Commit, Error, NewRun, Store},
+    events::{EventLog, Frame, Opening, Patience, Subject, Writer, WriterHandle},
+    store::{Commit, Error, Lease, NewRun, Store},
 };
 use futures::{Stream, StreamExt as _};
 use tokio_util::task::TaskTracker;
@@ -24,11 +29,38 @@ on_each_engine!(
     following_what_is_not_there_ends,
     a_deleted_thread_ends_its_readers,
     long_logs_come_in_pages,
+    a_thousand_readers_share_what_is_read_once,
+    a_slow_reader_holds_up_nobody_and_misses_nothing,
+    a_number_beyond_the_end_stands_for_the_end,
+    an_event_reads_the_same_as_frame_and_as_value,
+    pages_add_up_to_the_log,
+    a_deleted_thread_is_noticed_at_once_when_told,
+    readers_end_with_the_log,
+    another_process_reads_along,
     the_writer_keeps_order_and_drains_when_its_handles_are_gone,
     a_failure_nobody_waited_for_is_heard_once,
     a_database_that_comes_back_loses_nothing,
     a_database_that_stays_away_is_an_error,
 );
+
+mod notify {
+    use crate::database::TestDatabase;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn other_processes_are_woken_well_before_their_poll() {
+        super::other_processes_are_woken_well_before_their_poll(TestDatabase::postgres().await).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_listener_that_lost_its_connection_gets_another() {
+        super::a_listener_that_lost_its_connection_gets_another(TestDatabase::postgres().await).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn calls_reach_the_other_process() {
+        super::calls_reach_the_other_process(TestDatabase::postgres().await).await;
+    }
+}
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -81,7 +113,7 @@ async fn a_live_reader_is_woken(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
     let mut reader = pin!(world.log.follow(lease.thread_id, 1));
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     for number in 0..20 {
         let (_, seqs) = tokio::join!(
             async { world.writer.commit(commit_of(lease, &number.to_string())).await.unwrap() },
@@ -144,6 +176,240 @@ async fn long_logs_come_in_pages(database: TestDatabase) {
     let events = (0..1200).map(|number| thought(&number.to_string())).collect();
     world.writer.commit(Commit { events, ..Commit::new(lease) }).await.unwrap();
     assert_eq!(take(world.log.follow(lease.thread_id, 0), 1201).await, (1..=1201).collect::<Vec<_>>());
+}
+
+/// Were each to read for itself, every frame would be another.
+async fn a_thousand_readers_share_what_is_read_once(database: TestDatabase) {
+    const READERS: usize = 1000;
+    const EVENTS: i64 = 60;
+    let world = world(&database, Patience::default()).await;
+    let lease = claimed(&world.store).await;
+    let mut readers = Vec::new();
+    for _ in 0..READERS {
+        let Opening::Frames(frames) = world.log.open(Subject::Run(lease.run_id), 1).await.unwrap() else {
+            panic!("an active run has frames");
+        };
+        readers.push(frames.map(Result::unwrap).collect::<Vec<Arc<Frame>>>());
+    }
+    let write = async {
+        for number in 2..EVENTS {
+            world.writer.commit(commit_of(lease, &number.to_string())).await.unwrap();
+        }
+        world.writer.commit(finish_of(lease)).await.unwrap();
+    };
+    let read = tokio::time::timeout(3 * SOON, futures::future::join_all(readers));
+    let (read, ()) = tokio::join!(read, write);
+    let read = read.expect("all readers in time");
+    let mut different = BTreeSet::new();
+    for frames in &read {
+        assert!(frames.iter().map(|frame| frame.seq).eq(2..=EVENTS));
+        different.extend(frames.iter().map(Arc::as_ptr).map(|frame| frame.addr()));
+    }
+    assert!(different.len() < READERS, "{} frames for {EVENTS} events", different.len());
+}
+
+/// The reader falls behind what is kept in memory, and nobody waits for it.
+async fn a_slow_reader_holds_up_nobody_and_misses_nothing(database: TestDatabase) {
+    let world = world(&database, Patience::default()).await;
+    let lease = claimed(&world.store).await;
+    let mut slow = pin!(world.log.follow(lease.thread_id, 0));
+    assert_eq!(take(slow.by_ref(), 1).await, [1]);
+    for batch in 0..6 {
+        let events = (0..100).map(|number| thought(&format!("{batch} {number}"))).collect();
+        world.writer.commit(Commit { events, ..Commit::new(lease) }).await.unwrap();
+    }
+    let large = (0..20).map(|_| thought(&"x".repeat(100_000))).collect();
+    world.writer.commit(Commit { events: large, ..Commit::new(lease) }).await.unwrap();
+    world.writer.commit(finish_of(lease)).await.unwrap();
+    assert_eq!(take(world.log.follow_run(lease.run_id, 1), 999).await, (2..=622).collect::<Vec<_>>());
+    assert_eq!(take(slow, 621).await, (2..=622).collect::<Vec<_>>());
+}
+
+async fn a_number_beyond_the_end_stands_for_the_end(database: TestDatabase) {
+    let world = world(&database, Patience::default()).await;
+    let lease = claimed(&world.store).await;
+    for beyond in [2, 1000, i64::MAX] {
+        let of_run = take(world.log.follow_run(lease.run_id, beyond), 1);
+        let of_thread = take(world.log.follow(lease.thread_id, beyond), 1);
+        let write = async {
+            // Both have to be there before the event is; that nothing comes shows nothing, so it is given a moment.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            world.writer.commit(commit_of(lease, &beyond.to_string())).await.unwrap();
+        };
+        let (of_run, of_thread, ()) = tokio::join!(of_run, of_thread, write);
+        assert_eq!(of_run, of_thread);
+        assert_eq!(of_run, [world.store.last_seq(lease.thread_id).await.unwrap().unwrap()]);
+    }
+    world.writer.commit(finish_of(lease)).await.unwrap();
+    for beyond in [5, 1000, i64::MAX] {
+        assert!(take(world.log.follow_run(lease.run_id, beyond), 1).await.is_empty());
+        assert!(matches!(world.log.open(Subject::Run(lease.run_id), beyond).await.unwrap(), Opening::Over));
+    }
+    assert!(matches!(world.log.open(Subject::Run(RunId::new()), 0).await.unwrap(), Opening::Unknown));
+    assert!(matches!(world.log.open(Subject::Thread(ThreadId::new()), 0).await.unwrap(), Opening::Unknown));
+}
+
+async fn an_event_reads_the_same_as_frame_and_as_value(database: TestDatabase) {
+    let world = world(&database, Patience::default()).await;
+    let lease = claimed(&world.store).await;
+    let texts = ["a \"b\" \\ \n\r\t", "\u{2028} 🦀 ü", "", "}{", "nul \u{1}"];
+    let events = texts.map(thought).into();
+    world.writer.commit(Commit { events, ..Commit::new(lease) }).await.unwrap();
+    world.writer.commit(finish_of(lease)).await.unwrap();
+    let frames: Vec<_> = world.log.frames(Subject::Run(lease.run_id), 0).map(Result::unwrap).collect().await;
+    let envelopes = world.store.events_after(lease.thread_id, 0, 100).await.unwrap();
+    assert_eq!(frames.len(), envelopes.len());
+    for (frame, envelope) in frames.iter().zip(&envelopes) {
+        assert_eq!(std::str::from_utf8(&frame.json).unwrap(), serde_json::to_string(envelope).unwrap());
+        assert_eq!(&*frame.name, envelope.event.name());
+    }
+}
+
+async fn pages_add_up_to_the_log(database: TestDatabase) {
+    let world = world(&database, Patience::default()).await;
+    let first = claimed(&world.store).await;
+    for number in 0..20 {
+        world.writer.commit(commit_of(first, &number.to_string())).await.unwrap();
+    }
+    world.writer.commit(finish_of(first)).await.unwrap();
+    let next = NewRun { thread_id: first.thread_id, ..new_run() };
+    let second = added(&world.store, &next).await.unwrap().unwrap();
+    assert_eq!(pages(&world, Subject::Run(first.run_id), 7).await, ((1..=22).collect(), true));
+    assert_eq!(pages(&world, Subject::Run(second.id), 7).await, (vec![23], false));
+    assert_eq!(pages(&world, Subject::Thread(first.thread_id), 7).await, ((1..=23).collect(), false));
+    let (second, _) = world.store.claim_next(&claimant("b")).await.unwrap().unwrap();
+    world.writer.commit(finish_of(second)).await.unwrap();
+    for limit in [1, 2, 23, 24, 1000] {
+        assert_eq!(pages(&world, Subject::Run(second.run_id), limit).await, (vec![23, 24], true));
+        assert_eq!(pages(&world, Subject::Thread(first.thread_id), limit).await, ((1..=24).collect(), true));
+    }
+    let beyond = world.log.page(Subject::Thread(first.thread_id), 1000, 5).await.unwrap().unwrap();
+    assert_eq!((beyond.frames.len(), beyond.next_after, beyond.done), (0, 24, true));
+    assert!(world.log.page(Subject::Thread(ThreadId::new()), 0, 5).await.unwrap().is_none());
+    assert!(world.log.page(Subject::Run(RunId::new()), 0, 5).await.unwrap().is_none());
+}
+
+/// All there is, and whether the last page said so.
+async fn pages(world: &World, subject: Subject, limit: u32) -> (Vec<i64>, bool) {
+    let (mut seqs, mut after_seq) = (Vec::new(), 0);
+    loop {
+        let page = world.log.page(subject, after_seq, limit).await.unwrap().unwrap();
+        assert!(page.frames.len() <= limit as usize);
+        seqs.extend(page.frames.iter().map(|frame| frame.seq));
+        if page.done || page.next_after == after_seq {
+            return (seqs, page.done);
+        }
+        after_seq = page.next_after;
+    }
+}
+
+async fn a_deleted_thread_is_noticed_at_once_when_told(database: TestDatabase) {
+    let world = world(&database, Patience::default()).await;
+    let started = Instant::now();
+    for _ in 0..10 {
+        let lease = claimed(&world.store).await;
+        let mut reader = pin!(world.log.follow(lease.thread_id, 0));
+        assert_eq!(take(reader.by_ref(), 1).await, [1]);
+        assert!(world.store.delete_thread(lease.thread_id).await.unwrap());
+        world.log.wake(lease.thread_id);
+        assert!(take(reader.by_ref(), 1).await.is_empty());
+    }
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+}
+
+/// A reader that is left over holds up nothing.
+async fn readers_end_with_the_log(database: TestDatabase) {
+    let world = world(&database, Patience::default()).await;
+    let lease = claimed(&world.store).await;
+    let mut reader = pin!(world.log.follow(lease.thread_id, 0));
+    assert_eq!(take(reader.by_ref(), 1).await, [1]);
+    drop((world.writer, world.log));
+    world.tasks.close();
+    tokio::time::timeout(SOON, world.tasks.wait()).await.expect("the tasks end");
+    let last = tokio::time::timeout(SOON, reader.next()).await.expect("an end in time");
+    assert!(matches!(last, Some(Err(Error::Unavailable(_)))), "{last:?}");
+}
+
+/// Through the poll alone, if need be.
+async fn another_process_reads_along(database: TestDatabase) {
+    let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
+    let lease = claimed(&here.store).await;
+    let mut readers = [there.log.follow_run(lease.run_id, 0).boxed(), there.log.follow(lease.thread_id, 0).boxed()];
+    for number in 1..4 {
+        for reader in &mut readers {
+            assert_eq!(take(reader.by_ref(), 1).await, [number]);
+        }
+        here.writer.commit(commit_of(lease, &number.to_string())).await.unwrap();
+    }
+    here.writer.commit(finish_of(lease)).await.unwrap();
+    let [of_run, of_thread] = readers;
+    assert_eq!(take(of_run, 99).await, [4, 5]);
+    assert_eq!(take(of_thread, 2).await, [4, 5]);
+}
+
+/// The poll alone would take about a second for each.
+async fn deliver_quickly(from: &World, to: &World, lease: Lease, keys: std::ops::Range<u32>) {
+    let last_seq = from.store.last_seq(lease.thread_id).await.unwrap().unwrap();
+    let mut reader = pin!(to.log.follow(lease.thread_id, last_seq));
+    let started = Instant::now();
+    let count = keys.len();
+    for (seq, key) in (last_seq + 1..).zip(keys) {
+        from.writer.commit(commit_of(lease, &key.to_string())).await.unwrap();
+        assert_eq!(take(reader.by_ref(), 1).await, [seq]);
+    }
+    let each = started.elapsed() / u32::try_from(count).unwrap();
+    assert!(each < Duration::from_millis(400), "{each:?} for each event");
+}
+
+async fn other_processes_are_woken_well_before_their_poll(database: TestDatabase) {
+    let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
+    until_listening(&database, 2).await;
+    let lease = claimed(&here.store).await;
+    deliver_quickly(&here, &there, lease, 0..20).await;
+    deliver_quickly(&there, &here, lease, 20..40).await;
+}
+
+async fn a_listener_that_lost_its_connection_gets_another(database: TestDatabase) {
+    let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
+    until_listening(&database, 2).await;
+    let lease = claimed(&here.store).await;
+    let mut reader = pin!(there.log.follow(lease.thread_id, 1));
+    for key in ["a", "b"] {
+        database.execute(END_LISTENERS).await;
+        here.writer.commit(commit_of(lease, key)).await.unwrap();
+    }
+    assert_eq!(take(reader.by_ref(), 2).await, [2, 3]);
+    until_listening(&database, 2).await;
+    deliver_quickly(&here, &there, lease, 0..20).await;
+}
+
+async fn calls_reach_the_other_process(database: TestDatabase) {
+    let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
+    until_listening(&database, 2).await;
+    let run_id = RunId::new();
+    let mut queue = there.log.wakes().on_queue();
+    let mut control = there.log.wakes().on_control(run_id);
+    for _ in 0..3 {
+        here.log.wakes().queue();
+        tokio::time::timeout(SOON, queue.changed()).await.expect("the queue's call").unwrap();
+    }
+    for _ in 0..3 {
+        here.log.wakes().control(run_id);
+        tokio::time::timeout(SOON, control.called()).await.expect("the run's call");
+    }
+}
+
+const LISTENERS: &str = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+    AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')";
+const END_LISTENERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+    WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+
+async fn until_listening(database: &TestDatabase, count: i64) {
+    let started = Instant::now();
+    while database.count(LISTENERS).await < count {
+        assert!(started.elapsed() < SOON, "no listeners");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 async fn the_writer_keeps_order_and_drains_when_its_handles_are_gone(database: TestDatabase) {

@@ -20,6 +20,7 @@ mod research;
 mod search;
 mod store;
 mod stories;
+mod streams;
 mod tidy;
 #[path = "../world/mod.rs"]
 mod world;

@@ -10,6 +10,7 @@
 pub mod brain;
 pub mod call;
 pub mod openai;
+pub mod otlp;
 pub mod process;
 pub mod prose;
 pub mod reply;
@@ -27,6 +28,7 @@ use tokio::process::Command;
 pub use brain::Shape;
 pub use call::{Call, Ended, Kind};
 pub use openai::FakeOpenAi;
+pub use otlp::FakeCollector;
 pub use process::Running;
 pub use reply::Reply;
 pub use script::{Script, When};

@@ -50,7 +50,7 @@ impl Engine {
 /// One connection outside the pool, opened again whenever it breaks.
 #[derive(Debug)]
 pub struct Listener {
-    options: PgConnectOptions,
+    options: Box<PgConnectOptions>,
     /// Whose words are not heard.
     sender: Uuid,
     connected: Option<Connected>,

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use fathom::domain::{FailureCode, Run, WarningCode};
 
+use tokio_util::sync::CancellationToken;
+
 use super::engine::{Engine, QUESTION, on_the_embedded_engine};
 use crate::{
     database::{TestDatabase, on_each_engine},
@@ -42,7 +44,8 @@ async fn begun(engine: &Engine, database: &TestDatabase, ago_ms: u64) -> Run {
     run
 }
 
-/// One of two researchers never comes back: what the other found is reported, and what is missing said.
+/// One of two researchers never comes back: what the other found is reported, and what is missing said. What was given
+/// up is in the journal: a replay goes the same way, though its clock says something else.
 async fn d14_research_that_takes_too_long_is_ended_and_reported(database: TestDatabase) {
     let script = small()
         .first(When::kind(Kind::Supervisor), [reply::delegate(["The dues.", "The luck."])])
@@ -59,6 +62,16 @@ async fn d14_research_that_takes_too_long_is_ended_and_reported(database: TestDa
     let report = world.models.calls_of(Kind::Report).pop().unwrap();
     assert!(report.says("The research was cut short by a lack of time."));
     assert!(report.says("Nothing could be found out about this topic: The luck."));
+    let calls = world.models.total();
+    database
+        .execute(
+            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, \
+             started_at = created_at - 60000; DELETE FROM messages WHERE role = 'assistant'",
+        )
+        .await;
+    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
+    let replayed = engine.app.runs.store().report(story.run.id).await.unwrap();
+    assert_eq!((replayed.as_ref(), world.models.total()), (story.report.as_ref(), calls));
     engine.app.close().await;
     world.finish();
 }

@@ -18,4 +18,5 @@ mod sequences;
 mod settings;
 mod structured;
 mod supervisor;
+mod telemetry;
 mod whole;

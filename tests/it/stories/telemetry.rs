@@ -1,0 +1,235 @@
+//! What the operator is told: traces as a collector gets them, the log as a machine reads it, metrics.
+
+use std::time::Duration;
+
+use fathom::{domain::Prices, telemetry::metrics::Metrics};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::{
+    binary::{output, text},
+    engine::{QUESTION, on_the_embedded_engine, research},
+};
+use crate::{
+    crash::until,
+    database::TestDatabase,
+    world::{FakeCollector, Kind, Running, Script, Shape, When, World, otlp::Span, reply},
+};
+
+/// A run in the real binary whose spans go to `collector`.
+fn traced(world: &World, collector: &FakeCollector, arguments: &[&str]) -> Command {
+    let mut command = world.fathom(arguments);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint());
+    command
+}
+
+/// The id of the one run that any span belongs to, as a trace id.
+fn one_trace(spans: &[Span]) -> &str {
+    let id = &spans.first().expect("there are spans").trace_id;
+    assert!(spans.iter().all(|span| span.trace_id == *id), "{spans:#?}");
+    id
+}
+
+/// The tree in lines: two blanks of indent per level, siblings in the order of their names.
+fn tree(spans: &[Span]) -> String {
+    fn below(spans: &[Span], parent: &str, depth: usize, lines: &mut Vec<String>) {
+        let mut children: Vec<_> = spans.iter().filter(|span| span.parent == parent).collect();
+        children.sort_by(|a, b| a.name.cmp(&b.name));
+        for child in children {
+            lines.push(format!("{}{}", "  ".repeat(depth), child.name));
+            below(spans, &child.id, depth + 1, lines);
+        }
+    }
+    let mut lines = Vec::new();
+    below(spans, "", 0, &mut lines);
+    lines.join("\n")
+}
+
+fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
+    spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no {name} in\n{}", tree(spans)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_one_trace_that_shows_agents_calls_and_tools() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let collector = FakeCollector::start().await;
+    let mut command = traced(&world, &collector, &["research", QUESTION]);
+    let told = output(command.env("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20t0ken")).await;
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let spans = collector.spans();
+    let trace = one_trace(&spans);
+    insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("trace_of_a_whole_run", tree(&spans));
+    });
+    let root = named(&spans, "invoke_agent fathom");
+    assert_eq!(root.service, "fathom");
+    let run_id = root.attributes["fathom.run.id"].as_str().unwrap();
+    assert_eq!(run_id.replace('-', ""), trace, "the trace is found by the id of the run");
+    assert_eq!(root.attributes["fathom.run.outcome"], "report");
+    let call = spans.iter().find(|span| span.attributes.get("fathom.role") == Some(&json!("final_report"))).unwrap();
+    let usage = world.models.calls().into_iter().find(|call| call.kind == Kind::Report).expect("a report was written");
+    assert_eq!(call.attributes["gen_ai.operation.name"], "chat");
+    assert_eq!(call.attributes["gen_ai.provider.name"], "openai");
+    assert_eq!(call.attributes["gen_ai.request.model"], usage.body["model"]);
+    assert_eq!(call.attributes["gen_ai.request.max_tokens"], 10_000);
+    assert_eq!(call.attributes["gen_ai.response.finish_reasons"], json!(["stop"]));
+    assert!(call.attributes["gen_ai.usage.input_tokens"].as_i64().unwrap() > 0);
+    assert!(call.attributes["gen_ai.usage.output_tokens"].as_i64().unwrap() > 0);
+    let tool = named(&spans, "execute_tool search_web");
+    assert_eq!(tool.attributes["gen_ai.tool.name"], "search_web");
+    assert!(tool.attributes["gen_ai.tool.call.id"].is_string());
+    assert!(spans.iter().all(|span| !span.failed));
+    assert!(collector.authorizations().iter().all(|given| given.as_deref() == Some("Bearer t0ken")));
+    for content in [QUESTION, "messages", "arguments"] {
+        assert!(!collector.holds(content), "a trace holds {content:?} without being asked to");
+    }
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn content_is_traced_when_it_is_asked_for() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let collector = FakeCollector::start().await;
+    let mut command = traced(&world, &collector, &["research", QUESTION]);
+    let told = output(command.env("FATHOM_TRACE_CONTENT", "true")).await;
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let spans = collector.spans();
+    let json =
+        |span: &Span, name: &str| serde_json::from_str::<Value>(span.attributes[name].as_str().unwrap()).unwrap();
+    let call = spans.iter().find(|span| span.attributes.get("fathom.step") == Some(&json!("brief"))).unwrap();
+    let input = json(call, "gen_ai.input.messages");
+    assert!(input[0]["parts"][0]["content"].as_str().unwrap().contains(QUESTION), "{input}");
+    assert_eq!(json(call, "gen_ai.output.messages")[0]["role"], "assistant");
+    let tool = named(&spans, "execute_tool search_web");
+    assert!(json(tool, "gen_ai.tool.call.arguments")["queries"].is_array());
+    assert!(tool.attributes["gen_ai.tool.call.result"].is_string());
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_are_marked_with_their_codes() {
+    let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
+    let collector = FakeCollector::start().await;
+    let told = output(&mut traced(&world, &collector, &["research", QUESTION])).await;
+    assert_eq!(told.status.code(), Some(1));
+    let spans = collector.spans();
+    for name in ["invoke_agent fathom", "brief", "chat gpt-4.1"] {
+        let span = named(&spans, name);
+        assert!(span.failed && span.attributes["error.type"] == "model_auth", "{span:?}");
+    }
+    assert_eq!(named(&spans, "invoke_agent fathom").attributes["fathom.run.outcome"], "failed");
+    world.finish();
+}
+
+/// Neither one that refuses, nor one that is not there, nor one that never answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_collector_disturbs_no_run() {
+    let refusing = FakeCollector::refusing(503).await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("http://{}", silent.local_addr().unwrap());
+    for endpoint in [refusing.endpoint(), "http://127.0.0.1:1".to_owned(), silent] {
+        let world = World::start(Script::whole_run(Shape::SMALL)).await;
+        let mut command = world.fathom(&["research", QUESTION]);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
+        let told = output(&mut command).await;
+        assert_eq!(told.status.code(), Some(0), "{endpoint}: {}", text(&told.stderr));
+        assert!(text(&told.stdout).contains("### Sources"), "{endpoint}");
+        world.finish();
+    }
+}
+
+/// Both lives of a run stand in one trace.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_run_goes_on_in_its_trace() {
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Report), [reply::silence()]);
+    let world = World::start(script).await;
+    let collector = FakeCollector::start().await;
+    let mut first = Running::spawn(traced(&world, &collector, &["research", QUESTION]), world.folder());
+    until("the report is asked for", async || (world.models.count(Kind::Report) > 0).then_some(())).await;
+    first.terminate().await;
+    first.ends().await;
+    let stderr = first.stderr();
+    let run_id = stderr.split("fathom resume ").last().unwrap().split_whitespace().next().unwrap();
+    let told = output(&mut traced(&world, &collector, &["resume", run_id])).await;
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let spans = collector.spans();
+    assert_eq!(one_trace(&spans), run_id.replace('-', ""));
+    let mut lives: Vec<_> = spans
+        .iter()
+        .filter(|span| span.name == "invoke_agent fathom")
+        .map(|root| (root.attributes["fathom.run.attempt"].as_i64(), root.attributes["fathom.run.outcome"].clone()))
+        .collect();
+    lives.sort_by_key(|(attempt, _)| *attempt);
+    assert_eq!(lives, [(Some(1), json!("interrupted")), (Some(2), json!("report"))]);
+}
+
+/// One object a line, each of a run with its id; no secret, whatever the level.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_as_json_is_one_object_a_line() {
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Brief), [reply::status(500)]);
+    let world = World::start(script).await;
+    let collector = FakeCollector::start().await;
+    let mut command = traced(&world, &collector, &["research", QUESTION, "--out", "report.md"]);
+    command.env("FATHOM_LOG_FORMAT", "json").env("FATHOM_LOG", "trace");
+    let told = output(&mut command).await;
+    let stderr = text(&told.stderr);
+    assert_eq!(told.status.code(), Some(0), "{stderr}");
+    let lines: Vec<Value> =
+        stderr.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ended = lines.iter().find(|line| line["fields"]["message"] == "work on a run ended").expect("it is told");
+    assert_eq!(ended["level"], "INFO");
+    assert_eq!(ended["fields"]["outcome"], "report");
+    assert!(ended["fields"]["seconds"].as_f64().unwrap() > 0.0);
+    assert_eq!(ended["spans"][0]["run_id"].as_str().map(str::len), Some(36));
+    assert!(!lines.iter().any(|line| line["target"].as_str().is_some_and(|target| target.starts_with("genai"))));
+    let secrets = world.environment().into_iter().filter(|(name, _)| name.ends_with("_KEY"));
+    for (name, value) in secrets {
+        assert!(!stderr.contains(&value), "the log holds {name}");
+    }
+    assert!(!stderr.contains("gen_ai."), "spans of traces are not for the log");
+    world.finish();
+}
+
+on_the_embedded_engine!(a_run_is_counted);
+
+/// The recorder counts for all tests of this process: what can be told apart is compared exactly, the rest is there.
+async fn a_run_is_counted(database: TestDatabase) {
+    let metrics = Metrics::install(&Prices::new()).unwrap();
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let models =
+        ["research", "summarization", "compression", "final_report"].map(|role| format!("{role}_model=openai:counted"));
+    let story = research(&world, &database, &models.each_ref().map(String::as_str)).await;
+    let text = metrics.render();
+    let value = |series: &str| {
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(series)).unwrap_or_else(|| panic!("no {series} in\n{text}"));
+        line.trim().parse::<f64>().unwrap()
+    };
+    let counted = |kind: &str| value(&format!("fathom_tokens_total{{model=\"openai:counted\",type=\"{kind}\"}}"));
+    assert_eq!(counted("input"), story.usage.input_tokens as f64);
+    assert_eq!(counted("output"), story.usage.output_tokens as f64);
+    let calls = value("fathom_model_call_duration_seconds_count{model=\"openai:counted\"}");
+    assert_eq!(calls, world.models.total() as f64);
+    let reports = "fathom_model_calls_total{model=\"openai:counted\",role=\"final_report\",result=\"ok\"}";
+    assert_eq!(value(reports), 1.0);
+    for series in [
+        "fathom_runs_total{outcome=\"report\",error=\"\"}",
+        "fathom_run_duration_seconds_count{outcome=\"report\"}",
+        "fathom_queue_wait_seconds_count",
+        "fathom_step_duration_seconds_count{kind=\"model\"}",
+        "fathom_step_duration_seconds_count{kind=\"search\"}",
+        "fathom_search_calls_total{engine=\"tavily\",result=\"ok\"}",
+    ] {
+        assert!(value(series) >= 1.0, "{series}");
+    }
+    assert!(value("fathom_runs_active") >= 0.0);
+    assert!(!text.contains(&story.run.id.to_string()));
+    tokio::time::timeout(Duration::from_secs(1), metrics.tend(&stopped())).await.expect("it ends when it is told to");
+    world.finish();
+}
+
+fn stopped() -> tokio_util::sync::CancellationToken {
+    let token = tokio_util::sync::CancellationToken::new();
+    token.cancel();
+    token
+}
