@@ -2,6 +2,7 @@
 
 mod config;
 mod doctor;
+mod health;
 mod progress;
 mod research;
 mod serve;
@@ -62,6 +63,8 @@ pub struct Cli {
 enum Command {
     /// Start the service: REST and event streams over HTTP (the default)
     Serve(ServeArgs),
+    /// Ask a running service whether it is ready; the exit code says so
+    Health(ServeArgs),
     /// Research a question and print the cited report
     #[command(after_help = EXIT_CODES, after_long_help = research_help())]
     Research(ResearchArgs),
@@ -77,7 +80,7 @@ enum Command {
 impl Command {
     fn settings(&self) -> &SettingsArgs {
         match self {
-            Self::Serve(args) => &args.settings,
+            Self::Serve(args) | Self::Health(args) => &args.settings,
             Self::Research(args) => &args.settings,
             Self::Resume(args) => &args.settings,
             Self::Doctor(args) => &args.settings,
@@ -95,7 +98,7 @@ impl Command {
 
     fn flags(&self) -> Flags {
         let listen = match self {
-            Self::Serve(args) => args.listen.clone(),
+            Self::Serve(args) | Self::Health(args) => args.listen.clone(),
             _ => None,
         };
         Flags { listen, ..self.settings().flags() }
@@ -206,6 +209,7 @@ pub async fn run() -> ExitCode {
     raise_file_limit();
     let exit = match command {
         Command::Serve(_) => serve::run(config).await,
+        Command::Health(_) => health::run(config).await,
         Command::Research(args) => research::start(args, config).await,
         Command::Resume(args) => research::resume(args, config).await,
         Command::Doctor(_) => doctor::run(config).await,

@@ -15,6 +15,7 @@ use crate::{
     config::{Config, Usable, shown_database},
     http::{self, State},
     runs::Dispatcher,
+    telemetry::metrics::Metrics,
 };
 
 /// Beyond the grace: for what is still to be written and for the database to close.
@@ -39,9 +40,13 @@ pub async fn run(config: Config) -> Exit {
     };
     // A closed standard output is nobody's loss.
     let _ = io::stdout().lock().write_all(banner(&config, address).as_bytes());
+    let metrics = Metrics::install(&config.prices);
+    if let Err(trouble) = &metrics {
+        complain(&format!("there will be no metrics: {trouble}"));
+    }
     let shutdown = CancellationToken::new();
     let _signals = signals::listen(shutdown.clone());
-    serve(&app, &config, listener, &shutdown).await;
+    serve(&app, &config, listener, &shutdown, metrics.ok()).await;
     if tokio::time::timeout(CLOSING, app.close()).await.is_err() {
         complain("the database did not close in time; nothing is lost");
     }
@@ -49,13 +54,23 @@ pub async fn run(config: Config) -> Exit {
 }
 
 /// The claim loop and the sockets, side by side until both have ended.
-async fn serve(app: &App, config: &Config, listener: TcpListener, shutdown: &CancellationToken) {
+async fn serve(
+    app: &App,
+    config: &Config,
+    listener: TcpListener,
+    shutdown: &CancellationToken,
+    metrics: Option<Metrics>,
+) {
     let state = State::new(app.runs.clone(), config.http.clone(), shutdown.clone());
     let dispatcher = Dispatcher::new(app.runs.clone());
     let token = shutdown.clone();
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { dispatcher.run(&token).await });
     tasks.spawn(http::serve(listener, state));
+    if let Some(metrics) = metrics {
+        let token = shutdown.clone();
+        tasks.spawn(async move { metrics.tend(&token).await });
+    }
     shutdown.cancelled().await;
     let ended = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(config.http.grace, ended).await.is_err() {

@@ -10,6 +10,7 @@ use axum::{
 use serde::Serialize;
 
 use super::{State, error::ApiError, threads::answer};
+use crate::telemetry::metrics::{self, Metrics};
 
 /// The claim loop looks every second; silent for so long it is stuck, or the database is away.
 const CLAIM_SILENCE: Duration = Duration::from_secs(10);
@@ -66,6 +67,14 @@ pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
 /// In Prometheus' text format.
 pub async fn metrics(Shared(state): Shared<State>) -> Response {
     let streams = state.settings.max_streams - state.streams.available_permits();
-    let text = format!("fathom_sse_readers {streams}\n");
+    metrics::sse_readers(streams);
+    let store = state.runs.store();
+    let (idle, used) = store.connections();
+    metrics::db_pool(idle, used);
+    // A database that is away has no queue to count; the last number stays.
+    if let Ok(load) = store.load().await {
+        metrics::runs_queued(load.queued);
+    }
+    let text = Metrics::installed().map(|metrics| metrics.render()).unwrap_or_default();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

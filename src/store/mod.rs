@@ -276,6 +276,11 @@ impl Store {
         on_either!(self, engine => engine.details(runs).await)
     }
 
+    /// Connections of this process to the database: idle ones and those in use.
+    pub fn connections(&self) -> (u32, u32) {
+        on_either!(self, engine => engine.connections())
+    }
+
     /// How many runs wait and are at work, over all processes.
     pub async fn load(&self) -> Result<Load, Error> {
         on_either!(self, engine => engine.load().await)

@@ -71,6 +71,11 @@ impl Engine {
         Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7() })
     }
 
+    pub fn connections(&self) -> (u32, u32) {
+        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
+        (idle, self.pool.size().saturating_sub(idle))
+    }
+
     pub async fn close(&self) {
         self.pool.close().await;
     }

@@ -63,6 +63,11 @@ impl Engine {
         Ok(Self { writer, readers })
     }
 
+    pub fn connections(&self) -> (u32, u32) {
+        let idle = u32::try_from(self.writer.num_idle() + self.readers.num_idle()).unwrap_or(u32::MAX);
+        (idle, (self.writer.size() + self.readers.size()).saturating_sub(idle))
+    }
+
     pub async fn close(&self) {
         self.readers.close().await;
         // Last, because the last connection to close folds the log into the file, which a reader may not.

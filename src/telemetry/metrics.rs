@@ -167,9 +167,9 @@ pub fn runs_queued(count: u64) {
 }
 
 /// Connections to the database now; for whoever renders.
-pub fn db_pool(idle: u64, used: u64) {
-    gauge!(name::DB_CONNECTIONS, "state" => "idle").set(idle as f64);
-    gauge!(name::DB_CONNECTIONS, "state" => "used").set(used as f64);
+pub fn db_pool(idle: u32, used: u32) {
+    gauge!(name::DB_CONNECTIONS, "state" => "idle").set(idle);
+    gauge!(name::DB_CONNECTIONS, "state" => "used").set(used);
 }
 
 /// The work of a step, whatever came of it; `kind` is one of the journal's few.

@@ -7,7 +7,10 @@ use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, HeaderName, Method, Request, StatusCode},
 };
-use fathom::http::{Code, Settings, State, paths, router};
+use fathom::{
+    config::{CorsOrigins, HttpSettings},
+    http::{Code, State, paths, router},
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -50,13 +53,13 @@ async fn ask(router: &Router, method: &str, path: &str, headers: &[(&str, &str)]
 async fn with_router(test: impl AsyncFnOnce(Router)) {
     let world = World::start(Script::new()).await;
     let engine = Engine::start(&world, &TestDatabase::sqlite(), &[]).await;
-    let settings = Settings {
-        cors_origins: vec![],
+    let settings = HttpSettings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        cors_origins: CorsOrigins::None,
         max_body_bytes: 2 << 20,
         max_streams: 10,
-        owner_header: None,
         grace: Duration::from_secs(1),
-        metrics: |_, _| String::new(),
+        owner_header: None,
     };
     let state = State::new(engine.app.runs.clone(), settings, CancellationToken::new());
     test(router(&state)).await;

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use fathom::domain::{
-    Agent, Envelope, Event, Failure, FailureCode, MessageRole, Outcome, RunId, RunStatus, Scope, SourceId,
-    ThreadStatus, Timestamp, Usage, WarningCode,
+    Agent, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus, Scope,
+    SourceId, ThreadStatus, Timestamp, Usage, WarningCode,
     event::{Phase, ResultLink},
 };
 use serde::Serialize;
@@ -37,6 +37,7 @@ one_of_each!(events: Event {
     PhaseFinished { phase: Phase::Brief },
     InputRequired { question: "Which year?".to_owned() },
     ClarificationSkipped { verification: "All is clear.".to_owned() },
+    FollowUpDecided { action: FollowUpAction::Revise, reason: Some("It asks for a table.".to_owned()) },
     BriefCreated { brief: "Find out.".to_owned() },
     SupervisorIteration { n: 1, max: 6 },
     Thought { text: "Hm.".to_owned() },
@@ -69,8 +70,9 @@ one_of_each!(events: Event {
 });
 
 one_of_each!(agents: Agent { Root, Supervisor, Researcher });
-one_of_each!(phases: Phase { Clarify, Brief, Research, Report });
+one_of_each!(phases: Phase { Clarify, Brief, Research, Report, FollowUp });
 one_of_each!(statuses: RunStatus { Queued, Running, Completed, Failed, Cancelled });
+one_of_each!(follow_up_actions: FollowUpAction { Answer, Revise, Research });
 one_of_each!(outcomes: Outcome { Report, Clarification, Answer });
 one_of_each!(thread_statuses: ThreadStatus { Idle, Busy, AwaitingInput });
 one_of_each!(roles: MessageRole { User, Assistant });
@@ -104,6 +106,7 @@ one_of_each!(warning_codes: WarningCode {
     CitationsDropped,
     StructuredOutputFailed,
     StorageDelayed,
+    FindingsLeftOut,
 });
 
 fn failure() -> Failure {
@@ -171,6 +174,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     }
     same("/components/schemas/EventBase/properties/scope/properties/agent", agents());
     same("/components/schemas/Phase", phases());
+    same("/components/schemas/FollowUpDecidedEvent/allOf/1/properties/data/properties/action", follow_up_actions());
     same("/components/schemas/RunStatus", statuses());
     same("/components/schemas/Thread/properties/status", thread_statuses());
     same("/components/schemas/Outcome", outcomes());

@@ -113,7 +113,8 @@ async fn failures_are_marked_with_their_codes() {
     let told = output(&mut traced(&world, &collector, &["research", QUESTION])).await;
     assert_eq!(told.status.code(), Some(1));
     let spans = collector.spans();
-    for span in &spans {
+    for name in ["invoke_agent fathom", "brief", "chat gpt-4.1"] {
+        let span = named(&spans, name);
         assert!(span.failed && span.attributes["error.type"] == "model_auth", "{span:?}");
     }
     assert_eq!(named(&spans, "invoke_agent fathom").attributes["fathom.run.outcome"], "failed");

@@ -1,0 +1,59 @@
+//! `fathom health`: asks the service of this machine whether it may get requests. For container health checks, whose
+//! images have no HTTP client.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+use super::{Exit, complain};
+use crate::config::Config;
+
+/// The service waits 2 s for its database before it says that it is not ready.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Succeeds when the service that listens where the settings say is ready, else says why not.
+pub async fn run(config: Config) -> Exit {
+    let address = reachable(config.http.listen);
+    match ask(address).await {
+        Ok(()) => Exit::Success,
+        Err(trouble) => {
+            complain(&format!("the service at {address} is not ready: {trouble}"));
+            Exit::Failed
+        }
+    }
+}
+
+async fn ask(address: SocketAddr) -> Result<(), String> {
+    let client = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().map_err(|error| error.to_string())?;
+    let response = client.get(format!("http://{address}/readyz")).send().await;
+    let response =
+        response.map_err(|error| if error.is_timeout() { "no answer" } else { "no connection" }.to_owned())?;
+    if response.status().is_success() {
+        return Ok(());
+    }
+    Err(response.text().await.unwrap_or_default())
+}
+
+/// Who listens everywhere also listens on loopback.
+fn reachable(listen: SocketAddr) -> SocketAddr {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listen.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everywhere_is_also_here() {
+        let check = |listen: &str, expected: &str| assert_eq!(reachable(listen.parse().unwrap()).to_string(), expected);
+        check("0.0.0.0:8080", "127.0.0.1:8080");
+        check("[::]:8080", "[::1]:8080");
+        check("10.1.2.3:80", "10.1.2.3:80");
+    }
+}
