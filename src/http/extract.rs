@@ -21,8 +21,6 @@ use crate::{
     runs::{Cursor, Key},
 };
 
-/// A whole body has to arrive within this time.
-const BODY_TIME: Duration = Duration::from_secs(30);
 /// The longest wait a client may ask for.
 const LONGEST_WAIT: u64 = 60;
 const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
@@ -43,7 +41,7 @@ impl<T: DeserializeOwned> FromRequest<State> for JsonBody<T> {
         if !is_json(request.headers()) {
             return Err(ApiError::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json"));
         }
-        let bytes = read(request, state.settings.max_body_bytes).await?;
+        let bytes = read(request, state).await?;
         let value: serde_json::Value = serde_json::from_slice(&bytes)
             .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
         let value = serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))?;
@@ -57,18 +55,19 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
+async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
+    let (limit, patience) = (state.settings.max_body_bytes, state.patience.body);
     let too_large = || ApiError::new(Code::PayloadTooLarge, format!("a body may have {limit} bytes"));
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > limit) {
         return Err(too_large());
     }
     let body = Limited::new(request.into_body(), limit).collect();
-    match tokio::time::timeout(BODY_TIME, body).await {
+    match tokio::time::timeout(patience, body).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(_)) => Err(ApiError::new(Code::MalformedJson, "the body broke off")),
-        Err(_) => Err(ApiError::new(Code::RequestTimeout, format!("the body took longer than {BODY_TIME:?}"))),
+        Err(_) => Err(ApiError::new(Code::RequestTimeout, format!("the body took longer than {patience:?}"))),
     }
 }
 
