@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
 
 use axum::{
-    body::Bytes,
+    body::{Body, Bytes},
     extract::{FromRequest, FromRequestParts, Path, Request},
     http::{HeaderMap, HeaderValue, header, request::Parts},
     response::Response,
 };
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use bytes::BytesMut;
+use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -21,6 +22,8 @@ use crate::{
     runs::{Cursor, Key},
 };
 
+/// So much beyond the limit is read before a body is refused.
+const DRAINED_BYTES: usize = 2 << 20;
 /// A whole body has to arrive within this time.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// The longest wait a client may ask for.
@@ -60,16 +63,32 @@ fn is_json(headers: &HeaderMap) -> bool {
 async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
     let too_large = || ApiError::new(Code::PayloadTooLarge, format!("a body may have {limit} bytes"));
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limit) {
+    if announced.is_some_and(|length: usize| length > limit.saturating_add(DRAINED_BYTES)) {
         return Err(too_large());
     }
-    let body = Limited::new(request.into_body(), limit).collect();
-    match tokio::time::timeout(BODY_TIME, body).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+    match tokio::time::timeout(BODY_TIME, collect(request.into_body(), limit)).await {
+        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(None)) => Err(too_large()),
         Ok(Err(_)) => Err(ApiError::new(Code::MalformedJson, "the body broke off")),
         Err(_) => Err(ApiError::new(Code::RequestTimeout, format!("the body took longer than {BODY_TIME:?}"))),
     }
+}
+
+/// The whole body, or `None` when it is too large. What is a little too large is read to its end all the same: who
+/// closes a connection while the other side sends resets it, and the answer is lost.
+async fn collect(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+    let mut bytes = BytesMut::new();
+    let mut seen = 0_usize;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        seen = seen.saturating_add(data.len());
+        if seen <= limit {
+            bytes.extend_from_slice(&data);
+        } else if seen > limit.saturating_add(DRAINED_BYTES) {
+            break;
+        }
+    }
+    Ok((seen <= limit).then(|| bytes.freeze()))
 }
 
 /// Names the place in the body where the shape is wrong.
