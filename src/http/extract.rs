@@ -22,10 +22,9 @@ use crate::{
     runs::{Cursor, Key},
 };
 
-/// So much beyond the limit is read before a body is refused.
-const DRAINED_BYTES: usize = 2 << 20;
-/// A whole body has to arrive within this time.
-const BODY_TIME: Duration = Duration::from_secs(30);
+/// What is read of a body that is refused, at most.
+const DRAINED_BYTES: usize = 4 << 20;
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// The longest wait a client may ask for.
 const LONGEST_WAIT: u64 = 60;
 const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
@@ -46,7 +45,7 @@ impl<T: DeserializeOwned> FromRequest<State> for JsonBody<T> {
         if !is_json(request.headers()) {
             return Err(ApiError::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json"));
         }
-        let bytes = read(request, state.settings.max_body_bytes).await?;
+        let bytes = read(request, state).await?;
         let value: serde_json::Value = serde_json::from_slice(&bytes)
             .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
         let value = serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))?;
@@ -60,35 +59,53 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-async fn read(request: Request, limit: usize) -> Result<Bytes, ApiError> {
+async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
+    let (limit, patience) = (state.settings.max_body_bytes, state.patience.body);
     let too_large = || ApiError::new(Code::PayloadTooLarge, format!("a body may have {limit} bytes"));
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limit.saturating_add(DRAINED_BYTES)) {
+    let mut body = request.into_body();
+    if announced.is_some_and(|length: usize| length > limit) {
+        drain(&mut body).await;
         return Err(too_large());
     }
-    match tokio::time::timeout(BODY_TIME, collect(request.into_body(), limit)).await {
+    match tokio::time::timeout(patience, collect(&mut body, limit)).await {
         Ok(Ok(Some(bytes))) => Ok(bytes),
-        Ok(Ok(None)) => Err(too_large()),
+        Ok(Ok(None)) => {
+            drain(&mut body).await;
+            Err(too_large())
+        }
         Ok(Err(_)) => Err(ApiError::new(Code::MalformedJson, "the body broke off")),
-        Err(_) => Err(ApiError::new(Code::RequestTimeout, format!("the body took longer than {BODY_TIME:?}"))),
+        Err(_) => Err(ApiError::new(Code::RequestTimeout, format!("the body took longer than {patience:?}"))),
     }
 }
 
-/// The whole body, or `None` when it is too large. What is a little too large is read to its end all the same: who
-/// closes a connection while the other side sends resets it, and the answer is lost.
-async fn collect(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+/// The whole body; `None` as soon as it is too large.
+async fn collect(body: &mut Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
     let mut bytes = BytesMut::new();
-    let mut seen = 0_usize;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
-        seen = seen.saturating_add(data.len());
-        if seen <= limit {
-            bytes.extend_from_slice(&data);
-        } else if seen > limit.saturating_add(DRAINED_BYTES) {
-            break;
+        if bytes.len() + data.len() > limit {
+            return Ok(None);
         }
+        bytes.extend_from_slice(&data);
     }
-    Ok((seen <= limit).then(|| bytes.freeze()))
+    Ok(Some(bytes.freeze()))
+}
+
+/// Reads on for a little while. Who closes a connection while the other side still sends resets it, and with that the
+/// answer is lost; so a body that is a little too large is read to its end before it is refused.
+async fn drain(body: &mut Body) {
+    let mut left = DRAINED_BYTES;
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    // Whether it came to its end makes no difference to the answer.
+    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
 }
 
 /// Names the place in the body where the shape is wrong.

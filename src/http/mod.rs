@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{config::HttpSettings, runs::Runs};
 pub use error::{ApiError, Code};
-pub use serve::serve;
+pub use serve::{Patience, serve};
 
 /// What handlers share; a cheap clone.
 #[derive(Clone, Debug)]
@@ -40,6 +40,7 @@ pub struct Shared {
     pub settings: HttpSettings,
     /// The service stops: streams end, readiness is denied.
     pub shutdown: CancellationToken,
+    pub patience: Patience,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
 }
@@ -54,8 +55,13 @@ impl Deref for State {
 
 impl State {
     pub fn new(runs: Runs, settings: HttpSettings, shutdown: CancellationToken) -> Self {
+        Self::with(runs, settings, Patience::default(), shutdown)
+    }
+
+    /// With another patience than the usual one.
+    pub fn with(runs: Runs, settings: HttpSettings, patience: Patience, shutdown: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
-        Self(Arc::new(Shared { runs, settings, shutdown, streams }))
+        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams }))
     }
 }
 

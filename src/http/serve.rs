@@ -9,7 +9,7 @@ use axum::Router;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
-    server::graceful::GracefulShutdown,
+    server::graceful::{GracefulShutdown, Watcher},
     service::TowerToHyperService,
 };
 use tokio::{
@@ -22,13 +22,8 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::{State, router};
 
-/// The head of a request has to arrive within this time; an idle connection is closed after it too, so a proxy in front
-/// must give its idle connections up earlier.
-const HEAD_TIME: Duration = Duration::from_secs(30);
 /// Larger heads are answered with 431.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// A reader that takes nothing for so long is cut off; it can come back with the id of its last event.
-const WRITE_TIME: Duration = Duration::from_secs(60);
 /// Connections beside those of streams.
 const SPARE_CONNECTIONS: usize = 2_048;
 const STREAMS_PER_CONNECTION: u32 = 250;
@@ -36,6 +31,24 @@ const STREAMS_PER_CONNECTION: u32 = 250;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What a connection over HTTP/2 begins with (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How long the service waits for the other side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// The head of a request has to arrive within this time; an idle connection is closed after it too, so a proxy in
+    /// front must give its idle connections up earlier.
+    pub head: Duration,
+    /// And then its whole body within this.
+    pub body: Duration,
+    /// A reader that takes nothing for so long is cut off; it can come back with the id of its last event.
+    pub write: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { head: Duration::from_secs(30), body: Duration::from_secs(30), write: Duration::from_secs(60) }
+    }
+}
 
 /// Answers connections until the state's shutdown, then lets what is going on end within the grace.
 ///
@@ -54,9 +67,9 @@ pub async fn serve(listener: TcpListener, state: State) {
         };
         match accepted {
             Ok((stream, permit)) => {
-                let (router, watcher) = (router.clone(), graceful.watcher());
+                let (state, router, watcher) = (state.clone(), router.clone(), graceful.watcher());
                 connections.spawn(async move {
-                    connection(stream, router, watcher).await;
+                    connection(stream, &state, router, watcher).await;
                     drop(permit);
                 });
             }
@@ -84,24 +97,29 @@ async fn accept(
     Ok((stream, permit))
 }
 
-async fn connection(stream: TcpStream, router: Router, watcher: hyper_util::server::graceful::Watcher) {
+async fn connection(stream: TcpStream, state: &State, router: Router, watcher: Watcher) {
+    let patience = state.patience;
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection was gone at once");
     }
-    if !begins(&stream).await {
-        return;
+    // A connection that has said nothing holds up no shutdown; browsers open some in advance. One that has said something
+    // is answered, therefore in this order.
+    tokio::select! {
+        biased;
+        begun = begins(&stream, patience.head) => if !begun { return },
+        () = state.shutdown.cancelled() => return,
     }
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(WRITE_TIME));
+    stream.set_write_timeout(Some(patience.write));
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MAX_HEAD_BYTES);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience.head).max_buf_size(MAX_HEAD_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_PER_CONNECTION)
         .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
-        .keep_alive_interval(HEAD_TIME)
-        .keep_alive_timeout(HEAD_TIME);
+        .keep_alive_interval(patience.head)
+        .keep_alive_timeout(patience.head);
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
     if let Err(error) = watcher.watch(connection.into_owned()).await {
@@ -111,8 +129,8 @@ async fn connection(stream: TcpStream, router: Router, watcher: hyper_util::serv
 }
 
 /// Waits until it is clear which version of HTTP the client speaks, which hyper does without a limit of time.
-async fn begins(stream: &TcpStream) -> bool {
-    let deadline = Instant::now() + HEAD_TIME;
+async fn begins(stream: &TcpStream, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
     let mut seen = [0; PREFACE.len()];
     loop {
         let length = match tokio::time::timeout_at(deadline, stream.peek(&mut seen)).await {

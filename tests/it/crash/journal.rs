@@ -6,7 +6,7 @@ use fathom::{
     domain::{Event, FailureCode, RunStatus},
     events::{EventLog, Patience, Writer},
     journal::{Entry, Journal, Stop},
-    store::{self, Lease, Step, Store},
+    store::{Lease, Step, Store},
 };
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
