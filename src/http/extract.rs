@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
 
 use axum::{
-    body::Bytes,
+    body::{Body, Bytes},
     extract::{FromRequest, FromRequestParts, Path, Request},
     http::{HeaderMap, HeaderValue, header, request::Parts},
     response::Response,
 };
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use bytes::BytesMut;
+use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -21,6 +22,9 @@ use crate::{
     runs::{Cursor, Key},
 };
 
+/// What is read of a body that is refused, at most.
+const DRAINED_BYTES: usize = 4 << 20;
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// The longest wait a client may ask for.
 const LONGEST_WAIT: u64 = 60;
 const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
@@ -59,16 +63,49 @@ async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
     let (limit, patience) = (state.settings.max_body_bytes, state.patience.body);
     let too_large = || ApiError::new(Code::PayloadTooLarge, format!("a body may have {limit} bytes"));
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let mut body = request.into_body();
     if announced.is_some_and(|length: usize| length > limit) {
+        drain(&mut body).await;
         return Err(too_large());
     }
-    let body = Limited::new(request.into_body(), limit).collect();
-    match tokio::time::timeout(patience, body).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+    match tokio::time::timeout(patience, collect(&mut body, limit)).await {
+        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(None)) => {
+            drain(&mut body).await;
+            Err(too_large())
+        }
         Ok(Err(_)) => Err(ApiError::new(Code::MalformedJson, "the body broke off")),
         Err(_) => Err(ApiError::new(Code::RequestTimeout, format!("the body took longer than {patience:?}"))),
     }
+}
+
+/// The whole body; `None` as soon as it is too large.
+async fn collect(body: &mut Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if bytes.len() + data.len() > limit {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(Some(bytes.freeze()))
+}
+
+/// Reads on for a little while. Who closes a connection while the other side still sends resets it, and with that the
+/// answer is lost; so a body that is a little too large is read to its end before it is refused.
+async fn drain(body: &mut Body) {
+    let mut left = DRAINED_BYTES;
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    // Whether it came to its end makes no difference to the answer.
+    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
 }
 
 /// Names the place in the body where the shape is wrong.

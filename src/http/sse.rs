@@ -54,12 +54,12 @@ pub enum BadInput {
 /// start. Numbers beyond what can be stored stand for the end.
 ///
 /// # Errors
-/// [`BadInput`] when the one that counts is not a whole number.
+/// [`BadInput`] when one of them is not a whole number, also the one that does not count.
 pub fn starting_point(headers: &HeaderMap, after: Option<&str>) -> Result<i64, BadInput> {
-    if let Some(value) = headers.get("last-event-id") {
-        return value.to_str().ok().and_then(whole_number).ok_or(BadInput::LastEventId);
-    }
-    after.map_or(Ok(0), |text| whole_number(text).ok_or(BadInput::After))
+    let after = after.map_or(Ok(0), |text| whole_number(text).ok_or(BadInput::After))?;
+    headers
+        .get("last-event-id")
+        .map_or(Ok(after), |value| value.to_str().ok().and_then(whole_number).ok_or(BadInput::LastEventId))
 }
 
 fn whole_number(text: &str) -> Option<i64> {
@@ -335,7 +335,7 @@ mod tests {
         check(None, Some("0"), Ok(0));
         check(None, Some("17"), Ok(17));
         check(Some("5"), Some("17"), Ok(5));
-        check(Some("5"), Some("nonsense"), Ok(5));
+        check(Some("5"), Some("nonsense"), Err(BadInput::After));
         check(None, Some("99999999999999999999999"), Ok(i64::MAX));
         for bad in ["", "-1", "+1", "1.0", "1e3", "0x1", "abc", "1 2", "٣"] {
             check(None, Some(bad), Err(BadInput::After));

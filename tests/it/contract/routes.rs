@@ -103,12 +103,15 @@ async fn every_operation_is_there_and_answers_as_documented() {
     .await;
 }
 
+/// Method, path, headers and body; status and code of the answer.
+type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, u16, &'a str);
+
 /// What every API gets to hear some day: wrong ids, wrong parameters, wrong bodies, wrong types.
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_is_answered_as_documented() {
     const ID: &str = "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d";
     let json = ("content-type", "application/json");
-    let cases: [(&str, &str, &[(&str, &str)], &str, u16, &str); 14] = [
+    let cases: [Case<'_>; 14] = [
         ("POST", "/api/v1/threads", &[json], "{", 400, "malformed_json"),
         ("POST", "/api/v1/threads", &[json], "[]", 422, "validation_failed"),
         ("POST", "/api/v1/threads", &[json], r#"{"message":" "}"#, 422, "validation_failed"),
@@ -143,7 +146,7 @@ async fn paths_and_methods_that_do_not_exist_are_problems_too() {
             Contract::get().check_problem(404, &answer.headers, &answer.body);
         }
         for operation in Contract::get().operations() {
-            let path = operation.path.replace('{', "").replace('}', "");
+            let path = operation.path.replace(['{', '}'], "");
             let answer = ask(&router, "PATCH", &path, &[], "").await;
             assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
             let allowed = answer.headers["allow"].to_str().unwrap();
