@@ -13,7 +13,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 pub use crate::store::{CallRecord, NewEvent};
 use crate::{
@@ -82,8 +82,8 @@ pub struct Journal {
     writer: WriterHandle,
     /// Stored steps not yet asked for; each is taken out when replay reaches it. Locked for map access only.
     stored: Mutex<HashMap<String, Step>>,
-    /// The lease may be somebody else's afterwards. Locked to read or write the value only.
-    holds_until: Mutex<Instant>,
+    /// The lease may be somebody else's afterwards.
+    holds_until: watch::Sender<Instant>,
     /// No work is done after it; stored values are still returned.
     ends_at: Option<Instant>,
     /// Why a step of this run had to stop: then no other one begins, whoever works beside it.
@@ -98,7 +98,7 @@ impl Journal {
             lease,
             writer,
             stored: Mutex::new(stored),
-            holds_until: Mutex::new(holds_until),
+            holds_until: watch::Sender::new(holds_until),
             ends_at: None,
             stopped: OnceLock::new(),
         }
@@ -113,7 +113,7 @@ impl Journal {
 
     /// The lease was renewed.
     pub fn extend(&self, holds_until: Instant) {
-        *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner) = holds_until;
+        self.holds_until.send_replace(holds_until);
     }
 
     /// The value stored under `key`, or the result of `work`, stored before it is returned.
@@ -149,7 +149,7 @@ impl Journal {
         if let Some(step) = self.take(key) {
             return replayed(&step, &request_hash);
         }
-        self.may_begin()?;
+        self.may_begin().await?;
         let (started_at, begun) = (Timestamp::now(), Instant::now());
         // Boxed: calls are large, and the time limit would put them onto the stack once more.
         let entry = self.in_time(Box::pin(work)).await;
@@ -226,11 +226,16 @@ impl Journal {
         Ok(self.writer.commit(commit).await?)
     }
 
-    /// A process that was frozen for longer than its lease must not pay for anything more. The database would refuse
-    /// the result, but only after the call was made.
-    fn may_begin(&self) -> Result<(), Stop> {
-        let holds_until = *self.holds_until.lock().unwrap_or_else(PoisonError::into_inner);
-        if Instant::now() < holds_until { Ok(()) } else { Err(store::Error::Fenced.into()) }
+    /// Waits until the lease certainly holds. A process that was frozen or cut off from the database for longer than its
+    /// lease must not pay for anything more: the database would refuse the result, but only after the call was made.
+    /// Whoever renews the lease ends the wait by [`Journal::extend`], or ends the run.
+    async fn may_begin(&self) -> Result<(), Stop> {
+        let mut holds_until = self.holds_until.subscribe();
+        while Instant::now() >= *holds_until.borrow_and_update() {
+            // The sender is a field of this journal, so a change is all that can come.
+            holds_until.changed().await.map_err(|_| store::Error::Fenced)?;
+        }
+        Ok(())
     }
 
     fn tell_delay(&self, delay: Duration) {

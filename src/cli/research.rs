@@ -123,7 +123,7 @@ struct Session {
 impl Session {
     fn new(app: App, out: Option<PathBuf>) -> Self {
         let cancel = CancellationToken::new();
-        let signals = signals::listen(cancel.clone());
+        let signals = signals::listen(cancel.clone(), complain);
         Self { app, out, cancel, _signals: signals }
     }
 

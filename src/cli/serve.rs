@@ -45,10 +45,11 @@ pub async fn run(config: Config) -> Exit {
         complain(&format!("there will be no metrics: {trouble}"));
     }
     let shutdown = CancellationToken::new();
-    let _signals = signals::listen(shutdown.clone());
+    // From here on standard error is the log's, which a machine may read.
+    let _signals = signals::listen(shutdown.clone(), |text| tracing::info!("{text}"));
     serve(&app, &config, listener, &shutdown, metrics.ok()).await;
     if tokio::time::timeout(CLOSING, app.close()).await.is_err() {
-        complain("the database did not close in time; nothing is lost");
+        tracing::warn!("the database did not close in time; nothing is lost");
     }
     Exit::Success
 }
@@ -74,7 +75,7 @@ async fn serve(
     shutdown.cancelled().await;
     let ended = async { while tasks.join_next().await.is_some() {} };
     if tokio::time::timeout(config.http.grace, ended).await.is_err() {
-        complain("not everything ended within the grace; runs go on from their journals");
+        tracing::warn!("not everything ended within the grace; runs go on from their journals");
     }
     tasks.shutdown().await;
 }

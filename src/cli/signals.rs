@@ -2,15 +2,16 @@
 
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Exit, complain};
+use super::Exit;
 
-/// Cancels the token at the first signal, ends the process at the second; listens as long as the value lives.
-pub fn listen(cancel: CancellationToken) -> AbortOnDropHandle<()> {
+/// Cancels the token at the first signal and says so by `tell`, ends the process at the second; listens as long as the
+/// value lives.
+pub fn listen(cancel: CancellationToken, tell: fn(&str)) -> AbortOnDropHandle<()> {
     let mut signals = Signals::caught();
     #[expect(clippy::disallowed_methods, reason = "the returned handle owns the task")]
     let task = tokio::spawn(async move {
         signals.next().await;
-        complain("stopping; once more to stop at once");
+        tell("stopping; once more to stop at once");
         cancel.cancel();
         signals.next().await;
         std::process::exit(Exit::Interrupted as i32);

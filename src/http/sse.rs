@@ -85,7 +85,7 @@ impl Types {
     /// [`BadInput::Types`] when it is empty, too long, or has characters no type has.
     pub fn parse(text: Option<&str>) -> Result<Self, BadInput> {
         let Some(text) = text else { return Ok(Self::ALL) };
-        let patterns: Vec<Box<str>> = text.split(',').map(|pattern| pattern.trim().into()).collect();
+        let patterns: Vec<Box<str>> = text.split(',').map(|pattern| pattern.trim_matches(' ').into()).collect();
         let fine = |pattern: &str| {
             let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._*".contains(&byte);
             (1..=MAX_PATTERN).contains(&pattern.len()) && pattern.bytes().all(letter)

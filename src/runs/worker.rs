@@ -335,8 +335,6 @@ struct Heart<'a> {
     ticks: Interval,
     /// Rings when somebody elsewhere wants something of the run.
     control: Control,
-    /// The lease certainly holds until then.
-    holds_until: Instant,
 }
 
 /// What a heartbeat found.
@@ -351,7 +349,7 @@ impl<'a> Heart<'a> {
         let mut ticks = tokio::time::interval(parts.settings.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let control = parts.log.wakes().on_control(lease.run_id);
-        Self { parts, journal, lease, ticks, control, holds_until: Instant::now() + parts.settings.lease }
+        Self { parts, journal, lease, ticks, control }
     }
 
     /// Waits for the next beat and renews the lease.
@@ -366,18 +364,23 @@ impl<'a> Heart<'a> {
         }
         let sent = Instant::now();
         let renewal = self.parts.store.renew(&self.lease, Timestamp::now().plus(self.parts.settings.lease));
-        match tokio::time::timeout_at(self.holds_until, renewal).await {
+        match tokio::time::timeout(self.ticks.period(), renewal).await {
             Ok(Ok(Renewal::Held { cancel_requested })) => {
-                self.holds_until = sent + self.parts.settings.lease;
-                self.journal.extend(self.holds_until);
+                self.journal.extend(sent + self.parts.settings.lease);
                 if cancel_requested { Beat::CancelRequested } else { Beat::Held }
             }
-            Ok(Ok(Renewal::Lost)) | Err(_) => Beat::Lost,
-            Ok(Err(error)) => {
-                tracing::warn!(run_id = %self.lease.run_id, %error, "the lease could not be renewed; trying again");
-                if Instant::now() < self.holds_until { Beat::Held } else { Beat::Lost }
-            }
+            Ok(Ok(Renewal::Lost)) => Beat::Lost,
+            Ok(Err(error)) => self.missed(&error.to_string()),
+            Err(_) => self.missed("no answer in time"),
         }
+    }
+
+    /// Nobody can say whose the run is while the database is away: calls in flight go on, the journal begins no new
+    /// ones after the lease, and the next answer decides.
+    fn missed(&mut self, reason: &str) -> Beat {
+        tracing::warn!(run_id = %self.lease.run_id, reason, "the lease could not be renewed; trying again");
+        self.ticks.reset_after(DATABASE_PAUSE.min(self.ticks.period()));
+        Beat::Held
     }
 }
 

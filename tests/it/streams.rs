@@ -3,21 +3,30 @@
 use std::collections::BTreeMap;
 
 use axum::{
-    body::to_bytes,
-    http::{HeaderMap, HeaderValue},
+    Router,
+    body::{Body, to_bytes},
+    http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode},
 };
 use fathom::{
+    config::{CorsOrigins, HttpSettings},
     domain::Envelope,
     events::{EventLog, Opening, Patience, Subject, Writer},
-    http::sse::{Types, sse, starting_point},
-    store::Commit,
+    http::{
+        State, router,
+        sse::{Types, sse, starting_point},
+    },
+    store::{Commit, Store},
 };
 use futures::StreamExt as _;
+use serde_json::Value;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::ServiceExt as _;
 
 use crate::{
     database::{TestDatabase, on_each_engine},
     store::{claimed, commit_of, finish_of, thought},
+    stories::engine::Engine,
+    world::{Script, World},
 };
 
 on_each_engine!(a_stream_cut_anywhere_goes_on_where_it_was, a_stream_goes_on_in_another_process);
@@ -157,4 +166,133 @@ async fn a_stream_goes_on_in_another_process(database: TestDatabase) {
     let rest = parse(&body(&other, subject, &client.headers()).await);
     client.events.extend(rest.events);
     assert!(client.events.iter().map(|event| event.id.parse::<i64>().unwrap()).eq(1..=5), "{client:?}");
+}
+
+/// The service's router over an empty database that the test fills.
+async fn with_router(max_streams: usize, test: impl AsyncFnOnce(Router, Store, CancellationToken)) {
+    let world = World::start(Script::new()).await;
+    let database = TestDatabase::sqlite();
+    let engine = Engine::start(&world, &database, &[]).await;
+    let settings = HttpSettings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        cors_origins: CorsOrigins::None,
+        max_body_bytes: 1024,
+        max_streams,
+        grace: std::time::Duration::from_secs(1),
+        owner_header: None,
+    };
+    let shutdown = CancellationToken::new();
+    let state = State::new(engine.app.runs.clone(), settings, shutdown.clone());
+    test(router(&state), engine.app.runs.store().clone(), shutdown).await;
+    drop(state);
+    engine.app.close().await;
+    world.finish();
+}
+
+async fn get(router: &Router, path: &str, headers: &[(&str, &str)]) -> Response<Body> {
+    let mut request = Request::builder().uri(path).body(Body::empty()).unwrap();
+    for (name, value) in headers {
+        request.headers_mut().insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+    }
+    router.clone().oneshot(request).await.unwrap()
+}
+
+async fn json(response: Response<Body>) -> Value {
+    serde_json::from_slice(&to_bytes(response.into_body(), ALL).await.unwrap()).unwrap()
+}
+
+const AS_JSON: (&str, &str) = ("accept", "application/json");
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_streams_a_run_to_its_end() {
+    with_router(10, async |router, store, _| {
+        let lease = claimed(&store).await;
+        for key in ["a", "b", "c"] {
+            assert_eq!(store.commit(vec![commit_of(lease, key)]).await, [Ok(())]);
+        }
+        assert_eq!(store.commit(vec![finish_of(lease)]).await, [Ok(())]);
+        let path = format!("/api/v1/runs/{}/events", lease.run_id);
+        let response = get(&router, &path, &[("accept", "text/event-stream")]).await;
+        let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+        assert_eq!(header("content-type"), "text/event-stream");
+        assert_eq!((header("cache-control").as_str(), header("x-accel-buffering").as_str()), ("no-store", "no"));
+        let client = parse(&to_bytes(response.into_body(), ALL).await.unwrap());
+        assert!(client.events.iter().map(|event| event.id.as_str()).eq(["1", "2", "3", "4", "5"]));
+        assert_eq!(client.retry, Some(3000));
+        let rest = get(&router, &format!("{path}?after=1"), &[("last-event-id", "3")]).await;
+        assert_eq!(parse(&to_bytes(rest.into_body(), ALL).await.unwrap()).events, client.events[3..]);
+        let ends = get(&router, &format!("{path}?types=run.*"), &[]).await;
+        let ends = parse(&to_bytes(ends.into_body(), ALL).await.unwrap()).events;
+        assert_eq!(ends, [client.events[0].clone(), client.events[4].clone()]);
+        for after in ["5", "6", "99999999999999999999"] {
+            let over = get(&router, &path, &[("last-event-id", after)]).await;
+            assert_eq!(over.status(), StatusCode::NO_CONTENT);
+            assert!(to_bytes(over.into_body(), ALL).await.unwrap().is_empty());
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_answers_with_pages_too() {
+    with_router(10, async |router, store, _| {
+        let lease = claimed(&store).await;
+        assert_eq!(store.commit(vec![commit_of(lease, "a")]).await, [Ok(())]);
+        let path = format!("/api/v1/threads/{}/events", lease.thread_id);
+        let page = json(get(&router, &format!("{path}?limit=1&after=1"), &[AS_JSON]).await).await;
+        assert_eq!((&page["next_after"], &page["done"]), (&2.into(), &false.into()));
+        let stored = store.events_after(lease.thread_id, 1, 1).await.unwrap();
+        assert_eq!(page["data"], serde_json::to_value(stored).unwrap());
+        assert_eq!(store.commit(vec![finish_of(lease)]).await, [Ok(())]);
+        let page = json(get(&router, &format!("{path}?types=nothing.*"), &[AS_JSON]).await).await;
+        assert_eq!(page, serde_json::json!({"data": [], "next_after": 3, "done": true}));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_refuses_what_it_cannot_read() {
+    with_router(10, async |router, store, _| {
+        let lease = claimed(&store).await;
+        let path = format!("/api/v1/threads/{}/events", lease.thread_id);
+        let check = async |query: &str, header: (&str, &str), status: u16, place: Value| {
+            let response = get(&router, &format!("{path}{query}"), &[header]).await;
+            assert_eq!(response.status(), status, "{query} {header:?}");
+            let errors = json(response).await["errors"].take();
+            let place_of =
+                |error: &Value| error.as_object().unwrap().iter().find(|(key, _)| *key != "detail").unwrap().1.clone();
+            assert_eq!(errors.get(0).map_or(Value::Null, place_of), place, "{query} {header:?}");
+        };
+        check("?after=x", AS_JSON, 422, "after".into()).await;
+        check("?after=-1", ("x", "y"), 422, "after".into()).await;
+        check("?types=", ("x", "y"), 422, "types".into()).await;
+        check("?limit=0", AS_JSON, 422, "limit".into()).await;
+        check("?limit=1001", AS_JSON, 422, "limit".into()).await;
+        check("", ("last-event-id", "abc"), 422, "Last-Event-ID".into()).await;
+        check("", ("accept", "text/html"), 406, Value::Null).await;
+        for path in ["threads", "runs"] {
+            let path = format!("/api/v1/{path}/0193a1b2-0000-7000-8000-000000000000/events");
+            assert_eq!(get(&router, &path, &[]).await.status(), 404);
+            assert_eq!(get(&router, &path, &[AS_JSON]).await.status(), 404);
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_are_counted_and_end_with_the_service() {
+    with_router(1, async |router, store, shutdown| {
+        let lease = claimed(&store).await;
+        let path = format!("/api/v1/threads/{}/events", lease.thread_id);
+        let first = get(&router, &path, &[]).await;
+        assert_eq!(json(get(&router, &path, &[]).await).await["code"], "too_many_streams");
+        drop(first);
+        let second = get(&router, &path, &[]).await;
+        assert_eq!(second.status(), 200, "the first one's place is free again");
+        shutdown.cancel();
+        let client = parse(&to_bytes(second.into_body(), ALL).await.unwrap());
+        assert_eq!(client.retry, Some(1000));
+        assert_eq!(json(get(&router, &path, &[]).await).await["code"], "shutting_down");
+    })
+    .await;
 }

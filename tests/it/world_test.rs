@@ -178,7 +178,7 @@ async fn who_goes_away_is_noticed() {
         .always(When::any(), reply::text("x".repeat(5_000)).stall_after(300));
     let world = world(script).await;
     for request in [hello(), hello(), streamed(hello())] {
-        let patience = Duration::from_millis(100);
+        let patience = Duration::from_millis(500);
         let answer = async { send(&world, &request).await.bytes().await };
         assert!(tokio::time::timeout(patience, answer).await.is_err(), "it stalls");
     }

@@ -5,7 +5,10 @@
 mod checker;
 mod docs;
 mod document;
+mod nginx;
 mod routes;
+mod schemathesis;
+mod service;
 mod vocabulary;
 
 pub use checker::Contract;

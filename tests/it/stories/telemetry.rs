@@ -233,3 +233,47 @@ fn stopped() -> tokio_util::sync::CancellationToken {
     token.cancel();
     token
 }
+
+/// What the service says by itself: the life of a run in the log, and everything it counts under `/metrics`.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_tells_its_operator_what_it_does() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let mut command = world.fathom(&["serve", "--listen", "127.0.0.1:0"]);
+    let prices = "[prices]\n'openai:gpt-4.1' = {input = 2, output = 8}\n";
+    std::fs::write(world.folder().join("fathom.toml"), prices).unwrap();
+    command.env("FATHOM_LOG_FORMAT", "json");
+    let mut service = Running::spawn(command, world.folder());
+    let line = service.says("http://127.0.0.1:").await;
+    let address = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    let client = reqwest::Client::new();
+    let question = json!({"message": QUESTION, "options": {"allow_clarification": false}});
+    let threads = client.post(format!("{address}/api/v1/threads")).header("Prefer", "wait=30").json(&question);
+    let created: Value = threads.send().await.unwrap().json().await.unwrap();
+    let run_id = created["run"]["id"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned();
+    until("the run is told to have ended", async || service.stderr().contains("work on a run ended").then_some(()))
+        .await;
+    let metrics = client.get(format!("{address}/metrics")).send().await.unwrap().text().await.unwrap();
+    for series in [
+        "fathom_runs_total{outcome=\"report\",error=\"\"} 1",
+        "fathom_runs_active 0",
+        "fathom_runs_queued 0",
+        "fathom_sse_readers 0",
+        "fathom_queue_wait_seconds_count 1",
+        "fathom_http_requests_total{route=\"/api/v1/threads\",method=\"POST\",status=\"201\"} 1",
+    ] {
+        assert!(metrics.lines().any(|line| line == series), "{series} is not in\n{metrics}");
+    }
+    for name in ["fathom_cost_dollars_total{model=\"openai:gpt-4.1\"} ", "fathom_db_pool_connections{state=\"idle\"} "]
+    {
+        assert!(metrics.contains(name), "{name} is not in\n{metrics}");
+    }
+    service.terminate().await;
+    service.ends().await;
+    let log: Vec<Value> = service.stderr().lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    for message in ["a run was queued", "a run was claimed", "work on a run ended"] {
+        let told = log.iter().filter(|line| line["fields"]["message"] == message).count();
+        assert_eq!(told, 1, "{message}");
+    }
+    assert!(log.iter().filter(|line| line.to_string().contains(&run_id)).count() >= 3);
+    world.finish();
+}

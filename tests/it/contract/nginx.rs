@@ -1,0 +1,226 @@
+//! deploy/nginx.conf in a real nginx in front of the service: event streams come through as they happen, over HTTP/1.1
+//! and HTTP/2, and end on both sides when the reader goes.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use futures::StreamExt as _;
+use reqwest::{Client, Response, Version};
+
+use super::{Contract, service::Service};
+use crate::world::{Call, Kind, Script, Shape, When, World, brain};
+
+/// nginx with the configuration of this repository, addresses and paths changed; ended when dropped.
+struct Proxy {
+    master: Child,
+    plain: String,
+    secure: String,
+    client: Client,
+}
+
+impl Proxy {
+    async fn start(folder: &Path, upstream: &str) -> Self {
+        let folder = folder.join("nginx");
+        fs::create_dir_all(&folder).unwrap();
+        let [plain, secure] = free_addresses();
+        make_certificate(&folder);
+        let configuration = configuration(&folder, upstream, &plain, &secure);
+        fs::write(folder.join("nginx.conf"), configuration).unwrap();
+        let master = Command::new(nginx())
+            .args(["-e", "stderr", "-g", "daemon off;", "-p"])
+            .arg(&folder)
+            .arg("-c")
+            .arg(folder.join("nginx.conf"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(folder.join("stderr")).unwrap())
+            .spawn()
+            .expect("Debian's nginx is installed (scripts/test.sh does it)");
+        let certificate = reqwest::Certificate::from_pem(&fs::read(folder.join("fathom.crt")).unwrap()).unwrap();
+        let builder = Client::builder().read_timeout(Duration::from_secs(30)).no_proxy();
+        let client = builder.tls_certs_merge([certificate]).build().unwrap();
+        let proxy = Self { master, plain, secure, client };
+        proxy.until_it_listens(&folder).await;
+        proxy
+    }
+
+    async fn until_it_listens(&self, folder: &Path) {
+        for _ in 0..500 {
+            if self.client.get(format!("http://{}/healthz", self.plain)).send().await.is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("nginx does not answer: {}", fs::read_to_string(folder.join("stderr")).unwrap());
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // The master ends its workers; killed outright, it would leave them behind.
+        let _ = Command::new("kill").arg(self.master.id().to_string()).status();
+        let _ = self.master.wait();
+    }
+}
+
+fn nginx() -> &'static str {
+    if Path::new("/usr/sbin/nginx").exists() { "/usr/sbin/nginx" } else { "nginx" }
+}
+
+/// Two ports that were free a moment ago; nginx cannot be asked which it chose.
+fn free_addresses() -> [String; 2] {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().to_string())
+}
+
+/// For 127.0.0.1, signed by itself.
+fn make_certificate(folder: &Path) {
+    let output = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
+        .args(["-subj", "/CN=fathom.test", "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(folder.join("fathom.key"))
+        .arg("-out")
+        .arg(folder.join("fathom.crt"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("openssl is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// deploy/nginx.conf with what differs here; each change has to find its place.
+fn configuration(folder: &Path, upstream: &str, plain: &str, secure: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/nginx.conf");
+    let mut text = fs::read_to_string(path).unwrap();
+    let here = |name: &str| folder.join(name).display().to_string();
+    let folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("{kind}_temp_path {};\n    ", here(kind)))
+        .concat();
+    for (from, to) in [
+        ("user nginx;\n", String::new()),
+        ("worker_processes auto;", "worker_processes 1;".to_owned()),
+        ("worker_rlimit_nofile 65536;\n", String::new()),
+        ("worker_connections 16384;", "worker_connections 256;".to_owned()),
+        ("/run/nginx.pid", here("nginx.pid")),
+        ("access_log /dev/stdout fathom;", format!("access_log {} fathom;\n    {folders}", here("access"))),
+        ("error_log /dev/stderr warn;", "error_log stderr warn;".to_owned()),
+        ("server fathom:8080;", format!("server {upstream};")),
+        ("listen 80;", format!("listen {plain};")),
+        ("#TLS listen 443 ssl", format!("listen {secure} ssl")),
+        ("/etc/nginx/tls/fathom.crt", here("fathom.crt")),
+        ("/etc/nginx/tls/fathom.key", here("fathom.key")),
+        ("#TLS ", String::new()),
+    ] {
+        assert!(text.contains(from), "deploy/nginx.conf has no {from:?} any more");
+        text = text.replace(from, &to);
+    }
+    text
+}
+
+/// Reads on until the stream has said `wanted`; everything so far.
+async fn read_until(
+    response: &mut (Vec<u8>, impl futures::Stream<Item = reqwest::Result<bytes::Bytes>> + Unpin),
+    wanted: &str,
+) {
+    while !String::from_utf8_lossy(&response.0).contains(wanted) {
+        let piece = response.1.next().await.unwrap_or_else(|| panic!("it ended before {wanted:?}")).unwrap();
+        response.0.extend_from_slice(&piece);
+    }
+}
+
+async fn open(client: &Client, url: String, version: Version) -> Response {
+    let response = client.get(url).header("accept", "text/event-stream").send().await.unwrap();
+    assert_eq!((response.status().as_u16(), response.version()), (200, version));
+    response
+}
+
+/// A run whose report takes longer than a heartbeat, so that what is read before was sent while it went on.
+fn slow_report() -> Script {
+    let report = |call: &Call| brain::reply(Shape::SMALL, call).after(Duration::from_secs(7));
+    Script::whole_run(Shape::SMALL).by(When::kind(Kind::Report), report)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_pass_nginx_as_they_happen() {
+    let world = World::start(slow_report()).await;
+    let service = Service::start(&world, &[]).await;
+    let proxy = Proxy::start(world.folder(), &service.address).await;
+    let started = service.ask("How does the harbour of Skelderwick pay for its tide gate?").await;
+    let run = format!("/api/v1/runs/{}", started["run"]["id"].as_str().unwrap());
+    let ways =
+        [(format!("http://{}", proxy.plain), Version::HTTP_11), (format!("https://{}", proxy.secure), Version::HTTP_2)];
+    let mut streams = Vec::new();
+    for (base, version) in &ways {
+        let response = open(&proxy.client, format!("{base}{run}/events"), *version).await;
+        let headers = response.headers().clone();
+        streams.push((headers, (Vec::new(), Box::pin(response.bytes_stream()))));
+    }
+    for (_, stream) in &mut streams {
+        read_until(stream, "event: report.started\n").await;
+    }
+    let unfinished = service.text(&run).await;
+    assert!(unfinished.contains(r#""status":"running""#), "events came only when all was over: {unfinished}");
+    for (headers, stream) in &mut streams {
+        read_until(stream, "\n: ping\n\n").await;
+        read_until(stream, "event: run.completed\n").await;
+        while let Some(piece) = stream.1.next().await {
+            stream.0.extend_from_slice(&piece.unwrap());
+        }
+        Contract::get().check("GET", &format!("{run}/events"), 200, headers, &stream.0);
+    }
+    drop(proxy);
+    service.stop().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_goes_is_gone_behind_nginx_too() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::start(&world, &[]).await;
+    let proxy = Proxy::start(world.folder(), &service.address).await;
+    let started = service.ask("How does the harbour of Skelderwick pay for its tide gate?").await;
+    let thread = format!("/api/v1/threads/{}", started["thread"]["id"].as_str().unwrap());
+    let readers =
+        |number: u32| move |text: &str| text.lines().any(|line| line == format!("fathom_sse_readers {number}"));
+    for (base, version) in
+        [(format!("http://{}", proxy.plain), Version::HTTP_11), (format!("https://{}", proxy.secure), Version::HTTP_2)]
+    {
+        let response = open(&proxy.client, format!("{base}{thread}/events"), version).await;
+        let mut stream = (Vec::new(), Box::pin(response.bytes_stream()));
+        read_until(&mut stream, "event: run.completed\n").await;
+        service.until("/metrics", readers(1)).await;
+        drop(stream);
+        service.until("/metrics", readers(0)).await;
+    }
+    drop(proxy);
+    service.stop().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn problems_behind_nginx_are_those_of_the_contract() {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &[]).await;
+    let proxy = Proxy::start(world.folder(), &service.address).await;
+    let post = async |bytes: usize| {
+        let body = format!(r#"{{"message":"{}"}}"#, "a".repeat(bytes));
+        let request = proxy.client.post(format!("http://{}/api/v1/threads", proxy.plain));
+        let request = request.header("content-type", "application/json").header("x-request-id", "mine").body(body);
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        (status, headers, response.bytes().await.unwrap())
+    };
+    let (status, headers, body) = post((2 << 20) + 10).await;
+    assert_eq!((status, &headers["x-request-id"]), (413, &"mine".parse().unwrap()));
+    Contract::get().check("POST", "/api/v1/threads", status, &headers, &body);
+    service.stop().await;
+    let (status, headers, body) = post(10).await;
+    assert_eq!(status, 503);
+    Contract::get().check("POST", "/api/v1/threads", status, &headers, &body);
+    world.finish();
+}

@@ -1,0 +1,55 @@
+//! schemathesis reads the document, makes up requests, good and bad, and looks whether the running service keeps to it:
+//! no server error, no status, header or body that is not documented, no bad request that is let through.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use tokio::process::Command;
+
+use super::service::Service;
+use crate::world::{Script, World};
+
+/// For making up requests; reading the document and repeating what failed come on top.
+const BUDGET_SECONDS: &str = "40";
+
+/// Where scripts/test.sh puts tools: beside the profiles of the build.
+fn tool(name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_BIN_EXE_fathom")).ancestors().nth(2).unwrap();
+    let tool = target.join("tools/venv/bin").join(name);
+    assert!(tool.exists(), "{} is missing: run scripts/test.sh, which installs it", tool.display());
+    tool
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn made_up_requests_are_answered_as_documented() {
+    let world = World::start(Script::new()).await;
+    let service = Service::offline(&world).await;
+    // Something to be found by those who only read.
+    let started = service.ask("Why did the turbine Petrel stop in November 2030, and what did it cost?").await;
+    let run = format!("/api/v1/runs/{}", started["run"]["id"].as_str().unwrap());
+    service.until(&run, |text| text.contains(r#""status":"completed""#)).await;
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(tool("schemathesis"));
+    command
+        .arg(format!("--config-file={}", root.join("schemathesis.toml").display()))
+        .args(["run", "--seed=1", "--max-examples=15", "--max-time", BUDGET_SECONDS, "--continue-on-failure"])
+        .arg(format!("--url=http://{}", service.address))
+        .arg(root.join("openapi.yaml"))
+        // It keeps what it found in the folder where it is started.
+        .current_dir(world.folder())
+        .env("HOME", world.folder())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_secs(240), command.output()).await.expect("it ends").unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("Stateful") && said.contains(" passed"), "{said}");
+    assert_eq!(service.client.get(service.url("/healthz")).send().await.unwrap().status(), 200);
+    service.stop().await;
+    world.finish();
+}
