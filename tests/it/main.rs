@@ -13,6 +13,7 @@ mod crash;
 mod database;
 mod events;
 mod fake_vendor;
+mod http;
 mod llm;
 mod offline;
 mod prompts;

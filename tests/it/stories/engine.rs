@@ -65,6 +65,33 @@ pub async fn research(world: &World, database: &TestDatabase, options: &[&str]) 
     story
 }
 
+/// The settings of a process in that world; see [`Engine::start`] and [`Engine::with`].
+pub fn config(
+    world: &World,
+    database: &TestDatabase,
+    options: &[&str],
+    variables: &[(&'static str, String)],
+) -> anyhow::Result<Config> {
+    let mut environment = variables.to_vec();
+    environment.extend(world.environment());
+    environment.push(("FATHOM_DATA_DIR", world.folder().join("data").display().to_string()));
+    environment.push(("FATHOM_RETRY_SECONDS", "1".to_owned()));
+    if let Database::Postgres { url, .. } = &database.database {
+        environment.push(("DATABASE_URL", url.expose_secret().to_owned()));
+    }
+    let variable = |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
+    let flags = Flags { options: options.iter().map(|&option| option.to_owned()).collect(), ..Flags::default() };
+    let mut config = Config::read(&flags, &variable)?;
+    config.database = database.database.clone();
+    config.llm.first_retry_within = Duration::from_millis(20);
+    config.llm.idle_timeout = Duration::from_secs(2);
+    if let Some(tavily) = &mut config.tavily {
+        tavily.timeout = Duration::from_secs(2);
+        tavily.retry = Retry { min_delay: Duration::from_millis(5), ..Retry::default() };
+    }
+    Ok(config)
+}
+
 impl Engine {
     /// Waits between attempts are milliseconds, and a provider that stays away is given up after a second.
     pub async fn start(world: &World, database: &TestDatabase, options: &[&str]) -> Self {
@@ -78,23 +105,7 @@ impl Engine {
         options: &[&str],
         variables: &[(&'static str, String)],
     ) -> anyhow::Result<Self> {
-        let mut environment = variables.to_vec();
-        environment.extend(world.environment());
-        environment.push(("FATHOM_DATA_DIR", world.folder().join("data").display().to_string()));
-        environment.push(("FATHOM_RETRY_SECONDS", "1".to_owned()));
-        if let Database::Postgres { url, .. } = &database.database {
-            environment.push(("DATABASE_URL", url.expose_secret().to_owned()));
-        }
-        let variable = |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
-        let flags = Flags { options: options.iter().map(|&option| option.to_owned()).collect(), ..Flags::default() };
-        let mut config = Config::read(&flags, &variable)?;
-        config.database = database.database.clone();
-        config.llm.first_retry_within = Duration::from_millis(20);
-        config.llm.idle_timeout = Duration::from_secs(2);
-        if let Some(tavily) = &mut config.tavily {
-            tavily.timeout = Duration::from_secs(2);
-            tavily.retry = Retry { min_delay: Duration::from_millis(5), ..Retry::default() };
-        }
+        let config = config(world, database, options, variables)?;
         Ok(Self { app: App::build(&config).await?, options: config.options })
     }
 

@@ -1,0 +1,162 @@
+//! The life of a thread, from its first question on, and of runs that end in other ways.
+
+use serde_json::{Value, json};
+
+use super::{NOBODY, Service, names, seqs, small_world};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    stories::engine::QUESTION,
+    world::{Kind, Script, Shape, When, World, reply},
+};
+
+on_each_engine!(
+    a_question_becomes_a_report,
+    a_clarifying_question_is_answered_by_a_message,
+    a_message_after_the_report_starts_the_next_run,
+    a_busy_thread_takes_no_message,
+    a_failed_run_has_no_report,
+);
+
+async fn a_question_becomes_a_report(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let body = json!({ "message": QUESTION, "metadata": { "ticket": 7 }, "options": { "max_react_tool_calls": 4 } });
+    let answer = service.post("/api/v1/threads", &body).await.expect(201);
+    let (started, made) = (answer.started(), answer.json());
+    assert_eq!(answer.header("location"), started.thread_path());
+    assert_eq!((&made["thread"]["status"], &made["run"]["status"]), (&json!("busy"), &json!("queued")));
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    let events = stream.rest().await;
+    assert_eq!(stream.retry, Some(3000));
+    assert!(seqs(&events).into_iter().eq(1..=events.len() as i64), "{:?}", seqs(&events));
+    assert_eq!((names(&events)[0], *names(&events).last().unwrap()), ("run.queued", "run.completed"));
+    let run = service.run(&started.run).await;
+    assert_eq!((&run["status"], &run["outcome"], &run["error"]), (&json!("completed"), &json!("report"), &Value::Null));
+    assert_eq!((&run["queue_position"], &run["options"]["max_react_tool_calls"]), (&Value::Null, &json!(4)));
+    let thread = service.thread(&started.thread).await;
+    assert_eq!((&thread["status"], &thread["title"]), (&json!("idle"), &json!(QUESTION)));
+    assert_eq!(thread["last_seq"], events.last().unwrap()["seq"]);
+    assert_eq!((&thread["metadata"], &thread["options"]), (&body["metadata"], &body["options"]));
+    assert_eq!(thread["latest_run_id"], run["id"]);
+    what_it_found(&service, &run).await;
+    let messages = service.list(thread["links"]["messages"].as_str().unwrap()).await;
+    let said: Vec<_> = messages.iter().map(|message| (&message["role"], &message["run_id"])).collect();
+    assert_eq!(said, [(&json!("user"), &run["id"]), (&json!("assistant"), &run["id"])]);
+    let runs = service.list(thread["links"]["runs"].as_str().unwrap()).await;
+    assert_eq!(runs, [run]);
+    service.stop().await;
+    world.finish();
+}
+
+/// The report, notes, sources and steps that the run's links lead to.
+async fn what_it_found(service: &Service, run: &Value) {
+    let link = |name: &str| run["links"][name].as_str().unwrap();
+    let markdown = service.get(link("report")).await.expect(200);
+    assert!(markdown.header("content-type").starts_with("text/markdown") && markdown.text().contains("[1]"));
+    let page = service.ask("GET", link("report"), &[("accept", "text/html")], "").await.expect(200);
+    assert!(page.text().starts_with("<!doctype html>") && page.text().contains("<h1>"), "{}", page.text());
+    let data = service.ask("GET", link("report"), &[("accept", "application/json")], "").await.expect(200).json();
+    assert_eq!((&data["markdown"], &data["outcome"]), (&json!(markdown.text()), &json!("report")));
+    let sources = service.list(link("sources")).await;
+    let cited: Vec<&Value> = sources.iter().filter(|source| !source["cited_as"].is_null()).collect();
+    assert_eq!(cited.len(), data["sources"].as_array().unwrap().len());
+    assert!(!cited.is_empty() && sources.iter().all(|source| source["found_by"] == json!(["r1"])), "{sources:?}");
+    for line in data["sources"].as_array().unwrap() {
+        let source = service.get(&format!("{}/{}", link("sources"), line["source_id"])).await.expect(200).json();
+        assert_eq!((&source["cited_as"], &source["url"]), (&line["number"], &line["url"]));
+        assert!(source["snapshot"].as_str().is_some_and(|text| !text.is_empty()), "{source}");
+        let named = service.get(&format!("{}/S{}", link("sources"), line["source_id"])).await.expect(200).json();
+        assert_eq!(named, source);
+    }
+    service.get(&format!("{}/S999999", link("sources"))).await.refused(404, "not_found");
+    let notes = service.list(link("notes")).await;
+    assert!(notes.len() == 1 && !notes[0]["text"].as_str().unwrap().is_empty(), "{notes:?}");
+    let steps = service.list(link("steps")).await;
+    let calls = steps.iter().filter(|step| !step["model"].is_null()).count();
+    assert!(calls > 5 && json!(calls) == run["usage"]["calls"], "{calls} calls of {}", run["usage"]);
+}
+
+async fn a_clarifying_question_is_answered_by_a_message(database: TestDatabase) {
+    let script =
+        Script::whole_run(Shape::SMALL).first(When::kind(Kind::Clarify), [reply::ask_back("Which of the two gates?")]);
+    let world = World::start(script).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let run = service.ended(&started.run).await;
+    assert_eq!((&run["status"], &run["outcome"]), (&json!("completed"), &json!("clarification")));
+    assert_eq!(service.thread(&started.thread).await["status"], "awaiting_input");
+    service.get(run["links"]["report"].as_str().unwrap()).await.refused(409, "no_report");
+    let messages = service.list(&format!("{}/messages", started.thread_path())).await;
+    assert_eq!((&messages[1]["role"], &messages[1]["content"]), (&json!("assistant"), &json!("Which of the two gates?")));
+    world.set_latency(std::time::Duration::from_millis(50), Default::default());
+    let next = service.say(&started.thread, "The northern one.").await;
+    assert_eq!(service.thread(&started.thread).await["status"], "busy");
+    assert_eq!(service.ended(&next).await["outcome"], "report");
+    assert_eq!(service.thread(&started.thread).await["status"], "idle");
+    let asked = world.models.calls_of(Kind::Brief);
+    assert!(asked[0].says("The northern one.") && asked[0].says("Which of the two gates?"));
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_message_after_the_report_starts_the_next_run(database: TestDatabase) {
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::FollowUp), [reply::follow_up("answer")]);
+    let world = World::start(script).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    service.ended(&started.run).await;
+    let path = format!("{}/messages", started.thread_path());
+    let answer = service.post(&path, &json!({ "content": "  And who decided that? " })).await.expect(202);
+    let (message, run) = (answer.json()["message"].clone(), answer.json()["run"].clone());
+    assert_eq!(answer.header("location"), run["links"]["self"]);
+    assert_eq!((&message["content"], &message["run_id"]), (&json!("And who decided that?"), &run["id"]));
+    let run = service.ended(run["id"].as_str().unwrap()).await;
+    assert_eq!(run["outcome"], "answer");
+    let messages = service.list(&path).await;
+    let roles: Vec<&Value> = messages.iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+    assert_eq!(messages[2], message);
+    let text = service.get(run["links"]["report"].as_str().unwrap()).await.expect(200).text();
+    assert_eq!(messages[3]["content"], text);
+    let runs = service.list(&format!("{}/runs", started.thread_path())).await;
+    assert_eq!((&runs[0]["id"], runs.len()), (&run["id"], 2), "the newest first");
+    let events = service.events(&format!("{}/events", started.thread_path())).await;
+    assert!(seqs(&events).into_iter().eq(1..=events.len() as i64), "one numbering for both runs");
+    let own = service.events(run["links"]["events"].as_str().unwrap()).await;
+    assert_eq!(own, events.iter().filter(|event| event["run_id"] == run["id"]).cloned().collect::<Vec<_>>());
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_busy_thread_takes_no_message(database: TestDatabase) {
+    let world = World::start(Script::new().always(When::any(), reply::silence())).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let refusal = service.post(&format!("{}/messages", started.thread_path()), &json!({ "content": "And?" })).await;
+    let problem = refusal.refused(409, "thread_busy");
+    assert_eq!((&problem["retryable"], refusal.header("retry-after").is_empty()), (&json!(true), false));
+    assert_eq!(service.list(&format!("{}/messages", started.thread_path())).await.len(), 1);
+    let early = service.get(&format!("{}/report", started.run_path())).await;
+    early.refused(409, "not_finished");
+    assert!(early.header("retry-after").parse::<u32>().unwrap() > 0);
+    service.post(&format!("/api/v1/threads/{NOBODY}/messages"), &json!({ "content": "And?" })).await.refused(404, "not_found");
+    service.delete(&started.thread_path()).await.expect(204);
+    service.stop().await;
+}
+
+async fn a_failed_run_has_no_report(database: TestDatabase) {
+    let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let run = service.ended(&started.run).await;
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("model_auth")));
+    let refusal = service.get(&format!("{}/report", started.run_path())).await;
+    assert_eq!((refusal.refused(409, "no_report")["retryable"].clone(), refusal.header("retry-after")), (json!(false), ""));
+    assert_eq!(service.thread(&started.thread).await["status"], "idle");
+    assert_eq!(service.list(&format!("{}/notes", started.run_path())).await, Vec::<Value>::new());
+    world.models.follow(Script::whole_run(Shape::SMALL));
+    let next = service.say(&started.thread, "Try again.").await;
+    assert_eq!(service.ended(&next).await["outcome"], "report", "the thread is as good as before");
+    service.stop().await;
+    world.finish();
+}
