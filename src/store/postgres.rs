@@ -98,9 +98,11 @@ fn is_thread_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.constraint()) == Some("runs_one_active_per_thread")
 }
 
-/// A replica that froze in a transaction must not keep its rows locked, nor the others waiting for them, for ever.
+/// A replica that froze in a transaction keeps its rows locked, and runs whose rows are locked are passed over by those
+/// who claim: so no longer than the shortest lease. One that is merely slow repeats the transaction. Nor shall anybody
+/// wait for a lock for ever.
 async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '15s'";
+    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '2s'; SET lock_timeout = '15s'";
     connection.execute(LIMITS).await?;
     Ok(())
 }

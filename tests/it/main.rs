@@ -13,10 +13,13 @@ mod crash;
 mod database;
 mod events;
 mod fake_vendor;
+#[path = "../fleet/mod.rs"]
+mod fleet;
 mod http;
 mod llm;
 mod offline;
 mod prompts;
+mod replicas;
 mod research;
 mod search;
 mod store;
