@@ -67,3 +67,6 @@ CREATE TABLE idempotency_keys (
 
 -- For the cleaning up.
 CREATE INDEX idempotency_keys_oldest ON idempotency_keys (created_at);
+
+-- To forget the kept answers of a deleted thread, which repeat its text.
+CREATE INDEX idempotency_keys_threads ON idempotency_keys (thread_id);

@@ -417,6 +417,9 @@ pub struct ModelName {
 }
 
 impl ModelName {
+    /// Bytes of the model's own name; it is stored with each of its calls and shown in many places.
+    const LONGEST: usize = 200;
+
     /// The extractive stand-in that needs no key.
     pub fn offline() -> Self {
         Self { provider: Provider::Offline, model: "extractive".to_owned() }
@@ -444,6 +447,9 @@ impl FromStr for ModelName {
         let model = model.trim();
         if model.is_empty() {
             return Err("a model name of the form provider:model".to_owned());
+        }
+        if model.len() > Self::LONGEST || model.chars().any(char::is_control) {
+            return Err(format!("a model name of at most {} bytes, without control characters", Self::LONGEST));
         }
         if provider == Provider::Offline && model != "extractive" {
             return Err("offline:extractive, the only offline model".to_owned());
