@@ -16,6 +16,7 @@ mod fake_vendor;
 mod http;
 mod llm;
 mod offline;
+mod operator;
 mod prompts;
 mod research;
 mod search;
