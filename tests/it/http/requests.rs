@@ -26,6 +26,7 @@ on_each_engine!(
 on_the_embedded_engine!(
     options_of_the_request_win_over_the_threads_over_the_servers,
     wrong_options_are_named_with_what_was_meant,
+    a_server_may_cap_what_is_asked_for,
     a_missing_key_is_named,
     the_options_tell_what_may_be_set,
 );
@@ -55,6 +56,25 @@ async fn options_of_the_request_win_over_the_threads_over_the_servers(database: 
     let run = service.say(&started.thread, "And more.").await;
     assert_eq!(three(&service.ended(&run).await), [5, 2, 4], "a message's options are its own");
     assert_eq!(service.thread(&started.thread).await["options"], thread);
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_server_may_cap_what_is_asked_for(database: TestDatabase) {
+    let world = small_world().await;
+    let caps = "max_researcher_iterations=2,max_react_tool_calls=4";
+    let service = Service::with(&world, &database, &[("FATHOM_OPTION_CAPS", caps)]).await;
+    let offer = service.get("/api/v1/options").await.expect(200).json();
+    assert_eq!(offer["schema"]["properties"]["max_react_tool_calls"]["maximum"], 4);
+    assert_eq!(offer["defaults"]["max_react_tool_calls"], 4, "the built-in default is ten");
+    let ask = async |turns: u32| {
+        let options = json!({ "max_react_tool_calls": turns });
+        service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await
+    };
+    let problem = ask(5).await.refused(422, "validation_failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/options/max_react_tool_calls");
+    assert!(problem["detail"].as_str().unwrap().contains("4 at most on this server"), "{problem}");
+    service.ended(&ask(4).await.expect(201).started().run).await;
     service.stop().await;
     world.finish();
 }
