@@ -35,11 +35,12 @@ impl RunStatus {
         }
     }
 
+    /// All there are.
+    pub const ALL: [Self; 5] = [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
+
     /// The status of that name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled]
-            .into_iter()
-            .find(|status| status.as_str() == name)
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 }
 

@@ -16,15 +16,15 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use secrecy::SecretString;
 
 use crate::domain::{
-    Envelope, Message, MessageId, Note, Run, RunDetails, RunId, Source, SourceId, Thread, ThreadId, Timestamp, Usage,
-    report::Report,
+    Envelope, Message, MessageId, Note, Run, RunDetails, RunId, RunStatus, Source, SourceId, Thread, ThreadId,
+    Timestamp, Usage, report::Report,
 };
 
 pub use error::Error;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
     FirstAnswer, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, QueueLimits, Renewal,
-    RunFilter, RunPosition, Step, ThreadPosition,
+    RunFilter, RunOverview, RunPosition, Step, ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -258,6 +258,16 @@ impl Store {
     /// A page of the runs that `filter` lets through, newest first.
     pub async fn runs_page(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
         on_either!(self, engine => engine.runs(filter, after, limit).await)
+    }
+
+    /// A run as operators see it; `None` when there is none.
+    pub async fn overview(&self, run_id: RunId) -> Result<Option<RunOverview>, Error> {
+        on_either!(self, engine => engine.overview(run_id).await)
+    }
+
+    /// At most `limit` runs as operators see them, of that status if one is given, newest first.
+    pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
+        on_either!(self, engine => engine.overviews(status, limit).await)
     }
 
     /// At most `limit` runs of all threads, newest first.

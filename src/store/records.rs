@@ -118,6 +118,26 @@ pub struct RunFilter {
     pub status: Option<RunStatus>,
 }
 
+/// A run as operators see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunOverview {
+    pub run: Run,
+    /// The beginning of the message it answers.
+    pub question: String,
+    /// The process that holds it, or for which it is kept.
+    pub owner: Option<String>,
+    /// From then on anybody may claim it, unless it is final.
+    pub lease_expires_at: Timestamp,
+    /// How often it was claimed.
+    pub epoch: i64,
+    /// How many processes died with it since its last step was stored.
+    pub deaths: u32,
+    /// Of an active run: when it last stored an event.
+    pub newest_event_at: Option<Timestamp>,
+    /// Steps stored.
+    pub steps: u64,
+}
+
 /// What a request to cancel found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cancelling {

@@ -8,6 +8,7 @@
     reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
 )]
 
+mod browser;
 mod contract;
 mod crash;
 mod database;
@@ -16,6 +17,7 @@ mod fake_vendor;
 mod http;
 mod llm;
 mod offline;
+mod operator;
 mod prompts;
 mod research;
 mod search;

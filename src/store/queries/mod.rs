@@ -6,6 +6,7 @@
 
 mod commits;
 mod log;
+mod overview;
 mod research;
 mod rows;
 mod runs;

@@ -3,6 +3,7 @@
 //! [`Service`] is started and stopped by each story. Every answer it gives is held against `openapi.yaml`.
 
 mod bad_input;
+mod browser;
 mod caching;
 mod cancelling;
 mod connections;

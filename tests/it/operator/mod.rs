@@ -1,0 +1,3 @@
+//! What an operator does and meets: orders from the command line, upgrades, a database that misbehaves, retention.
+
+mod runs;
