@@ -29,6 +29,7 @@ on_the_embedded_engine!(
     heads_that_are_too_large_or_wrong,
     huge_bodies_are_refused_without_being_read,
     slow_clients_are_given_up,
+    patience_with_requests_does_not_end_streams_and_waits,
     a_reader_that_never_reads_is_given_up_and_disturbs_nobody,
     idle_connections_disturb_nobody,
     http_2_without_an_upgrade,
@@ -153,6 +154,7 @@ async fn slow_clients_are_given_up(database: TestDatabase) {
         ),
         ("a preface", "", "PRI * HTTP/2.0\r\n\r\nSM".to_owned() + &"\r".repeat(30), None),
         ("nothing", "", String::new(), None),
+        ("an idle connection", "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n", String::new(), Some(200)),
         ("a body", &format!("{head}content-length: 1000\r\n\r\n"), "[".repeat(60), Some(408)),
         ("chunks", &format!("{head}transfer-encoding: chunked\r\n\r\n"), "1\r\n[\r\n".repeat(20), Some(408)),
     ];
@@ -186,6 +188,22 @@ async fn slow_clients_are_given_up(database: TestDatabase) {
     });
     futures::future::join_all(stories).await;
     service.get("/healthz").await.expect(200);
+    service.stop().await;
+    world.finish();
+}
+
+async fn patience_with_requests_does_not_end_streams_and_waits(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let patience = Patience { head: SHORT, body: SHORT, write: SHORT };
+    let service = Service::patient(&world, &database, &[], patience).await;
+    let started = service.start_run().await;
+    pending(&world, Kind::Clarify).await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    stream.until("phase.started").await;
+    let run = service.ask("GET", &started.run_path(), &[("prefer", "wait=2")], "").await.expect(200);
+    assert_eq!(run.json()["status"], "running", "it was waited for to the end: four times the patience");
+    service.post(&format!("{}/cancel", started.run_path()), &json!({})).await.expect(202);
+    stream.until("run.cancelled").await;
     service.stop().await;
     world.finish();
 }

@@ -12,10 +12,15 @@ use super::{
 use crate::{
     database::{TestDatabase, on_each_engine},
     stories::engine::on_the_embedded_engine,
-    world::{Kind, Script, Shape, World},
+    world::{Found, Kind, Script, Shape, World, reply},
 };
 
-on_each_engine!(a_reader_that_was_cut_off_goes_on_where_it_was, a_stream_alone_tells_the_whole_run, events_are_live,);
+on_each_engine!(
+    a_reader_that_was_cut_off_goes_on_where_it_was,
+    a_stream_alone_tells_the_whole_run,
+    events_are_live,
+    readers_of_every_replica_see_the_same,
+);
 
 on_the_embedded_engine!(
     only_the_wanted_types_are_sent,
@@ -82,6 +87,26 @@ async fn a_reader_that_was_cut_off_goes_on_where_it_was(database: TestDatabase) 
     assert_eq!(seqs(&tail.rest().await), [last - 1, last]);
     service.ask("GET", &path, &[("last-event-id", "99999999999999999999999999")], "").await.expect(204);
     service.stop().await;
+    world.finish();
+}
+
+/// Whoever works on the run.
+async fn readers_of_every_replica_see_the_same(database: TestDatabase) {
+    let world = small_world().await;
+    let (here, there) = (Service::start(&world, &database).await, Service::start(&world, &database).await);
+    for (maker, reader) in [(&here, &there), (&there, &here)] {
+        let started = maker.start_run().await;
+        let mut streams = Vec::new();
+        for service in [maker, reader] {
+            streams.push(service.stream(&started.events_path(), &[]).await);
+        }
+        let read = futures::future::join_all(streams.iter_mut().map(|stream| stream.rest())).await;
+        assert_eq!(read[0], read[1]);
+        assert_eq!(names(&read[0]).last(), Some(&"run.completed"));
+        assert_eq!(reader.ended(&started.run).await, maker.run(&started.run).await);
+    }
+    here.stop().await;
+    there.stop().await;
     world.finish();
 }
 
@@ -188,6 +213,8 @@ async fn only_so_many_streams_are_open(database: TestDatabase) {
     refusal.refused(503, "too_many_streams");
     assert!(!refusal.header("retry-after").is_empty());
     service.ask("GET", &path, &[("accept", "application/json")], "").await.expect(200);
+    let head = service.client.head(service.url(&path)).send().await.unwrap();
+    assert_eq!(head.status(), 503, "a question about a stream is no way round");
     drop(first);
     let opened = async || {
         let answer = service.client.get(service.url(&path)).send().await.unwrap();
@@ -290,6 +317,7 @@ impl Drawn {
 async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
     let shape = Shape { researchers: 2, searches: 2, queries: 2, ..Shape::SMALL };
     let world = World::start(Script::whole_run(shape)).await;
+    world.web.first("", [Found::Fault(reply::status(400))]);
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
     let mut stream = service.stream(&started.events_path(), &[]).await;
@@ -314,7 +342,7 @@ async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
         (source["id"].as_u64().unwrap(), link)
     });
     assert_eq!(drawn.sources, listed.collect());
-    assert!(drawn.attempt == 1 && !drawn.citations.is_empty() && drawn.sources.len() > 3);
+    assert!(drawn.warnings > 0 && drawn.attempt == 1 && !drawn.citations.is_empty() && drawn.sources.len() > 3);
     service.stop().await;
     world.finish();
 }

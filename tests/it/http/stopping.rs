@@ -71,7 +71,7 @@ async fn requests_in_flight_are_answered(database: TestDatabase) {
     let path = started.run_path();
     let waiting = service.ask("GET", &path, &[("prefer", "wait=60")], "");
     let stopping = async {
-        // The other one is known to be under way when this one is answered: both came before it.
+        // Nothing tells when the others have arrived; they would be refused if they had not.
         service.thread(&started.thread).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
         service.begin_to_stop();
