@@ -53,7 +53,7 @@ on_each_engine!(
     adding_a_run_while_the_last_one_ends_never_fails,
 );
 
-const NOW: Timestamp = Timestamp(1_800_000_000_000);
+pub const NOW: Timestamp = Timestamp(1_800_000_000_000);
 
 pub fn new_run() -> NewRun {
     NewRun {

@@ -8,6 +8,7 @@ mod commits;
 mod log;
 mod overview;
 mod research;
+mod retention;
 mod rows;
 mod runs;
 mod tail;

@@ -1,3 +1,4 @@
 //! What an operator does and meets: orders from the command line, upgrades, a database that misbehaves, retention.
 
+mod retention;
 mod runs;
