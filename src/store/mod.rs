@@ -28,6 +28,9 @@ pub use records::{
 };
 pub use wakes::{Heard, Listener, Wake};
 
+/// The version of the newest migration this program knows.
+const NEWEST_SCHEMA: i64 = 2;
+
 /// The longest a group of commits may take, in case the network swallows the answer.
 const COMMIT_LIMIT: Duration = Duration::from_secs(30);
 

@@ -2,3 +2,4 @@
 
 mod retention;
 mod runs;
+mod upgrades;
