@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::nearest::nearest;
 
-/// The settings of one run, complete and in range.
+/// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
+/// have some of a newer release, which are passed over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct RunOptions {
     pub allow_clarification: bool,
     pub max_clarifications: u32,
@@ -560,6 +560,13 @@ mod tests {
         for newer in ["max_run_seconds", "follow_up"] {
             stored.remove(newer).unwrap();
         }
+        assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());
+    }
+
+    #[test]
+    fn options_stored_by_a_newer_release_still_read() {
+        let Value::Object(mut stored) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
+        stored.insert("flavour".to_owned(), json!("plain"));
         assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());
     }
 

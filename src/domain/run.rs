@@ -107,7 +107,8 @@ pub enum FailureCode {
     Timeout,
     /// Process after process died at the same step: see their logs.
     CrashLoop,
-    /// A defect of ours.
+    /// A defect of ours; also what a code of a newer release is read as.
+    #[serde(other)]
     Internal,
 }
 

@@ -67,6 +67,8 @@ pub struct Settings {
     /// Runs that may wait, over all processes.
     pub max_queued_runs: u64,
     pub max_queued_runs_per_owner: u64,
+    /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
+    pub event_retention: Option<Duration>,
 }
 
 /// The runs of this process and the way to those of others; a cheap clone.

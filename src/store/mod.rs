@@ -23,10 +23,13 @@ use crate::domain::{
 pub use error::Error;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
-    FirstAnswer, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, QueueLimits, Renewal,
-    RunFilter, RunOverview, RunPosition, Step, ThreadPosition,
+    FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, Pruned, QueueLimits,
+    Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
+
+/// The version of the newest migration this program knows.
+const NEWEST_SCHEMA: i64 = 2;
 
 /// The longest a group of commits may take, in case the network swallows the answer.
 const COMMIT_LIMIT: Duration = Duration::from_secs(30);
@@ -230,9 +233,15 @@ impl Store {
         on_either!(self, engine => engine.last_seqs(thread_ids).await)
     }
 
-    /// Where the log of a thread stands; `None` when there is no such thread.
-    pub async fn thread_position(&self, thread_id: ThreadId) -> Result<Option<ThreadPosition>, Error> {
-        on_either!(self, engine => engine.thread_position(thread_id).await)
+    /// Where a reader begins that wants the events of a thread above `after_seq`; `None` when there is no such thread.
+    pub async fn thread_position(&self, thread_id: ThreadId, after_seq: i64) -> Result<Option<ThreadPosition>, Error> {
+        on_either!(self, engine => engine.thread_position(thread_id, after_seq).await)
+    }
+
+    /// Removes some of the events of runs that ended before that time, at most `limit` of a thread. Repeat it until it
+    /// finds nothing. A thread's newest number stays what it is.
+    pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<Pruned, Error> {
+        on_either!(self, engine => engine.prune_events(before, limit).await)
     }
 
     /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.

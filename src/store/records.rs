@@ -307,9 +307,30 @@ pub struct PageLimit {
     pub bytes: usize,
 }
 
+/// What a call for old events to be removed did; nothing was left to do when `threads` is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    pub threads: u64,
+    pub events: u64,
+}
+
+/// Events that a reader wants and that were removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The first and the last number of them.
+    pub from: i64,
+    pub to: i64,
+    /// The run of the last one, and when that ended.
+    pub run_id: RunId,
+    pub ended_at: Timestamp,
+}
+
 /// Where a thread's log stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadPosition {
+    /// Where the reading begins: behind the gap, and not beyond the newest event.
+    pub after_seq: i64,
+    pub gap: Option<Gap>,
     /// The number of its newest event.
     pub last_seq: i64,
     /// A run is queued or at work.
@@ -320,10 +341,11 @@ pub struct ThreadPosition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPosition {
     pub thread_id: ThreadId,
-    /// Between the run's first event and the thread's newest.
+    /// Between the run's first event and the thread's newest, behind the gap.
     pub after_seq: i64,
+    pub gap: Option<Gap>,
     /// The number of the thread's newest event.
     pub last_seq: i64,
-    /// The run is final, and its last event not above that number.
+    /// The run is final, and its last event not above `after_seq`: nothing comes but the gap.
     pub over: bool,
 }

@@ -81,8 +81,10 @@ impl Engine {
             .bind(claimant.now.0)
             .fetch_one(&mut *tx)
             .await?;
+        // Read first: a run that this release cannot read is left to those that can.
+        let claimed = lease_of(&row)?;
         tx.commit().await?;
-        lease_of(&row).map(Some)
+        Ok(Some(claimed))
     }
 
     /// A look without a lock, since most looks find nothing and should cost the writers nothing.
