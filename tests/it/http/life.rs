@@ -87,7 +87,10 @@ async fn a_clarifying_question_is_answered_by_a_message(database: TestDatabase) 
     assert_eq!(service.thread(&started.thread).await["status"], "awaiting_input");
     service.get(run["links"]["report"].as_str().unwrap()).await.refused(409, "no_report");
     let messages = service.list(&format!("{}/messages", started.thread_path())).await;
-    assert_eq!((&messages[1]["role"], &messages[1]["content"]), (&json!("assistant"), &json!("Which of the two gates?")));
+    assert_eq!(
+        (&messages[1]["role"], &messages[1]["content"]),
+        (&json!("assistant"), &json!("Which of the two gates?"))
+    );
     world.set_latency(std::time::Duration::from_millis(50), Default::default());
     let next = service.say(&started.thread, "The northern one.").await;
     assert_eq!(service.thread(&started.thread).await["status"], "busy");
@@ -139,7 +142,10 @@ async fn a_busy_thread_takes_no_message(database: TestDatabase) {
     let early = service.get(&format!("{}/report", started.run_path())).await;
     early.refused(409, "not_finished");
     assert!(early.header("retry-after").parse::<u32>().unwrap() > 0);
-    service.post(&format!("/api/v1/threads/{NOBODY}/messages"), &json!({ "content": "And?" })).await.refused(404, "not_found");
+    service
+        .post(&format!("/api/v1/threads/{NOBODY}/messages"), &json!({ "content": "And?" }))
+        .await
+        .refused(404, "not_found");
     service.delete(&started.thread_path()).await.expect(204);
     service.stop().await;
 }
@@ -151,7 +157,10 @@ async fn a_failed_run_has_no_report(database: TestDatabase) {
     let run = service.ended(&started.run).await;
     assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("model_auth")));
     let refusal = service.get(&format!("{}/report", started.run_path())).await;
-    assert_eq!((refusal.refused(409, "no_report")["retryable"].clone(), refusal.header("retry-after")), (json!(false), ""));
+    assert_eq!(
+        (refusal.refused(409, "no_report")["retryable"].clone(), refusal.header("retry-after")),
+        (json!(false), "")
+    );
     assert_eq!(service.thread(&started.thread).await["status"], "idle");
     assert_eq!(service.list(&format!("{}/notes", started.run_path())).await, Vec::<Value>::new());
     world.models.follow(Script::whole_run(Shape::SMALL));
