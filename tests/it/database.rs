@@ -200,6 +200,12 @@ impl Cluster {
         Self::start("")
     }
 
+    /// As [`Cluster::durable`]; it also remembers when each transaction was committed.
+    #[allow(dead_code, reason = "the benchmark of the service includes this file and alone needs it")]
+    pub fn timestamped() -> Self {
+        Self::start("-c track_commit_timestamp=on")
+    }
+
     /// The address of one of its databases.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres@localhost/{database}?host={}", self.folder.display())
