@@ -68,10 +68,6 @@ impl From<MigrateError> for Error {
     fn from(error: MigrateError) -> Self {
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-            MigrateError::VersionMissing(version) => Self::Unusable(format!(
-                "its schema has version {version}, which this program does not know: start the newer release that \
-                 wrote it, or use another database"
-            )),
             other => Self::Unusable(format!("its schema is not the one this program made: {other}")),
         }
     }

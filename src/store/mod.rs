@@ -16,17 +16,20 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use secrecy::SecretString;
 
 use crate::domain::{
-    Envelope, Message, MessageId, Note, Run, RunDetails, RunId, Source, SourceId, Thread, ThreadId, Timestamp, Usage,
-    report::Report,
+    Envelope, Message, MessageId, Note, Run, RunDetails, RunId, RunStatus, Source, SourceId, Thread, ThreadId,
+    Timestamp, Usage, report::Report,
 };
 
 pub use error::Error;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
-    FirstAnswer, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, QueueLimits, Renewal,
-    RunFilter, RunPosition, Step, ThreadPosition,
+    FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, Pruned, QueueLimits,
+    Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
+
+/// The version of the newest migration this program knows.
+const NEWEST_SCHEMA: i64 = 2;
 
 /// The longest a group of commits may take, in case the network swallows the answer.
 const COMMIT_LIMIT: Duration = Duration::from_secs(30);
@@ -230,9 +233,15 @@ impl Store {
         on_either!(self, engine => engine.last_seqs(thread_ids).await)
     }
 
-    /// Where the log of a thread stands; `None` when there is no such thread.
-    pub async fn thread_position(&self, thread_id: ThreadId) -> Result<Option<ThreadPosition>, Error> {
-        on_either!(self, engine => engine.thread_position(thread_id).await)
+    /// Where a reader begins that wants the events of a thread above `after_seq`; `None` when there is no such thread.
+    pub async fn thread_position(&self, thread_id: ThreadId, after_seq: i64) -> Result<Option<ThreadPosition>, Error> {
+        on_either!(self, engine => engine.thread_position(thread_id, after_seq).await)
+    }
+
+    /// Removes some of the events of runs that ended before that time, at most `limit` of a thread. Repeat it until it
+    /// finds nothing. A thread's newest number stays what it is.
+    pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<Pruned, Error> {
+        on_either!(self, engine => engine.prune_events(before, limit).await)
     }
 
     /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.
@@ -258,6 +267,16 @@ impl Store {
     /// A page of the runs that `filter` lets through, newest first.
     pub async fn runs_page(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
         on_either!(self, engine => engine.runs(filter, after, limit).await)
+    }
+
+    /// A run as operators see it; `None` when there is none.
+    pub async fn overview(&self, run_id: RunId) -> Result<Option<RunOverview>, Error> {
+        on_either!(self, engine => engine.overview(run_id).await)
+    }
+
+    /// At most `limit` runs as operators see them, of that status if one is given, newest first.
+    pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
+        on_either!(self, engine => engine.overviews(status, limit).await)
     }
 
     /// At most `limit` runs of all threads, newest first.

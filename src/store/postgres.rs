@@ -11,7 +11,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::Error;
+use super::{Error, NEWEST_SCHEMA};
 
 mod listen;
 #[path = "queries/mod.rs"]
@@ -53,6 +53,7 @@ impl Engine {
         let options = connect_options(url)?;
         let mut connection = connect(&options).await?;
         migrator().run_direct(None, &mut connection, false).await?;
+        queries::check_schema(&mut connection, NEWEST_SCHEMA).await?;
         connection.close().await?;
         let pool = PgPoolOptions::new()
             .max_connections(max_connections.max(1))
@@ -143,7 +144,11 @@ fn address(options: &PgConnectOptions) -> String {
 fn migrator() -> Migrator {
     let first = include_str!("../../migrations/postgres/0001_first.sql");
     let service = include_str!("../../migrations/postgres/0002_service.sql");
-    Migrator::with_migrations(vec![migration(1, "first", first), migration(2, "service", service)])
+    let mut migrator =
+        Migrator::with_migrations(vec![migration(1, "first", first), migration(NEWEST_SCHEMA, "service", service)]);
+    // Those of a newer release, which says by itself whether this program may go on.
+    migrator.set_ignore_missing(true);
+    migrator
 }
 
 fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {

@@ -9,7 +9,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::Error;
+use super::{Error, NEWEST_SCHEMA};
 
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
@@ -149,13 +149,18 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Error> {
     let mut connection = writer.acquire().await?;
     let mut tx = connection.begin_with(BEGIN).await?;
     migrator().run_direct(None, &mut *tx, false).await?;
+    queries::check_schema(&mut tx, NEWEST_SCHEMA).await?;
     Ok(tx.commit().await?)
 }
 
 fn migrator() -> Migrator {
     let first = include_str!("../../migrations/sqlite/0001_first.sql");
     let service = include_str!("../../migrations/sqlite/0002_service.sql");
-    Migrator::with_migrations(vec![migration(1, "first", first), migration(2, "service", service)])
+    let mut migrator =
+        Migrator::with_migrations(vec![migration(1, "first", first), migration(NEWEST_SCHEMA, "service", service)]);
+    // Those of a newer release, which says by itself whether this program may go on.
+    migrator.set_ignore_missing(true);
+    migrator
 }
 
 fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {

@@ -125,6 +125,30 @@ impl TestDatabase {
         }
     }
 
+    /// Runs statements and answers with the rows of all of them, as many as there are.
+    pub async fn rows(&self, sql: String) -> Result<usize, sqlx::Error> {
+        let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql));
+        Ok(match &self.database {
+            Database::Postgres { url, .. } => sql.fetch_all(&mut connect_postgres(url).await).await?.len(),
+            Database::Sqlite { path } => sql.fetch_all(&mut connect_sqlite(path).await).await?.len(),
+        })
+    }
+
+    /// Applies migrations as an earlier release did, which knew no others.
+    pub async fn migrate(&self, migrator: &sqlx::migrate::Migrator) {
+        match &self.database {
+            Database::Postgres { url, .. } => {
+                migrator.run_direct(None, &mut connect_postgres(url).await, false).await.unwrap();
+            }
+            Database::Sqlite { path } => {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
+                let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+                migrator.run_direct(None, &mut connection, false).await.unwrap();
+            }
+        }
+    }
+
     /// Takes the database away until [`Outage::end`]: Postgres ends all its connections and accepts no new ones; in
     /// SQLite another connection holds the write lock.
     pub async fn outage(&self) -> Outage {
@@ -196,6 +220,12 @@ impl Cluster {
     #[allow(dead_code, reason = "the benchmark includes this file and alone needs it")]
     pub fn durable() -> Self {
         Self::start("")
+    }
+
+    /// As [`Cluster::durable`]; it also remembers when each transaction was committed.
+    #[allow(dead_code, reason = "the benchmark of the service includes this file and alone needs it")]
+    pub fn timestamped() -> Self {
+        Self::start("-c track_commit_timestamp=on")
     }
 
     /// The address of one of its databases.

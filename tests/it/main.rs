@@ -8,6 +8,7 @@
     reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
 )]
 
+mod browser;
 mod contract;
 mod crash;
 mod database;
@@ -18,6 +19,7 @@ mod fleet;
 mod http;
 mod llm;
 mod offline;
+mod operator;
 mod prompts;
 mod replicas;
 mod research;

@@ -49,11 +49,10 @@ on_each_engine!(
     huge_texts_come_back,
     many_rows_fit_in_one_group,
     several_processes_may_start_on_an_empty_database,
-    a_newer_schema_is_refused,
     adding_a_run_while_the_last_one_ends_never_fails,
 );
 
-const NOW: Timestamp = Timestamp(1_800_000_000_000);
+pub const NOW: Timestamp = Timestamp(1_800_000_000_000);
 
 pub fn new_run() -> NewRun {
     NewRun {
@@ -723,13 +722,6 @@ async fn several_processes_may_start_on_an_empty_database(database: TestDatabase
         created(&store.unwrap(), &new_run()).await;
     }
     assert_eq!(database.open().await.runs(10).await.unwrap().len(), 4);
-}
-
-async fn a_newer_schema_is_refused(database: TestDatabase) {
-    database.open().await;
-    database.execute("UPDATE _sqlx_migrations SET version = 9000 WHERE version = 2").await;
-    let error = Store::open(&database.database).await.unwrap_err();
-    assert!(matches!(&error, Error::Unusable(text) if text.contains("9000")), "{error}");
 }
 
 /// The order of locks: a commit locks run, then thread; adding a run must not do it crosswise.

@@ -1,0 +1,5 @@
+//! What an operator does and meets: orders from the command line, upgrades, a database that misbehaves, retention.
+
+mod retention;
+mod runs;
+mod upgrades;
