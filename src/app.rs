@@ -52,6 +52,7 @@ impl App {
             local: open_documents(config).await?,
             settings: runs::Settings {
                 options: config.options.clone(),
+                caps: config.caps.clone(),
                 lease: config.lease,
                 max_concurrent_runs: config.queue.max_concurrent_runs,
                 max_queued_runs: config.queue.max_queued_runs,

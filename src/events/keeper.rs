@@ -12,7 +12,11 @@ use super::{
     Frame, Shared,
     tail::{End, Tail},
 };
-use crate::store::{Error, EventRows, PageLimit};
+use crate::{
+    domain::Timestamp,
+    store::{Error, EventRows, PageLimit},
+    telemetry::metrics,
+};
 
 /// How often the table is looked at for wake-ups that were lost.
 const POLL: Duration = Duration::from_secs(1);
@@ -75,6 +79,10 @@ async fn read(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
         return Ok(false);
     }
     tail.extend(frames(&rows)?);
+    let now = Timestamp::now();
+    rows.iter().for_each(|row| {
+        metrics::event_delivered(Duration::from_millis(u64::try_from(now.since(row.ts)).unwrap_or(0)));
+    });
     Ok(more)
 }
 

@@ -25,9 +25,9 @@ use crate::{config::CorsOrigins, telemetry::metrics};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS: usize = 128;
 
-/// The router with everything around it.
+/// The router with everything around it; the last is the outermost, so that preflights get their ids too.
 pub fn around(router: Router, state: &State) -> Router {
-    router.layer(CatchPanicLayer::custom(defect)).layer(from_fn(dress)).layer(cors(&state.settings.cors_origins))
+    router.layer(CatchPanicLayer::custom(defect)).layer(cors(&state.settings.cors_origins)).layer(from_fn(dress))
 }
 
 /// Gives the request its id and the response its headers; writes the body of problems; logs one line.

@@ -30,6 +30,8 @@ pub struct Dispatcher {
     working: JoinSet<(RunId, Result<worker::Ended, super::WorkError>)>,
     /// At most one cleaning, beside the claiming; dropped at the end, which harms nothing.
     cleaning: JoinSet<()>,
+    /// The last look at the queue failed.
+    away: bool,
 }
 
 /// When the claim loop last looked for work and the database answered; 0 before.
@@ -50,7 +52,7 @@ impl LastLook {
 
 impl Dispatcher {
     pub fn new(runs: Runs) -> Self {
-        Self { runs, working: JoinSet::new(), cleaning: JoinSet::new() }
+        Self { runs, working: JoinSet::new(), cleaning: JoinSet::new(), away: false }
     }
 
     /// Claims and works until `shutdown`; then gives every run back and returns when the last one is.
@@ -79,11 +81,25 @@ impl Dispatcher {
         while self.working.len() < self.runs.parts.settings.max_concurrent_runs && !shutdown.is_cancelled() {
             match self.runs.parts.store.claim_next(&self.runs.claimant()).await {
                 Ok(Some((lease, run))) => self.start(lease, run, shutdown),
-                Ok(None) => return self.runs.active.last_look.now(),
-                Err(error) => return tracing::warn!(%error, "the queue could not be read; trying again"),
+                Ok(None) => return self.has_looked(),
+                Err(error) => return self.could_not_look(&error),
             }
         }
+        self.has_looked();
+    }
+
+    fn has_looked(&mut self) {
         self.runs.active.last_look.now();
+        if std::mem::take(&mut self.away) {
+            tracing::info!("the queue can be read again");
+        }
+    }
+
+    /// Told once per outage, not once per look.
+    fn could_not_look(&mut self, error: &store::Error) {
+        if !std::mem::replace(&mut self.away, true) {
+            tracing::warn!(%error, "the queue cannot be read; looking again every second");
+        }
     }
 
     fn start(&mut self, lease: Lease, run: Run, shutdown: &CancellationToken) {

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{ModelName, OptionError, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -58,6 +58,8 @@ pub struct Parts {
 pub struct Settings {
     /// What a run uses unless its request or its thread says otherwise.
     pub options: RunOptions,
+    /// The most that requests may ask for.
+    pub caps: Caps,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
     /// Runs that the service works on at the same time.
@@ -139,6 +141,13 @@ impl Runs {
         self.active.last_look.age(Timestamp::now())
     }
 
+    /// The JSON Schema (draft 2020-12) of the options that requests may set here.
+    pub fn options_schema(&self) -> Value {
+        let mut schema = RunOptions::json_schema();
+        self.parts.settings.caps.narrow(&mut schema);
+        schema
+    }
+
     /// The server's options with those of a thread and of a request laid over them, in this order.
     ///
     /// # Errors
@@ -147,7 +156,8 @@ impl Runs {
         let mut options = self.parts.settings.options.clone();
         let mut wrong = Vec::new();
         for (name, value) in layers.iter().copied().flatten() {
-            if let Err(error) = options.set(name, value.clone()) {
+            let checked = self.parts.settings.caps.check(name, value);
+            if let Err(error) = checked.and_then(|()| options.set(name, value.clone())) {
                 wrong.push(error);
             }
         }

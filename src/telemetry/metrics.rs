@@ -128,7 +128,11 @@ fn describe() {
     describe_gauge!(name::COST, "Dollars spent since the start, by model, as far as prices are set; only grows");
     describe_counter!(name::SEARCHES, "Searches by engine and result");
     describe_gauge!(name::SSE_READERS, "Event streams that are open");
-    describe_histogram!(name::EVENT_LAG, Unit::Seconds, "From an event's commit to its delivery to a reader");
+    describe_histogram!(
+        name::EVENT_LAG,
+        Unit::Seconds,
+        "From an event to when the readers that wait for it can have it"
+    );
     describe_gauge!(name::DB_CONNECTIONS, "Connections of the pool, by state");
     describe_counter!(name::HTTP_REQUESTS, "Requests by route, method and status");
     describe_histogram!(name::HTTP_DURATION, Unit::Seconds, "From a request to its response's head, by route");
@@ -214,7 +218,7 @@ pub fn sse_readers(open: usize) {
     gauge!(name::SSE_READERS).set(open as f64);
 }
 
-/// The time from an event's commit to its delivery to a reader that was waiting for it.
+/// The time from an event to when the readers that wait for it can have it.
 pub fn event_delivered(lag: Duration) {
     histogram!(name::EVENT_LAG).record(lag);
 }
