@@ -35,6 +35,8 @@ const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is tried before use, since the server may have gone since.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
+/// Within this time it answers, or it is thrown away.
+const PING_LIMIT: Duration = Duration::from_secs(3);
 /// Room for every statement there is, so that none is prepared twice per connection.
 const STATEMENTS: usize = 256;
 
@@ -62,11 +64,13 @@ impl Engine {
             .before_acquire(|connection, metadata| {
                 Box::pin(async move {
                     if metadata.idle_for > TRUSTED_IDLE {
-                        connection.ping().await?;
+                        answers(connection).await?;
                     }
                     Ok(true)
                 })
             })
+            // The pool does so too, but without a limit: a connection whose server was replaced would keep its place.
+            .after_release(|connection, _| Box::pin(async move { answers(connection).await.map(|()| true) }))
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
         Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7() })
@@ -92,6 +96,11 @@ impl Engine {
     async fn begin(&self) -> Result<sqlx::Transaction<'static, Db>, sqlx::Error> {
         self.pool.begin().await
     }
+}
+
+/// Tries a connection on which nothing is under way but what was given up.
+async fn answers(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    tokio::time::timeout(PING_LIMIT, connection.ping()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
 }
 
 /// The insert of a run met the index that allows one active run per thread.

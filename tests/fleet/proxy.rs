@@ -99,6 +99,8 @@ pub enum Mode {
     Cut,
     /// Nothing is passed on, and nobody is told; what comes meanwhile is passed on afterwards.
     Silent,
+    /// As silent for the connections there are, for ever; new ones are open. So a server looks that was replaced.
+    Replaced,
 }
 
 /// A cable between a service and the socket of Postgres.
@@ -134,20 +136,22 @@ async fn accept(listener: TcpListener, socket: PathBuf, mode: watch::Sender<Mode
         if *mode.borrow() == Mode::Cut {
             continue;
         }
-        let (socket, mode) = (socket.clone(), mode.subscribe());
-        connections.spawn(async move { connect(client, socket, mode).await.unwrap_or(()) });
+        let (socket, mut mode) = (socket.clone(), mode.subscribe());
+        // Those that come later are not concerned.
+        let begun = *mode.borrow_and_update();
+        connections.spawn(async move { connect(client, socket, mode, begun).await.unwrap_or(()) });
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn connect(client: TcpStream, socket: PathBuf, mut mode: watch::Receiver<Mode>) -> io::Result<()> {
+async fn connect(client: TcpStream, socket: PathBuf, mut mode: watch::Receiver<Mode>, begun: Mode) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (client_reads, client_writes) = client.into_split();
     let (server_reads, server_writes) = UnixStream::connect(socket).await?.into_split();
     let (there, back) = (mode.clone(), mode.clone());
     tokio::select! {
-        done = pass_on(client_reads, server_writes, there) => done,
-        done = pass_on(server_reads, client_writes, back) => done,
+        done = pass_on(client_reads, server_writes, there, begun) => done,
+        done = pass_on(server_reads, client_writes, back, begun) => done,
         _ = mode.wait_for(|mode| *mode == Mode::Cut) => Ok(()),
     }
 }
@@ -156,11 +160,17 @@ async fn pass_on(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut mode: watch::Receiver<Mode>,
+    begun: Mode,
 ) -> io::Result<()> {
+    let passes = |mode: &Mode| match mode {
+        Mode::Silent => false,
+        Mode::Replaced => begun == Mode::Replaced,
+        Mode::Open | Mode::Cut => true,
+    };
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let length = from.read(&mut buffer).await?;
-        mode.wait_for(|mode| *mode != Mode::Silent).await.map_err(io::Error::other)?;
+        mode.wait_for(passes).await.map_err(io::Error::other)?;
         if length == 0 {
             return Ok(());
         }

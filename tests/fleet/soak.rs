@@ -25,6 +25,8 @@ use crate::{
 const REPLICAS: usize = 3;
 /// How long a client waits for an answer before it asks again.
 const ANSWER: Duration = Duration::from_secs(5);
+/// Twice the lease.
+const LONGEST_FREEZE: Duration = Duration::from_secs(4);
 /// For what is left to do when nobody disturbs any more.
 const REST: Duration = Duration::from_secs(120);
 /// Two researchers side by side, two searches each, two queries a search.
@@ -77,6 +79,8 @@ pub struct Soak {
     database: TestDatabase,
     store: Store,
     fleet: Fleet,
+    /// Until when each service is frozen.
+    frozen: [Option<Instant>; REPLICAS],
     dice: Dice,
     summary: Summary,
 }
@@ -126,7 +130,16 @@ impl Soak {
         world.set_latency(plan.latency, plan.latency / 2);
         let store = database.open().await;
         let fleet = Fleet::start(&world, &database.database, REPLICAS).await;
-        Self { plan, world, database, store, fleet, dice: Dice(plan.seed), summary: Summary::default() }
+        Self {
+            plan,
+            world,
+            database,
+            store,
+            fleet,
+            frozen: [None; REPLICAS],
+            dice: Dice(plan.seed),
+            summary: Summary::default(),
+        }
     }
 
     /// One client per run: asks until it is accepted, and reads to the end.
@@ -156,6 +169,7 @@ impl Soak {
         while begun.elapsed() < self.plan.duration {
             let pause = self.dice.millis(300, 1_500);
             tokio::time::sleep(pause).await;
+            self.thaw(Instant::now()).await;
             let fault = match self.dice.below(10) {
                 0..3 => self.kill().await,
                 3 | 4 => self.freeze().await,
@@ -165,6 +179,7 @@ impl Soak {
             };
             *self.summary.faults.entry(fault).or_default() += 1;
         }
+        self.thaw(Instant::now() + LONGEST_FREEZE).await;
     }
 
     fn anybody(&mut self) -> usize {
@@ -174,21 +189,35 @@ impl Soak {
     async fn kill(&mut self) -> &'static str {
         let place = self.anybody();
         self.fleet.replicas[place].running.kill().await;
+        self.frozen[place] = None;
         self.fleet.replace(place, &self.world, &self.database.database).await;
         "killed"
     }
 
-    /// Sometimes for longer than the lease, sometimes not.
+    /// Sometimes for longer than the lease, sometimes not; what else happens goes on meanwhile.
     async fn freeze(&mut self) -> &'static str {
-        let (place, time) = (self.anybody(), self.dice.millis(500, 4_000));
+        let longest = u64::try_from(LONGEST_FREEZE.as_millis()).expect("it is short");
+        let (place, time) = (self.anybody(), self.dice.millis(500, longest));
         self.fleet.replicas[place].running.signal("STOP").await;
-        tokio::time::sleep(time).await;
-        self.fleet.replicas[place].running.signal("CONT").await;
+        self.frozen[place] = Some(Instant::now() + time);
         "frozen"
+    }
+
+    /// Lets those go on whose time is over by then.
+    async fn thaw(&mut self, now: Instant) {
+        for place in 0..REPLICAS {
+            if self.frozen[place].is_some_and(|until| until <= now) {
+                self.frozen[place] = None;
+                self.fleet.replicas[place].running.signal("CONT").await;
+            }
+        }
     }
 
     async fn terminate(&mut self) -> &'static str {
         let place = self.anybody();
+        if self.frozen[place].take().is_some() {
+            self.fleet.replicas[place].running.signal("CONT").await;
+        }
         let running = &mut self.fleet.replicas[place].running;
         running.terminate().await;
         let status = running.ends().await;

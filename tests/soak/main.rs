@@ -1,4 +1,4 @@
-//! Chaos for as long as one likes: `cargo test --test soak -- --seconds 300 --runs 100 [--seed N] [--latency-ms 60]`.
+//! Chaos for as long as one likes: `cargo test --test soak -- --seconds 300 --runs 100 [--seed N] [--latency-ms 200]`.
 //!
 //! Three services on one Postgres behind a balancer are killed, frozen, told to stop and restarted, and lose their
 //! connections to the database and to their readers, while runs go on. See `fleet::Soak`. The test command has a short
@@ -35,7 +35,7 @@ struct Arguments {
     #[arg(long)]
     seed: Option<u64>,
     /// Time before each answer of the scripted model; a run has about twelve one after the other.
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 200)]
     latency_ms: u64,
 }
 

@@ -113,6 +113,23 @@ async fn a_replica_frozen_in_the_middle_of_a_commit_keeps_its_run_no_longer_than
     site.world.finish();
 }
 
+/// Nobody tells it that its connections are dead: every answer it waits for is one too many.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_whose_database_was_replaced_goes_on_over_new_connections() {
+    let undisturbed = &Undisturbed::of(Engine::Postgres).await;
+    let torn = Torn::at(12).await;
+    torn.fleet.replicas[1].running.signal("STOP").await;
+    torn.cable.set(Mode::Replaced);
+    let begun = tokio::time::Instant::now();
+    let run = torn.site.is_final(torn.site.run().await.id).await;
+    println!("a replaced database cost {:?}", begun.elapsed());
+    undisturbed.is_matched_by(&torn.site, &run).await;
+    check_ledger(&torn.site.store, &run).await;
+    torn.fleet.replicas[0].is_ready().await;
+    torn.fleet.replicas[1].running.signal("CONT").await;
+    torn.site.world.finish();
+}
+
 /// A step that has begun may have to call once more, or may not have called yet: not while nobody knows whose run it is.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_without_its_database_does_not_try_failing_calls_again() {
