@@ -11,7 +11,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::{Error, NEWEST_SCHEMA};
+use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
 
 mod listen;
 #[path = "queries/mod.rs"]
@@ -81,8 +81,9 @@ impl Engine {
         self.pool.close().await;
     }
 
+    /// Readers are told soon that the database is away; who writes waits longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        self.pool.acquire().await
+        tokio::time::timeout(READER_LIMIT, self.pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
@@ -99,9 +100,11 @@ fn is_thread_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.constraint()) == Some("runs_one_active_per_thread")
 }
 
-/// A replica that froze in a transaction must not keep its rows locked, nor the others waiting for them, for ever.
+/// A replica that froze in a transaction must not keep its rows locked, nor the others waiting for them, for ever; and no
+/// slow statement may keep a connection of the pool for ever, whose caller has long gone.
 async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '15s'";
+    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '15s'; \
+        SET statement_timeout = '20s'";
     connection.execute(LIMITS).await?;
     Ok(())
 }
