@@ -340,6 +340,11 @@ impl Store {
         ask!(self, engine => engine.overview(run_id).await)
     }
 
+    /// The runs that `owner` works on and that have stored no event since that time, each with the time of its newest.
+    pub async fn silent_runs(&self, owner: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
+        ask!(self, engine => engine.silent_runs(owner, since).await)
+    }
+
     /// At most `limit` runs as operators see them, of that status if one is given, newest first.
     pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
         ask!(self, engine => engine.overviews(status, limit).await)
