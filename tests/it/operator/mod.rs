@@ -2,4 +2,5 @@
 
 mod retention;
 mod runs;
+mod storage;
 mod upgrades;
