@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::Error;
 
+mod at_once;
 mod listen;
 #[path = "queries/mod.rs"]
 mod queries;
