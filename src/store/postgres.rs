@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
 
+mod at_once;
 mod listen;
 #[path = "queries/mod.rs"]
 mod queries;

@@ -1,6 +1,7 @@
 //! What is particular to SQLite: one connection that writes, a few that read, and files with the right permissions.
 
 use std::{
+    collections::HashSet,
     path::Path,
     time::{Duration, Instant},
 };
@@ -12,7 +13,8 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Error, NEWEST_SCHEMA, READER_LIMIT, Synchronous};
+use super::{Entry, Error, NEWEST_SCHEMA, READER_LIMIT, Synchronous};
+use crate::domain::RunId;
 
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
@@ -84,6 +86,11 @@ impl Engine {
 
     async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
         self.writer.acquire().await
+    }
+
+    /// Nothing: here a statement costs no journey to a server.
+    async fn write_at_once(&self, _entries: &[Entry]) -> Result<HashSet<RunId>, Error> {
+        Ok(HashSet::new())
     }
 
     async fn begin(&self) -> Result<sqlx::Transaction<'static, Db>, sqlx::Error> {
