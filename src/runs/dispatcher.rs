@@ -28,10 +28,10 @@ const PRUNING_PAUSE: Duration = Duration::from_millis(50);
 pub struct Dispatcher {
     runs: Runs,
     working: JoinSet<(RunId, Result<worker::Ended, super::WorkError>)>,
-    /// The last look at the queue failed.
-    away: bool,
     /// At most one cleaning, beside the claiming; dropped at the end, which harms nothing.
     cleaning: JoinSet<()>,
+    /// The last look at the queue failed.
+    away: bool,
 }
 
 /// When the claim loop last looked for work and the database answered; 0 before.
@@ -52,7 +52,7 @@ impl LastLook {
 
 impl Dispatcher {
     pub fn new(runs: Runs) -> Self {
-        Self { runs, working: JoinSet::new(), away: false, cleaning: JoinSet::new() }
+        Self { runs, working: JoinSet::new(), cleaning: JoinSet::new(), away: false }
     }
 
     /// Claims and works until `shutdown`; then gives every run back and returns when the last one is.
