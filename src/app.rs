@@ -58,6 +58,7 @@ impl App {
                 max_queued_runs: config.queue.max_queued_runs,
                 max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,
                 event_retention: config.event_retention,
+                longest_silence: runs::longest_silence(&config.llm),
             },
         };
         Ok(Self { runs: Runs::new(parts), store, tasks })

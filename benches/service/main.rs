@@ -31,7 +31,7 @@ mod start;
 #[allow(clippy::panic, reason = "shared with the tests")]
 mod world;
 
-use std::{io::Write as _, time::Duration};
+use std::{io::Write as _, path::PathBuf, time::Duration};
 
 use clap::{Parser, ValueEnum};
 
@@ -60,6 +60,9 @@ struct Arguments {
     /// Runs in the modes `claims` and `many`.
     #[arg(long, default_value_t = 500)]
     runs: usize,
+    /// Another build of the service, to be compared with; the mode `journal` is always of this build.
+    #[arg(long)]
+    program: Option<PathBuf>,
     /// Added by `cargo bench`.
     #[arg(long, hide = true)]
     bench: bool,
@@ -106,6 +109,7 @@ pub enum Kind {
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     rlimit::increase_nofile_limit(u64::MAX)?;
+    scene::choose_program(arguments.program.clone());
     // The service ends with the thread that started it, which therefore has to be this one.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut out = std::io::stdout();

@@ -41,6 +41,7 @@ pub async fn requests(kind: Kind, figures: &mut Figures) -> anyhow::Result<()> {
     anyhow::ensure!(service.count(&mut client, "running").await? == RUNS, "the runs ended too early");
     let rate = answered as f64 / seconds;
     let busy = cpu / 1e3 / seconds;
+    Scene::unpin()?;
     figures.add("answers per second", "/s", Aim::AtLeast(5_000.0), rate);
     figures.add("of the core, the service used", "%", Aim::None, busy * 100.0);
     figures.add("of the core, the runs alone", "%", Aim::None, runs_share * 100.0);

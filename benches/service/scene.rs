@@ -3,7 +3,9 @@
 use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
+    path::PathBuf,
     process::{Child, Command, Stdio},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -22,6 +24,13 @@ use crate::{
 const TICK_MS: f64 = 10.0;
 /// A service rests so long before its idle memory is read.
 const REST: Duration = Duration::from_secs(1);
+
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has services be started of that program; call it before the first one.
+pub fn choose_program(program: Option<PathBuf>) {
+    let _ = PROGRAM.set(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_fathom").into()));
+}
 
 pub struct Scene {
     pub world: World,
@@ -59,7 +68,8 @@ impl Scene {
 
     /// As [`Scene::serve`], on the first core alone; everything else moves to the others, the database included.
     pub async fn serve_on_one_core(&self, settings: &[(&str, &str)]) -> anyhow::Result<Service> {
-        let rest = format!("1-{}", std::thread::available_parallelism()?.get() - 1);
+        let cores = String::from_utf8(Command::new("nproc").arg("--all").output()?.stdout)?;
+        let rest = format!("1-{}", cores.trim().parse::<usize>()? - 1);
         let mine = std::process::id().to_string();
         ensure!(Command::new("taskset").args(["-a", "-p", "-c", &rest, &mine]).output()?.status.success());
         let postgres = Command::new("pgrep").args(["-f", &self.socket_folder()]).output()?;
@@ -70,6 +80,13 @@ impl Scene {
         self.serve_by(&["setpriv", "--pdeathsig", "KILL", "taskset", "-c", "0"], settings).await
     }
 
+    /// Gives this process all cores again.
+    pub fn unpin() -> anyhow::Result<()> {
+        let mine = std::process::id().to_string();
+        ensure!(Command::new("taskset").args(["-a", "-p", "-c", "0-1023", &mine]).output()?.status.success());
+        Ok(())
+    }
+
     fn socket_folder(&self) -> String {
         let url = self.cluster.as_ref().map(|cluster| cluster.url("postgres")).unwrap_or_default();
         url.split("host=").nth(1).unwrap_or("-").to_owned()
@@ -77,7 +94,7 @@ impl Scene {
 
     /// Starts the service by `wrapper`, which becomes it.
     pub async fn serve_by(&self, wrapper: &[&str], settings: &[(&str, &str)]) -> anyhow::Result<Service> {
-        let program = env!("CARGO_BIN_EXE_fathom");
+        let program = PROGRAM.get().and_then(|path| path.to_str()).context("a program was chosen")?;
         let words: Vec<&str> = wrapper.iter().copied().chain([program, "serve"]).collect();
         let mut command = Command::new(words[0]);
         command
@@ -116,7 +133,7 @@ impl Scene {
 pub struct Service {
     process: Child,
     pub address: SocketAddr,
-    log: std::path::PathBuf,
+    log: PathBuf,
     started: Instant,
     /// From its start to its first readiness.
     pub ready_ms: f64,

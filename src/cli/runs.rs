@@ -8,10 +8,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Exit, RunsCommand, complain, research};
+use super::{Exit, RunsCommand, RunsListArgs, complain, research};
 use crate::{
     config::Config,
     domain::{Run, RunDetails, RunId, RunStatus, Timestamp},
+    runs::longest_silence,
     store::{Cancelling, Error, RunOverview, Store, Wake},
 };
 
@@ -33,9 +34,10 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
             return Exit::Usage;
         }
     };
+    let silence = longest_silence(&config.llm);
     let done = match command {
-        RunsCommand::List(args) => list(&store, args.status, args.limit, args.json).await,
-        RunsCommand::Show(args) => show(&store, args.run_id, args.json).await,
+        RunsCommand::List(args) => list(&store, &args, silence).await,
+        RunsCommand::Show(args) => show(&store, args.run_id, args.json, silence).await,
         RunsCommand::Cancel(args) => cancel(&store, args.run_id).await,
         RunsCommand::Resume(_) => unreachable!("returned above"),
     };
@@ -46,11 +48,11 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
     })
 }
 
-async fn list(store: &Store, status: Option<RunStatus>, limit: u32, as_json: bool) -> Result<Exit, Error> {
-    let overviews = store.overviews(status, limit).await?;
+async fn list(store: &Store, args: &RunsListArgs, silence: Duration) -> Result<Exit, Error> {
+    let overviews = store.overviews(args.status, args.limit).await?;
     let now = Timestamp::now();
-    if as_json {
-        let runs: Vec<Value> = overviews.iter().map(as_value).collect();
+    if args.json {
+        let runs: Vec<Value> = overviews.iter().map(|overview| as_value(overview, silence)).collect();
         return Ok(print(&format!("{:#}", Value::from(runs))));
     }
     let mut lines = vec![row("ID", "STATUS", "OUTCOME", "AGE", "QUESTION")];
@@ -59,7 +61,7 @@ async fn list(store: &Store, status: Option<RunStatus>, limit: u32, as_json: boo
         let outcome = run.outcome.map(|outcome| outcome.as_str());
         let outcome = outcome.or(run.error.as_ref().map(|failure| failure.code.as_str())).unwrap_or("-");
         let age = age(now.since(run.created_at));
-        row(&run.id.to_string(), &status_word(run), outcome, &age, &one_line(&overview.question))
+        row(&run.id.to_string(), &status_word(overview, silence), outcome, &age, &one_line(&overview.question))
     }));
     Ok(print(&lines.join("\n")))
 }
@@ -68,15 +70,22 @@ fn row(id: &str, status: &str, outcome: &str, age: &str, question: &str) -> Stri
     format!("{id:<36}  {status:<10}  {outcome:<18}  {age:>5}  {question}").trim_end().to_owned()
 }
 
-/// The status, and what is on its way.
-fn status_word(run: &Run) -> String {
-    match run.status {
-        status if run.cancel_requested && !status.is_final() => "cancelling".to_owned(),
+/// The status, and what is to be said about it.
+fn status_word(overview: &RunOverview, silence: Duration) -> String {
+    match overview.run.status {
+        _ if is_stuck(overview, silence) => "stuck".to_owned(),
+        status if overview.run.cancel_requested && !status.is_final() => "cancelling".to_owned(),
         status => status.as_str().to_owned(),
     }
 }
 
-async fn show(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, Error> {
+/// Somebody works on it, and nothing was stored for longer than anything may take.
+fn is_stuck(overview: &RunOverview, silence: Duration) -> bool {
+    let at_work = overview.run.status == RunStatus::Running && overview.owner.is_some();
+    at_work && overview.newest_event_at.is_some_and(|newest| newest < Timestamp::now().minus(silence))
+}
+
+async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) -> Result<Exit, Error> {
     let Some(overview) = store.overview(run_id).await? else { return Ok(unknown(run_id)) };
     let details = store.details(vec![overview.run.clone()]).await?.pop();
     let details = details.unwrap_or_else(|| RunDetails {
@@ -85,7 +94,7 @@ async fn show(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, Error
         queue_position: None,
     });
     if as_json {
-        let mut value = as_value(&overview);
+        let mut value = as_value(&overview, silence);
         value["usage"] = json!(details.usage);
         value["queue_position"] = json!(details.queue_position);
         value["progress"] = json!(overview.run.progress);
@@ -94,18 +103,18 @@ async fn show(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, Error
     }
     let width = 10;
     let lines: Vec<String> =
-        facts(&overview, &details).into_iter().map(|(name, fact)| format!("{name:<width$} {fact}")).collect();
+        facts(&overview, &details, silence).into_iter().map(|(name, fact)| format!("{name:<width$} {fact}")).collect();
     Ok(print(&lines.join("\n")))
 }
 
 /// What is known of a run, a line each.
-fn facts(overview: &RunOverview, details: &RunDetails) -> Vec<(&'static str, String)> {
+fn facts(overview: &RunOverview, details: &RunDetails, silence: Duration) -> Vec<(&'static str, String)> {
     let run = &overview.run;
     let mut facts = vec![
         ("run", run.id.to_string()),
         ("thread", run.thread_id.to_string()),
         ("question", one_line(&overview.question)),
-        ("status", status_word(run)),
+        ("status", status_word(overview, silence)),
     ];
     facts.extend(run.outcome.map(|outcome| ("outcome", outcome.as_str().to_owned())));
     facts.extend(run.error.as_ref().map(|failure| ("error", format!("{}: {failure}", failure.code.as_str()))));
@@ -191,7 +200,7 @@ fn unknown(run_id: RunId) -> Exit {
     Exit::Usage
 }
 
-fn as_value(overview: &RunOverview) -> Value {
+fn as_value(overview: &RunOverview, silence: Duration) -> Value {
     let run = &overview.run;
     json!({
         "id": run.id,
@@ -200,6 +209,7 @@ fn as_value(overview: &RunOverview) -> Value {
         "outcome": run.outcome,
         "error": run.error,
         "cancel_requested": run.cancel_requested,
+        "stuck": is_stuck(overview, silence),
         "question": overview.question,
         "created_at": run.created_at,
         "started_at": run.started_at,

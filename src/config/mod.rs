@@ -24,7 +24,7 @@ use crate::{
     domain::{Caps, OptionError, Prices, RunOptions},
     llm::{self, Endpoint},
     search::tavily,
-    store::Database,
+    store::{Database, Synchronous},
     telemetry,
 };
 use choice::Choice;
@@ -238,7 +238,13 @@ fn database(layers: &Layers<'_>, data_dir: &Path) -> Database {
             url,
             max_connections: u32::try_from(layers.number("database.connections")).unwrap_or(u32::MAX),
         },
-        None => Database::Sqlite { path: data_dir.join("fathom.db") },
+        None => Database::Sqlite {
+            path: data_dir.join("fathom.db"),
+            synchronous: match layers.text("database.sqlite_synchronous").as_deref() {
+                Some("normal") => Synchronous::Normal,
+                _ => Synchronous::Full,
+            },
+        },
     }
 }
 

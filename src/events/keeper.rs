@@ -25,7 +25,7 @@ const FILLS: usize = 4;
 /// What one query of a fill reads.
 const FILL: PageLimit = PageLimit { rows: 256, bytes: 512 * 1024 };
 /// How long a query may take before the database counts as away.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Starts both tasks on `tasks`; they end when `stopped` is cancelled, and with them all readers.
 pub(super) fn start(shared: &Arc<Shared>, stopped: &CancellationToken, tasks: &TaskTracker) {

@@ -13,8 +13,8 @@ use tokio_util::task::TaskTracker;
 
 use super::EventLog;
 use crate::{
-    domain::RunId,
-    store::{Commit, Entry, Error, Lease, Store},
+    domain::{Event, RunId},
+    store::{Commit, Entry, Error, Lease, NewEvent, Store},
 };
 
 /// Commits that may wait; when there are more, senders wait for their turn.
@@ -94,11 +94,19 @@ struct Job {
     answer: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
-/// Adds to a group that nobody waits for, until somebody does, it is full, or [`LINGER`] is over.
+impl Job {
+    /// Somebody waits for it, or readers watch the text grow.
+    fn is_urgent(&self) -> bool {
+        let is_delta = |new: &NewEvent| matches!(new.event, Event::ReportDelta { .. });
+        self.answer.is_some() || self.entry.commit.events.iter().any(is_delta)
+    }
+}
+
+/// Adds to a group that has time, until something urgent comes, it is full, or [`LINGER`] is over.
 async fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
     let over = tokio::time::sleep(LINGER);
     tokio::pin!(over);
-    while group.len() < GROUP && group.iter().all(|job| job.answer.is_none()) {
+    while group.len() < GROUP && !group.iter().any(Job::is_urgent) {
         let room = GROUP - group.len();
         tokio::select! {
             // Losing this arm loses nothing: what was not received stays in the queue.

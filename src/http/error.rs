@@ -278,7 +278,7 @@ impl From<StoreError> for ApiError {
                 tracing::warn!(%error, "a request could not be answered");
                 Self::new(Code::StorageUnavailable, "the database does not answer; try again")
             }
-            StoreError::Fenced | StoreError::Unusable(_) | StoreError::Corrupt(_) => {
+            StoreError::Fenced | StoreError::Contended(_) | StoreError::Unusable(_) | StoreError::Corrupt(_) => {
                 tracing::error!(%error, "a request could not be answered");
                 Self::new(Code::Internal, "the request could not be carried out; the service's log says why")
             }

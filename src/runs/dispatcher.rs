@@ -8,7 +8,12 @@ use std::{
 use tokio::{task::JoinSet, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::{Runs, submit::KEY_LIFE, worker};
+use super::{
+    Runs,
+    stuck::{self, Stuck},
+    submit::KEY_LIFE,
+    worker,
+};
 use crate::{
     domain::{Run, RunId, Timestamp},
     store::{self, Lease},
@@ -32,6 +37,7 @@ pub struct Dispatcher {
     cleaning: JoinSet<()>,
     /// The last look at the queue failed.
     away: bool,
+    stuck: Stuck,
 }
 
 /// When the claim loop last looked for work and the database answered; 0 before.
@@ -52,13 +58,14 @@ impl LastLook {
 
 impl Dispatcher {
     pub fn new(runs: Runs) -> Self {
-        Self { runs, working: JoinSet::new(), cleaning: JoinSet::new(), away: false }
+        Self { runs, working: JoinSet::new(), cleaning: JoinSet::new(), away: false, stuck: Stuck::default() }
     }
 
     /// Claims and works until `shutdown`; then gives every run back and returns when the last one is.
     pub async fn run(mut self, shutdown: &CancellationToken) {
         let mut look = interval(LOOK);
         let mut dirt = interval(CLEANING);
+        let mut silence = interval(stuck::LOOK);
         let mut queued = self.runs.parts.log.wakes().on_queue();
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
@@ -69,6 +76,7 @@ impl Dispatcher {
                 _ = queued.changed() => {}
                 _ = look.tick() => self.obey_others().await,
                 _ = dirt.tick() => self.clean(),
+                _ = silence.tick() => self.stuck.look(&self.runs.parts, &self.runs.owner).await,
             }
         }
         while let Some(joined) = self.working.join_next().await {
@@ -145,7 +153,7 @@ impl Dispatcher {
 }
 
 async fn forget_keys(runs: &Runs) {
-    match runs.parts.store.forget_keys(ago(KEY_LIFE)).await {
+    match runs.parts.store.forget_keys(Timestamp::now().minus(KEY_LIFE)).await {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "old idempotency keys were forgotten"),
         Err(error) => tracing::warn!(%error, "old idempotency keys could not be forgotten; trying again later"),
@@ -156,7 +164,7 @@ async fn prune_events(runs: &Runs) {
     let Some(retention) = runs.parts.settings.event_retention else { return };
     let mut count = 0;
     loop {
-        match runs.parts.store.prune_events(ago(retention), PRUNED_AT_ONCE).await {
+        match runs.parts.store.prune_events(Timestamp::now().minus(retention), PRUNED_AT_ONCE).await {
             Ok(pruned) if pruned.threads == 0 => break,
             Ok(pruned) => count += pruned.events,
             Err(error) => {
@@ -169,10 +177,6 @@ async fn prune_events(runs: &Runs) {
     if count > 0 {
         tracing::info!(count, "events older than the retention were removed");
     }
-}
-
-fn ago(time: Duration) -> Timestamp {
-    Timestamp(Timestamp::now().0.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
 }
 
 fn interval(period: Duration) -> tokio::time::Interval {

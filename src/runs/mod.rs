@@ -7,6 +7,7 @@
 mod active;
 mod dispatcher;
 mod owner;
+mod stuck;
 mod submit;
 mod worker;
 
@@ -30,6 +31,7 @@ use crate::{
 use active::{Active, Orders};
 pub use dispatcher::Dispatcher;
 pub use store::{Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step};
+pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
 pub use worker::Ended;
 
@@ -69,6 +71,8 @@ pub struct Settings {
     pub max_queued_runs_per_owner: u64,
     /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
     pub event_retention: Option<Duration>,
+    /// A run at work that stores no event for so long counts as stuck.
+    pub longest_silence: Duration,
 }
 
 /// The runs of this process and the way to those of others; a cheap clone.

@@ -31,9 +31,14 @@ pub use wakes::{Heard, Listener, Wake};
 /// The version of the newest migration this program knows.
 const NEWEST_SCHEMA: i64 = 2;
 
-/// The longest a database across a network may take to answer: connections of a server that was replaced look as if the
-/// answer were still to come, for ever.
-const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+/// The longest any call may take: connections of a server that was replaced look as if the answer were still to come,
+/// for ever.
+const CALL_LIMIT: Duration = Duration::from_secs(15);
+/// How long a reader waits for a connection.
+const READER_LIMIT: Duration = Duration::from_secs(3);
+/// How often a transaction is tried that the database gives up for another one, and the first pause, which doubles.
+const ATTEMPTS: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 /// Where the data is kept.
 #[derive(Clone, Debug)]
@@ -41,7 +46,18 @@ pub enum Database {
     /// `url` as in `postgres://user:password@host:port/database`.
     Postgres { url: SecretString, max_connections: u32 },
     /// A file; it and its folder are created when missing.
-    Sqlite { path: PathBuf },
+    Sqlite { path: PathBuf, synchronous: Synchronous },
+}
+
+/// When the embedded database waits for the disk. No end of a process loses anything in either case, and the file stays
+/// sound; they differ in what a loss of power, or of the whole machine, costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// At each commit: whatever was answered or stored is still there.
+    #[default]
+    Full,
+    /// Now and then: the last commits may be gone, all of them after some moment.
+    Normal,
 }
 
 /// Everything that is kept; a cheap clone.
@@ -66,14 +82,48 @@ macro_rules! on_either {
     };
 }
 
-/// As [`on_either`], for what answers with a result: from a server in time, or [`Error::Unavailable`].
+/// As [`on_either`], within the time of a call.
 macro_rules! ask {
     ($store:expr, $engine:ident => $call:expr) => {
-        match &*$store.engine {
-            Engine::Postgres($engine) => answered(async { $call }).await,
-            Engine::Sqlite($engine) => $call,
-        }
+        within_limit(async { on_either!($store, $engine => $call) }).await.map_err(told)
     };
+}
+
+/// As [`ask`], again while the database gives the transaction up for another one. A macro, since it makes the call anew.
+macro_rules! change {
+    ($store:expr, $engine:ident => $call:expr) => {{
+        let mut attempt = 1;
+        loop {
+            match within_limit(async { on_either!($store, $engine => $call) }).await {
+                Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
+                answer => break answer.map_err(told),
+            }
+        }
+    }};
+}
+
+async fn within_limit<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::time::timeout(CALL_LIMIT, call)
+        .await
+        .unwrap_or_else(|_| Err(Error::Unavailable(format!("no answer within {} s", CALL_LIMIT.as_secs()))))
+}
+
+/// Whether to try again; then a moment has passed.
+async fn is_to_be_repeated(error: &Error, attempt: u32) -> bool {
+    let again = matches!(error, Error::Contended(_)) && attempt < ATTEMPTS;
+    if again {
+        tracing::debug!(%error, attempt, "a transaction is tried again");
+        tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt - 1)).await;
+    }
+    again
+}
+
+/// What callers are told when repeating did not help.
+fn told(error: Error) -> Error {
+    match error {
+        Error::Contended(text) => Error::Unavailable(text),
+        other => other,
+    }
 }
 
 impl Store {
@@ -87,7 +137,7 @@ impl Store {
             Database::Postgres { url, max_connections } => {
                 Engine::Postgres(postgres::Engine::open(url, *max_connections).await?)
             }
-            Database::Sqlite { path } => Engine::Sqlite(sqlite::Engine::open(path).await?),
+            Database::Sqlite { path, synchronous } => Engine::Sqlite(sqlite::Engine::open(path, *synchronous).await?),
         };
         Ok(Self { engine: Arc::new(engine) })
     }
@@ -116,7 +166,7 @@ impl Store {
         new_thread: &NewThread,
         admission: &Admission,
     ) -> Result<Created, Error> {
-        ask!(self, engine => engine.create_thread(new_run, new_thread, admission).await)
+        change!(self, engine => engine.create_thread(new_run, new_thread, admission).await)
     }
 
     /// Adds a message, a queued run and `run.queued` to a thread; `None` when there is no such thread.
@@ -124,22 +174,22 @@ impl Store {
     /// # Errors
     /// [`Error::ThreadBusy`] while the thread has an active run, and those of [`Store::create_thread`].
     pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
-        ask!(self, engine => engine.add_run(new_run, admission).await)
+        change!(self, engine => engine.add_run(new_run, admission).await)
     }
 
     /// Keeps the body of the answer to the first request with a key.
     pub async fn keep_answer(&self, key: &IdempotencyKey, response: &str) -> Result<(), Error> {
-        ask!(self, engine => engine.keep_answer(key, response).await)
+        change!(self, engine => engine.keep_answer(key, response).await)
     }
 
     /// Forgets the idempotency keys from before that time; returns how many.
     pub async fn forget_keys(&self, before: Timestamp) -> Result<u64, Error> {
-        ask!(self, engine => engine.forget_keys(before).await)
+        change!(self, engine => engine.forget_keys(before).await)
     }
 
     /// Takes a run that is queued, or whose lease is expired or released.
     pub async fn claim(&self, run_id: RunId, claimant: &Claimant) -> Result<Claimed, Error> {
-        ask!(self, engine => engine.claim(run_id, claimant, None).await)
+        change!(self, engine => engine.claim(run_id, claimant, None).await)
     }
 
     /// Takes a run as [`Store::claim`] does, and also one that `from_owner` still holds: the caller knows it is dead.
@@ -149,23 +199,23 @@ impl Store {
         claimant: &Claimant,
         from_owner: &str,
     ) -> Result<Claimed, Error> {
-        ask!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
+        change!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
     }
 
     /// Takes the next run that anybody may take: begun ones first, then owners in turn, then by age.
     pub async fn claim_next(&self, claimant: &Claimant) -> Result<Option<(Lease, Run)>, Error> {
-        ask!(self, engine => engine.claim_next(claimant).await)
+        change!(self, engine => engine.claim_next(claimant).await)
     }
 
     /// Makes a lease last until `expires_at`, and learns whether the run shall stop.
     pub async fn renew(&self, lease: &Lease, expires_at: Timestamp) -> Result<Renewal, Error> {
-        ask!(self, engine => engine.renew(lease, expires_at).await)
+        change!(self, engine => engine.renew(lease, expires_at).await)
     }
 
     /// Gives a lease back: the run stays `running`, and from `free_at` on anybody may claim it. No effect on a lost
     /// lease.
     pub async fn release(&self, lease: &Lease, free_at: Timestamp) -> Result<(), Error> {
-        ask!(self, engine => engine.release(lease, free_at).await)
+        change!(self, engine => engine.release(lease, free_at).await)
     }
 
     /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.
@@ -180,7 +230,7 @@ impl Store {
 
     /// Cancels a run that nobody works on, or asks its owner to; `None` when there is no such run.
     pub async fn request_cancel(&self, run_id: RunId, now: Timestamp) -> Result<Option<Cancelling>, Error> {
-        ask!(self, engine => engine.request_cancel(run_id, now).await)
+        change!(self, engine => engine.request_cancel(run_id, now).await)
     }
 
     /// Writes each commit whose lease holds, all in one transaction; the answers are in the order of `commits`.
@@ -201,8 +251,17 @@ impl Store {
         if entries.is_empty() {
             return Vec::new();
         }
-        let commit = async { Ok(on_either!(self, engine => engine.commit(entries).await)) };
-        answered(commit).await.unwrap_or_else(|error| vec![Err(error); entries.len()])
+        let mut attempt = 1;
+        loop {
+            let commit = async { Ok(on_either!(self, engine => engine.commit(entries).await)) };
+            let answers = within_limit(commit).await.unwrap_or_else(|error| vec![Err(error); entries.len()]);
+            let given_up = answers.iter().find_map(|answer| answer.as_ref().err());
+            match given_up {
+                // Stamped entries may be given again, those that were written included.
+                Some(error) if is_to_be_repeated(error, attempt).await => attempt += 1,
+                _ => return answers.into_iter().map(|answer| answer.map_err(told)).collect(),
+            }
+        }
     }
 
     /// The steps of a run, earliest finished first.
@@ -254,7 +313,7 @@ impl Store {
     /// Removes some of the events of runs that ended before that time, at most `limit` of a thread. Repeat it until it
     /// finds nothing. A thread's newest number stays what it is.
     pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<Pruned, Error> {
-        ask!(self, engine => engine.prune_events(before, limit).await)
+        change!(self, engine => engine.prune_events(before, limit).await)
     }
 
     /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.
@@ -285,6 +344,11 @@ impl Store {
     /// A run as operators see it; `None` when there is none.
     pub async fn overview(&self, run_id: RunId) -> Result<Option<RunOverview>, Error> {
         ask!(self, engine => engine.overview(run_id).await)
+    }
+
+    /// The runs that `owner` works on and that have stored no event since that time, each with the time of its newest.
+    pub async fn silent_runs(&self, owner: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
+        ask!(self, engine => engine.silent_runs(owner, since).await)
     }
 
     /// At most `limit` runs as operators see them, of that status if one is given, newest first.
@@ -375,12 +439,6 @@ impl Store {
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. An owner of its active run is fenced.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        ask!(self, engine => engine.delete_thread(thread_id).await)
+        change!(self, engine => engine.delete_thread(thread_id).await)
     }
-}
-
-async fn answered<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    tokio::time::timeout(ANSWER_LIMIT, call)
-        .await
-        .unwrap_or_else(|_| Err(Error::Unavailable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))))
 }

@@ -11,8 +11,9 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::{Error, NEWEST_SCHEMA};
+use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
 
+mod at_once;
 mod listen;
 #[path = "queries/mod.rs"]
 mod queries;
@@ -85,8 +86,9 @@ impl Engine {
         self.pool.close().await;
     }
 
+    /// Readers are told soon that the database is away; who writes waits longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        self.pool.acquire().await
+        tokio::time::timeout(READER_LIMIT, self.pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
@@ -110,9 +112,10 @@ fn is_thread_busy(error: &sqlx::Error) -> bool {
 
 /// A replica that froze in a transaction keeps its rows locked, and runs whose rows are locked are passed over by those
 /// who claim: so no longer than the shortest lease. One that is merely slow repeats the transaction. Nor shall anybody
-/// wait for a lock for ever.
+/// wait for a lock for ever, or a slow statement keep a connection of the pool whose caller has long gone.
 async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '2s'; SET lock_timeout = '15s'";
+    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '2s'; SET lock_timeout = '10s'; \
+        SET statement_timeout = '20s'";
     connection.execute(LIMITS).await?;
     Ok(())
 }

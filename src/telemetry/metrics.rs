@@ -19,6 +19,7 @@ use crate::domain::{ModelName, Prices, Usage};
 pub mod name {
     pub const RUNS: &str = "fathom_runs_total";
     pub const RUNS_ACTIVE: &str = "fathom_runs_active";
+    pub const RUNS_STUCK: &str = "fathom_runs_stuck";
     pub const RUNS_QUEUED: &str = "fathom_runs_queued";
     pub const QUEUE_WAIT: &str = "fathom_queue_wait_seconds";
     pub const RUN_DURATION: &str = "fathom_run_duration_seconds";
@@ -113,6 +114,7 @@ fn builder() -> Result<PrometheusBuilder, BuildError> {
 fn describe() {
     describe_counter!(name::RUNS, "Runs that ended, by outcome and, when they failed, error");
     describe_gauge!(name::RUNS_ACTIVE, "Runs this process works on");
+    describe_gauge!(name::RUNS_STUCK, "Runs of this process that are at work and have stored nothing for too long");
     describe_gauge!(name::RUNS_QUEUED, "Runs that wait, over all processes");
     describe_histogram!(name::QUEUE_WAIT, Unit::Seconds, "From a run's creation to its first claim");
     describe_histogram!(name::RUN_DURATION, Unit::Seconds, "From a run's first claim to its end, by outcome");
@@ -168,6 +170,11 @@ pub fn run_ended(outcome: &'static str, error: Option<&'static str>, duration: D
 /// How many runs wait now; for whoever renders.
 pub fn runs_queued(count: u64) {
     gauge!(name::RUNS_QUEUED).set(count as f64);
+}
+
+/// How many runs of this process seem to be stuck.
+pub fn runs_stuck(count: usize) {
+    gauge!(name::RUNS_STUCK).set(count as f64);
 }
 
 /// Connections to the database now; for whoever renders.

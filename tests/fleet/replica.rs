@@ -38,7 +38,7 @@ impl Replica {
             .env("FATHOM_LEASE_SECONDS", LEASE.as_secs().to_string())
             .env("FATHOM_DB_CONNECTIONS", "4");
         match database {
-            Database::Sqlite { path } => _ = command.env("FATHOM_DATA_DIR", path.parent().unwrap_or(path)),
+            Database::Sqlite { path, .. } => _ = command.env("FATHOM_DATA_DIR", path.parent().unwrap_or(path)),
             Database::Postgres { url, .. } => {
                 let data_dir: PathBuf = world.folder().join("data");
                 command.env("FATHOM_DATA_DIR", data_dir).env("DATABASE_URL", url.expose_secret());

@@ -11,7 +11,7 @@ use fathom::{
     },
     store::{
         Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Database, Entry, Error, Finish,
-        IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RunFilter, Step, Store,
+        IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RunFilter, Step, Store, Synchronous,
     },
 };
 
@@ -140,7 +140,7 @@ async fn commit_one(store: &Store, commit: Commit) -> Result<(), Error> {
     store.commit(vec![commit]).await.remove(0)
 }
 
-async fn seqs(store: &Store, thread_id: ThreadId) -> Vec<i64> {
+pub async fn seqs(store: &Store, thread_id: ThreadId) -> Vec<i64> {
     store.events_after(thread_id, 0, 100_000).await.unwrap().iter().map(|event| event.seq).collect()
 }
 
@@ -778,7 +778,8 @@ async fn a_file_that_is_no_database_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
     std::fs::write(&path, "dear diary, ".repeat(100)).unwrap();
-    let error = Store::open(&Database::Sqlite { path: path.clone() }).await.unwrap_err();
+    let error =
+        Store::open(&Database::Sqlite { path: path.clone(), synchronous: Synchronous::Full }).await.unwrap_err();
     assert!(matches!(error, Error::Unusable(_)), "{error}");
     assert!(std::fs::read_to_string(path).unwrap().starts_with("dear diary"));
 }
@@ -790,6 +791,6 @@ async fn a_new_data_folder_is_private() {
 
     let database = TestDatabase::sqlite();
     database.open().await;
-    let Database::Sqlite { path } = &database.database else { panic!("not SQLite") };
+    let Database::Sqlite { path, .. } = &database.database else { panic!("not SQLite") };
     assert_eq!(path.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }

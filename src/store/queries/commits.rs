@@ -35,8 +35,25 @@ enum Verdict {
 }
 
 impl Engine {
-    /// A defect in one commit spoils the transaction for all, so then each is tried alone to find out whose it was.
+    /// What the engine can write at once it does; the rest goes through a transaction of many statements.
     pub async fn commit(&self, entries: &[Entry]) -> Vec<Result<(), Error>> {
+        let written = match self.write_at_once(entries).await {
+            Ok(written) => written,
+            Err(Error::Corrupt(_)) if entries.len() > 1 => return self.commit_one_by_one(entries).await,
+            Err(error) => return vec![Err(error); entries.len()],
+        };
+        let is_written = |entry: &Entry| written.contains(&entry.commit.lease.run_id);
+        if written.is_empty() {
+            return self.commit_rest(entries).await;
+        }
+        let rest: Vec<Entry> = entries.iter().filter(|entry| !is_written(entry)).cloned().collect();
+        let mut answers = if rest.is_empty() { Vec::new() } else { self.commit_rest(&rest).await }.into_iter();
+        let answer = |entry| if is_written(entry) { Ok(()) } else { answers.next().unwrap_or(Err(Error::Fenced)) };
+        entries.iter().map(answer).collect()
+    }
+
+    /// A defect in one commit spoils the transaction for all, so then each is tried alone to find out whose it was.
+    async fn commit_rest(&self, entries: &[Entry]) -> Vec<Result<(), Error>> {
         match self.commit_together(entries).await {
             Ok(verdicts) => verdicts.into_iter().map(answer).collect(),
             Err(Error::Corrupt(_)) if entries.len() > 1 => self.commit_one_by_one(entries).await,
@@ -241,17 +258,17 @@ async fn store_finish(
 
 /// What a run's row takes over from the commits of a group.
 #[derive(Default)]
-struct Advance {
-    stamp: Uuid,
-    phase: Option<Phase>,
+pub struct Advance {
+    pub stamp: Uuid,
+    pub phase: Option<Phase>,
     /// In the order of the columns in [`advance`].
-    counts: [i64; 7],
+    pub counts: [i64; 7],
     /// Steps were stored: whoever died before did not die of the next one.
-    steps: bool,
+    pub steps: bool,
 }
 
 impl Advance {
-    fn take(&mut self, entry: &Entry) {
+    pub fn take(&mut self, entry: &Entry) {
         self.stamp = entry.stamp;
         self.steps |= !entry.commit.steps.is_empty();
         for new in &entry.commit.events {
@@ -298,8 +315,8 @@ async fn advance(connection: &mut Connection, entries: &[&Entry]) -> Result<(), 
     Ok(())
 }
 
-/// Adds the calls of the group to the sums per run and model.
-async fn add_usage(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Result<(), sqlx::Error> {
+/// The calls of the group, summed up per run and model.
+pub fn usage_sums<'a>(steps: &[(RunId, &'a Step)]) -> BTreeMap<(RunId, &'a str), ModelUsage> {
     let mut sums: BTreeMap<(RunId, &str), ModelUsage> = BTreeMap::new();
     for (run_id, step) in steps {
         let Some(call) = &step.call else { continue };
@@ -307,7 +324,12 @@ async fn add_usage(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Res
         sum.calls += 1;
         sum.tokens += call.usage;
     }
-    let rows: Vec<_> = sums.into_iter().collect();
+    sums
+}
+
+/// Adds the calls of the group to the sums per run and model.
+async fn add_usage(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Result<(), sqlx::Error> {
+    let rows: Vec<_> = usage_sums(steps).into_iter().collect();
     for piece in pieces(&rows) {
         let mut query = QueryBuilder::<Db>::new(
             "INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) ",

@@ -4,12 +4,12 @@
 //! file adds methods to that engine. `$1` placeholders and `VALUES` tables (whose columns both engines call
 //! `column1`, `column2` …) serve both.
 
-mod commits;
+pub mod commits;
 mod log;
 mod overview;
 mod research;
 mod retention;
-mod rows;
+pub mod rows;
 mod runs;
 mod schema;
 mod tail;

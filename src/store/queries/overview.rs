@@ -1,10 +1,10 @@
 //! Runs as operators see them: whose they are, how far, and when they last said something.
 
-use sqlx::{QueryBuilder, Row as _};
+use sqlx::{QueryBuilder, Row as _, query};
 
 use super::{
     Db, Engine, Row,
-    rows::{run, run_columns, unsigned},
+    rows::{owned, run, run_columns, unsigned},
 };
 use crate::{
     domain::{RunId, RunStatus, Timestamp},
@@ -30,6 +30,15 @@ impl Engine {
         let mut connection = self.reader().await?;
         let row = select.build().fetch_optional(&mut *connection).await?;
         row.as_ref().map(overview).transpose()
+    }
+
+    pub async fn silent_runs(&self, owner: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
+        const SELECT: &str = "SELECT runs.id, newest.ts FROM runs JOIN threads ON threads.id = runs.thread_id \
+            JOIN events AS newest ON newest.thread_id = runs.thread_id AND newest.seq = threads.last_seq \
+            WHERE runs.claimed_by = $1 AND runs.status = 'running' AND newest.ts < $2";
+        let mut connection = self.reader().await?;
+        let rows = query(SELECT).bind(owned(owner)).bind(since.0).fetch_all(&mut *connection).await?;
+        rows.iter().map(|row| Ok((RunId(row.try_get("id")?), Timestamp(row.try_get("ts")?)))).collect()
     }
 
     /// Newest first.

@@ -160,7 +160,8 @@ mod tests {
         let name = name_of(&FailureCode::NoEvidence).unwrap();
         assert_eq!(name, "no_evidence");
         assert_eq!(named::<FailureCode>(&name).unwrap(), FailureCode::NoEvidence);
-        assert!(named::<FailureCode>("nonsense").is_err());
+        assert_eq!(named::<FailureCode>("of_a_newer_release").unwrap(), FailureCode::Internal);
+        assert!(named::<Outcome>("nonsense").is_err());
     }
 
     #[test]

@@ -76,9 +76,9 @@ impl Site {
         Self { world, database, store }
     }
 
-    fn data_dir(&self) -> PathBuf {
+    pub fn data_dir(&self) -> PathBuf {
         match &self.database.database {
-            Database::Sqlite { path } => path.parent().unwrap().to_owned(),
+            Database::Sqlite { path, .. } => path.parent().unwrap().to_owned(),
             Database::Postgres { .. } => self.world.folder().join("data"),
         }
     }

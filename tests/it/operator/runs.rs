@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use fathom::domain::{RunId, RunStatus};
+use reqwest::Client;
 use serde_json::Value;
 
 use crate::{
-    crash::{Engine, QUESTION, Site, script, script_with_pace},
+    crash::{Engine, QUESTION, Site, script, script_with_pace, until},
     store::{created, new_run},
-    world::{Kind, Running, Script},
+    world::{Kind, Running, Script, When, reply},
 };
 
 /// Runs a command to its end: exit code, standard output, standard error.
@@ -142,4 +143,42 @@ async fn what_is_not_there_is_bad_usage() {
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");
     }
     site.world.finish();
+}
+
+/// It waits for a model that says nothing, and nothing was stored for longer than any wait may take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stuck_run_is_told_once_and_counted() {
+    const AGE: &str = "UPDATE events SET ts = ts - 7200000";
+    let site = Site::new(Engine::Postgres, script().always(When::kind(Kind::Brief), reply::silence())).await;
+    let mut service = site.spawn(&["serve", "--listen", "127.0.0.1:0"]);
+    let line = service.says(" on http://").await;
+    let url = format!("http://{}", line.split_once(" on http://").unwrap().1.split_whitespace().next().unwrap());
+    let client = Client::builder().no_proxy().build().unwrap();
+    let body = serde_json::json!({ "message": QUESTION, "options": { "allow_clarification": false } }).to_string();
+    let post = client.post(format!("{url}/api/v1/threads")).header("content-type", "application/json").body(body);
+    assert_eq!(post.send().await.unwrap().status(), 201);
+    site.is_asked(Kind::Brief).await;
+    let run = site.run().await;
+    let (_, stdout, _) = output(&site, &["runs", "list"]).await;
+    assert!(stdout.contains("running") && !stdout.contains("stuck"), "{stdout}");
+
+    site.database.execute(AGE).await;
+    service.says("a run seems to be stuck").await;
+    let stuck = async |count: u32| {
+        until("the gauge says so", async || {
+            let text = client.get(format!("{url}/metrics")).send().await.unwrap().text().await.unwrap();
+            text.lines().any(|line| line == format!("fathom_runs_stuck {count}")).then_some(())
+        })
+        .await;
+    };
+    stuck(1).await;
+    let (_, stdout, _) = output(&site, &["runs", "list"]).await;
+    assert!(stdout.contains("  stuck  "), "{stdout}");
+    assert_eq!(json(&site, &["runs", "show", "--json", &run.id.to_string()]).await["stuck"], true);
+    assert!(output(&site, &["runs", "cancel", &run.id.to_string()]).await.1.contains("is cancelled"));
+    stuck(0).await;
+    let told = format!("{}{}", service.stdout(), service.stderr());
+    assert_eq!(told.matches("a run seems to be stuck").count(), 1, "{told}");
+    service.terminate().await;
+    assert!(service.ends().await.success());
 }
