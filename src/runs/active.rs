@@ -25,7 +25,7 @@ pub struct Orders {
 #[derive(Debug, Default)]
 pub struct Active {
     /// A std mutex: held for single map operations, never across an await.
-    runs: Mutex<HashMap<RunId, Orders>>,
+    runs: Mutex<HashMap<RunId, Arc<Orders>>>,
     pub last_look: LastLook,
 }
 
@@ -34,7 +34,8 @@ impl Active {
     pub fn enter(self: &Arc<Self>, run_id: RunId, interrupt: &CancellationToken) -> Entered {
         let orders =
             Orders { interrupt: interrupt.clone(), cancel: CancellationToken::new(), lost: CancellationToken::new() };
-        self.lock().insert(run_id, orders.clone());
+        let orders = Arc::new(orders);
+        self.lock().insert(run_id, Arc::clone(&orders));
         Entered { active: Arc::clone(self), run_id, orders }
     }
 
@@ -55,7 +56,7 @@ impl Active {
         self.lock().keys().copied().collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Orders>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Arc<Orders>>> {
         // No code panics while it holds this.
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,7 +67,7 @@ impl Active {
 pub struct Entered {
     active: Arc<Active>,
     run_id: RunId,
-    orders: Orders,
+    orders: Arc<Orders>,
 }
 
 impl std::ops::Deref for Entered {
@@ -79,6 +80,10 @@ impl std::ops::Deref for Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.active.lock().remove(&self.run_id);
+        let mut runs = self.active.lock();
+        // A run that was lost and claimed anew may have another worker here by now.
+        if runs.get(&self.run_id).is_some_and(|orders| Arc::ptr_eq(orders, &self.orders)) {
+            runs.remove(&self.run_id);
+        }
     }
 }

@@ -117,6 +117,9 @@ async fn work_and_release(
         let pause = if matches!(result, Err(WorkError::Refused(_))) { REFUSED_PAUSE } else { Duration::ZERO };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(&lease, Timestamp::now().plus(pause)).await;
+        if matches!(result, Ok(Ended::Lost)) {
+            let _ = parts.store.survive(&lease).await;
+        }
         parts.log.wakes().queue();
     }
     result

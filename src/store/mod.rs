@@ -218,6 +218,11 @@ impl Store {
         change!(self, engine => engine.release(lease, free_at).await)
     }
 
+    /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.
+    pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
+        ask!(self, engine => engine.survive(lost).await)
+    }
+
     /// The runs that `owner` holds, each with whether it shall stop.
     pub async fn held_by(&self, owner: &str) -> Result<Vec<(RunId, bool)>, Error> {
         ask!(self, engine => engine.held_by(owner).await)

@@ -322,20 +322,27 @@ async fn a_reserved_run_is_kept_for_its_process(database: TestDatabase) {
 async fn deaths_are_counted_until_a_step_is_stored(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &new_run()).await;
-    let claim = async |after_ms: i64| {
+    let claim = async |owner: &str, after_ms: i64| {
         let now = Timestamp(NOW.0 + after_ms);
-        let claimant = Claimant { owner: "a".to_owned(), now, expires_at: Timestamp(now.0 + 1) };
+        let claimant = Claimant { owner: owner.to_owned(), now, expires_at: Timestamp(now.0 + 1) };
         lease(store.claim(run.id, &claimant).await.unwrap())
     };
-    assert_eq!(claim(0).await.deaths, 0);
-    assert_eq!(claim(10).await.deaths, 1);
-    let third = claim(20).await;
+    assert_eq!(claim("a", 0).await.deaths, 0);
+    let second = claim("b", 10).await;
+    assert_eq!(second.deaths, 1);
+    let third = claim("c", 20).await;
     assert_eq!(third.deaths, 2);
+    store.survive(&second).await.unwrap();
     store.release(&third, NOW).await.unwrap();
-    let fourth = claim(30).await;
-    assert_eq!(fourth.deaths, 2, "giving a run back is no death");
-    commit_one(&store, commit_of(fourth, "a/step")).await.unwrap();
-    assert_eq!(claim(40).await.deaths, 1);
+    let fourth = claim("d", 30).await;
+    assert_eq!(fourth.deaths, 1, "giving a run back is no death, and one did not die");
+    store.survive(&fourth).await.unwrap();
+    assert_eq!(claim("d", 40).await.deaths, 1, "nobody lost it, and who claims again lives");
+    let sixth = claim("e", 50).await;
+    assert_eq!(sixth.deaths, 2);
+    commit_one(&store, commit_of(sixth, "a/step")).await.unwrap();
+    store.survive(&third).await.unwrap();
+    assert_eq!(claim("f", 60).await.deaths, 1);
 }
 
 fn key(key: &str, request: &str) -> Admission {

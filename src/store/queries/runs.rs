@@ -16,12 +16,13 @@ use crate::{
     store::{Cancelling, Claimant, Claimed, Cursor, Error, Lease, Load, NewEvent, Page, Renewal, RunFilter},
 };
 
-/// Gives a run to `$2` until `$3`, now being `$4`. A lease that was neither given back nor renewed was a death.
+/// Gives a run to `$2` until `$3`, now being `$4`. A lease that was neither given back nor renewed was a death, unless its
+/// owner is evidently alive: it claims again after an outage, or says so later ([`Engine::survive`]).
 macro_rules! set_claimed {
     () => {
         "UPDATE runs SET status = 'running', epoch = epoch + 1, claimed_by = $2, lease_expires_at = $3, \
          started_at = COALESCE(started_at, $4), \
-         deaths = deaths + CASE WHEN status = 'running' AND claimed_by IS NOT NULL THEN 1 ELSE 0 END"
+         deaths = deaths + CASE WHEN status = 'running' AND claimed_by <> $2 THEN 1 ELSE 0 END"
     };
 }
 
@@ -110,6 +111,15 @@ impl Engine {
             WHERE id = $1 AND epoch = $2 AND status = 'running'";
         let mut connection = self.writer().await?;
         query(RELEASE).bind(lease.run_id.0).bind(lease.epoch).bind(free_at.0).execute(&mut *connection).await?;
+        Ok(())
+    }
+
+    /// Takes back the death that was counted when somebody else claimed the run.
+    pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
+        const SURVIVE: &str = "UPDATE runs SET deaths = deaths - 1 \
+            WHERE id = $1 AND epoch > $2 AND status = 'running' AND deaths > 0";
+        let mut connection = self.writer().await?;
+        query(SURVIVE).bind(lost.run_id.0).bind(lost.epoch).execute(&mut *connection).await?;
         Ok(())
     }
 

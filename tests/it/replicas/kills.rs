@@ -62,7 +62,7 @@ async fn kill_after(engine: Engine, replicas: usize, n: usize, undisturbed: &Und
     fleet.replicas[place].running.kill().await;
     let killed_at = Timestamp::now();
     site.is_quiet().await;
-    let (calls, searches) = (site.world.models.total(), site.world.web.total());
+    let (calls, searches) = settled(&site).await;
     let was_over = site.store.run(run.id).await.unwrap().unwrap().status.is_final();
     if replicas == 1 {
         fleet.replace(place, &site.world, &site.database.database).await;
@@ -84,6 +84,20 @@ async fn kill_after(engine: Engine, replicas: usize, n: usize, undisturbed: &Und
         assert!(waited <= TAKEN_OVER, "after {n}: taken over after {waited:?}");
     }
     site.world.finish();
+}
+
+/// Model calls and searches, once what the dead process had sent has arrived; nobody goes on before the lease is over.
+async fn settled(site: &Site) -> (usize, usize) {
+    let totals = || (site.world.models.total(), site.world.web.total());
+    let mut last = totals();
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let now = totals();
+        if now == last {
+            return now;
+        }
+        last = now;
+    }
 }
 
 impl Site {

@@ -4,9 +4,9 @@ use fathom::domain::{Event, FailureCode, RunStatus};
 
 use super::run_id;
 use crate::{
-    crash::{Engine, QUESTION, SHAPE, Site, Undisturbed, script},
+    crash::{Engine, QUESTION, SHAPE, Site, Undisturbed, script, until},
     fleet::Fleet,
-    world::{Kind, Script, When, brain, reply},
+    world::{Call, Ended, Kind, Script, When, brain, reply},
 };
 
 /// Waits until the report is asked for by one more process, and all that came before is stored; the place of that one.
@@ -49,6 +49,37 @@ async fn a_run_that_kills_three_processes_at_one_step_is_given_up() {
         assert_eq!(next.status, RunStatus::Completed);
         site.world.finish();
     }
+}
+
+/// Nor is a process dead that was frozen and wakes up to find its run with somebody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_may_outlive_the_naps_of_its_owners() {
+    let entries = Undisturbed::of(Engine::Postgres).await.journal.len() - 2;
+    let site = Site::new(Engine::Postgres, stuck_at_the_report()).await;
+    let fleet = site.fleet(2).await;
+    let id = run_id(&fleet.replicas[0].ask(QUESTION).await);
+    for nap in 1..=4 {
+        let place = works_on_the_report(&site, &fleet, entries).await;
+        fleet.replicas[place].running.signal("STOP").await;
+        let run = site.run().await;
+        until("another one has taken it over", async || (site.resumed_at(&run).await.len() == nap).then_some(())).await;
+        fleet.replicas[place].running.signal("CONT").await;
+        until("it says that it lives", async || {
+            (site.database.count("SELECT MAX(deaths) FROM runs").await == 0).then_some(())
+        })
+        .await;
+        until("its call ended", async || {
+            let open = |call: &Call| call.kind == Kind::Report && call.ended() == Ended::Pending;
+            (site.world.models.calls_matching(open).len() <= 1).then_some(())
+        })
+        .await;
+    }
+    let place = works_on_the_report(&site, &fleet, entries).await;
+    site.world.models.follow(script());
+    fleet.replicas[place].running.terminate().await;
+    let run = site.is_final(id).await;
+    assert_eq!(run.status, RunStatus::Completed, "{:?}", run.error);
+    site.world.finish();
 }
 
 /// Orderly ends are not deaths, however many.
