@@ -287,7 +287,7 @@ impl From<StoreError> for ApiError {
 }
 
 impl IntoResponse for ApiError {
-    /// A status without a body yet: [`Problem::into_body`] writes it where the request is known.
+    /// A status without a body yet: `Problem::into_body` writes it where the request is known.
     fn into_response(self) -> Response {
         let mut response = self.code.status().into_response();
         if let Some(pause) = self.retry_after

@@ -35,6 +35,8 @@ const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is tried before use, since the server may have gone since.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
+/// Within this time it answers, or it is thrown away.
+const PING_LIMIT: Duration = Duration::from_secs(3);
 /// Room for every statement there is, so that none is prepared twice per connection.
 const STATEMENTS: usize = 256;
 
@@ -62,11 +64,13 @@ impl Engine {
             .before_acquire(|connection, metadata| {
                 Box::pin(async move {
                     if metadata.idle_for > TRUSTED_IDLE {
-                        connection.ping().await?;
+                        answers(connection).await?;
                     }
                     Ok(true)
                 })
             })
+            // The pool does so too, but without a limit: a connection whose server was replaced would keep its place.
+            .after_release(|connection, _| Box::pin(async move { answers(connection).await.map(|()| true) }))
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
         Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7() })
@@ -95,15 +99,21 @@ impl Engine {
     }
 }
 
+/// Tries a connection on which nothing is under way but what was given up.
+async fn answers(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    tokio::time::timeout(PING_LIMIT, connection.ping()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+}
+
 /// The insert of a run met the index that allows one active run per thread.
 fn is_thread_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.constraint()) == Some("runs_one_active_per_thread")
 }
 
-/// A replica that froze in a transaction must not keep its rows locked, nor the others waiting for them, for ever; and no
-/// slow statement may keep a connection of the pool for ever, whose caller has long gone.
+/// A replica that froze in a transaction keeps its rows locked, and runs whose rows are locked are passed over by those
+/// who claim: so no longer than the shortest lease. One that is merely slow repeats the transaction. Nor shall anybody
+/// wait for a lock for ever, or a slow statement go on for ever whose caller has long gone.
 async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '15s'; \
+    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '2s'; SET lock_timeout = '15s'; \
         SET statement_timeout = '20s'";
     connection.execute(LIMITS).await?;
     Ok(())

@@ -62,7 +62,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Sends what is still to be sent, for [`LAST_SPANS`] at most.
+    /// Sends what is still to be sent, for five seconds at most.
     pub async fn finish(self) {
         let Some(tracer) = self.tracer else { return };
         // It blocks its thread, and the sending needs the others.

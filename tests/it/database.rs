@@ -99,6 +99,28 @@ impl TestDatabase {
         sqlx::query_scalar(sql).fetch_one(&mut connect_postgres(url).await).await.unwrap()
     }
 
+    /// The text that a query answers with; `None` for no row, or NULL.
+    pub async fn text(&self, sql: &'static str) -> Option<String> {
+        let found: Option<Option<String>> = match &self.database {
+            Database::Postgres { url, .. } => {
+                sqlx::query_scalar(sql).fetch_optional(&mut connect_postgres(url).await).await.unwrap()
+            }
+            Database::Sqlite { path, .. } => {
+                sqlx::query_scalar(sql).fetch_optional(&mut connect_sqlite(path).await).await.unwrap()
+            }
+        };
+        found.flatten()
+    }
+
+    /// Ends the connections of everybody who works on this database; Postgres alone.
+    pub async fn drop_connections(&self) {
+        self.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'fathom'",
+        )
+        .await;
+    }
+
     /// Changes the database behind the store's back.
     pub async fn execute(&self, sql: &'static str) {
         match &self.database {
@@ -208,6 +230,12 @@ impl Cluster {
     #[allow(dead_code, reason = "the benchmark includes this file and alone needs it")]
     pub fn durable() -> Self {
         Self::start("")
+    }
+
+    /// As [`Cluster::durable`]; it also remembers when each transaction was committed.
+    #[allow(dead_code, reason = "the benchmark of the service includes this file and alone needs it")]
+    pub fn timestamped() -> Self {
+        Self::start("-c track_commit_timestamp=on")
     }
 
     /// The address of one of its databases.

@@ -14,11 +14,14 @@ mod crash;
 mod database;
 mod events;
 mod fake_vendor;
+#[path = "../fleet/mod.rs"]
+mod fleet;
 mod http;
 mod llm;
 mod offline;
 mod operator;
 mod prompts;
+mod replicas;
 mod research;
 mod search;
 mod store;

@@ -5,7 +5,10 @@ use std::{
     collections::BTreeSet,
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::atomic::{AtomicU8, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU8, Ordering},
+    },
     time::Instant,
 };
 
@@ -104,6 +107,7 @@ pub struct Call {
     /// Equal for equal bodies.
     pub fingerprint: u64,
     ended: AtomicU8,
+    ended_at: OnceLock<Instant>,
 }
 
 impl Call {
@@ -119,6 +123,7 @@ impl Call {
             size_bytes: bytes.len(),
             fingerprint: hasher.finish(),
             ended: AtomicU8::new(Ended::Pending as u8),
+            ended_at: OnceLock::new(),
         };
         call.kind = Kind::of(call.schema_name(), &call.tools(), call.messages());
         call
@@ -193,8 +198,14 @@ impl Call {
         }
     }
 
+    /// When it ended; `None` while it has not.
+    pub fn ended_at(&self) -> Option<Instant> {
+        self.ended_at.get().copied()
+    }
+
     /// The first ending stands.
     pub(super) fn end(&self, ended: Ended) {
+        let _ = self.ended_at.set(Instant::now());
         let pending = Ended::Pending as u8;
         let _ = self.ended.compare_exchange(pending, ended as u8, Ordering::AcqRel, Ordering::Acquire);
     }
