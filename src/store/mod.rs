@@ -31,9 +31,9 @@ pub use wakes::{Heard, Listener, Wake};
 /// The version of the newest migration this program knows.
 const NEWEST_SCHEMA: i64 = 2;
 
-/// The longest any call may take: connections of a server that was replaced look as if the answer were still to come,
-/// for ever.
-const CALL_LIMIT: Duration = Duration::from_secs(15);
+/// The longest a database across a network may take to answer: connections of a server that was replaced look as if the
+/// answer were still to come, for ever.
+const ANSWER_LIMIT: Duration = Duration::from_secs(15);
 /// How long a reader waits for a connection.
 const READER_LIMIT: Duration = Duration::from_secs(3);
 /// How often a transaction is tried that the database gives up for another one, and the first pause, which doubles.
@@ -82,19 +82,29 @@ macro_rules! on_either {
     };
 }
 
-/// As [`on_either`], within the time of a call.
-macro_rules! ask {
+/// As [`on_either`], for what answers with a result: from a server in time, or [`Error::Unavailable`].
+macro_rules! attempt {
     ($store:expr, $engine:ident => $call:expr) => {
-        within_limit(async { on_either!($store, $engine => $call) }).await.map_err(told)
+        match &*$store.engine {
+            Engine::Postgres($engine) => answered(async { $call }).await,
+            Engine::Sqlite($engine) => $call,
+        }
     };
 }
 
-/// As [`ask`], again while the database gives the transaction up for another one. A macro, since it makes the call anew.
+/// Attempts it once.
+macro_rules! ask {
+    ($store:expr, $engine:ident => $call:expr) => {
+        attempt!($store, $engine => $call).map_err(told)
+    };
+}
+
+/// Attempts it as long as the database gives the transaction up for another one.
 macro_rules! change {
     ($store:expr, $engine:ident => $call:expr) => {{
         let mut attempt = 1;
         loop {
-            match within_limit(async { on_either!($store, $engine => $call) }).await {
+            match attempt!($store, $engine => $call) {
                 Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
                 answer => break answer.map_err(told),
             }
@@ -102,10 +112,10 @@ macro_rules! change {
     }};
 }
 
-async fn within_limit<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    tokio::time::timeout(CALL_LIMIT, call)
+async fn answered<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::time::timeout(ANSWER_LIMIT, call)
         .await
-        .unwrap_or_else(|_| Err(Error::Unavailable(format!("no answer within {} s", CALL_LIMIT.as_secs()))))
+        .unwrap_or_else(|_| Err(Error::Unavailable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))))
 }
 
 /// Whether to try again; then a moment has passed.
@@ -254,7 +264,7 @@ impl Store {
         let mut attempt = 1;
         loop {
             let commit = async { Ok(on_either!(self, engine => engine.commit(entries).await)) };
-            let answers = within_limit(commit).await.unwrap_or_else(|error| vec![Err(error); entries.len()]);
+            let answers = answered(commit).await.unwrap_or_else(|error| vec![Err(error); entries.len()]);
             let given_up = answers.iter().find_map(|answer| answer.as_ref().err());
             match given_up {
                 // Stamped entries may be given again, those that were written included.
