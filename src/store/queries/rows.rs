@@ -142,7 +142,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::domain::FailureCode;
+    use crate::domain::{Agent, FailureCode};
 
     #[test]
     fn pieces_have_few_sizes_and_lose_nothing() {
@@ -160,7 +160,8 @@ mod tests {
         let name = name_of(&FailureCode::NoEvidence).unwrap();
         assert_eq!(name, "no_evidence");
         assert_eq!(named::<FailureCode>(&name).unwrap(), FailureCode::NoEvidence);
-        assert!(named::<FailureCode>("nonsense").is_err());
+        assert!(named::<Agent>("nonsense").is_err());
+        assert_eq!(named::<FailureCode>("of_a_newer_release").unwrap(), FailureCode::Internal);
     }
 
     #[test]
