@@ -52,10 +52,13 @@ impl App {
             local: open_documents(config).await?,
             settings: runs::Settings {
                 options: config.options.clone(),
+                caps: config.caps.clone(),
                 lease: config.lease,
                 max_concurrent_runs: config.queue.max_concurrent_runs,
                 max_queued_runs: config.queue.max_queued_runs,
                 max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,
+                event_retention: config.event_retention,
+                longest_silence: runs::longest_silence(&config.llm),
             },
         };
         Ok(Self { runs: Runs::new(parts), store, tasks })

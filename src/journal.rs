@@ -229,7 +229,13 @@ impl Journal {
     /// Waits until the lease certainly holds. A process that was frozen or cut off from the database for longer than its
     /// lease must not pay for anything more: the database would refuse the result, but only after the call was made.
     /// Whoever renews the lease ends the wait by [`Journal::extend`], or ends the run.
-    async fn may_begin(&self) -> Result<(), Stop> {
+    ///
+    /// A step passes here before it begins; what it pays for, it passes again before each attempt, which may come long
+    /// after.
+    ///
+    /// # Errors
+    /// None while the journal is there.
+    pub async fn may_begin(&self) -> Result<(), Stop> {
         let mut holds_until = self.holds_until.subscribe();
         while Instant::now() >= *holds_until.borrow_and_update() {
             // The sender is a field of this journal, so a change is all that can come.

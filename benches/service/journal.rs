@@ -6,7 +6,7 @@ use fathom::{
     domain::{Event, MessageId, RunId, RunOptions, Scope, ThreadId, Timestamp, Usage},
     events::{EventLog, Patience, Writer, WriterHandle},
     journal::{CallRecord, Entry, Journal},
-    store::{Admission, Claimant, Claimed, Database, NewRun, NewThread, Store},
+    store::{Admission, Claimant, Claimed, Database, NewRun, NewThread, Store, Synchronous},
 };
 use sqlx::{Connection as _, Executor as _};
 use tokio::{task::JoinSet, time::Instant};
@@ -33,7 +33,7 @@ pub async fn journal(kind: Kind, figures: &mut Figures) -> anyhow::Result<()> {
     let path = scene.folder.path().join("fathom.db");
     let database = match &scene.cluster {
         Some(cluster) => Database::Postgres { url: cluster.url("postgres").into(), max_connections: 8 },
-        None => Database::Sqlite { path: path.clone() },
+        None => Database::Sqlite { path: path.clone(), synchronous: Synchronous::Full },
     };
     let before = (cpu_ms("self")?, scene.database_cpu_ms()?);
     // On threads as in the service; this one's runtime has a single one.

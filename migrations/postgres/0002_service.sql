@@ -65,3 +65,18 @@ CREATE TABLE idempotency_keys (
 
 -- For the cleaning up.
 CREATE INDEX idempotency_keys_oldest ON idempotency_keys (created_at);
+
+-- To forget the kept answers of a deleted thread, which repeat its text.
+CREATE INDEX idempotency_keys_threads ON idempotency_keys (thread_id);
+
+-- Which programs may work on this schema, so that a replica of the previous release can be restarted in the middle of a
+-- rolling upgrade. Each migration from here on adds its row: the version of the oldest schema whose programs still work
+-- after it. A migration that only adds (tables, indexes, columns with defaults) repeats the number of the one before
+-- it; one that takes something away names the first release that does without.
+CREATE TABLE schema_compatibility (
+    version        BIGINT PRIMARY KEY,
+    oldest_program BIGINT NOT NULL
+);
+
+-- The first release knows nothing of this table and refuses every schema but its own, although its statements would run.
+INSERT INTO schema_compatibility (version, oldest_program) VALUES (2, 2);

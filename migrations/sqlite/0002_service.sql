@@ -67,3 +67,15 @@ CREATE TABLE idempotency_keys (
 
 -- For the cleaning up.
 CREATE INDEX idempotency_keys_oldest ON idempotency_keys (created_at);
+
+-- To forget the kept answers of a deleted thread, which repeat its text.
+CREATE INDEX idempotency_keys_threads ON idempotency_keys (thread_id);
+
+-- Which programs may work on this schema. Each migration from here on adds its row: the version of the oldest schema
+-- whose programs still work after it.
+CREATE TABLE schema_compatibility (
+    version        INTEGER PRIMARY KEY,
+    oldest_program INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO schema_compatibility (version, oldest_program) VALUES (2, 2);

@@ -5,6 +5,7 @@ mod doctor;
 mod health;
 mod progress;
 mod research;
+mod runs;
 mod serve;
 mod signals;
 
@@ -15,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::{
     config::{Config, Flags},
     domain::{
-        RunId,
+        RunId, RunStatus,
         options::{OPTIONS, OptionKind, OptionSpec},
     },
     telemetry,
@@ -25,7 +26,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Success = 0,
-    /// The research failed, or something `doctor` checked is broken.
+    /// The research failed, something `doctor` checked is broken, or what was asked for did not happen.
     Failed = 1,
     /// Settings, arguments or the question cannot be used. Nothing was started.
     Usage = 2,
@@ -43,7 +44,7 @@ impl From<Exit> for ExitCode {
 
 const EXIT_CODES: &str = "Exit codes:
   0    success
-  1    the research failed
+  1    the research failed, or what was asked for did not happen
   2    bad usage: an argument, a setting or the question cannot be used; nothing was started
   3    the model asked a question and nobody was there to answer (see --no-clarify)
   130  interrupted; `fathom resume RUN_ID` goes on";
@@ -71,6 +72,9 @@ enum Command {
     /// Go on with a run that was interrupted or whose process died
     #[command(after_help = EXIT_CODES)]
     Resume(ResumeArgs),
+    /// Look at the runs of the database, and stop or go on with one, whichever process it belongs to
+    #[command(after_help = EXIT_CODES)]
+    Runs(RunsArgs),
     /// Check settings, database, documents, keys and reachability, and say what to do
     Doctor(DoctorArgs),
     /// Print every setting as it counts, and where it comes from; secrets are masked
@@ -83,6 +87,7 @@ impl Command {
             Self::Serve(args) | Self::Health(args) => &args.settings,
             Self::Research(args) => &args.settings,
             Self::Resume(args) => &args.settings,
+            Self::Runs(args) => args.command.settings(),
             Self::Doctor(args) => &args.settings,
             Self::Config(args) => &args.settings,
         }
@@ -135,6 +140,72 @@ struct ResumeArgs {
     output: OutputArgs,
     #[command(flatten)]
     settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
+struct RunsArgs {
+    #[command(subcommand)]
+    command: RunsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// List runs, newest first
+    List(RunsListArgs),
+    /// Show what is known of a run: how far it is, what it used, who has it
+    Show(RunsShowArgs),
+    /// Stop a run wherever it is, and wait a few seconds for its end; what it found is kept
+    Cancel(RunsCancelArgs),
+    /// Go on with a run; the same as `fathom resume`
+    Resume(ResumeArgs),
+}
+
+impl RunsCommand {
+    fn settings(&self) -> &SettingsArgs {
+        match self {
+            Self::List(args) => &args.settings,
+            Self::Show(args) => &args.settings,
+            Self::Cancel(args) => &args.settings,
+            Self::Resume(args) => &args.settings,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+struct RunsListArgs {
+    /// Only runs that stand so: queued, running, completed, failed, cancelled
+    #[arg(long, value_parser = run_status)]
+    status: Option<RunStatus>,
+    /// At most so many
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Print a JSON array instead of a table
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
+struct RunsShowArgs {
+    run_id: RunId,
+    /// Print a JSON object instead of lines
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
+struct RunsCancelArgs {
+    run_id: RunId,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+fn run_status(name: &str) -> Result<RunStatus, String> {
+    let names = RunStatus::ALL.map(RunStatus::as_str);
+    RunStatus::parse(name).ok_or_else(|| format!("it must be one of {}", names.join(", ")))
 }
 
 #[derive(Debug, Args)]
@@ -212,6 +283,7 @@ pub async fn run() -> ExitCode {
         Command::Health(_) => health::run(config).await,
         Command::Research(args) => research::start(args, config).await,
         Command::Resume(args) => research::resume(args, config).await,
+        Command::Runs(args) => runs::run(args.command, config).await,
         Command::Doctor(_) => doctor::run(config).await,
         Command::Config(args) => config::run(&config, args.json),
     };

@@ -172,7 +172,8 @@ fn described(event: &Event) -> Option<String> {
         Event::RunQueued { .. }
         | Event::PhaseFinished { .. }
         | Event::ReportDelta { .. }
-        | Event::ReportCitation { .. } => return None,
+        | Event::ReportCitation { .. }
+        | Event::StreamGap { .. } => return None,
         Event::RunStarted { .. } => "run started".to_owned(),
         Event::RunResumed { attempt } => format!("run resumed, attempt {attempt}"),
         Event::PhaseStarted { phase } => format!("phase: {}", phase.as_str()),

@@ -13,6 +13,7 @@ use super::{Exit, complain, signals};
 use crate::{
     app::App,
     config::{Config, Usable, shown_database},
+    domain::SearchApi,
     http::{self, State},
     runs::Dispatcher,
     telemetry::metrics::Metrics,
@@ -92,6 +93,10 @@ fn banner(config: &Config, address: SocketAddr) -> String {
     let missing = list(config, |usable| Some(format!("{} (set {})", usable.name, usable.missing?)));
     if !missing.is_empty() {
         lines.push(format!("  not usable {missing}"));
+    }
+    if config.options.search_api == SearchApi::None {
+        let missing = "there is nothing to search, so every question is refused: name a documents folder with --docs DIR, or set TAVILY_API_KEY";
+        lines.push(format!("  note       {missing}"));
     }
     lines.extend(config.notices.iter().map(|notice| format!("  note       {notice}")));
     lines.join("\n") + "\n"

@@ -21,10 +21,10 @@ use reqwest::header::HeaderName;
 use url::Url;
 
 use crate::{
-    domain::{OptionError, Prices, RunOptions},
+    domain::{Caps, OptionError, Prices, RunOptions},
     llm::{self, Endpoint},
     search::tavily,
-    store::Database,
+    store::{Database, Synchronous},
     telemetry,
 };
 use choice::Choice;
@@ -50,6 +50,8 @@ pub struct Config {
     pub tavily: Option<tavily::Settings>,
     /// What a run uses unless it says otherwise.
     pub options: RunOptions,
+    /// The most that requests may ask for; `options` keep to it.
+    pub caps: Caps,
     /// A silent owner keeps its runs for so long.
     pub lease: Duration,
     pub http: HttpSettings,
@@ -162,7 +164,9 @@ impl Config {
         let (llm, tavily) = (llm(&layers), tavily(&layers));
         let mut notices = Vec::new();
         let choice = Choice { layers: &layers, llm: &llm, tavily: tavily.is_some(), documents: documents.is_some() };
-        let options = choice.options(&mut notices)?;
+        let mut options = choice.options(&mut notices)?;
+        let caps = caps(&layers);
+        caps.lower(&mut options);
         let mut config = Self {
             database: database(&layers, &data_dir),
             event_retention: layers.optional_number("database.event_retention_days").map(days),
@@ -171,6 +175,7 @@ impl Config {
             llm,
             tavily,
             options,
+            caps,
             lease: layers.seconds("patience.lease_seconds"),
             http: http(&layers),
             queue: queue(&layers),
@@ -233,7 +238,13 @@ fn database(layers: &Layers<'_>, data_dir: &Path) -> Database {
             url,
             max_connections: u32::try_from(layers.number("database.connections")).unwrap_or(u32::MAX),
         },
-        None => Database::Sqlite { path: data_dir.join("fathom.db") },
+        None => Database::Sqlite {
+            path: data_dir.join("fathom.db"),
+            synchronous: match layers.text("database.sqlite_synchronous").as_deref() {
+                Some("normal") => Synchronous::Normal,
+                _ => Synchronous::Full,
+            },
+        },
     }
 }
 
@@ -255,6 +266,14 @@ fn http(layers: &Layers<'_>) -> HttpSettings {
         grace: layers.seconds("http.grace_seconds"),
         owner_header: layers.text("http.owner_header").and_then(|name| HeaderName::from_str(&name).ok()),
     }
+}
+
+fn caps(layers: &Layers<'_>) -> Caps {
+    let mut caps = Caps::default();
+    for cap in layers.list("limits.option_caps") {
+        caps.add(&cap).expect("checked when it was read");
+    }
+    caps
 }
 
 fn queue(layers: &Layers<'_>) -> QueueSettings {

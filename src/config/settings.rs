@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::{
     domain::{
-        ModelName,
+        Caps, ModelName,
         options::{OPTIONS, OptionError, OptionSpec},
     },
     telemetry,
@@ -67,6 +67,8 @@ pub enum Kind {
     Address,
     /// A list in the file, separated by commas in a variable.
     Origins,
+    /// A list in the file, separated by commas in a variable: `NAME=NUMBER` of research options.
+    Caps,
     HeaderName,
     /// Directives of the log.
     Filter,
@@ -129,6 +131,7 @@ const TABLE: &[Row] = &[
 
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
     ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process"),
+    ("database.sqlite_synchronous", "FATHOM_SQLITE_SYNCHRONOUS", None, Kind::Choice(&["full", "normal"]), Is("full"), "does the embedded database wait for the disk at each commit (full), or may a loss of power cost the last ones (normal)?"),
     ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "events of final runs are kept for so long; unset: as long as the thread"),
 
     ("http.cors_origins", "FATHOM_CORS_ORIGINS", None, Kind::Origins, Unset, "pages of these origins may call the API from a browser; * for all"),
@@ -159,6 +162,7 @@ const TABLE: &[Row] = &[
     ("limits.max_concurrent_runs", "FATHOM_MAX_CONCURRENT_RUNS", None, Kind::Number { min: 1, max: 10_000 }, Is("50"), "runs a process works on at the same time"),
     ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),
     ("limits.max_queued_runs_per_owner", "FATHOM_MAX_QUEUED_RUNS_PER_OWNER", None, RUNS, Is("100"), "runs of one owner that may wait"),
+    ("limits.option_caps", "FATHOM_OPTION_CAPS", None, Kind::Caps, Unset, "the most that runs of the service may ask for, by research option"),
     ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
 
@@ -180,7 +184,7 @@ impl Kind {
             Self::Path => Value::String(text.to_owned()),
             Self::Number { .. } | Self::Boolean => serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into()),
             Self::Headers => pairs(trimmed).unwrap_or_else(|| trimmed.into()),
-            Self::Origins => {
+            Self::Origins | Self::Caps => {
                 trimmed.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(Value::from).collect()
             }
             Self::Research(spec) => spec.read(text),
@@ -199,6 +203,9 @@ impl Kind {
         if let Self::Origins = self {
             return origins(&value).ok_or_else(|| self.expected());
         }
+        if let Self::Caps = self {
+            return caps(value);
+        }
         let text = value.as_str();
         let fits = match self {
             Self::Text | Self::Secret | Self::Database | Self::Path => text.is_some(),
@@ -211,7 +218,7 @@ impl Kind {
             Self::HeaderName => text.is_some_and(|text| HeaderName::from_str(text).is_ok()),
             Self::Filter => text.is_some_and(telemetry::is_filter),
             Self::Model => text.map(ModelName::from_str).ok_or_else(|| self.expected())?.map(|_| true)?,
-            Self::Origins | Self::Research(_) => unreachable!("returned above"),
+            Self::Origins | Self::Caps | Self::Research(_) => unreachable!("returned above"),
         };
         if fits { Ok(value) } else { Err(self.expected()) }
     }
@@ -229,6 +236,7 @@ impl Kind {
             Self::Boolean => "true or false",
             Self::Address => "an address and a port such as 127.0.0.1:8080 or 0.0.0.0:8080",
             Self::Origins => "origins such as https://app.example.com, separated by commas (in a file: a list), or *",
+            Self::Caps => "NAME=NUMBER of research options, separated by commas (in a file: a list)",
             Self::HeaderName => "the name of a header such as X-Forwarded-User",
             Self::Filter => "error, warn, info, debug, trace or directives such as info,fathom=debug",
             Self::Model | Self::Research(_) => "a model name of the form provider:model",
@@ -270,6 +278,13 @@ fn origins(value: &Value) -> Option<Value> {
         }
     };
     given.iter().map(|value| origin(value).map(Value::from)).collect()
+}
+
+fn caps(value: Value) -> Result<Value, String> {
+    let given = value.as_array().ok_or_else(|| Kind::Caps.expected())?;
+    let mut caps = Caps::default();
+    given.iter().try_for_each(|cap| caps.add(cap.as_str().unwrap_or_default()))?;
+    Ok(value)
 }
 
 #[cfg(test)]
@@ -318,6 +333,12 @@ mod tests {
         check(Kind::Origins, "*", Some(json!(["*"])));
         check(Kind::Origins, "a.test", None);
         check(Kind::Origins, "https://a.test/path", None);
+        check(
+            Kind::Caps,
+            "max_run_seconds=60, max_react_tool_calls=3",
+            Some(json!(["max_run_seconds=60", "max_react_tool_calls=3"])),
+        );
+        check(Kind::Caps, "max_run_seconds=1", None);
         check(Kind::HeaderName, "X-User", Some(json!("X-User")));
         check(Kind::HeaderName, "X User", None);
         check(Kind::Filter, "info,fathom=debug", Some(json!("info,fathom=debug")));

@@ -127,7 +127,7 @@ fn shown_url(text: &str) -> String {
 /// The address of a database as it may be shown.
 pub fn shown_database(database: &Database) -> String {
     match database {
-        Database::Sqlite { path } => format!("SQLite in {}", path.display()),
+        Database::Sqlite { path, .. } => format!("SQLite in {}", path.display()),
         Database::Postgres { url, .. } => match Url::parse(url.expose_secret()) {
             Ok(url) => {
                 let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();

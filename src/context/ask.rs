@@ -11,7 +11,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, WarningCode},
     journal::{self, CallRecord, Entry, Stop},
     llm::{
-        self, Completion, Delta, Request, Retry, Task,
+        self, Caller, Completion, Delta, Gate, Request, Retry, Task,
         structured::{self, Ladder},
     },
 };
@@ -151,7 +151,7 @@ impl Cx {
             }
             let answer = match &mut sink {
                 Some(sink) => self.stream(&fitted.request, *sink).await?,
-                None => self.run.services.llm.complete(&fitted.request, &|retry| self.retrying(retry)).await,
+                None => self.run.services.llm.complete(&fitted.request, self).await,
             };
             match answer {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
@@ -180,7 +180,7 @@ impl Cx {
         request: &Request,
         sink: &mut impl TextSink,
     ) -> Result<Result<Completion, llm::Failed>, Stop> {
-        let stream = match self.run.services.llm.stream(request, &|retry| self.retrying(retry)).await {
+        let stream = match self.run.services.llm.stream(request, self).await {
             Ok(stream) => stream,
             Err(failed) => return Ok(Err(failed)),
         };
@@ -202,16 +202,6 @@ impl Cx {
                 }
             }
         }
-    }
-
-    /// Tells the world about a wait. Called from inside the call, so it must not wait itself.
-    fn retrying(&self, retry: Retry) {
-        let code = match retry.error {
-            llm::Error::RateLimited { .. } => WarningCode::RateLimited,
-            _ => WarningCode::Retrying,
-        };
-        let detail = format!("{}; trying again in {:.1} s", retry.error, retry.wait.as_secs_f64());
-        self.run.journal.try_emit(vec![self.now(Event::Warning { code, detail })]);
     }
 
     /// Asks for a value of type `T` by the ladder native schema → tool call → prompt, each call a step of its own.
@@ -251,6 +241,22 @@ impl Cx {
             }
         }
         Err(Failure::new(FailureCode::ModelOutput, format!("no answer of the asked form: {reason}")).into())
+    }
+}
+
+impl Caller for Cx {
+    /// Tells the world about a wait. Called from inside the call, so it must not wait itself.
+    fn retrying(&self, retry: Retry) {
+        let code = match retry.error {
+            llm::Error::RateLimited { .. } => WarningCode::RateLimited,
+            _ => WarningCode::Retrying,
+        };
+        let detail = format!("{}; trying again in {:.1} s", retry.error, retry.wait.as_secs_f64());
+        self.run.journal.try_emit(vec![self.now(Event::Warning { code, detail })]);
+    }
+
+    fn gate(&self) -> &dyn Gate {
+        self
     }
 }
 

@@ -13,6 +13,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use futures::future::BoxFuture;
 use tokio::{sync::OnceCell, time::Instant};
 
 pub use ask::{Form, Role, TextSink};
@@ -23,7 +24,7 @@ use crate::{
     journal::{self, Entry, Journal, NewEvent, Stop},
     llm::Llm,
     prompts::Prompts,
-    search::Engine,
+    search::{Engine, Gate},
 };
 
 /// Why a stage gave no result.
@@ -211,5 +212,12 @@ impl Cx {
     /// The event as this agent's, with the time of now.
     pub fn now(&self, event: Event) -> NewEvent {
         journal::now(&self.scope, event)
+    }
+}
+
+impl Gate for Cx {
+    fn pass(&self) -> BoxFuture<'_, ()> {
+        // It fails only when the run is being given up, which ends this too.
+        Box::pin(async { self.run.journal.may_begin().await.unwrap_or(()) })
     }
 }

@@ -97,6 +97,9 @@ pub struct ResultLink {
     pub title: String,
 }
 
+/// The type of [`Event::StreamGap`].
+pub const STREAM_GAP: &str = "stream.gap";
+
 /// Everything that can happen in a run; `type` and `data` on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
@@ -185,6 +188,10 @@ pub enum Event {
     RunFailed { problem: Failure },
     #[serde(rename = "run.cancelled")]
     RunCancelled { reason: String },
+    /// Instead of events that were removed because of their age, both ends included. Never stored: who asks for such
+    /// events is told so, under the last one's number.
+    #[serde(rename = "stream.gap")]
+    StreamGap { from: i64, to: i64 },
 }
 
 impl Event {
@@ -221,6 +228,7 @@ impl Event {
             Self::RunCompleted { .. } => "run.completed",
             Self::RunFailed { .. } => "run.failed",
             Self::RunCancelled { .. } => "run.cancelled",
+            Self::StreamGap { .. } => STREAM_GAP,
         }
     }
 

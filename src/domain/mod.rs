@@ -14,7 +14,7 @@ pub mod time;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
-pub use options::{FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
+pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Price, Prices};
 pub use report::{Note, Source};
 pub use run::{

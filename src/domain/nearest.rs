@@ -1,7 +1,13 @@
 //! The nearest valid name, for errors that help: what was most likely meant by a name that does not exist.
 
+/// Longer texts are no slips of anybody's pen, and looking for what they mean would take time.
+const LONGEST: usize = 100;
+
 /// The name that `given` most likely meant; `None` when nothing is close.
 pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() > LONGEST {
+        return None;
+    }
     let limit = 2 + given.len() / 4;
     names
         .map(|name| (edit_distance(given, name), name))
@@ -38,5 +44,6 @@ mod tests {
         check("datadir", Some("data_dir"));
         check("cors_origins", Some("http.cors_origins"));
         check("zzzzzz", None);
+        check(&"listen".repeat(1_000_000), None);
     }
 }

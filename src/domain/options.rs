@@ -3,16 +3,16 @@
 //!
 //! Names and defaults are those of Open Deep Research's current release, so its users' settings carry over.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Map, Value, json};
 
 use super::nearest::nearest;
 
-/// The settings of one run, complete and in range.
+/// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
+/// have some of a newer release, which are passed over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct RunOptions {
     pub allow_clarification: bool,
     pub max_clarifications: u32,
@@ -198,6 +198,58 @@ pub const OPTIONS: &[OptionSpec] = &[
 /// Options that name a model, one per role.
 pub const MODEL_OPTIONS: [&str; 4] =
     ["summarization_model", "research_model", "compression_model", "final_report_model"];
+
+/// The most that may be asked for, by option; only options that are whole numbers have one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caps(BTreeMap<&'static str, u32>);
+
+impl Caps {
+    /// Adds one from `NAME=NUMBER`.
+    ///
+    /// # Errors
+    /// What would have been accepted.
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        let (name, most) = text.split_once('=').ok_or("NAME=NUMBER")?;
+        let spec = OptionSpec::find(name.trim()).map_err(|unknown| format!("NAME=NUMBER ({unknown})"))?;
+        let OptionKind::Integer { min, max } = spec.kind else {
+            return Err(format!("NAME=NUMBER with an option that is a whole number, which {} is not", spec.name));
+        };
+        let most = most.trim().parse().ok().filter(|most| (min..=max).contains(most));
+        self.0.insert(spec.name, most.ok_or_else(|| format!("{}=NUMBER from {min} to {max}", spec.name))?);
+        Ok(())
+    }
+
+    /// Refuses a value that is above the cap of its option.
+    ///
+    /// # Errors
+    /// [`OptionError::Invalid`] with what would be accepted.
+    pub fn check(&self, name: &str, value: &Value) -> Result<(), OptionError> {
+        match self.0.get_key_value(name) {
+            Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
+                let expected = format!("{most} at most on this server");
+                Err(OptionError::Invalid { name, expected, given: value.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings options that are above their caps down to them.
+    pub fn lower(&self, options: &mut RunOptions) {
+        let given = serde_json::to_value(&*options).unwrap_or_default();
+        for (name, most) in &self.0 {
+            if self.check(name, &given[*name]).is_err() {
+                options.set(name, json!(most)).expect("a cap is in the range of its option");
+            }
+        }
+    }
+
+    /// Shows the caps as the maxima of a schema made by [`RunOptions::json_schema`].
+    pub fn narrow(&self, schema: &mut Value) {
+        for (name, most) in &self.0 {
+            schema["properties"][*name]["maximum"] = json!(most);
+        }
+    }
+}
 
 /// Why an option was refused; says what would be accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -417,6 +469,9 @@ pub struct ModelName {
 }
 
 impl ModelName {
+    /// Bytes of the model's own name; it is stored with each of its calls and shown in many places.
+    const LONGEST: usize = 200;
+
     /// The extractive stand-in that needs no key.
     pub fn offline() -> Self {
         Self { provider: Provider::Offline, model: "extractive".to_owned() }
@@ -444,6 +499,9 @@ impl FromStr for ModelName {
         let model = model.trim();
         if model.is_empty() {
             return Err("a model name of the form provider:model".to_owned());
+        }
+        if model.len() > Self::LONGEST || model.chars().any(char::is_control) {
+            return Err(format!("a model name of at most {} bytes, without control characters", Self::LONGEST));
         }
         if provider == Provider::Offline && model != "extractive" {
             return Err("offline:extractive, the only offline model".to_owned());
@@ -506,6 +564,13 @@ mod tests {
     }
 
     #[test]
+    fn options_stored_by_a_newer_release_still_read() {
+        let Value::Object(mut stored) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
+        stored.insert("flavour".to_owned(), json!("plain"));
+        assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());
+    }
+
+    #[test]
     fn values_come_as_text() {
         let mut options = RunOptions::default();
         options.set_text("max_react_tool_calls", "30").unwrap();
@@ -517,6 +582,25 @@ mod tests {
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
         assert_eq!(options.research_model, ModelName { provider: Provider::Ollama, model: "qwen3:8b".into() });
+    }
+
+    #[test]
+    fn caps_bound_what_is_asked_for() {
+        let mut caps = Caps::default();
+        caps.add("max_run_seconds = 60").unwrap();
+        caps.add("max_react_tool_calls=10").unwrap();
+        assert!(caps.check("max_run_seconds", &json!(60)).is_ok());
+        let error = caps.check("max_run_seconds", &json!(61)).unwrap_err().to_string();
+        assert_eq!(error, "option 'max_run_seconds' must be 60 at most on this server, not 61");
+        let mut options = RunOptions::default();
+        caps.lower(&mut options);
+        assert_eq!((options.max_run_seconds, options.max_react_tool_calls), (60, 10));
+        let mut schema = RunOptions::json_schema();
+        caps.narrow(&mut schema);
+        assert_eq!(schema["properties"]["max_run_seconds"]["maximum"], 60);
+        for wrong in ["", "max_run_seconds", "max_run_seconds=0", "research_model=1", "max_run=1"] {
+            assert!(caps.add(wrong).unwrap_err().contains("NUMBER"), "{wrong}");
+        }
     }
 
     #[test]

@@ -35,11 +35,12 @@ impl RunStatus {
         }
     }
 
+    /// All there are.
+    pub const ALL: [Self; 5] = [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
+
     /// The status of that name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled]
-            .into_iter()
-            .find(|status| status.as_str() == name)
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 }
 
@@ -106,7 +107,8 @@ pub enum FailureCode {
     Timeout,
     /// Process after process died at the same step: see their logs.
     CrashLoop,
-    /// A defect of ours.
+    /// A defect of ours; also what a code of a newer release is read as.
+    #[serde(other)]
     Internal,
 }
 

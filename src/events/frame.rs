@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::{
-    domain::{Envelope, RunId},
-    store::{Error, EventRow},
+    domain::{Envelope, Event, RunId},
+    store::{Error, EventRow, Gap},
 };
 
 /// One event of a thread's log in its public forms.
@@ -51,6 +51,24 @@ impl Frame {
         })
     }
 
+    /// Stands for events that were removed, under the number of the last of them: a reader that comes back with it goes
+    /// on behind them, instead of being told again.
+    ///
+    /// # Errors
+    /// None that could come about.
+    pub(super) fn of_gap(gap: &Gap) -> Result<Self, Error> {
+        let event = Event::StreamGap { from: gap.from, to: gap.to };
+        Self::new(&EventRow {
+            seq: gap.to,
+            run_id: gap.run_id,
+            ts: gap.ended_at,
+            agent: "root".to_owned(),
+            agent_id: None,
+            name: event.name().to_owned(),
+            body: serde_json::to_string(&event)?,
+        })
+    }
+
     /// The event as a domain value.
     ///
     /// # Errors
@@ -85,7 +103,7 @@ fn push_envelope(record: &mut String, row: &EventRow, body: &str) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Agent, Event, Failure, FailureCode, Outcome, Scope, SourceId, Timestamp, Usage, WarningCode};
+    use crate::domain::{Agent, Failure, FailureCode, Outcome, Scope, SourceId, Timestamp, Usage, WarningCode};
 
     fn row(scope: &Scope, event: &Event) -> EventRow {
         EventRow {

@@ -12,7 +12,11 @@ use super::{
     Frame, Shared,
     tail::{End, Tail},
 };
-use crate::store::{Error, EventRows, PageLimit};
+use crate::{
+    domain::Timestamp,
+    store::{Error, EventRows, PageLimit},
+    telemetry::metrics,
+};
 
 /// How often the table is looked at for wake-ups that were lost.
 const POLL: Duration = Duration::from_secs(1);
@@ -21,7 +25,7 @@ const FILLS: usize = 4;
 /// What one query of a fill reads.
 const FILL: PageLimit = PageLimit { rows: 256, bytes: 512 * 1024 };
 /// How long a query may take before the database counts as away.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Starts both tasks on `tasks`; they end when `stopped` is cancelled, and with them all readers.
 pub(super) fn start(shared: &Arc<Shared>, stopped: &CancellationToken, tasks: &TaskTracker) {
@@ -75,6 +79,10 @@ async fn read(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
         return Ok(false);
     }
     tail.extend(frames(&rows)?);
+    let now = Timestamp::now();
+    rows.iter().for_each(|row| {
+        metrics::event_delivered(Duration::from_millis(u64::try_from(now.since(row.ts)).unwrap_or(0)));
+    });
     Ok(more)
 }
 

@@ -24,9 +24,9 @@ use tokio_util::{
 
 use crate::{
     domain::{Envelope, RunId, ThreadId},
-    store::{PageLimit, Store},
+    store::{EventRows, PageLimit, Store},
 };
-use reader::{Opened, Reader};
+use reader::{Opened, Place, Reader, place};
 use tail::Tails;
 
 pub use crate::store::Error;
@@ -36,6 +36,8 @@ pub use writer::{Patience, Writer, WriterHandle};
 
 /// How long a reader bears a database that does not answer.
 const READER_PATIENCE: Duration = Duration::from_secs(60);
+/// How often a page is looked for while events are being removed.
+const LOOKS: u32 = 5;
 /// A page ends with the event that reaches so many bytes.
 const PAGE_BYTES: usize = 1024 * 1024;
 
@@ -175,44 +177,47 @@ impl EventLog {
     /// # Errors
     /// Those of the store, at once.
     pub async fn page(&self, subject: Subject, after_seq: i64, limit: u32) -> Result<Option<FramePage>, Error> {
-        let store = &self.shared.store;
-        let limit = PageLimit { rows: limit, bytes: PAGE_BYTES };
-        match subject {
-            Subject::Thread(thread_id) => {
-                let Some(position) = keeper::limited(store.thread_position(thread_id)).await? else { return Ok(None) };
-                let after_seq = after_seq.min(position.last_seq);
-                let page = keeper::limited(store.event_rows(thread_id, after_seq, limit)).await?;
-                let mut page = FramePage::new(&page.rows, after_seq, !page.more && !position.active)?;
-                // A run may have begun since.
-                page.done = page.done && page.frames.last().is_none_or(|frame| frame.terminal);
-                Ok(Some(page))
-            }
-            Subject::Run(run_id) => {
-                let position = keeper::limited(store.run_position(run_id, after_seq)).await?;
-                let Some(position) = position else { return Ok(None) };
-                if position.over {
-                    return FramePage::new(&[], position.after_seq, true).map(Some);
-                }
-                let page = keeper::limited(store.event_rows(position.thread_id, position.after_seq, limit)).await?;
-                Ok(Some(FramePage::new(&page.rows, position.after_seq, false)?.of_run(run_id)))
+        // Events may be removed between the two looks; then both are repeated.
+        for _ in 0..LOOKS {
+            let Some(place) = place(&self.shared, subject, after_seq).await? else { return Ok(None) };
+            let rows = limit - u32::from(place.gap.is_some());
+            let page = self.rows(&place, rows).await?;
+            let follows = match page.rows.first() {
+                Some(row) => row.seq == place.after_seq + 1,
+                None => rows == 0 || place.over || place.after_seq >= place.last_seq,
+            };
+            if follows {
+                return FramePage::new(&page, &place, subject).map(Some);
             }
         }
+        Err(Error::Unavailable("events are being removed just now".to_owned()))
+    }
+
+    async fn rows(&self, place: &Place, rows: u32) -> Result<EventRows, Error> {
+        if place.over {
+            return Ok(EventRows { rows: Vec::new(), more: false });
+        }
+        let limit = PageLimit { rows, bytes: PAGE_BYTES };
+        keeper::limited(self.shared.store.event_rows(place.thread_id, place.after_seq, limit)).await
     }
 }
 
 impl FramePage {
-    fn new(rows: &[crate::store::EventRow], after_seq: i64, done: bool) -> Result<Self, Error> {
-        let next_after = rows.last().map_or(after_seq, |row| row.seq);
-        Ok(Self { frames: keeper::frames(rows)?, next_after, done })
-    }
-
-    /// Without the events of other runs.
-    fn of_run(mut self, run_id: RunId) -> Self {
-        self.frames.retain(|frame| frame.run_id == run_id);
-        if let Some(last) = self.frames.last().filter(|frame| frame.terminal) {
-            self.next_after = last.seq;
-            self.done = true;
+    fn new(page: &EventRows, place: &Place, subject: Subject) -> Result<Self, Error> {
+        let mut frames = keeper::frames(&page.rows)?;
+        let mut next_after = frames.last().map_or(place.after_seq, |frame| frame.seq);
+        let done = match subject {
+            Subject::Thread(_) => !page.more && !place.active && frames.last().is_none_or(|frame| frame.terminal),
+            Subject::Run(run_id) => {
+                frames.retain(|frame| frame.run_id == run_id);
+                let end = frames.last().filter(|frame| frame.terminal);
+                next_after = end.map_or(next_after, |end| end.seq);
+                place.over || end.is_some()
+            }
+        };
+        if let Some(gap) = &place.gap {
+            frames.insert(0, Arc::new(Frame::of_gap(gap)?));
         }
-        self
+        Ok(Self { frames, next_after, done })
     }
 }

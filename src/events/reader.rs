@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     domain::{RunId, ThreadId},
-    store::{Error, PageLimit},
+    store::{Error, Gap, PageLimit, RunPosition, ThreadPosition},
 };
 
 /// What a reader that is behind reads from the table at once: small, since a slow one holds it for long.
@@ -29,7 +29,38 @@ pub(super) struct Reader {
     /// The number of the last frame looked at.
     after_seq: i64,
     batch: std::vec::IntoIter<Arc<Frame>>,
+    /// Nothing comes after the batch.
+    over: bool,
     ended: bool,
+}
+
+/// Where reading begins.
+pub(super) struct Place {
+    pub thread_id: ThreadId,
+    /// Behind the gap.
+    pub after_seq: i64,
+    pub last_seq: i64,
+    pub gap: Option<Gap>,
+    /// Of a run: nothing comes but the gap.
+    pub over: bool,
+    /// Of a thread: a run is queued or at work.
+    pub active: bool,
+}
+
+/// `None` when there is no such thread or run.
+pub(super) async fn place(shared: &Shared, subject: Subject, after_seq: i64) -> Result<Option<Place>, Error> {
+    Ok(match subject {
+        Subject::Thread(thread_id) => {
+            limited(shared.store.thread_position(thread_id, after_seq)).await?.map(|position| {
+                let ThreadPosition { after_seq, gap, last_seq, active } = position;
+                Place { thread_id, after_seq, last_seq, gap, over: false, active }
+            })
+        }
+        Subject::Run(run_id) => limited(shared.store.run_position(run_id, after_seq)).await?.map(|position| {
+            let RunPosition { thread_id, after_seq, gap, last_seq, over } = position;
+            Place { thread_id, after_seq, last_seq, gap, over, active: false }
+        }),
+    })
 }
 
 /// What opening found.
@@ -47,31 +78,30 @@ impl Reader {
     /// # Errors
     /// Those of the store, at once.
     pub async fn open(shared: &Arc<Shared>, subject: Subject, after_seq: i64) -> Result<Opened, Error> {
-        let (thread_id, run_id, after_seq, last_seq) = match subject {
-            Subject::Thread(thread_id) => {
-                let found = limited(shared.store.last_seqs(&[thread_id])).await?;
-                let [(_, last_seq)] = found.as_slice() else { return Ok(Opened::Unknown) };
-                (thread_id, None, after_seq.min(*last_seq), *last_seq)
-            }
-            Subject::Run(run_id) => match limited(shared.store.run_position(run_id, after_seq)).await? {
-                None => return Ok(Opened::Unknown),
-                Some(position) if position.over => return Ok(Opened::Over),
-                Some(position) => (position.thread_id, Some(run_id), position.after_seq, position.last_seq),
-            },
+        let Some(place) = place(shared, subject, after_seq).await? else { return Ok(Opened::Unknown) };
+        if place.over && place.gap.is_none() {
+            return Ok(Opened::Over);
+        }
+        let mut reader = Self {
+            shared: Arc::clone(shared),
+            subscription: Tails::subscribe(&shared.tails, place.thread_id, place.last_seq),
+            run_id: if let Subject::Run(run_id) = subject { Some(run_id) } else { None },
+            after_seq: place.after_seq,
+            batch: Vec::new().into_iter(),
+            over: false,
+            ended: false,
         };
-        Ok(Opened::Reader(Self::new(shared, (thread_id, last_seq), run_id, after_seq)))
+        reader.go_to(&place)?;
+        Ok(Opened::Reader(reader))
     }
 
-    fn new(shared: &Arc<Shared>, tail: (ThreadId, i64), run_id: Option<RunId>, after_seq: i64) -> Self {
-        let subscription = Tails::subscribe(&shared.tails, tail.0, tail.1);
-        Self {
-            shared: Arc::clone(shared),
-            subscription,
-            run_id,
-            after_seq,
-            batch: Vec::new().into_iter(),
-            ended: false,
-        }
+    /// Goes on from there, with the gap before it.
+    fn go_to(&mut self, place: &Place) -> Result<(), Error> {
+        let gap = place.gap.as_ref().map(Frame::of_gap).transpose()?;
+        self.batch = gap.map(Arc::new).into_iter().collect::<Vec<_>>().into_iter();
+        self.after_seq = place.after_seq;
+        self.over = place.over;
+        Ok(())
     }
 
     /// As [`Reader::open`], bearing a database that is away for a while; `None` when nothing will come.
@@ -92,7 +122,7 @@ impl Reader {
             if let Some(frame) = self.take_wanted() {
                 return Ok(Some((frame, self)));
             }
-            if !self.ended && !self.refill().await? {
+            if self.over || (!self.ended && !self.refill().await?) {
                 break;
             }
         }
@@ -119,7 +149,7 @@ impl Reader {
         match (self.subscription.tail.take(self.after_seq), end) {
             (Taken::Frames(frames), _) => self.batch = frames.into_iter(),
             // Boxed, so that a reader that waits is small.
-            (Taken::Behind { head }, _) => self.batch = Box::pin(self.page(head)).await?.into_iter(),
+            (Taken::Behind { head }, _) => Box::pin(self.page(head)).await?,
             (Taken::UpToDate, Some(End::Gone)) => return Ok(false),
             (Taken::UpToDate, Some(End::Failed(error))) => return Err(error),
             (Taken::UpToDate, None) => {
@@ -131,8 +161,9 @@ impl Reader {
         Ok(true)
     }
 
-    /// A page of the table. When it is empty, nothing is left of what was written up to `head`: it was deleted.
-    async fn page(&mut self, head: i64) -> Result<Vec<Arc<Frame>>, Error> {
+    /// Takes the next page of the table. Numbers have no gaps, so one that is not there was removed since: because of
+    /// its age, or with the whole thread.
+    async fn page(&mut self, head: i64) -> Result<(), Error> {
         let thread_id = self.subscription.tail.thread_id;
         let forbearance = Forbearance::new();
         let page = loop {
@@ -141,10 +172,32 @@ impl Reader {
                 break answer?;
             }
         };
+        let follows = page.rows.first().is_some_and(|row| row.seq == self.after_seq + 1);
+        if !follows && self.pass_gap().await? {
+            return Ok(());
+        }
+        // Of a deleted thread nothing is left; its tail will say so.
         if page.rows.is_empty() {
             self.after_seq = head;
         }
-        frames(&page.rows)
+        self.batch = frames(&page.rows)?.into_iter();
+        Ok(())
+    }
+
+    /// Looks again where to go on; `false` when nothing was removed because of its age.
+    async fn pass_gap(&mut self) -> Result<bool, Error> {
+        let subject = self.run_id.map_or(Subject::Thread(self.subscription.tail.thread_id), Subject::Run);
+        let forbearance = Forbearance::new();
+        let place = loop {
+            let answer = place(&self.shared, subject, self.after_seq).await;
+            if !forbearance.bears(&answer).await {
+                break answer?;
+            }
+        };
+        match place.filter(|place| place.gap.is_some()) {
+            Some(place) => self.go_to(&place).map(|()| true),
+            None => Ok(false),
+        }
     }
 }
 

@@ -33,7 +33,8 @@ const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/openapi.yaml", get(contract))
-        // Relative, so that it works below a path of a reverse proxy too.
+        // Relative, so that both work below a path of a reverse proxy too.
+        .route("/", get(async || Redirect::to("docs/")))
         .route("/docs", get(async || Redirect::permanent("docs/")))
         .route("/docs/", get(async |headers: HeaderMap| asset("index.html", &headers)))
         .route("/docs/{*file}", get(async |Path(file): Path<String>, headers: HeaderMap| asset(&file, &headers)))

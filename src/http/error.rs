@@ -17,6 +17,10 @@ use crate::{
 /// Told to clients whose request may succeed a little later.
 const SOON: Duration = Duration::from_secs(2);
 
+/// Problems repeat what was wrong with a request, of a bad one only the beginning.
+const SHOWN_FAULTS: usize = 20;
+const SHOWN_CHARS: usize = 500;
+
 /// The stable codes, each with its status and title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
@@ -133,6 +137,16 @@ pub struct Fault {
     pub detail: String,
 }
 
+impl Fault {
+    fn new(place: Place, detail: String) -> Self {
+        let place = match place {
+            Place::Pointer(pointer) => Place::Pointer(beginning(pointer)),
+            place => place,
+        };
+        Self { place, detail: beginning(detail) }
+    }
+}
+
 /// A request that is not answered as its sender hoped.
 #[derive(Clone, Debug)]
 pub struct ApiError {
@@ -172,7 +186,8 @@ impl ApiError {
                 | Code::StorageUnavailable
                 | Code::ShuttingDown
         );
-        Self { code, detail: detail.into(), faults: Vec::new(), retry_after: retry_after.then_some(SOON) }
+        let detail = beginning(detail.into());
+        Self { code, detail, faults: Vec::new(), retry_after: retry_after.then_some(SOON) }
     }
 
     /// `what` as in "thread" or "run".
@@ -187,9 +202,9 @@ impl ApiError {
 
     /// A problem with one place in the request.
     pub fn at(code: Code, place: Place, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        let faults = vec![Fault { place, detail: detail.clone() }];
-        Self { faults, ..Self::new(code, detail) }
+        let problem = Self::new(code, detail);
+        let faults = vec![Fault::new(place, problem.detail.clone())];
+        Self { faults, ..problem }
     }
 
     /// A parameter of path or query that cannot be used.
@@ -226,13 +241,26 @@ impl ApiError {
     }
 
     fn options(wrong: &[OptionError]) -> Self {
-        let fault = |error: &OptionError| Fault {
-            place: Place::Pointer(format!("/options/{}", escaped(error.name()))),
-            detail: error.to_string(),
+        let fault = |error: &OptionError| {
+            let pointer = format!("/options/{}", escaped(error.name()));
+            Fault::new(Place::Pointer(pointer), error.to_string())
         };
-        let detail = wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        Self { faults: wrong.iter().map(fault).collect(), ..Self::new(Code::ValidationFailed, detail) }
+        let faults: Vec<_> = wrong.iter().take(SHOWN_FAULTS).map(fault).collect();
+        let mut details: Vec<&str> = faults.iter().map(|fault| fault.detail.as_str()).collect();
+        if wrong.len() > SHOWN_FAULTS {
+            details.push("and more");
+        }
+        let detail = details.join("; ");
+        Self { faults, ..Self::new(Code::ValidationFailed, detail) }
     }
+}
+
+fn beginning(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(SHOWN_CHARS) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// A name as part of a JSON pointer (RFC 6901).
@@ -250,7 +278,7 @@ impl From<StoreError> for ApiError {
                 tracing::warn!(%error, "a request could not be answered");
                 Self::new(Code::StorageUnavailable, "the database does not answer; try again")
             }
-            StoreError::Fenced | StoreError::Unusable(_) | StoreError::Corrupt(_) => {
+            StoreError::Fenced | StoreError::Contended(_) | StoreError::Unusable(_) | StoreError::Corrupt(_) => {
                 tracing::error!(%error, "a request could not be answered");
                 Self::new(Code::Internal, "the request could not be carried out; the service's log says why")
             }
@@ -259,7 +287,7 @@ impl From<StoreError> for ApiError {
 }
 
 impl IntoResponse for ApiError {
-    /// A status without a body yet: [`Problem::into_body`] writes it where the request is known.
+    /// A status without a body yet: `Problem::into_body` writes it where the request is known.
     fn into_response(self) -> Response {
         let mut response = self.code.status().into_response();
         if let Some(pause) = self.retry_after

@@ -264,7 +264,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 }
 
 /// Preferences that cannot be read are ignored, as RFC 7240 has it.
-fn wait(headers: &HeaderMap) -> Option<Duration> {
+pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     let preferences = headers.get_all("prefer").into_iter().filter_map(|value| value.to_str().ok());
     let seconds = preferences.flat_map(|value| value.split(',')).find_map(|preference| {
         let (name, value) = preference.split(';').next()?.split_once('=')?;

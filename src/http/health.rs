@@ -72,7 +72,7 @@ pub async fn metrics(Shared(state): Shared<State>) -> Response {
     let (idle, used) = store.connections();
     metrics::db_pool(idle, used);
     // A database that is away has no queue to count; the last number stays.
-    if let Ok(load) = store.load().await {
+    if let Ok(Ok(load)) = tokio::time::timeout(PING_TIME, store.load()).await {
         metrics::runs_queued(load.queued);
     }
     let text = Metrics::installed().map(|metrics| metrics.render()).unwrap_or_default();

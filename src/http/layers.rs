@@ -1,6 +1,9 @@
 //! What happens around every handler: request ids, CORS, panics, problems with their bodies, a line in the log.
 
-use std::{any::Any, time::Instant};
+use std::{
+    any::Any,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
@@ -19,15 +22,35 @@ use uuid::Uuid;
 use super::{
     State,
     error::{ApiError, Code, Problem},
+    extract,
 };
 use crate::{config::CorsOrigins, telemetry::metrics};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS: usize = 128;
+/// How long the answer to a request that only reads may take to begin, beside the time it asks to wait.
+const READING: Duration = Duration::from_secs(5);
 
-/// The router with everything around it.
+/// The router with everything around it; the last is the outermost, so that preflights get their ids too.
 pub fn around(router: Router, state: &State) -> Router {
-    router.layer(CatchPanicLayer::custom(defect)).layer(from_fn(dress)).layer(cors(&state.settings.cors_origins))
+    router
+        .layer(from_fn(in_time))
+        .layer(CatchPanicLayer::custom(defect))
+        .layer(cors(&state.settings.cors_origins))
+        .layer(from_fn(dress))
+}
+
+/// Reading waits for nothing but the database, and who reads can ask again; a stream is not limited once it has begun.
+async fn in_time(request: Request, next: Next) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return next.run(request).await;
+    }
+    let limit = READING + extract::wait(request.headers()).unwrap_or_default();
+    let answered = tokio::time::timeout(limit, next.run(request)).await;
+    answered.unwrap_or_else(|_| {
+        tracing::warn!(seconds = limit.as_secs(), "a reading request was given up");
+        ApiError::new(Code::StorageUnavailable, "the database does not answer in time; try again").into_response()
+    })
 }
 
 /// Gives the request its id and the response its headers; writes the body of problems; logs one line.
@@ -99,7 +122,7 @@ fn cors(origins: &CorsOrigins) -> CorsLayer {
             HeaderName::from_static("preference-applied"),
             REQUEST_ID,
         ])
-        .max_age(std::time::Duration::from_secs(600));
+        .max_age(Duration::from_secs(600));
     match origins {
         CorsOrigins::None => layer,
         CorsOrigins::All => layer.allow_origin(AllowOrigin::any()),

@@ -15,7 +15,7 @@ struct OptionsBody {
 }
 
 pub async fn show(Shared(state): Shared<State>) -> Result<Response, ApiError> {
-    answer(&OptionsBody { schema: RunOptions::json_schema(), defaults: state.runs.options(&[]).map_err(unlikely)? })
+    answer(&OptionsBody { schema: state.runs.options_schema(), defaults: state.runs.options(&[]).map_err(unlikely)? })
 }
 
 /// Without layers nothing can be wrong.

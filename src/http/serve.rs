@@ -50,10 +50,8 @@ impl Default for Patience {
     }
 }
 
-/// Answers connections until the state's shutdown, then lets what is going on end within the grace.
-///
-/// # Errors
-/// None once it listens; failed accepts are logged and tried again.
+/// Answers connections until the state's shutdown, then lets what is going on end within the grace. Failed accepts are
+/// logged and tried again.
 pub async fn serve(listener: TcpListener, state: State) {
     let router = router(&state);
     let graceful = GracefulShutdown::new();

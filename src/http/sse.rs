@@ -19,7 +19,10 @@ use futures::Stream;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use crate::events::{Error, Frame, FramePage};
+use crate::{
+    domain::event::STREAM_GAP,
+    events::{Error, Frame, FramePage},
+};
 
 /// How long a client should wait before it comes back, in milliseconds; the first bytes of every stream.
 const HELLO: Bytes = Bytes::from_static(b"retry: 3000\n\n");
@@ -96,9 +99,10 @@ impl Types {
         Ok(Self { patterns: Some(patterns.into()) })
     }
 
-    /// Whether an event of this type is wanted.
+    /// Whether an event of this type is wanted. A gap always is: what was removed may have been.
     pub fn want(&self, name: &str) -> bool {
-        self.patterns.as_deref().is_none_or(|patterns| patterns.iter().any(|pattern| matches(pattern, name)))
+        name == STREAM_GAP
+            || self.patterns.as_deref().is_none_or(|patterns| patterns.iter().any(|pattern| matches(pattern, name)))
     }
 }
 
@@ -360,11 +364,12 @@ mod tests {
         check("r*r*.d*a", "report.delta", true);
         check("a*a", "a", false);
         check("r**t.*", "report.", true);
+        check("report.*", "stream.gap", true);
         check("tomorrow", "today", false);
         assert!(Types::parse(None).unwrap().want("x"));
         let many = ["a"; MAX_PATTERNS + 1].join(",");
         let long = "a".repeat(MAX_PATTERN + 1);
-        for bad in ["", ",", "a,", "a,,b", "A", "a b", "ü", "a\n", &many, &long] {
+        for bad in ["", ",", "a,", "a,,b", "A", "a b", "ü", "a\nb", &many, &long] {
             assert_eq!(Types::parse(Some(bad)), Err(BadInput::Types), "{bad:?}");
         }
     }

@@ -132,7 +132,7 @@ pub async fn create(
     let at = |refusal| ApiError::refused(refusal, "/message");
     let submission = Submission {
         options: state.runs.options(&[&options]).map_err(at)?,
-        content: message,
+        content: storable(&message),
         owner: wishes.owner.clone(),
         key: wishes.key("POST /api/v1/threads", &body.bytes),
     };
@@ -155,6 +155,11 @@ pub async fn create(
         }
         Accepted::Before(first) => started_before(&state, first).await,
     }
+}
+
+/// The text of a message as the database keeps it, which has no place for the character 0.
+fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }
 
 async fn started(
@@ -199,7 +204,7 @@ pub async fn add_message(
     let at = |refusal| ApiError::refused(refusal, "/content");
     let submission = Submission {
         options: state.runs.options(&[&thread.options, &options]).map_err(at)?,
-        content,
+        content: storable(&content),
         owner: wishes.owner.clone(),
         key: wishes.key(&format!("POST /api/v1/threads/{thread_id}/messages"), &body.bytes),
     };

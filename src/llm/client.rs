@@ -12,7 +12,7 @@ use super::server::{Clients, Server};
 use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
 use super::wire;
-use super::{BadSetting, Completion, Error, Failed, Request, Retry, limits, offline};
+use super::{BadSetting, Caller, Completion, Error, Failed, Request, Retry, limits, offline};
 use crate::domain::{ModelName, Provider};
 
 /// For questions beside the research, such as which models there are.
@@ -85,22 +85,19 @@ impl Llm {
 
     /// Asks for a whole answer. An empty one is an answer too.
     ///
-    /// `on_retry` is called before each wait between attempts.
+    /// `caller` is told of each wait between attempts.
     ///
     /// # Errors
     /// [`Failed`] after the last attempt, with the last attempt's error.
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
-    pub async fn complete(
-        &self,
-        request: &Request,
-        on_retry: &(dyn Fn(Retry) + Send + Sync),
-    ) -> Result<Completion, Failed> {
+    pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
         if request.model.provider == Provider::Offline {
             return Ok(offline::complete(request));
         }
-        let (completion, attempts) = self.attempts(request, on_retry, |server| self.call(server, request)).await?;
+        let (completion, attempts) =
+            self.attempts(request, caller, |server| self.call(server, request, caller)).await?;
         Ok(Completion { attempts, ..completion })
     }
 
@@ -112,16 +109,12 @@ impl Llm {
     ///
     /// # Cancel safety
     /// As `complete`; so does dropping the stream.
-    pub async fn stream(
-        &self,
-        request: &Request,
-        on_retry: &(dyn Fn(Retry) + Send + Sync),
-    ) -> Result<ReplyStream, Failed> {
+    pub async fn stream(&self, request: &Request, caller: &dyn Caller) -> Result<ReplyStream, Failed> {
         if request.model.provider == Provider::Offline {
             return Ok(ReplyStream::of(offline::deltas(request)));
         }
-        let begin = |server| self.begin(server, request);
-        let ((mut reading, first), attempts) = self.attempts(request, on_retry, begin).await?;
+        let begin = |server| self.begin(server, request, caller);
+        let ((mut reading, first), attempts) = self.attempts(request, caller, begin).await?;
         reading.attempts = attempts;
         let first = match first {
             Some(Delta::End(completion)) => Some(Delta::End(Completion { attempts, ..completion })),
@@ -173,7 +166,7 @@ impl Llm {
     async fn attempts<'a, T, F: Future<Output = Result<T, Failure>>>(
         &'a self,
         request: &Request,
-        on_retry: &(dyn Fn(Retry) + Send + Sync),
+        caller: &dyn Caller,
         call: impl Fn(&'a Arc<Server>) -> F,
     ) -> Result<(T, u32), Failed> {
         let server = self.inner.usable(&request.model).map_err(|error| Failed { error, attempts: 0 })?;
@@ -189,13 +182,14 @@ impl Llm {
             let Some(wait) = wait else {
                 return Err(Failed { error, attempts: waits.attempts() });
             };
-            on_retry(Retry { attempt: waits.attempts(), wait, error });
+            caller.retrying(Retry { attempt: waits.attempts(), wait, error });
             tokio::time::sleep(wait).await;
         }
     }
 
-    async fn call(&self, server: &Server, request: &Request) -> Result<Completion, Failure> {
+    async fn call(&self, server: &Server, request: &Request, caller: &dyn Caller) -> Result<Completion, Failure> {
         let _permit = server.permit().await;
+        caller.gate().pass().await;
         let call = server.carrier.call(server, request);
         let body = tokio::time::timeout(self.inner.settings.total_timeout, call)
             .await
@@ -203,8 +197,14 @@ impl Llm {
         Ok(reply::read(request, body)?)
     }
 
-    async fn begin(&self, server: &Arc<Server>, request: &Request) -> Result<(Reading, Option<Delta>), Failure> {
+    async fn begin(
+        &self,
+        server: &Arc<Server>,
+        request: &Request,
+        caller: &dyn Caller,
+    ) -> Result<(Reading, Option<Delta>), Failure> {
         let permit = server.permit().await;
+        caller.gate().pass().await;
         let frames = server.carrier.stream(server, request, self.inner.settings.idle_timeout).await?;
         let mut reading = Reading::new(frames, Assembly::new(request), Arc::clone(server), permit);
         let first = reading.next().await?;

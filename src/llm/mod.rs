@@ -23,6 +23,7 @@ mod wire;
 use std::time::Duration;
 
 use crate::domain::ModelName;
+pub use crate::net::{Gate, Open};
 pub use client::{Llm, ProbeReport};
 pub use message::{
     Completion, Evidence, Finding, Message, OutputFormat, Part, Request, StopReason, Task, Text, ToolCall, ToolChoice,
@@ -83,6 +84,23 @@ pub struct Failed {
     pub error: Error,
     /// HTTP requests made, at least one unless the call could not even begin.
     pub attempts: u32,
+}
+
+/// Who asks. A closure that takes a [`Retry`] is one whose calls may always be made.
+pub trait Caller: Send + Sync {
+    /// Told before each wait between attempts.
+    fn retrying(&self, retry: Retry);
+
+    /// Passed right before each attempt, the first included.
+    fn gate(&self) -> &dyn Gate {
+        &Open
+    }
+}
+
+impl<F: Fn(Retry) + Send + Sync> Caller for F {
+    fn retrying(&self, retry: Retry) {
+        self(retry);
+    }
 }
 
 /// A wait before a call is made again.

@@ -65,6 +65,13 @@ impl Waits {
     }
 }
 
+impl Settings {
+    /// The longest that a call may wait before it is made again.
+    pub fn longest_wait(&self) -> Duration {
+        self.retry_for * RATE_LIMIT_PATIENCE
+    }
+}
+
 /// A random time from zero to `bound`. The hasher's keys are the standard library's only source of randomness.
 fn jittered(bound: Duration) -> Duration {
     let random = RandomState::new().hash_one(()) >> 32;

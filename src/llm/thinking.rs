@@ -11,14 +11,23 @@ const TAGS: [(&str, &str); 3] = [("<think>", "</think>"), ("<thinking>", "</thin
 /// The pieces that [`push`](Self::push) returns, put together, are the same however the input was cut.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
-    /// The tag that ends the block we are in.
-    closing: Option<&'static str>,
+    /// The block we are in.
+    block: Option<Block>,
     /// Not yet decided: white space that may turn out to be the end, or the beginning of a tag.
     held: String,
     /// Has any text been passed?
     passed: bool,
     /// Does the next character begin a line?
     mid_line: bool,
+}
+
+/// An open block.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// The tag that ends it.
+    closing: &'static str,
+    /// Bytes of white space held from before it. They stay: they may part two paragraphs.
+    before: usize,
 }
 
 impl Filter {
@@ -34,7 +43,7 @@ impl Filter {
     pub(super) fn finish(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
         let mut out = String::new();
-        if self.closing.is_none() {
+        if self.block.is_none() {
             self.pass(held.trim_end(), &mut out);
         }
         out
@@ -42,8 +51,8 @@ impl Filter {
 
     /// Decides about the beginning of what is held; `false` when more must arrive first.
     fn step(&mut self, out: &mut String) -> bool {
-        if let Some(closing) = self.closing {
-            return self.skip_to(closing);
+        if let Some(block) = self.block {
+            return self.skip(block);
         }
         let word = self.held.find(|c: char| !c.is_whitespace()).unwrap_or(self.held.len());
         let (space, rest) = self.held.split_at(word);
@@ -54,7 +63,7 @@ impl Filter {
         if at_line_start && let Some((opening, closing)) = TAGS.iter().find(|(opening, _)| rest.starts_with(opening)) {
             let after = word + opening.len();
             self.held.replace_range(word..after, "");
-            self.closing = Some(closing);
+            self.block = Some(Block { closing, before: word });
             return true;
         }
         if at_line_start && TAGS.iter().any(|(opening, _)| opening.starts_with(rest)) {
@@ -67,19 +76,18 @@ impl Filter {
         !self.held.is_empty()
     }
 
-    fn skip_to(&mut self, closing: &'static str) -> bool {
-        // The white space held from before the block stays: it may part two paragraphs.
-        let space = self.held.find(|c: char| !c.is_whitespace()).unwrap_or(self.held.len());
-        if let Some(at) = self.held.find(closing) {
-            self.held.replace_range(space.min(at)..at + closing.len(), "");
-            self.closing = None;
+    fn skip(&mut self, Block { closing, before }: Block) -> bool {
+        if let Some(at) = self.held[before..].find(closing) {
+            self.held.replace_range(before..before + at + closing.len(), "");
+            self.block = None;
             return true;
         }
-        let mut keep = self.held.len().saturating_sub(closing.len()).max(space);
+        // The end may be the beginning of the closing tag.
+        let mut keep = self.held.len().saturating_sub(closing.len()).max(before);
         while !self.held.is_char_boundary(keep) {
             keep += 1;
         }
-        self.held.replace_range(space..keep, "");
+        self.held.replace_range(before..keep, "");
         false
     }
 
@@ -138,6 +146,7 @@ mod tests {
         check("a <b> c\n<table>", "a <b> c\n<table>");
         check("<thin", "<thin");
         check("<think>a</think>b<think>c", "b<think>c");
+        check("K\n<think>> <think></think></think>", "K\n</think>");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`.
 
+mod gate;
 mod retry;
 
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
+pub use gate::{Gate, Open};
 pub use retry::{Retry, Verdict, retry};
 
 /// How long an outbound call may take.

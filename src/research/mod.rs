@@ -22,7 +22,7 @@ use tracing::Instrument as _;
 use crate::context::Cx;
 pub use crate::context::Error;
 use crate::{
-    domain::{Event, FollowUpAction, Message, MessageRole, Note, event::Phase, report::Report},
+    domain::{Event, FollowUpAction, Message, MessageRole, Note, RunId, event::Phase, report::Report},
     prompts::{Flexible, untrusted},
     telemetry::spans,
 };
@@ -36,6 +36,8 @@ pub struct Conversation {
     pub messages: Vec<Message>,
     /// Clarifying questions already asked in this thread.
     pub clarifications: u32,
+    /// The thread's runs that ended with a report or an answer.
+    pub answered_by: Vec<RunId>,
     /// What the thread's newest report or answer rests on; `None` in a thread without one, or when the run shall not
     /// use it.
     pub earlier: Option<Earlier>,
@@ -57,9 +59,13 @@ impl Conversation {
         }
     }
 
-    /// What the user wrote, in order.
+    /// What the user wrote since the newest report or answer, in order.
     pub fn question(&self) -> String {
-        let users = self.messages.iter().filter(|message| message.role == MessageRole::User);
+        let answered = self.messages.iter().rposition(|message| {
+            message.role == MessageRole::Assistant && message.run_id.is_some_and(|id| self.answered_by.contains(&id))
+        });
+        let open = &self.messages[answered.map_or(0, |place| place + 1)..];
+        let users = open.iter().filter(|message| message.role == MessageRole::User);
         users.map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n")
     }
 }
@@ -140,4 +146,37 @@ async fn phase<T>(cx: &Cx, phase: Phase, work: impl Future<Output = Result<T, Er
     let result = result?;
     cx.mark(&format!("{name}/finished"), Event::PhaseFinished { phase }).await?;
     Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{MessageId, Timestamp};
+
+    #[test]
+    fn the_question_is_what_came_after_the_last_report() {
+        let (asked, reported) = (RunId::new(), RunId::new());
+        let message = |role, run_id, content: &str| Message {
+            id: MessageId::new(),
+            role,
+            content: content.to_owned(),
+            run_id: Some(run_id),
+            created_at: Timestamp(0),
+        };
+        let mut messages = vec![
+            message(MessageRole::User, asked, "Which gate?"),
+            message(MessageRole::Assistant, asked, "Where?"),
+            message(MessageRole::User, reported, "In Skelderwick."),
+        ];
+        let conversation = |messages: &[Message]| Conversation {
+            messages: messages.to_vec(),
+            clarifications: 1,
+            answered_by: vec![reported],
+            earlier: None,
+        };
+        assert_eq!(conversation(&messages).question(), "Which gate?\nIn Skelderwick.");
+        messages.push(message(MessageRole::Assistant, reported, "# Report"));
+        messages.push(message(MessageRole::User, RunId::new(), "And the loan?"));
+        assert_eq!(conversation(&messages).question(), "And the loan?");
+    }
 }

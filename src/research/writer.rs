@@ -44,7 +44,7 @@ pub async fn write(
 /// key.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> Result<Report, Error> {
     let attempt = cx.report_attempts();
     let mut writing = Writing { cx, name, calls: 0, tries: 0, attempt, page: None, sources: cx.sources() };

@@ -8,7 +8,12 @@ use std::{
 use tokio::{task::JoinSet, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::{Runs, submit::KEY_LIFE, worker};
+use super::{
+    Runs,
+    stuck::{self, Stuck},
+    submit::KEY_LIFE,
+    worker,
+};
 use crate::{
     domain::{Run, RunId, Timestamp},
     store::{self, Lease},
@@ -16,14 +21,23 @@ use crate::{
 
 /// How long a run may wait for a wake-up that was lost, and an order from another process.
 const LOOK: Duration = Duration::from_secs(1);
-/// Between two cleanings of the table of idempotency keys.
+/// Between two cleanings: of old idempotency keys and old events.
 const CLEANING: Duration = Duration::from_secs(10 * 60);
+/// Events of a thread that are removed in one transaction, and the pause after a round of them: nobody should wait for
+/// the cleaning.
+const PRUNED_AT_ONCE: u32 = 500;
+const PRUNING_PAUSE: Duration = Duration::from_millis(50);
 
 /// The claim loop of a process.
 #[derive(Debug)]
 pub struct Dispatcher {
     runs: Runs,
     working: JoinSet<(RunId, Result<worker::Ended, super::WorkError>)>,
+    /// At most one cleaning, beside the claiming; dropped at the end, which harms nothing.
+    cleaning: JoinSet<()>,
+    /// The last look at the queue failed.
+    away: bool,
+    stuck: Stuck,
 }
 
 /// When the claim loop last looked for work and the database answered; 0 before.
@@ -44,13 +58,14 @@ impl LastLook {
 
 impl Dispatcher {
     pub fn new(runs: Runs) -> Self {
-        Self { runs, working: JoinSet::new() }
+        Self { runs, working: JoinSet::new(), cleaning: JoinSet::new(), away: false, stuck: Stuck::default() }
     }
 
     /// Claims and works until `shutdown`; then gives every run back and returns when the last one is.
     pub async fn run(mut self, shutdown: &CancellationToken) {
         let mut look = interval(LOOK);
-        let mut cleaning = interval(CLEANING);
+        let mut dirt = interval(CLEANING);
+        let mut silence = interval(stuck::LOOK);
         let mut queued = self.runs.parts.log.wakes().on_queue();
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
@@ -60,7 +75,8 @@ impl Dispatcher {
                 Some(joined) = self.working.join_next() => told(joined),
                 _ = queued.changed() => {}
                 _ = look.tick() => self.obey_others().await,
-                _ = cleaning.tick() => self.clean().await,
+                _ = dirt.tick() => self.clean(),
+                _ = silence.tick() => self.stuck.look(&self.runs.parts, &self.runs.owner).await,
             }
         }
         while let Some(joined) = self.working.join_next().await {
@@ -73,11 +89,25 @@ impl Dispatcher {
         while self.working.len() < self.runs.parts.settings.max_concurrent_runs && !shutdown.is_cancelled() {
             match self.runs.parts.store.claim_next(&self.runs.claimant()).await {
                 Ok(Some((lease, run))) => self.start(lease, run, shutdown),
-                Ok(None) => return self.runs.active.last_look.now(),
-                Err(error) => return tracing::warn!(%error, "the queue could not be read; trying again"),
+                Ok(None) => return self.has_looked(),
+                Err(error) => return self.could_not_look(&error),
             }
         }
+        self.has_looked();
+    }
+
+    fn has_looked(&mut self) {
         self.runs.active.last_look.now();
+        if std::mem::take(&mut self.away) {
+            tracing::info!("the queue can be read again");
+        }
+    }
+
+    /// Told once per outage, not once per look.
+    fn could_not_look(&mut self, error: &store::Error) {
+        if !std::mem::replace(&mut self.away, true) {
+            tracing::warn!(%error, "the queue cannot be read; looking again every second");
+        }
     }
 
     fn start(&mut self, lease: Lease, run: Run, shutdown: &CancellationToken) {
@@ -109,13 +139,43 @@ impl Dispatcher {
         }
     }
 
-    async fn clean(&self) {
-        let before = Timestamp(Timestamp::now().0 - i64::try_from(KEY_LIFE.as_millis()).unwrap_or(i64::MAX));
-        match self.runs.parts.store.forget_keys(before).await {
-            Ok(0) => {}
-            Ok(count) => tracing::debug!(count, "old idempotency keys were forgotten"),
-            Err(error) => tracing::warn!(%error, "old idempotency keys could not be forgotten; trying again later"),
+    /// Starts a cleaning, unless the last one is still at it.
+    fn clean(&mut self) {
+        while self.cleaning.try_join_next().is_some() {}
+        if self.cleaning.is_empty() {
+            let runs = self.runs.clone();
+            self.cleaning.spawn(async move {
+                forget_keys(&runs).await;
+                prune_events(&runs).await;
+            });
         }
+    }
+}
+
+async fn forget_keys(runs: &Runs) {
+    match runs.parts.store.forget_keys(Timestamp::now().minus(KEY_LIFE)).await {
+        Ok(0) => {}
+        Ok(count) => tracing::debug!(count, "old idempotency keys were forgotten"),
+        Err(error) => tracing::warn!(%error, "old idempotency keys could not be forgotten; trying again later"),
+    }
+}
+
+async fn prune_events(runs: &Runs) {
+    let Some(retention) = runs.parts.settings.event_retention else { return };
+    let mut count = 0;
+    loop {
+        match runs.parts.store.prune_events(Timestamp::now().minus(retention), PRUNED_AT_ONCE).await {
+            Ok(pruned) if pruned.threads == 0 => break,
+            Ok(pruned) => count += pruned.events,
+            Err(error) => {
+                tracing::warn!(%error, "old events could not be removed; trying again later");
+                break;
+            }
+        }
+        tokio::time::sleep(PRUNING_PAUSE).await;
+    }
+    if count > 0 {
+        tracing::info!(count, "events older than the retention were removed");
     }
 }
 

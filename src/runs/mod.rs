@@ -7,6 +7,7 @@
 mod active;
 mod dispatcher;
 mod owner;
+mod stuck;
 mod submit;
 mod worker;
 
@@ -20,7 +21,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{ModelName, OptionError, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -30,6 +31,7 @@ use crate::{
 use active::{Active, Orders};
 pub use dispatcher::Dispatcher;
 pub use store::{Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step};
+pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
 pub use worker::Ended;
 
@@ -58,6 +60,8 @@ pub struct Parts {
 pub struct Settings {
     /// What a run uses unless its request or its thread says otherwise.
     pub options: RunOptions,
+    /// The most that requests may ask for.
+    pub caps: Caps,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
     /// Runs that the service works on at the same time.
@@ -65,6 +69,10 @@ pub struct Settings {
     /// Runs that may wait, over all processes.
     pub max_queued_runs: u64,
     pub max_queued_runs_per_owner: u64,
+    /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
+    pub event_retention: Option<Duration>,
+    /// A run at work that stores no event for so long counts as stuck.
+    pub longest_silence: Duration,
 }
 
 /// The runs of this process and the way to those of others; a cheap clone.
@@ -137,6 +145,13 @@ impl Runs {
         self.active.last_look.age(Timestamp::now())
     }
 
+    /// The JSON Schema (draft 2020-12) of the options that requests may set here.
+    pub fn options_schema(&self) -> Value {
+        let mut schema = RunOptions::json_schema();
+        self.parts.settings.caps.narrow(&mut schema);
+        schema
+    }
+
     /// The server's options with those of a thread and of a request laid over them, in this order.
     ///
     /// # Errors
@@ -145,7 +160,8 @@ impl Runs {
         let mut options = self.parts.settings.options.clone();
         let mut wrong = Vec::new();
         for (name, value) in layers.iter().copied().flatten() {
-            if let Err(error) = options.set(name, value.clone()) {
+            let checked = self.parts.settings.caps.check(name, value);
+            if let Err(error) = checked.and_then(|()| options.set(name, value.clone())) {
                 wrong.push(error);
             }
         }

@@ -220,7 +220,13 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
         FollowUp::Auto => earlier(parts, run, &runs).await?,
         FollowUp::Research => None,
     };
-    Ok(Conversation { messages, clarifications: u32::try_from(clarifications).unwrap_or(u32::MAX), earlier })
+    let answered = runs.iter().filter(|run| matches!(run.outcome, Some(Outcome::Report | Outcome::Answer)));
+    Ok(Conversation {
+        messages,
+        clarifications: u32::try_from(clarifications).unwrap_or(u32::MAX),
+        answered_by: answered.map(|run| run.id).collect(),
+        earlier,
+    })
 }
 
 /// What the newest run before this one that ended with a report or an answer left behind; `runs` are newest first.

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use super::{Error, Hit, Limits, canonical_url, extract};
-use crate::net::{self, Retry, Timeouts, Verdict};
+use crate::net::{self, Gate, Retry, Timeouts, Verdict};
 
 /// Tavily answers 400 to a longer query (2026-07).
 const MAX_QUERY_CHARS: usize = 400;
@@ -84,21 +84,25 @@ impl Tavily {
         Ok(Self { client, endpoint, settings: Arc::new(settings), permits, reading })
     }
 
-    pub(super) async fn search(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
+    pub(super) async fn search(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
         let query = extract::cut(query.trim(), MAX_QUERY_CHARS).to_owned();
         if query.is_empty() {
             return Err(Error::BadQuery("it is empty".into()));
         }
         let closed = |_| Error::Unavailable("it is shutting down".into());
         let _permit = self.permits.acquire().await.map_err(closed)?;
-        tokio::time::timeout(self.settings.timeout, self.ask(&query, limits))
+        tokio::time::timeout(self.settings.timeout, self.ask(&query, limits, gate))
             .await
             .map_err(|_| Error::Unavailable(format!("no answer within {} s", self.settings.timeout.as_secs())))?
     }
 
-    async fn ask(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
+    async fn ask(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
         let body = request(query, limits.max_results);
-        let judged = net::retry(self.settings.retry, Problem::verdict, || self.ask_once(&body, limits)).await;
+        let judged = net::retry(self.settings.retry, Problem::verdict, || async {
+            gate.pass().await;
+            self.ask_once(&body, limits).await
+        })
+        .await;
         judged.map_err(|problem| problem.error)
     }
 

@@ -24,6 +24,10 @@ pub enum Error {
     /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// The database gave the transaction up for another one (deadlock, serialization failure): repeat it at once. The
+    /// store does so itself, so its callers never see this.
+    #[error("the database gave the transaction up for another one: {0}")]
+    Contended(String),
     /// The address, the rights or the schema are wrong: an operator has to act.
     #[error("the database cannot be used: {0}")]
     Unusable(String),
@@ -68,10 +72,6 @@ impl From<MigrateError> for Error {
     fn from(error: MigrateError) -> Self {
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-            MigrateError::VersionMissing(version) => Self::Unusable(format!(
-                "its schema has version {version}, which this program does not know: start the newer release that \
-                 wrote it, or use another database"
-            )),
             other => Self::Unusable(format!("its schema is not the one this program made: {other}")),
         }
     }
@@ -86,9 +86,10 @@ fn from_postgres(error: &PgDatabaseError) -> Error {
         "42501" => Error::Unusable(format!("{message}: grant the user of DATABASE_URL the rights to its schema")),
         "25006" => Error::Unusable(format!("{message}: point DATABASE_URL at the primary server")),
         code if matches!(&code[..2], "22" | "23" | "54") => Error::Corrupt(message),
+        "40001" | "40P01" => Error::Contended(message),
         // A missing table or column: the schema was changed behind our back.
         code if code.starts_with("42") => Error::Unusable(message),
-        // Broken connections, shutdown, deadlock, disk full, too many connections and whatever else may pass.
+        // Broken connections, shutdown, disk full, a lock or statement that took too long, too many connections and whatever else may pass.
         _ => Error::Unavailable(message),
     }
 }

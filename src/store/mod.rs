@@ -16,20 +16,29 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use secrecy::SecretString;
 
 use crate::domain::{
-    Envelope, Message, MessageId, Note, Run, RunDetails, RunId, Source, SourceId, Thread, ThreadId, Timestamp, Usage,
-    report::Report,
+    Envelope, Message, MessageId, Note, Run, RunDetails, RunId, RunStatus, Source, SourceId, Thread, ThreadId,
+    Timestamp, Usage, report::Report,
 };
 
 pub use error::Error;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
-    FirstAnswer, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, QueueLimits, Renewal,
-    RunFilter, RunPosition, Step, ThreadPosition,
+    FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, Pruned, QueueLimits,
+    Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
 
-/// The longest a group of commits may take, in case the network swallows the answer.
-const COMMIT_LIMIT: Duration = Duration::from_secs(30);
+/// The version of the newest migration this program knows.
+const NEWEST_SCHEMA: i64 = 2;
+
+/// The longest any call may take: connections of a server that was replaced look as if the answer were still to come,
+/// for ever.
+const CALL_LIMIT: Duration = Duration::from_secs(15);
+/// How long a reader waits for a connection.
+const READER_LIMIT: Duration = Duration::from_secs(3);
+/// How often a transaction is tried that the database gives up for another one, and the first pause, which doubles.
+const ATTEMPTS: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 /// Where the data is kept.
 #[derive(Clone, Debug)]
@@ -37,7 +46,18 @@ pub enum Database {
     /// `url` as in `postgres://user:password@host:port/database`.
     Postgres { url: SecretString, max_connections: u32 },
     /// A file; it and its folder are created when missing.
-    Sqlite { path: PathBuf },
+    Sqlite { path: PathBuf, synchronous: Synchronous },
+}
+
+/// When the embedded database waits for the disk. No end of a process loses anything in either case, and the file stays
+/// sound; they differ in what a loss of power, or of the whole machine, costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// At each commit: whatever was answered or stored is still there.
+    #[default]
+    Full,
+    /// Now and then: the last commits may be gone, all of them after some moment.
+    Normal,
 }
 
 /// Everything that is kept; a cheap clone.
@@ -62,6 +82,50 @@ macro_rules! on_either {
     };
 }
 
+/// As [`on_either`], within the time of a call.
+macro_rules! ask {
+    ($store:expr, $engine:ident => $call:expr) => {
+        within_limit(async { on_either!($store, $engine => $call) }).await.map_err(told)
+    };
+}
+
+/// As [`ask`], again while the database gives the transaction up for another one. A macro, since it makes the call anew.
+macro_rules! change {
+    ($store:expr, $engine:ident => $call:expr) => {{
+        let mut attempt = 1;
+        loop {
+            match within_limit(async { on_either!($store, $engine => $call) }).await {
+                Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
+                answer => break answer.map_err(told),
+            }
+        }
+    }};
+}
+
+async fn within_limit<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::time::timeout(CALL_LIMIT, call)
+        .await
+        .unwrap_or_else(|_| Err(Error::Unavailable(format!("no answer within {} s", CALL_LIMIT.as_secs()))))
+}
+
+/// Whether to try again; then a moment has passed.
+async fn is_to_be_repeated(error: &Error, attempt: u32) -> bool {
+    let again = matches!(error, Error::Contended(_)) && attempt < ATTEMPTS;
+    if again {
+        tracing::debug!(%error, attempt, "a transaction is tried again");
+        tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt - 1)).await;
+    }
+    again
+}
+
+/// What callers are told when repeating did not help.
+fn told(error: Error) -> Error {
+    match error {
+        Error::Contended(text) => Error::Unavailable(text),
+        other => other,
+    }
+}
+
 impl Store {
     /// Connects, and brings the schema up to date; several processes may do so at once.
     ///
@@ -73,7 +137,7 @@ impl Store {
             Database::Postgres { url, max_connections } => {
                 Engine::Postgres(postgres::Engine::open(url, *max_connections).await?)
             }
-            Database::Sqlite { path } => Engine::Sqlite(sqlite::Engine::open(path).await?),
+            Database::Sqlite { path, synchronous } => Engine::Sqlite(sqlite::Engine::open(path, *synchronous).await?),
         };
         Ok(Self { engine: Arc::new(engine) })
     }
@@ -83,7 +147,7 @@ impl Store {
     /// # Errors
     /// As every method here: [`Error::Unavailable`] or [`Error::Unusable`]; [`Error::Corrupt`] is a defect.
     pub async fn ping(&self) -> Result<(), Error> {
-        on_either!(self, engine => engine.ping().await)
+        ask!(self, engine => engine.ping().await)
     }
 
     /// Closes every connection; for orderly ends only, a crash is as safe.
@@ -102,7 +166,7 @@ impl Store {
         new_thread: &NewThread,
         admission: &Admission,
     ) -> Result<Created, Error> {
-        on_either!(self, engine => engine.create_thread(new_run, new_thread, admission).await)
+        change!(self, engine => engine.create_thread(new_run, new_thread, admission).await)
     }
 
     /// Adds a message, a queued run and `run.queued` to a thread; `None` when there is no such thread.
@@ -110,22 +174,22 @@ impl Store {
     /// # Errors
     /// [`Error::ThreadBusy`] while the thread has an active run, and those of [`Store::create_thread`].
     pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
-        on_either!(self, engine => engine.add_run(new_run, admission).await)
+        change!(self, engine => engine.add_run(new_run, admission).await)
     }
 
     /// Keeps the body of the answer to the first request with a key.
     pub async fn keep_answer(&self, key: &IdempotencyKey, response: &str) -> Result<(), Error> {
-        on_either!(self, engine => engine.keep_answer(key, response).await)
+        change!(self, engine => engine.keep_answer(key, response).await)
     }
 
     /// Forgets the idempotency keys from before that time; returns how many.
     pub async fn forget_keys(&self, before: Timestamp) -> Result<u64, Error> {
-        on_either!(self, engine => engine.forget_keys(before).await)
+        change!(self, engine => engine.forget_keys(before).await)
     }
 
     /// Takes a run that is queued, or whose lease is expired or released.
     pub async fn claim(&self, run_id: RunId, claimant: &Claimant) -> Result<Claimed, Error> {
-        on_either!(self, engine => engine.claim(run_id, claimant, None).await)
+        change!(self, engine => engine.claim(run_id, claimant, None).await)
     }
 
     /// Takes a run as [`Store::claim`] does, and also one that `from_owner` still holds: the caller knows it is dead.
@@ -135,33 +199,33 @@ impl Store {
         claimant: &Claimant,
         from_owner: &str,
     ) -> Result<Claimed, Error> {
-        on_either!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
+        change!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
     }
 
     /// Takes the next run that anybody may take: begun ones first, then owners in turn, then by age.
     pub async fn claim_next(&self, claimant: &Claimant) -> Result<Option<(Lease, Run)>, Error> {
-        on_either!(self, engine => engine.claim_next(claimant).await)
+        change!(self, engine => engine.claim_next(claimant).await)
     }
 
     /// Makes a lease last until `expires_at`, and learns whether the run shall stop.
     pub async fn renew(&self, lease: &Lease, expires_at: Timestamp) -> Result<Renewal, Error> {
-        on_either!(self, engine => engine.renew(lease, expires_at).await)
+        change!(self, engine => engine.renew(lease, expires_at).await)
     }
 
     /// Gives a lease back: the run stays `running`, and from `free_at` on anybody may claim it. No effect on a lost
     /// lease.
     pub async fn release(&self, lease: &Lease, free_at: Timestamp) -> Result<(), Error> {
-        on_either!(self, engine => engine.release(lease, free_at).await)
+        change!(self, engine => engine.release(lease, free_at).await)
     }
 
     /// The runs that `owner` holds, each with whether it shall stop.
     pub async fn held_by(&self, owner: &str) -> Result<Vec<(RunId, bool)>, Error> {
-        on_either!(self, engine => engine.held_by(owner).await)
+        ask!(self, engine => engine.held_by(owner).await)
     }
 
     /// Cancels a run that nobody works on, or asks its owner to; `None` when there is no such run.
     pub async fn request_cancel(&self, run_id: RunId, now: Timestamp) -> Result<Option<Cancelling>, Error> {
-        on_either!(self, engine => engine.request_cancel(run_id, now).await)
+        change!(self, engine => engine.request_cancel(run_id, now).await)
     }
 
     /// Writes each commit whose lease holds, all in one transaction; the answers are in the order of `commits`.
@@ -182,82 +246,109 @@ impl Store {
         if entries.is_empty() {
             return Vec::new();
         }
-        let commit = async { on_either!(self, engine => engine.commit(entries).await) };
-        tokio::time::timeout(COMMIT_LIMIT, commit).await.unwrap_or_else(|_| {
-            let error = Error::Unavailable(format!("no answer within {} s", COMMIT_LIMIT.as_secs()));
-            vec![Err(error); entries.len()]
-        })
+        let mut attempt = 1;
+        loop {
+            let commit = async { Ok(on_either!(self, engine => engine.commit(entries).await)) };
+            let answers = within_limit(commit).await.unwrap_or_else(|error| vec![Err(error); entries.len()]);
+            let given_up = answers.iter().find_map(|answer| answer.as_ref().err());
+            match given_up {
+                // Stamped entries may be given again, those that were written included.
+                Some(error) if is_to_be_repeated(error, attempt).await => attempt += 1,
+                _ => return answers.into_iter().map(|answer| answer.map_err(told)).collect(),
+            }
+        }
     }
 
     /// The steps of a run, earliest finished first.
     pub async fn journal(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
-        on_either!(self, engine => engine.journal(run_id).await)
+        ask!(self, engine => engine.journal(run_id).await)
     }
 
     /// The steps of a run without their values (`value` is empty), earliest finished first.
     pub async fn steps(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
-        on_either!(self, engine => engine.steps(run_id).await)
+        ask!(self, engine => engine.steps(run_id).await)
     }
 
     /// What the model calls of a run used so far.
     pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
-        on_either!(self, engine => engine.usage(run_id).await)
+        ask!(self, engine => engine.usage(run_id).await)
     }
 
     /// At most `limit` events of a thread with a number above `after_seq`, ascending; empty for an unknown thread.
     pub async fn events_after(&self, thread_id: ThreadId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
-        on_either!(self, engine => engine.events_after(thread_id, after_seq, limit).await)
+        ask!(self, engine => engine.events_after(thread_id, after_seq, limit).await)
     }
 
     /// As [`Store::events_after`], of one run alone; numbers are still those of the thread.
     pub async fn run_events_after(&self, run_id: RunId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
-        on_either!(self, engine => engine.run_events_after(run_id, after_seq, limit).await)
+        ask!(self, engine => engine.run_events_after(run_id, after_seq, limit).await)
     }
 
     /// The number of a thread's newest event; `None` when there is no such thread.
     pub async fn last_seq(&self, thread_id: ThreadId) -> Result<Option<i64>, Error> {
-        on_either!(self, engine => engine.last_seq(thread_id).await)
+        ask!(self, engine => engine.last_seq(thread_id).await)
     }
 
     /// A page of a thread's events with a number above `after_seq`, ascending, as they are stored; empty for an unknown
     /// thread.
     pub async fn event_rows(&self, thread_id: ThreadId, after_seq: i64, limit: PageLimit) -> Result<EventRows, Error> {
-        on_either!(self, engine => engine.event_rows(thread_id, after_seq, limit).await)
+        ask!(self, engine => engine.event_rows(thread_id, after_seq, limit).await)
     }
 
     /// The number of the newest event of each of these threads, in no order; those that do not exist are missing.
     pub async fn last_seqs(&self, thread_ids: &[ThreadId]) -> Result<Vec<(ThreadId, i64)>, Error> {
-        on_either!(self, engine => engine.last_seqs(thread_ids).await)
+        ask!(self, engine => engine.last_seqs(thread_ids).await)
     }
 
-    /// Where the log of a thread stands; `None` when there is no such thread.
-    pub async fn thread_position(&self, thread_id: ThreadId) -> Result<Option<ThreadPosition>, Error> {
-        on_either!(self, engine => engine.thread_position(thread_id).await)
+    /// Where a reader begins that wants the events of a thread above `after_seq`; `None` when there is no such thread.
+    pub async fn thread_position(&self, thread_id: ThreadId, after_seq: i64) -> Result<Option<ThreadPosition>, Error> {
+        ask!(self, engine => engine.thread_position(thread_id, after_seq).await)
+    }
+
+    /// Removes some of the events of runs that ended before that time, at most `limit` of a thread. Repeat it until it
+    /// finds nothing. A thread's newest number stays what it is.
+    pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<Pruned, Error> {
+        change!(self, engine => engine.prune_events(before, limit).await)
     }
 
     /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.
     pub async fn run_position(&self, run_id: RunId, after_seq: i64) -> Result<Option<RunPosition>, Error> {
-        on_either!(self, engine => engine.run_position(run_id, after_seq).await)
+        ask!(self, engine => engine.run_position(run_id, after_seq).await)
     }
 
     /// How often a run began to write its report.
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
-        on_either!(self, engine => engine.report_attempts(run_id).await)
+        ask!(self, engine => engine.report_attempts(run_id).await)
     }
 
     /// A run; `None` when there is none.
     pub async fn run(&self, run_id: RunId) -> Result<Option<Run>, Error> {
-        on_either!(self, engine => engine.run(run_id).await)
+        ask!(self, engine => engine.run(run_id).await)
     }
 
     /// The folder that a run searches, absolute; `None` when it searches the web or does not exist.
     pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
-        on_either!(self, engine => engine.documents(run_id).await)
+        ask!(self, engine => engine.documents(run_id).await)
     }
 
     /// A page of the runs that `filter` lets through, newest first.
     pub async fn runs_page(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
-        on_either!(self, engine => engine.runs(filter, after, limit).await)
+        ask!(self, engine => engine.runs(filter, after, limit).await)
+    }
+
+    /// A run as operators see it; `None` when there is none.
+    pub async fn overview(&self, run_id: RunId) -> Result<Option<RunOverview>, Error> {
+        ask!(self, engine => engine.overview(run_id).await)
+    }
+
+    /// The runs that `owner` works on and that have stored no event since that time, each with the time of its newest.
+    pub async fn silent_runs(&self, owner: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
+        ask!(self, engine => engine.silent_runs(owner, since).await)
+    }
+
+    /// At most `limit` runs as operators see them, of that status if one is given, newest first.
+    pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
+        ask!(self, engine => engine.overviews(status, limit).await)
     }
 
     /// At most `limit` runs of all threads, newest first.
@@ -273,7 +364,7 @@ impl Store {
 
     /// Usage and place in the queue of these runs; in their order.
     pub async fn details(&self, runs: Vec<Run>) -> Result<Vec<RunDetails>, Error> {
-        on_either!(self, engine => engine.details(runs).await)
+        ask!(self, engine => engine.details(runs).await)
     }
 
     /// Connections of this process to the database: idle ones and those in use.
@@ -283,17 +374,17 @@ impl Store {
 
     /// How many runs wait and are at work, over all processes.
     pub async fn load(&self) -> Result<Load, Error> {
-        on_either!(self, engine => engine.load().await)
+        ask!(self, engine => engine.load().await)
     }
 
     /// A thread; `None` when there is none.
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
-        on_either!(self, engine => engine.thread(thread_id).await)
+        ask!(self, engine => engine.thread(thread_id).await)
     }
 
     /// A page of the threads, newest first.
     pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
-        on_either!(self, engine => engine.threads(after, limit).await)
+        ask!(self, engine => engine.threads(after, limit).await)
     }
 
     /// The whole conversation in order; empty for an unknown thread.
@@ -308,41 +399,41 @@ impl Store {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<Message>, Error> {
-        on_either!(self, engine => engine.messages(thread_id, after, limit).await)
+        ask!(self, engine => engine.messages(thread_id, after, limit).await)
     }
 
     /// A message; `None` when there is none.
     pub async fn message(&self, message_id: MessageId) -> Result<Option<Message>, Error> {
-        on_either!(self, engine => engine.message(message_id).await)
+        ask!(self, engine => engine.message(message_id).await)
     }
 
     /// What a run retrieved, by ascending id, without snapshots.
     pub async fn sources(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
-        on_either!(self, engine => engine.sources(run_id).await)
+        ask!(self, engine => engine.sources(run_id).await)
     }
 
     /// As [`Store::sources`], with their snapshots.
     pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
-        on_either!(self, engine => engine.snapshots(run_id).await)
+        ask!(self, engine => engine.snapshots(run_id).await)
     }
 
     /// A source with its snapshot, by its id or one of its aliases.
     pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
-        on_either!(self, engine => engine.source(run_id, source_id).await)
+        ask!(self, engine => engine.source(run_id, source_id).await)
     }
 
     /// What the researchers of a run found, by researcher.
     pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
-        on_either!(self, engine => engine.notes(run_id).await)
+        ask!(self, engine => engine.notes(run_id).await)
     }
 
     /// The report of a run that completed with one, or the answer, which is cited alike.
     pub async fn report(&self, run_id: RunId) -> Result<Option<Report>, Error> {
-        on_either!(self, engine => engine.report(run_id).await)
+        ask!(self, engine => engine.report(run_id).await)
     }
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. An owner of its active run is fenced.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        on_either!(self, engine => engine.delete_thread(thread_id).await)
+        change!(self, engine => engine.delete_thread(thread_id).await)
     }
 }

@@ -11,7 +11,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
-use super::Error;
+use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
 
 mod at_once;
 mod listen;
@@ -36,6 +36,8 @@ const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is tried before use, since the server may have gone since.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
+/// Within this time it answers, or it is thrown away.
+const PING_LIMIT: Duration = Duration::from_secs(3);
 /// Room for every statement there is, so that none is prepared twice per connection.
 const STATEMENTS: usize = 256;
 
@@ -54,6 +56,7 @@ impl Engine {
         let options = connect_options(url)?;
         let mut connection = connect(&options).await?;
         migrator().run_direct(None, &mut connection, false).await?;
+        queries::check_schema(&mut connection, NEWEST_SCHEMA).await?;
         connection.close().await?;
         let pool = PgPoolOptions::new()
             .max_connections(max_connections.max(1))
@@ -62,11 +65,13 @@ impl Engine {
             .before_acquire(|connection, metadata| {
                 Box::pin(async move {
                     if metadata.idle_for > TRUSTED_IDLE {
-                        connection.ping().await?;
+                        answers(connection).await?;
                     }
                     Ok(true)
                 })
             })
+            // The pool does so too, but without a limit: a connection whose server was replaced would keep its place.
+            .after_release(|connection, _| Box::pin(async move { answers(connection).await.map(|()| true) }))
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
         Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7() })
@@ -81,8 +86,9 @@ impl Engine {
         self.pool.close().await;
     }
 
+    /// Readers are told soon that the database is away; who writes waits longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        self.pool.acquire().await
+        tokio::time::timeout(READER_LIMIT, self.pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
@@ -94,14 +100,22 @@ impl Engine {
     }
 }
 
+/// Tries a connection on which nothing is under way but what was given up.
+async fn answers(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    tokio::time::timeout(PING_LIMIT, connection.ping()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+}
+
 /// The insert of a run met the index that allows one active run per thread.
 fn is_thread_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.constraint()) == Some("runs_one_active_per_thread")
 }
 
-/// A replica that froze in a transaction must not keep its rows locked, nor the others waiting for them, for ever.
+/// A replica that froze in a transaction keeps its rows locked, and runs whose rows are locked are passed over by those
+/// who claim: so no longer than the shortest lease. One that is merely slow repeats the transaction. Nor shall anybody
+/// wait for a lock for ever, or a slow statement keep a connection of the pool whose caller has long gone.
 async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '15s'";
+    const LIMITS: &str = "SET idle_in_transaction_session_timeout = '2s'; SET lock_timeout = '10s'; \
+        SET statement_timeout = '20s'";
     connection.execute(LIMITS).await?;
     Ok(())
 }
@@ -142,7 +156,11 @@ fn address(options: &PgConnectOptions) -> String {
 fn migrator() -> Migrator {
     let first = include_str!("../../migrations/postgres/0001_first.sql");
     let service = include_str!("../../migrations/postgres/0002_service.sql");
-    Migrator::with_migrations(vec![migration(1, "first", first), migration(2, "service", service)])
+    let mut migrator =
+        Migrator::with_migrations(vec![migration(1, "first", first), migration(NEWEST_SCHEMA, "service", service)]);
+    // Those of a newer release, which says by itself whether this program may go on.
+    migrator.set_ignore_missing(true);
+    migrator
 }
 
 fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {

@@ -118,6 +118,26 @@ pub struct RunFilter {
     pub status: Option<RunStatus>,
 }
 
+/// A run as operators see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunOverview {
+    pub run: Run,
+    /// The beginning of the message it answers.
+    pub question: String,
+    /// The process that holds it, or for which it is kept.
+    pub owner: Option<String>,
+    /// From then on anybody may claim it, unless it is final.
+    pub lease_expires_at: Timestamp,
+    /// How often it was claimed.
+    pub epoch: i64,
+    /// How many processes died with it since its last step was stored.
+    pub deaths: u32,
+    /// Of an active run: when it last stored an event.
+    pub newest_event_at: Option<Timestamp>,
+    /// Steps stored.
+    pub steps: u64,
+}
+
 /// What a request to cancel found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cancelling {
@@ -287,9 +307,30 @@ pub struct PageLimit {
     pub bytes: usize,
 }
 
+/// What a call for old events to be removed did; nothing was left to do when `threads` is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    pub threads: u64,
+    pub events: u64,
+}
+
+/// Events that a reader wants and that were removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The first and the last number of them.
+    pub from: i64,
+    pub to: i64,
+    /// The run of the last one, and when that ended.
+    pub run_id: RunId,
+    pub ended_at: Timestamp,
+}
+
 /// Where a thread's log stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadPosition {
+    /// Where the reading begins: behind the gap, and not beyond the newest event.
+    pub after_seq: i64,
+    pub gap: Option<Gap>,
     /// The number of its newest event.
     pub last_seq: i64,
     /// A run is queued or at work.
@@ -300,10 +341,11 @@ pub struct ThreadPosition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPosition {
     pub thread_id: ThreadId,
-    /// Between the run's first event and the thread's newest.
+    /// Between the run's first event and the thread's newest, behind the gap.
     pub after_seq: i64,
+    pub gap: Option<Gap>,
     /// The number of the thread's newest event.
     pub last_seq: i64,
-    /// The run is final, and its last event not above that number.
+    /// The run is final, and its last event not above `after_seq`: nothing comes but the gap.
     pub over: bool,
 }

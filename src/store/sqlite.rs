@@ -1,6 +1,10 @@
 //! What is particular to SQLite: one connection that writes, a few that read, and files with the right permissions.
 
-use std::{collections::HashSet, path::Path, time::Duration};
+use std::{
+    collections::HashSet,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use sqlx::{
     ConnectOptions, Connection as _, SqlitePool,
@@ -9,7 +13,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Entry, Error};
+use super::{Entry, Error, NEWEST_SCHEMA, READER_LIMIT, Synchronous};
 use crate::domain::RunId;
 
 #[path = "queries/mod.rs"]
@@ -33,9 +37,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 const READERS: u32 = 8;
 const STATEMENTS: usize = 256;
-/// How often, and after which wait, opening is tried again while another process creates the same file: switching a
-/// new file to WAL does not honour the busy timeout.
-const OPEN_ATTEMPTS: u32 = 100;
+/// How long, and at which pace, opening is tried while another process creates the same file: switching a new file to
+/// WAL does not honour the busy timeout.
+const OPEN_LIMIT: Duration = Duration::from_secs(10);
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -45,7 +49,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub async fn open(path: &Path) -> Result<Self, Error> {
+    pub async fn open(path: &Path, synchronous: Synchronous) -> Result<Self, Error> {
         create_folder(path)?;
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
@@ -54,8 +58,8 @@ impl Engine {
             .acquire_timeout(ACQUIRE_LIMIT)
             .test_before_acquire(false)
             .after_release(|connection, _| Box::pin(is_sound(connection)))
-            .connect_lazy_with(writer_options(path));
-        migrate_patiently(&writer).await?;
+            .connect_lazy_with(writer_options(path, synchronous));
+        migrate_patiently(&writer, path).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(ACQUIRE_LIMIT)
@@ -75,8 +79,9 @@ impl Engine {
         self.writer.close().await;
     }
 
+    /// Readers are told soon that the database is away; who writes waits longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        self.readers.acquire().await
+        tokio::time::timeout(READER_LIMIT, self.readers.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
@@ -117,11 +122,11 @@ fn common_options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-fn writer_options(path: &Path) -> SqliteConnectOptions {
-    common_options(path)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Normal)
+fn writer_options(path: &Path, synchronous: Synchronous) -> SqliteConnectOptions {
+    common_options(path).create_if_missing(true).journal_mode(SqliteJournalMode::Wal).synchronous(match synchronous {
+        Synchronous::Full => SqliteSynchronous::Full,
+        Synchronous::Normal => SqliteSynchronous::Normal,
+    })
 }
 
 /// Creates the folder of the file, for its owner alone; one that exists is left as it is.
@@ -138,14 +143,17 @@ fn create_folder(path: &Path) -> Result<(), Error> {
         .map_err(|error| Error::Unusable(format!("the data folder {} cannot be created: {error}", folder.display())))
 }
 
-async fn migrate_patiently(writer: &SqlitePool) -> Result<(), Error> {
-    let mut attempt = 1;
+async fn migrate_patiently(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
+    let since = Instant::now();
     loop {
         match migrate(writer).await {
-            Err(Error::Unavailable(_)) if attempt < OPEN_ATTEMPTS => tokio::time::sleep(OPEN_PAUSE).await,
+            Err(Error::Unavailable(_)) if since.elapsed() < OPEN_LIMIT => tokio::time::sleep(OPEN_PAUSE).await,
+            Err(Error::Unavailable(reason)) => {
+                let path = path.display();
+                return Err(Error::Unavailable(format!("{path}: {reason}; does another program hold it?")));
+            }
             result => return result,
         }
-        attempt += 1;
     }
 }
 
@@ -155,13 +163,18 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Error> {
     let mut connection = writer.acquire().await?;
     let mut tx = connection.begin_with(BEGIN).await?;
     migrator().run_direct(None, &mut *tx, false).await?;
+    queries::check_schema(&mut tx, NEWEST_SCHEMA).await?;
     Ok(tx.commit().await?)
 }
 
 fn migrator() -> Migrator {
     let first = include_str!("../../migrations/sqlite/0001_first.sql");
     let service = include_str!("../../migrations/sqlite/0002_service.sql");
-    Migrator::with_migrations(vec![migration(1, "first", first), migration(2, "service", service)])
+    let mut migrator =
+        Migrator::with_migrations(vec![migration(1, "first", first), migration(NEWEST_SCHEMA, "service", service)]);
+    // Those of a newer release, which says by itself whether this program may go on.
+    migrator.set_ignore_missing(true);
+    migrator
 }
 
 fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
@@ -202,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_loses_nothing_and_passes() {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::open(&folder.path().join("fathom.db")).await.unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Full).await.unwrap();
         let create = async |content: &str| {
             engine.create_thread(&new_run(content), &NewThread::default(), &Admission::default()).await
         };

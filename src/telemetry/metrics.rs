@@ -19,6 +19,7 @@ use crate::domain::{ModelName, Prices, Usage};
 pub mod name {
     pub const RUNS: &str = "fathom_runs_total";
     pub const RUNS_ACTIVE: &str = "fathom_runs_active";
+    pub const RUNS_STUCK: &str = "fathom_runs_stuck";
     pub const RUNS_QUEUED: &str = "fathom_runs_queued";
     pub const QUEUE_WAIT: &str = "fathom_queue_wait_seconds";
     pub const RUN_DURATION: &str = "fathom_run_duration_seconds";
@@ -113,6 +114,7 @@ fn builder() -> Result<PrometheusBuilder, BuildError> {
 fn describe() {
     describe_counter!(name::RUNS, "Runs that ended, by outcome and, when they failed, error");
     describe_gauge!(name::RUNS_ACTIVE, "Runs this process works on");
+    describe_gauge!(name::RUNS_STUCK, "Runs of this process that are at work and have stored nothing for too long");
     describe_gauge!(name::RUNS_QUEUED, "Runs that wait, over all processes");
     describe_histogram!(name::QUEUE_WAIT, Unit::Seconds, "From a run's creation to its first claim");
     describe_histogram!(name::RUN_DURATION, Unit::Seconds, "From a run's first claim to its end, by outcome");
@@ -128,7 +130,11 @@ fn describe() {
     describe_gauge!(name::COST, "Dollars spent since the start, by model, as far as prices are set; only grows");
     describe_counter!(name::SEARCHES, "Searches by engine and result");
     describe_gauge!(name::SSE_READERS, "Event streams that are open");
-    describe_histogram!(name::EVENT_LAG, Unit::Seconds, "From an event's commit to its delivery to a reader");
+    describe_histogram!(
+        name::EVENT_LAG,
+        Unit::Seconds,
+        "From an event to when the readers that wait for it can have it"
+    );
     describe_gauge!(name::DB_CONNECTIONS, "Connections of the pool, by state");
     describe_counter!(name::HTTP_REQUESTS, "Requests by route, method and status");
     describe_histogram!(name::HTTP_DURATION, Unit::Seconds, "From a request to its response's head, by route");
@@ -164,6 +170,11 @@ pub fn run_ended(outcome: &'static str, error: Option<&'static str>, duration: D
 /// How many runs wait now; for whoever renders.
 pub fn runs_queued(count: u64) {
     gauge!(name::RUNS_QUEUED).set(count as f64);
+}
+
+/// How many runs of this process seem to be stuck.
+pub fn runs_stuck(count: usize) {
+    gauge!(name::RUNS_STUCK).set(count as f64);
 }
 
 /// Connections to the database now; for whoever renders.
@@ -214,7 +225,7 @@ pub fn sse_readers(open: usize) {
     gauge!(name::SSE_READERS).set(open as f64);
 }
 
-/// The time from an event's commit to its delivery to a reader that was waiting for it.
+/// The time from an event to when the readers that wait for it can have it.
 pub fn event_delivered(lag: Duration) {
     histogram!(name::EVENT_LAG).record(lag);
 }

@@ -8,7 +8,7 @@ mod export;
 pub mod metrics;
 pub mod spans;
 
-use std::{fmt, time::Duration};
+use std::{fmt, io::IsTerminal as _, time::Duration};
 
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -62,7 +62,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Sends what is still to be sent, for [`LAST_SPANS`] at most.
+    /// Sends what is still to be sent, for five seconds at most.
     pub async fn finish(self) {
         let Some(tracer) = self.tracer else { return };
         // It blocks its thread, and the sending needs the others.
@@ -103,7 +103,9 @@ pub fn start(log: &LogSettings, traces: &TraceSettings, default_filter: &str) ->
 }
 
 fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    // Colours are for people: a file or a collector gets the bare text.
+    let colours = std::io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().with_current_span(false).boxed(),

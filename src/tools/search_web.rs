@@ -132,7 +132,7 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
     let hash = journal::hash_of(&(query, limits.max_results, limits.max_content_length));
     let first = call.first_source.0 + MAX_RESULTS * u32::try_from(index).unwrap_or(u32::MAX / MAX_RESULTS);
     let work = async {
-        let answer = engine.search(query, &limits).await;
+        let answer = engine.search(query, &limits, cx).await;
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
         Ok(match answer {
             Ok(hits) => kept(cx, query, first, hits),

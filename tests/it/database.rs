@@ -6,14 +6,14 @@
 
 use std::{
     fs,
-    io::Read as _,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::OnceLock,
     time::{Duration, Instant},
 };
 
-use fathom::store::{Database, Store};
+use fathom::store::{Database, Store, Synchronous};
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 use tempfile::TempDir;
@@ -53,12 +53,16 @@ impl TestDatabase {
     pub fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data").join("fathom.db");
-        Self { database: Database::Sqlite { path }, _folder: Some(folder) }
+        Self { database: Database::Sqlite { path, synchronous: Synchronous::Normal }, _folder: Some(folder) }
     }
 
     /// A new database in this process's cluster.
     pub async fn postgres() -> Self {
-        let cluster = Cluster::of_this_process();
+        Self::within(Cluster::of_this_process()).await
+    }
+
+    /// A new database in that cluster.
+    pub async fn within(cluster: &Cluster) -> Self {
         let name = format!("t_{}", Uuid::now_v7().simple());
         let mut admin = PgConnection::connect(&cluster.url("postgres")).await.unwrap();
         admin.execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
@@ -80,7 +84,7 @@ impl TestDatabase {
                 Database::Postgres { url, .. } => {
                     sqlx::query_scalar(count).fetch_one(&mut connect_postgres(url).await).await.unwrap()
                 }
-                Database::Sqlite { path } => {
+                Database::Sqlite { path, .. } => {
                     sqlx::query_scalar(count).fetch_one(&mut connect_sqlite(path).await).await.unwrap()
                 }
             };
@@ -95,11 +99,57 @@ impl TestDatabase {
         sqlx::query_scalar(sql).fetch_one(&mut connect_postgres(url).await).await.unwrap()
     }
 
+    /// The text that a query answers with; `None` for no row, or NULL.
+    pub async fn text(&self, sql: &'static str) -> Option<String> {
+        let found: Option<Option<String>> = match &self.database {
+            Database::Postgres { url, .. } => {
+                sqlx::query_scalar(sql).fetch_optional(&mut connect_postgres(url).await).await.unwrap()
+            }
+            Database::Sqlite { path, .. } => {
+                sqlx::query_scalar(sql).fetch_optional(&mut connect_sqlite(path).await).await.unwrap()
+            }
+        };
+        found.flatten()
+    }
+
+    /// Ends the connections of everybody who works on this database; Postgres alone.
+    pub async fn drop_connections(&self) {
+        self.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'fathom'",
+        )
+        .await;
+    }
+
     /// Changes the database behind the store's back.
     pub async fn execute(&self, sql: &'static str) {
         match &self.database {
             Database::Postgres { url, .. } => _ = connect_postgres(url).await.execute(sql).await.unwrap(),
-            Database::Sqlite { path } => _ = connect_sqlite(path).await.execute(sql).await.unwrap(),
+            Database::Sqlite { path, .. } => _ = connect_sqlite(path).await.execute(sql).await.unwrap(),
+        }
+    }
+
+    /// Runs statements and answers with the rows of all of them, as many as there are.
+    pub async fn rows(&self, sql: String) -> Result<usize, sqlx::Error> {
+        let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql));
+        Ok(match &self.database {
+            Database::Postgres { url, .. } => sql.fetch_all(&mut connect_postgres(url).await).await?.len(),
+            Database::Sqlite { path, .. } => sql.fetch_all(&mut connect_sqlite(path).await).await?.len(),
+        })
+    }
+
+    /// Applies migrations as an earlier release did, which knew no others.
+    pub async fn migrate(&self, migrator: &sqlx::migrate::Migrator) {
+        match &self.database {
+            Database::Postgres { url, .. } => {
+                migrator.run_direct(None, &mut connect_postgres(url).await, false).await.unwrap();
+            }
+            Database::Sqlite { path, .. } => {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
+                let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+                migrator.run_direct(None, &mut connection, false).await.unwrap();
+            }
         }
     }
 
@@ -114,7 +164,7 @@ impl TestDatabase {
                 outage.allow_connections(false).await;
                 outage
             }
-            Database::Sqlite { path } => {
+            Database::Sqlite { path, .. } => {
                 let mut holder = connect_sqlite(path).await;
                 holder.execute("BEGIN IMMEDIATE").await.unwrap();
                 Outage::Sqlite { holder }
@@ -160,7 +210,7 @@ async fn connect_sqlite(path: &Path) -> SqliteConnection {
 pub struct Cluster {
     folder: PathBuf,
     /// Its open standard input is what keeps the server alive.
-    _guardian: Child,
+    guardian: Child,
 }
 
 impl Cluster {
@@ -168,6 +218,12 @@ impl Cluster {
     pub fn of_this_process() -> &'static Self {
         static CLUSTER: OnceLock<Cluster> = OnceLock::new();
         CLUSTER.get_or_init(|| Self::start(NOT_DURABLE))
+    }
+
+    /// Another cluster, which the test may stop and start. Gone with the value.
+    #[allow(dead_code, reason = "the benchmark includes this file")]
+    pub fn own() -> Self {
+        Self::start(NOT_DURABLE)
     }
 
     /// Another cluster, as durable as a real one: for measurements. Gone with the value.
@@ -187,6 +243,25 @@ impl Cluster {
         format!("postgres://postgres@localhost/{database}?host={}", self.folder.display())
     }
 
+    /// Stops the server: at once, as in a crash, its connections cut.
+    #[allow(dead_code, reason = "the benchmark includes this file")]
+    pub fn stop(&mut self) {
+        self.order("stop");
+        let pid_file = self.folder.join("data/postmaster.pid");
+        wait_until("the server is gone", || !pid_file.exists());
+    }
+
+    /// Starts it again, and returns at once; it needs a moment to recover.
+    #[allow(dead_code, reason = "the benchmark includes this file")]
+    pub fn start_again(&mut self) {
+        self.order("start");
+    }
+
+    fn order(&mut self, order: &str) {
+        let guardian = self.guardian.stdin.as_mut().expect("it was made with a pipe");
+        writeln!(guardian, "{order}").expect("the guardian reads its orders");
+    }
+
     fn start(settings: &str) -> Self {
         // Held by the guardian, which removes it; a socket path has to be short, so not below the target folder.
         let folder = tempfile::Builder::new().prefix("fathom-pg-").tempdir().unwrap().keep();
@@ -203,27 +278,40 @@ impl Cluster {
             .spawn()
             .unwrap();
         wait_until_ready(&folder, &mut guardian);
-        Self { folder, _guardian: guardian }
+        Self { folder, guardian }
     }
 }
 
 /// What makes a cluster fast that is thrown away anyway.
 const NOT_DURABLE: &str = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
 
-/// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings. The server is told to quit
-/// until it does, since a signal that comes while it starts is lost.
+/// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings. It is ordered to stop and start
+/// by lines on its standard input. The server is told to quit until it does, since a signal that comes while it starts is
+/// lost.
 const GUARDIAN: &str = r#"
 trap '' INT TERM HUP
 "$1/initdb" --no-sync --no-instructions -A trust -U postgres -E UTF8 --no-locale -D "$2/data" >"$2/log" 2>&1 || {
     cat "$2/log" >&2; rm -rf "$2"; exit 1
 }
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 $3 </dev/null >>"$2/log" 2>&1 &
-server=$!
-cat >/dev/null
-(while kill -QUIT $server; do sleep 0.2; done) 2>/dev/null &
-stopper=$!
-wait $server
-kill -KILL $stopper
+start() {
+    "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 $3 </dev/null >>"$2/log" 2>&1 &
+    server=$!
+}
+stop() {
+    (while kill -QUIT $server; do sleep 0.2; done) 2>/dev/null &
+    stopper=$!
+    wait $server
+    kill -KILL $stopper
+    rm -f "$1/data/postmaster.pid"
+}
+start "$@"
+while read -r order; do
+    case $order in
+    stop) stop "$2" ;;
+    start) start "$@" ;;
+    esac
+done
+stop "$2"
 rm -rf "$2"
 "#;
 
@@ -253,6 +341,14 @@ fn as_server_user(folder: &Path) -> Command {
 fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output().unwrap();
     id.stdout.trim_ascii() == b"0"
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < START_LIMIT, "it never came about that {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn wait_until_ready(folder: &Path, guardian: &mut Child) {

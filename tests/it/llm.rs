@@ -538,7 +538,7 @@ async fn passing_failures_are_tried_again_and_told() {
     ];
     let (vendor, llm) = world(script).await;
     let retries = Mutex::new(Vec::new());
-    let completion = llm.complete(&request(), &|retry| retries.lock().unwrap().push(retry)).await.unwrap();
+    let completion = llm.complete(&request(), &|retry: Retry| retries.lock().unwrap().push(retry)).await.unwrap();
     assert_eq!(completion, Completion { attempts: 4, ..answer("Yes.") });
     let retries = retries.into_inner().unwrap();
     let model = model("openai:local");
@@ -568,7 +568,7 @@ async fn d_10_final_failures_are_not_tried_again() {
         (302, ""),
     ] {
         let (vendor, llm) = world(script(status, body)).await;
-        let failed = llm.complete(&request(), &|retry| panic!("{retry:?}")).await.unwrap_err();
+        let failed = llm.complete(&request(), &|retry: Retry| panic!("{retry:?}")).await.unwrap_err();
         assert_eq!((failed.attempts, vendor.sent().len()), (1, 1), "{failed:?}");
     }
 }
@@ -608,7 +608,7 @@ async fn an_answer_that_cannot_be_read_is_tried_again_twice() {
 async fn waiting_ends_with_the_patience() {
     let vendor = FakeVendor::start([Reply::json(529, "{}").header("retry-after", "3600")]).await;
     let llm = Llm::new(settings(&vendor)).unwrap();
-    let failed = llm.complete(&request(), &|retry| panic!("{retry:?}")).await.unwrap_err();
+    let failed = llm.complete(&request(), &|retry: Retry| panic!("{retry:?}")).await.unwrap_err();
     assert!(matches!(failed, Failed { error: Error::Overloaded { .. }, attempts: 1 }), "{failed:?}");
 }
 

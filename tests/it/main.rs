@@ -8,15 +8,20 @@
     reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
 )]
 
+mod browser;
 mod contract;
 mod crash;
 mod database;
 mod events;
 mod fake_vendor;
+#[path = "../fleet/mod.rs"]
+mod fleet;
 mod http;
 mod llm;
 mod offline;
+mod operator;
 mod prompts;
+mod replicas;
 mod research;
 mod search;
 mod store;

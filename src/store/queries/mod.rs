@@ -6,11 +6,16 @@
 
 pub mod commits;
 mod log;
+mod overview;
 mod research;
+mod retention;
 pub mod rows;
 mod runs;
+mod schema;
 mod tail;
 mod threads;
+
+pub use schema::check_schema;
 
 use super::{CLAIM_NEXT, Db, Engine, FOR_UPDATE, is_thread_busy};
 

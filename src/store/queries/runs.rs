@@ -81,8 +81,10 @@ impl Engine {
             .bind(claimant.now.0)
             .fetch_one(&mut *tx)
             .await?;
+        // Read first: a run that this release cannot read is left to those that can.
+        let claimed = lease_of(&row)?;
         tx.commit().await?;
-        lease_of(&row).map(Some)
+        Ok(Some(claimed))
     }
 
     /// A look without a lock, since most looks find nothing and should cost the writers nothing.
@@ -123,8 +125,11 @@ impl Engine {
     pub async fn request_cancel(&self, run_id: RunId, now: Timestamp) -> Result<Option<Cancelling>, Error> {
         const CANCEL: &str = "UPDATE runs SET cancel_requested = TRUE WHERE id = $1";
         let mut tx = self.begin().await?;
-        let mut select =
-            QueryBuilder::<Db>::new(concat!("SELECT claimed_by, ", run_columns!(), " FROM runs WHERE id = "));
+        let mut select = QueryBuilder::<Db>::new(concat!(
+            "SELECT claimed_by, lease_expires_at, ",
+            run_columns!(),
+            " FROM runs WHERE id = "
+        ));
         select.push_bind(run_id.0).push(FOR_UPDATE);
         let Some(row) = select.build().fetch_optional(&mut *tx).await? else { return Ok(None) };
         let mut run = run(&row)?;
@@ -133,7 +138,10 @@ impl Engine {
         }
         query(CANCEL).bind(run_id.0).execute(&mut *tx).await?;
         run.cancel_requested = true;
-        let worked_on = run.status == RunStatus::Running && row.try_get::<Option<&str>, _>("claimed_by")?.is_some();
+        // Who let the lease run out is gone, or will be fenced when it comes back.
+        let worked_on = run.status == RunStatus::Running
+            && row.try_get::<Option<&str>, _>("claimed_by")?.is_some()
+            && row.try_get::<i64, _>("lease_expires_at")? > now.0;
         if !worked_on {
             cancel_unowned(&mut tx, &mut run, now).await?;
         }

@@ -1,13 +1,12 @@
 //! What readers of the log ask: pages of events as they are stored, and where threads and runs stand.
 
 use futures::TryStreamExt as _;
-use sqlx::{QueryBuilder, Row as _, query, query_scalar};
-use uuid::Uuid;
+use sqlx::{QueryBuilder, Row as _, query};
 
-use super::{Db, Engine, Row, rows::status};
+use super::{Connection, Db, Engine, Row, rows::status};
 use crate::{
     domain::{RunId, ThreadId, Timestamp},
-    store::{Error, EventRow, EventRows, PageLimit, RunPosition, ThreadPosition},
+    store::{Error, EventRow, EventRows, Gap, PageLimit, RunPosition, ThreadPosition},
 };
 
 /// The most ids in one statement, well below what either engine takes.
@@ -53,33 +52,69 @@ impl Engine {
         Ok(found)
     }
 
-    pub async fn thread_position(&self, thread_id: ThreadId) -> Result<Option<ThreadPosition>, Error> {
-        const SELECT: &str = "SELECT last_seq, EXISTS (SELECT 1 FROM runs WHERE runs.thread_id = threads.id \
-            AND status IN ('queued', 'running')) AS active FROM threads WHERE id = $1";
+    pub async fn thread_position(&self, thread_id: ThreadId, after_seq: i64) -> Result<Option<ThreadPosition>, Error> {
+        const SELECT: &str = "SELECT last_seq, pruned_through, EXISTS (SELECT 1 FROM runs \
+            WHERE runs.thread_id = threads.id AND status IN ('queued', 'running')) AS active FROM threads WHERE id = $1";
         let mut connection = self.reader().await?;
-        let row = query(SELECT).bind(thread_id.0).fetch_optional(&mut *connection).await?;
-        row.map(|row| Ok(ThreadPosition { last_seq: row.try_get("last_seq")?, active: row.try_get("active")? }))
-            .transpose()
+        let Some(row) = query(SELECT).bind(thread_id.0).fetch_optional(&mut *connection).await? else {
+            return Ok(None);
+        };
+        let last_seq: i64 = row.try_get("last_seq")?;
+        let after_seq = after_seq.min(last_seq);
+        let gap = gap(&mut connection, thread_id, after_seq, row.try_get("pruned_through")?).await?;
+        let after_seq = gap.map_or(after_seq, |gap| gap.to);
+        Ok(Some(ThreadPosition { after_seq, gap, last_seq, active: row.try_get("active")? }))
     }
 
+    /// One statement says how the run stands and how far its log goes, so that the two fit: the events of a final run
+    /// are all there, and end where the next run begins.
     pub async fn run_position(&self, run_id: RunId, after_seq: i64) -> Result<Option<RunPosition>, Error> {
-        const SELECT: &str = "SELECT runs.thread_id, runs.first_seq, runs.status, threads.last_seq \
+        const SELECT: &str = "SELECT runs.thread_id, runs.first_seq, runs.status, threads.last_seq, \
+            threads.pruned_through, COALESCE((SELECT MIN(later.first_seq) FROM runs AS later \
+            WHERE later.thread_id = runs.thread_id AND later.first_seq > runs.first_seq), threads.last_seq) AS end_seq \
             FROM runs JOIN threads ON threads.id = runs.thread_id WHERE runs.id = $1";
-        // Runs of a thread do not overlap, so from first_seq on at most one event is of another run before this one's.
-        const NEXT: &str = "SELECT run_id FROM events WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT 2";
         let mut connection = self.reader().await?;
         let Some(row) = query(SELECT).bind(run_id.0).fetch_optional(&mut *connection).await? else { return Ok(None) };
-        let (thread_id, first_seq, last_seq): (Uuid, i64, i64) =
-            (row.try_get("thread_id")?, row.try_get("first_seq")?, row.try_get("last_seq")?);
-        let after_seq = after_seq.max(first_seq - 1).min(last_seq);
-        // Read after the status: the events of a final run are all there.
-        let over = status(row.try_get("status")?)?.is_final() && {
-            let next: Vec<Uuid> =
-                query_scalar(NEXT).bind(thread_id).bind(after_seq).fetch_all(&mut *connection).await?;
-            !next.contains(&run_id.0)
-        };
-        Ok(Some(RunPosition { thread_id: ThreadId(thread_id), after_seq, last_seq, over }))
+        let thread_id = ThreadId(row.try_get("thread_id")?);
+        let (last_seq, end_seq): (i64, i64) = (row.try_get("last_seq")?, row.try_get("end_seq")?);
+        let after_seq = after_seq.max(before_first(row.try_get("first_seq")?)).min(last_seq);
+        let pruned_through = row.try_get::<i64, _>("pruned_through")?.min(end_seq);
+        let gap = gap(&mut connection, thread_id, after_seq, pruned_through).await?;
+        let after_seq = gap.map_or(after_seq, |gap| gap.to);
+        let over = status(row.try_get("status")?)?.is_final() && after_seq >= end_seq;
+        Ok(Some(RunPosition { thread_id, after_seq, gap, last_seq, over }))
     }
+}
+
+/// The number before a run's first event: `first_seq` is the last one of the run before it, if there is one.
+fn before_first(first_seq: i64) -> i64 {
+    if first_seq <= 1 { 0 } else { first_seq }
+}
+
+/// What lies between a reader and the first event that was not removed. The last one removed is its run's last, or one
+/// of those before it, as long as removing them is not done.
+async fn gap(
+    connection: &mut Connection,
+    thread_id: ThreadId,
+    after_seq: i64,
+    pruned_through: i64,
+) -> Result<Option<Gap>, Error> {
+    const SELECT: &str = "SELECT id, finished_at FROM runs WHERE thread_id = $1 AND (first_seq < $2 OR first_seq = 1) \
+        ORDER BY first_seq DESC LIMIT 1";
+    if after_seq >= pruned_through {
+        return Ok(None);
+    }
+    let row = query(SELECT).bind(thread_id.0).bind(pruned_through).fetch_optional(connection).await?;
+    // Without a row the thread has been deleted since.
+    row.map(|row| {
+        Ok(Gap {
+            from: after_seq + 1,
+            to: pruned_through,
+            run_id: RunId(row.try_get("id")?),
+            ended_at: Timestamp(row.try_get::<Option<i64>, _>("finished_at")?.unwrap_or_default()),
+        })
+    })
+    .transpose()
 }
 
 fn event_row(row: &Row) -> Result<EventRow, Error> {

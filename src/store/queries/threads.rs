@@ -137,8 +137,10 @@ impl Engine {
         row.as_ref().map(message).transpose()
     }
 
+    /// Not when the thread is gone meanwhile: its text would stay behind.
     pub async fn keep_answer(&self, key: &IdempotencyKey, response: &str) -> Result<(), Error> {
-        const UPDATE: &str = "UPDATE idempotency_keys SET response = $3 WHERE scope = $1 AND key = $2";
+        const UPDATE: &str = "UPDATE idempotency_keys SET response = $3 WHERE scope = $1 AND key = $2 \
+            AND EXISTS (SELECT id FROM threads WHERE threads.id = idempotency_keys.thread_id)";
         let mut connection = self.writer().await?;
         query(UPDATE)
             .bind(owned(&key.scope))
@@ -161,13 +163,17 @@ impl Engine {
         Ok(select.fetch_optional(&mut *connection).await?)
     }
 
-    /// Locks the runs first, as commits do, so that the cascade cannot deadlock with one.
+    /// Locks the runs first, as commits do, so that the cascade cannot deadlock with one. Idempotency keys stay, without
+    /// their answers, so that a late repetition does not start the work anew.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
+        const FORGET: &str =
+            "UPDATE idempotency_keys SET response = NULL WHERE thread_id = $1 AND response IS NOT NULL";
         let mut tx = self.begin().await?;
         let mut lock = QueryBuilder::<Db>::new("SELECT id FROM runs WHERE thread_id = ");
         lock.push_bind(thread_id.0).push(" ORDER BY id").push(FOR_UPDATE);
         lock.build().fetch_all(&mut *tx).await?;
         let deleted = query("DELETE FROM threads WHERE id = $1").bind(thread_id.0).execute(&mut *tx).await?;
+        query(FORGET).bind(thread_id.0).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(deleted.rows_affected() > 0)
     }
@@ -272,6 +278,8 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
     match inserted {
         Ok(inserted) => Ok(inserted.rows_affected() == 1),
         Err(error) if is_thread_busy(&error) => Err(Error::ThreadBusy),
+        // Deleted since the row was read, which Postgres notices by the foreign key.
+        Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,11 +1,12 @@
 //! The page that shows the contract, in a real browser: everything on it comes from this service.
 
-use std::{net::SocketAddr, process::Stdio, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use reqwest::{StatusCode, header};
-use tokio::{net::TcpListener, process::Command, task::JoinSet};
+use tokio::{net::TcpListener, task::JoinSet};
 
 use super::Contract;
+use crate::browser::{Browser, INSTALL};
 
 /// Serves the pages alone; ends when dropped.
 async fn serve(tasks: &mut JoinSet<()>) -> SocketAddr {
@@ -19,20 +20,11 @@ async fn serve(tasks: &mut JoinSet<()>) -> SocketAddr {
 async fn a_browser_shows_every_operation_and_asks_nobody_else() {
     let mut tasks = JoinSet::new();
     let address = serve(&mut tasks).await;
-    let profile = tempfile::tempdir().unwrap();
-    let mut browser = Command::new("chromium");
-    browser
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-default-apps", "--no-default-browser-check", "--enable-logging=stderr"])
-        // No name leads anywhere, whatever the page asks for.
-        .args(["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--virtual-time-budget=20000"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(["--dump-dom", &format!("http://{address}/docs")])
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    let output = tokio::time::timeout(Duration::from_secs(90), browser.output()).await.expect("the browser ends");
-    let output = output.expect("Debian's chromium is installed (scripts/test.sh does it)");
+    let mut browser = Browser::new();
+    browser.command.args(["--virtual-time-budget=20000", "--dump-dom", &format!("http://{address}/docs")]);
+    let output =
+        tokio::time::timeout(Duration::from_secs(90), browser.command.output()).await.expect("the browser ends");
+    let output = output.expect(INSTALL);
     let (page, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let document = &Contract::get().document;
     for operation in Contract::get().operations() {

@@ -67,6 +67,7 @@ one_of_each!(events: Event {
     RunCompleted { outcome: Outcome::Report, usage: Usage::default(), ms: 12 },
     RunFailed { problem: failure() },
     RunCancelled { reason: "Asked to.".to_owned() },
+    StreamGap { from: 1, to: 7 },
 });
 
 one_of_each!(agents: Agent { Root, Supervisor, Researcher });

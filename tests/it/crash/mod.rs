@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Before each answer of the world, so that there is a moment in which to end a process.
 const LATENCY: Duration = Duration::from_millis(15);
 /// Two researchers side by side, two searches each, two queries a search.
-const SHAPE: Shape = Shape { researchers: 2, searches: 2, queries: 2, sentences: 12, reflections: 0 };
+pub const SHAPE: Shape = Shape { researchers: 2, searches: 2, queries: 2, sentences: 12, reflections: 0 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
@@ -76,9 +76,9 @@ impl Site {
         Self { world, database, store }
     }
 
-    fn data_dir(&self) -> PathBuf {
+    pub fn data_dir(&self) -> PathBuf {
         match &self.database.database {
-            Database::Sqlite { path } => path.parent().unwrap().to_owned(),
+            Database::Sqlite { path, .. } => path.parent().unwrap().to_owned(),
             Database::Postgres { .. } => self.world.folder().join("data"),
         }
     }

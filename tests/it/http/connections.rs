@@ -1,1 +1,332 @@
-//! x
+//! Connections of clients that mean no good, or cannot do better.
+
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+use fathom::http::Patience;
+use reqwest::Client;
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use super::{
+    PATIENCE, Service,
+    cancelling::{pending, silent_at},
+    small_world,
+};
+use crate::{
+    crash::until,
+    database::TestDatabase,
+    stories::engine::{QUESTION, on_the_embedded_engine},
+    world::{Kind, Script, World},
+};
+
+on_the_embedded_engine!(
+    heads_that_are_too_large_or_wrong,
+    huge_bodies_are_refused_without_being_read,
+    slow_clients_are_given_up,
+    patience_with_requests_does_not_end_streams_and_waits,
+    a_reader_that_never_reads_is_given_up_and_disturbs_nobody,
+    idle_connections_disturb_nobody,
+    http_2_without_an_upgrade,
+    memory_stays_flat_under_bad_input,
+);
+
+/// Sends `bytes`, and reads what comes until the service closes. Empty when it closed without a word.
+async fn exchange(service: &Service, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    // It may well hang up in the middle.
+    let _ = stream.write_all(bytes).await;
+    closed(&mut stream).await
+}
+
+/// What comes until the end, which has to come.
+async fn closed(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    let end = end.unwrap_or_else(|_| panic!("still open after {:?}", String::from_utf8_lossy(&answer)));
+    if let Err(error) = end {
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{error}");
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn status(answer: &str) -> Option<u16> {
+    answer.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
+}
+
+async fn heads_that_are_too_large_or_wrong(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &database).await;
+    let get = |more: &str| format!("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{more}\r\n");
+    assert_eq!(status(&exchange(&service, get("").as_bytes()).await), Some(200));
+    let many: String = (0..10_000).map(|n| format!("x-{n}: y\r\n")).collect();
+    for flood in [many, format!("x: {}\r\n", "y".repeat(1 << 20)), format!("{}: y\r\n", "x".repeat(1 << 20))] {
+        let answer = exchange(&service, get(&flood).as_bytes()).await;
+        assert!(matches!(status(&answer), Some(431) | None), "{answer}");
+    }
+    let long = format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", "x".repeat(1 << 20));
+    let answer = exchange(&service, long.as_bytes()).await;
+    assert!(matches!(status(&answer), Some(414 | 431) | None), "{answer}");
+    let post = |more: &str| {
+        format!("POST /api/v1/threads HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n{more}\r\n")
+    };
+    let body = json!({ "message": QUESTION }).to_string();
+    let lengths = format!("content-length: {}\r\ncontent-length: {}\r\n", body.len(), body.len() + 1);
+    let wrong = [
+        post(&lengths) + &body,
+        post("content-length: -1\r\n") + &body,
+        post("content-length: 1, 2\r\n") + &body,
+        post("content-length: 99999999999999999999\r\n") + &body,
+        post("transfer-encoding: chunked, identity\r\n") + &body,
+        post("transfer-encoding: xchunked\r\n") + &body,
+        post("transfer-encoding: chunked\r\n") + "zz\r\n" + &body,
+        post("transfer-encoding: chunked\r\n") + "ffffffffffffffffff\r\n" + &body,
+        post("content-length : 5\r\n") + &body,
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nbad\0name: x\r\n\r\n".to_owned(),
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nx: a\0b\r\n\r\n".to_owned(),
+        "GET /healthz HTTP/9.9\r\n\r\n".to_owned(),
+        "get / http\r\n\r\n".to_owned(),
+        "\0\0\0\0\r\n\r\n".to_owned(),
+        "\x16\x03\x01\x02\x00\x01\x00\x01\u{7f}\r\n\r\n".to_owned(),
+        "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n".to_owned(),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nthis is no frame of HTTP/2 at all".to_owned(),
+    ];
+    for bytes in wrong {
+        let answer = exchange(&service, bytes.as_bytes()).await;
+        assert!(matches!(status(&answer), Some(400..=499) | None), "{bytes:?}: {answer}");
+    }
+    // With both, the chunks count (RFC 9112, 6.3), and what stands behind them is no second request.
+    let both = post("content-length: 4\r\ntransfer-encoding: chunked\r\n")
+        + "0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+    let answer = exchange(&service, both.as_bytes()).await;
+    assert!(matches!(status(&answer), Some(400)) && answer.matches("HTTP/1.1").count() == 1, "{answer}");
+    assert_eq!(service.list("/api/v1/threads").await.len(), 0);
+    service.stop().await;
+    world.finish();
+}
+
+const LARGE: usize = 100 << 20;
+
+/// What a connection's buffers may hold, here and there.
+const BUFFERS: usize = 16 << 20;
+
+async fn huge_bodies_are_refused_without_being_read(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &database).await;
+    let head = "POST /api/v1/threads HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+    let announced = format!("{head}content-length: {LARGE}\r\n\r\n");
+    let began = Instant::now();
+    let answer = exchange(&service, announced.as_bytes()).await;
+    assert_eq!(status(&answer), Some(413), "before the first byte of it: {answer}");
+    assert!(answer.contains("payload_too_large") && began.elapsed() < Duration::from_secs(5));
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    stream.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes()).await.unwrap();
+    let chunk = [format!("{:x}\r\n", 1 << 20).into_bytes(), vec![b'['; 1 << 20], b"\r\n".to_vec()].concat();
+    let mut sent = 0;
+    while sent < LARGE && stream.write_all(&chunk).await.is_ok() {
+        sent += 1 << 20;
+    }
+    assert!(sent < (2 << 20) + BUFFERS, "{} MiB were taken", sent >> 20);
+    closed(&mut stream).await;
+    service.get("/healthz").await.expect(200);
+    service.stop().await;
+    world.finish();
+}
+
+const SHORT: Duration = Duration::from_millis(500);
+
+async fn slow_clients_are_given_up(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let patience = Patience { head: SHORT, body: SHORT, write: SHORT };
+    let service = Service::patient(&world, &database, &[], patience).await;
+    let head = "POST /api/v1/threads HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+    let cases = [
+        (
+            "a head",
+            "",
+            "GET /healthz HTTP/1.1\r\nhost: a\r\nx-slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".to_owned(),
+            None,
+        ),
+        ("a preface", "", "PRI * HTTP/2.0\r\n\r\nSM".to_owned() + &"\r".repeat(30), None),
+        ("nothing", "", String::new(), None),
+        ("an idle connection", "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n", String::new(), Some(200)),
+        ("a body", &format!("{head}content-length: 1000\r\n\r\n"), "[".repeat(60), Some(408)),
+        ("chunks", &format!("{head}transfer-encoding: chunked\r\n\r\n"), "1\r\n[\r\n".repeat(20), Some(408)),
+    ];
+    let stories = cases.iter().map(|(what, fast, slow, expected)| {
+        let service = &service;
+        async move {
+            let mut stream = TcpStream::connect(service.address).await.unwrap();
+            let began = Instant::now();
+            stream.write_all(fast.as_bytes()).await.unwrap();
+            let (mut reader, mut writer) = stream.split();
+            let drip = async {
+                for byte in slow.as_bytes() {
+                    tokio::time::sleep(SHORT / 10).await;
+                    if writer.write_all(&[*byte]).await.is_err() {
+                        break;
+                    }
+                }
+                std::future::pending::<()>().await;
+            };
+            let mut answer = Vec::new();
+            let read = tokio::time::timeout(PATIENCE, reader.read_to_end(&mut answer));
+            let ended = tokio::select! { ended = read => ended, () = drip => unreachable!("it never ends") };
+            assert!(ended.is_ok(), "{what}: still open");
+            let (answer, took) = (String::from_utf8_lossy(&answer).into_owned(), began.elapsed());
+            assert!(took > SHORT / 2 && took < 20 * SHORT, "{what}: {took:?}");
+            match expected {
+                Some(expected) => assert_eq!(status(&answer), Some(*expected), "{what}: {answer}"),
+                None => assert!(matches!(status(&answer), Some(408) | None), "{what}: {answer}"),
+            }
+        }
+    });
+    futures::future::join_all(stories).await;
+    service.get("/healthz").await.expect(200);
+    service.stop().await;
+    world.finish();
+}
+
+async fn patience_with_requests_does_not_end_streams_and_waits(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let patience = Patience { head: SHORT, body: SHORT, write: SHORT };
+    let service = Service::patient(&world, &database, &[], patience).await;
+    let started = service.start_run().await;
+    pending(&world, Kind::Clarify).await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    stream.until("phase.started").await;
+    let run = service.ask("GET", &started.run_path(), &[("prefer", "wait=2")], "").await.expect(200);
+    assert_eq!(run.json()["status"], "running", "it was waited for to the end: four times the patience");
+    service.post(&format!("{}/cancel", started.run_path()), &json!({})).await.expect(202);
+    stream.until("run.cancelled").await;
+    service.stop().await;
+    world.finish();
+}
+
+/// Its stream has far more to say than all buffers hold.
+async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody(database: TestDatabase) {
+    let long = "word ".repeat(600_000);
+    let script =
+        silent_at(Kind::Report).first(crate::world::When::kind(Kind::Brief), [crate::world::reply::brief(&long)]);
+    let world = World::start(script).await;
+    let patience = Patience { write: 4 * SHORT, ..Patience::default() };
+    let service = Service::patient(&world, &database, &[("FATHOM_MAX_STREAMS", "8")], patience).await;
+    let started = service.start_run().await;
+    pending(&world, Kind::Report).await;
+    let head =
+        format!("GET {}?after=0 HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n", started.events_path());
+    let mut readers = Vec::new();
+    for _ in 0..8 {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut reader = socket.connect(service.address).await.unwrap();
+        reader.write_all(head.as_bytes()).await.unwrap();
+        let mut beginning = [0; 12];
+        reader.read_exact(&mut beginning).await.unwrap();
+        assert_eq!(&beginning, b"HTTP/1.1 200");
+        readers.push(reader);
+    }
+    let places = async |status: u16| {
+        let answer = service.client.get(service.url(&started.events_path())).send().await.unwrap();
+        (answer.status() == status).then_some(())
+    };
+    assert_eq!(places(503).await, Some(()), "all places are taken");
+    let began = Instant::now();
+    service.get("/healthz").await.expect(200);
+    assert!(began.elapsed() < SHORT * 10, "others are served");
+    until("their places are free again", async || places(200).await).await;
+    service.delete(&started.thread_path()).await.expect(204);
+    drop(readers);
+    service.stop().await;
+}
+
+async fn idle_connections_disturb_nobody(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let mut idle = Vec::new();
+    for number in 0..500 {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        if number % 2 == 0 {
+            stream.write_all(b"GET /healthz HT").await.unwrap();
+        }
+        idle.push(stream);
+    }
+    let started = service.start_run().await;
+    assert_eq!(service.ended(&started.run).await["outcome"], "report");
+    drop(idle);
+    service.stop().await;
+    world.finish();
+}
+
+async fn http_2_without_an_upgrade(database: TestDatabase) {
+    let world = small_world().await;
+    let mut service = Service::start(&world, &database).await;
+    service.client = Client::builder().no_proxy().timeout(PATIENCE).http2_prior_knowledge().build().unwrap();
+    let response = service.client.get(service.url("/healthz")).send().await.unwrap();
+    assert_eq!(response.version(), reqwest::Version::HTTP_2);
+    let started = service.start_run().await;
+    let mut streams = Vec::new();
+    for _ in 0..20 {
+        streams.push(service.stream(&started.events_path(), &[]).await);
+    }
+    let all: Vec<_> = futures::future::join_all(streams.iter_mut().map(|stream| stream.rest())).await;
+    assert!(all.iter().all(|events| *events == all[0] && events.len() > 10), "one connection, twenty streams");
+    service.get("/api/v1/threads/7").await.refused(422, "validation_failed");
+    let flood = "y".repeat(100 * 1024);
+    let large = service.client.get(service.url("/healthz")).header("x", flood).send().await;
+    assert!(large.is_err() || large.unwrap().status() == 431);
+    service.get("/healthz").await.expect(200);
+    service.stop().await;
+    world.finish();
+}
+
+/// Of the real program, in KiB.
+fn resident(id: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+async fn memory_stays_flat_under_bad_input(_: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let mut program = world.spawn(&["serve", "--listen", "127.0.0.1:0"]);
+    let line = program.says("http://127.0.0.1:").await;
+    let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let client = Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
+    let threads = format!("http://{address}/api/v1/threads");
+    let bodies = ["[".repeat(1 << 20), "x".repeat(3 << 20), format!("{{\"message\":\"{}\"}}", "ü".repeat(900_000))];
+    let round = async || {
+        let requests = (0..60).map(|n| {
+            let body = bodies[n % bodies.len()].clone();
+            client.post(&threads).header("content-type", "application/json").body(body).send()
+        });
+        for answer in futures::future::join_all(requests).await {
+            // A refused body may be answered before it was sent, which some clients take for a broken connection.
+            let status = answer.map_or(413, |answer| answer.status().as_u16());
+            assert!([400, 413, 422].contains(&status), "{status}");
+        }
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(&address).await.unwrap();
+            let head = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(1 << 20));
+            let _ = stream.write_all(head.as_bytes()).await;
+        }
+    };
+    round().await;
+    let id = program.id().unwrap();
+    let before = resident(id);
+    for _ in 0..4 {
+        round().await;
+    }
+    let after = resident(id);
+    println!("{before} KiB after one round of bad input, {after} KiB after five");
+    assert!(after < before + before / 2 + (32 << 10), "{before} KiB became {after} KiB");
+    assert_eq!(client.get(format!("http://{address}/healthz")).send().await.unwrap().status(), 200);
+    program.terminate().await;
+    assert!(program.ends().await.success());
+    world.finish();
+}

@@ -1,1 +1,348 @@
-//! x
+//! Events as clients read them: live, again, in part, a page at a time.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{
+    NOBODY, Service,
+    cancelling::{pending, silent_at},
+    names, seqs, small_world,
+};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    stories::engine::on_the_embedded_engine,
+    world::{Found, Kind, Script, Shape, World, reply},
+};
+
+on_each_engine!(
+    a_reader_that_was_cut_off_goes_on_where_it_was,
+    a_stream_alone_tells_the_whole_run,
+    events_are_live,
+    readers_of_every_replica_see_the_same,
+);
+
+on_the_embedded_engine!(
+    only_the_wanted_types_are_sent,
+    pages_of_events_tell_when_there_are_no_more,
+    a_starting_point_that_is_no_number_is_refused,
+    only_so_many_streams_are_open,
+);
+
+async fn events_are_live(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Report)).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    for (name, value) in [("cache-control", "no-store"), ("x-accel-buffering", "no")] {
+        assert_eq!(stream.response.headers()[name], value);
+    }
+    assert_eq!(stream.response.headers()["content-type"], "text/event-stream");
+    stream.until("report.started").await;
+    pending(&world, Kind::Report).await;
+    assert_eq!(service.run(&started.run).await["status"], "running", "the events came before the end");
+    let mut thread = service.stream(&format!("{}/events", started.thread_path()), &[]).await;
+    service.post(&format!("{}/cancel", started.run_path()), &json!({})).await.expect(202);
+    stream.until("run.cancelled").await;
+    assert_eq!(stream.next().await, None, "a run's stream ends with the run");
+    thread.until("run.cancelled").await;
+    world.models.follow(Script::whole_run(Shape::SMALL));
+    let next = service.say(&started.thread, "Again, please.").await;
+    let event = thread.until("run.completed").await.pop().unwrap();
+    assert_eq!(event["run_id"], json!(next), "a thread's stream goes on with its next run");
+    drop(thread);
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_reader_that_was_cut_off_goes_on_where_it_was(database: TestDatabase) {
+    let world = small_world().await;
+    world.set_latency(std::time::Duration::from_millis(5), Default::default());
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let path = started.events_path();
+    let mut events: Vec<Value> = Vec::new();
+    let mut connections = 0;
+    loop {
+        let id = events.last().map_or(0, |event| event["seq"].as_i64().unwrap()).to_string();
+        // The header wins over the parameter, which a browser repeats unchanged.
+        let mut stream = service.stream(&format!("{path}?after=0"), &[("last-event-id", &id)]).await;
+        for _ in 0..7 {
+            events.extend(stream.next().await);
+        }
+        connections += 1;
+        if names(&events).last() == Some(&"run.completed") {
+            break;
+        }
+    }
+    assert!(connections > 3);
+    assert_eq!(events, service.events(&path).await);
+    let last = events.last().unwrap()["seq"].as_i64().unwrap();
+    for after in [last, last + 1, i64::MAX] {
+        let answer = service.ask("GET", &path, &[("last-event-id", &after.to_string())], "").await.expect(204);
+        assert!(answer.body.is_empty());
+        service.get(&format!("{path}?after={after}")).await.expect(204);
+    }
+    let mut tail = service.stream(&format!("{path}?after={}", last - 2), &[]).await;
+    assert_eq!(seqs(&tail.rest().await), [last - 1, last]);
+    service.ask("GET", &path, &[("last-event-id", "99999999999999999999999999")], "").await.expect(204);
+    service.stop().await;
+    world.finish();
+}
+
+/// Whoever works on the run.
+async fn readers_of_every_replica_see_the_same(database: TestDatabase) {
+    let world = small_world().await;
+    let (here, there) = (Service::start(&world, &database).await, Service::start(&world, &database).await);
+    for (maker, reader) in [(&here, &there), (&there, &here)] {
+        let started = maker.start_run().await;
+        let mut streams = Vec::new();
+        for service in [maker, reader] {
+            streams.push(service.stream(&started.events_path(), &[]).await);
+        }
+        let read = futures::future::join_all(streams.iter_mut().map(|stream| stream.rest())).await;
+        assert_eq!(read[0], read[1]);
+        assert_eq!(names(&read[0]).last(), Some(&"run.completed"));
+        assert_eq!(reader.ended(&started.run).await, maker.run(&started.run).await);
+    }
+    here.stop().await;
+    there.stop().await;
+    world.finish();
+}
+
+async fn only_the_wanted_types_are_sent(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let mut stream = service.stream(&format!("{}?types=run.*,source.found", started.events_path()), &[]).await;
+    let events = stream.rest().await;
+    let all = service.events(&started.events_path()).await;
+    let wanted = |event: &&Value| {
+        let name = event["type"].as_str().unwrap();
+        name.starts_with("run.") || name == "source.found"
+    };
+    assert_eq!(events, all.iter().filter(wanted).cloned().collect::<Vec<_>>());
+    assert!(events.len() > 3 && events.len() < all.len());
+    let mut none = service.stream(&format!("{}?types=nothing.such", started.events_path()), &[]).await;
+    assert_eq!(none.rest().await.len(), 0, "types may come to be");
+    for types in ["", ",", "RUN", "a%20b", &"x".repeat(65), &["a"; 33].join(",")] {
+        let path = format!("{}?types={types}", started.events_path());
+        let problem = service.get(&path).await.refused(422, "validation_failed");
+        assert_eq!(problem["errors"][0]["parameter"], "types");
+    }
+    service.stop().await;
+    world.finish();
+}
+
+async fn pages_of_events_tell_when_there_are_no_more(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Report)).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    pending(&world, Kind::Report).await;
+    let thread = format!("{}/events", started.thread_path());
+    let page = async |path: &str, after: i64| {
+        let path = format!("{path}?limit=10&after={after}");
+        service.ask("GET", &path, &[("accept", "application/json")], "").await.expect(200).json()
+    };
+    for path in [&started.events_path(), &thread] {
+        let (mut after, mut seen) = (0, Vec::new());
+        loop {
+            let page = page(path, after).await;
+            let events = page["data"].as_array().unwrap().clone();
+            assert!(page["done"] == false && events.len() <= 10);
+            after = page["next_after"].as_i64().unwrap();
+            seen.extend(seqs(&events));
+            if events.is_empty() {
+                break;
+            }
+        }
+        assert!(seen.iter().copied().eq(1..=after), "{seen:?}");
+    }
+    let cancel = format!("{}/cancel", started.run_path());
+    service.ask("POST", &cancel, &[("prefer", "wait=20")], "").await.expect(202);
+    for path in [&started.events_path(), &thread] {
+        let whole = service.events(path).await;
+        let last = whole.last().unwrap()["seq"].as_i64().unwrap();
+        let end = page(path, last - 1).await;
+        assert_eq!((names(end["data"].as_array().unwrap()), &end["done"]), (vec!["run.cancelled"], &json!(true)));
+        let beyond = page(path, last).await;
+        assert_eq!(beyond, json!({ "data": [], "next_after": last, "done": true }));
+        let far = page(path, i64::MAX).await;
+        assert_eq!((&far["data"], &far["done"]), (&json!([]), &json!(true)));
+    }
+    for limit in ["0", "1001", "x"] {
+        let path = format!("{thread}?limit={limit}");
+        let answer = service.ask("GET", &path, &[("accept", "application/json")], "").await;
+        answer.refused(422, "validation_failed");
+    }
+    service.stop().await;
+}
+
+async fn a_starting_point_that_is_no_number_is_refused(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    service.ended(&started.run).await;
+    for path in [started.events_path(), format!("{}/events", started.thread_path())] {
+        for garbage in ["-1", "1.5", "abc", "", "1e3", "0x10", "1 2", "+1", "NaN", "\u{661}"] {
+            let answer = service.ask("GET", &path, &[("last-event-id", garbage)], "").await;
+            let problem = answer.refused(422, "validation_failed");
+            assert_eq!(problem["errors"][0]["header"], "Last-Event-ID", "{garbage:?}");
+            let encoded: String = url::form_urlencoded::byte_serialize(garbage.as_bytes()).collect();
+            let problem = service.get(&format!("{path}?after={encoded}")).await.refused(422, "validation_failed");
+            assert_eq!(problem["errors"][0]["parameter"], "after", "{garbage:?}");
+        }
+    }
+    for path in [format!("/api/v1/runs/{NOBODY}/events"), format!("/api/v1/threads/{NOBODY}/events")] {
+        service.get(&path).await.refused(404, "not_found");
+        service.ask("GET", &path, &[("accept", "application/json")], "").await.refused(404, "not_found");
+    }
+    service.stop().await;
+    world.finish();
+}
+
+async fn only_so_many_streams_are_open(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let service = Service::with(&world, &database, &[("FATHOM_MAX_STREAMS", "2")]).await;
+    let started = service.start_run().await;
+    let path = started.events_path();
+    let (mut first, mut second) = (service.stream(&path, &[]).await, service.stream(&path, &[]).await);
+    first.next().await;
+    second.next().await;
+    let refusal = service.get(&path).await;
+    refusal.refused(503, "too_many_streams");
+    assert!(!refusal.header("retry-after").is_empty());
+    service.ask("GET", &path, &[("accept", "application/json")], "").await.expect(200);
+    let head = service.client.head(service.url(&path)).send().await.unwrap();
+    assert_eq!(head.status(), 503, "a question about a stream is no way round");
+    drop(first);
+    let opened = async || {
+        let answer = service.client.get(service.url(&path)).send().await.unwrap();
+        (answer.status() == 200).then_some(answer)
+    };
+    let third = crate::crash::until("there is room again", opened).await;
+    drop((second, third));
+    service.stop().await;
+}
+
+/// A run as a page can draw it from its events.
+#[derive(Default)]
+struct Drawn {
+    status: &'static str,
+    outcome: Value,
+    phase: Value,
+    iterations: u64,
+    researchers: BTreeMap<&'static str, u64>,
+    searches: u64,
+    warnings: u64,
+    /// URL and title by id.
+    sources: BTreeMap<u64, (Value, Value)>,
+    usage: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    report: String,
+    attempt: u64,
+    /// Number, start and end, by place in the text.
+    citations: Vec<Value>,
+    total: Value,
+}
+
+const TOKENS: [&str; 4] = ["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"];
+
+impl Drawn {
+    fn see(&mut self, event: &Value) {
+        let data = &event["data"];
+        match event["type"].as_str().unwrap() {
+            "run.queued" => self.status = "queued",
+            "run.started" | "run.resumed" => self.status = "running",
+            "phase.started" => self.phase = data["phase"].clone(),
+            "supervisor.iteration" => self.iterations = data["n"].as_u64().unwrap(),
+            "researcher.started" => *self.researchers.entry("running").or_default() += 1,
+            "researcher.finished" => self.researcher_ended("finished"),
+            "researcher.failed" => self.researcher_ended("failed"),
+            "tool.started" => self.searches += u64::from(data["name"] == "search_web"),
+            "warning" => self.warnings += 1,
+            "source.found" => {
+                let link = (data["url"].clone(), data["title"].clone());
+                self.sources.insert(data["source_id"].as_u64().unwrap(), link);
+            }
+            "usage" => self.spend(data),
+            "report.started" => {
+                self.attempt = data["attempt"].as_u64().unwrap();
+                self.report.clear();
+                self.citations.clear();
+            }
+            "report.delta" => {
+                assert_eq!(data["offset"], json!(self.report.chars().count()), "deltas follow one another");
+                self.report.push_str(data["text"].as_str().unwrap());
+            }
+            "report.citation" => {
+                let field = |name: &str| data[name].clone();
+                self.citations.push(json!({ "number": field("number"), "source_id": field("source_id"), "start": field("start"), "end": field("end") }));
+            }
+            "run.completed" => {
+                self.status = "completed";
+                self.outcome = data["outcome"].clone();
+                self.total = data.clone();
+            }
+            _ => {}
+        }
+    }
+
+    fn researcher_ended(&mut self, how: &'static str) {
+        *self.researchers.entry("running").or_default() -= 1;
+        *self.researchers.entry(how).or_default() += 1;
+    }
+
+    fn spend(&mut self, data: &Value) {
+        let model = self.usage.entry(data["model"].as_str().unwrap().to_owned()).or_default();
+        *model.entry("calls").or_default() += 1;
+        for name in TOKENS {
+            *model.entry(name).or_default() += data[name].as_u64().unwrap();
+        }
+    }
+
+    fn progress(&self) -> Value {
+        let count = |name| self.researchers.get(name).copied().unwrap_or_default();
+        json!({
+            "phase": self.phase,
+            "iterations": self.iterations,
+            "researchers": { "running": count("running"), "finished": count("finished"), "failed": count("failed") },
+            "searches": self.searches,
+            "sources": self.sources.len(),
+            "warnings": self.warnings,
+        })
+    }
+}
+
+/// Warnings included: one search fails.
+async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
+    let shape = Shape { researchers: 2, searches: 2, queries: 2, ..Shape::SMALL };
+    let world = World::start(Script::whole_run(shape)).await;
+    world.web.first("", [Found::Fault(reply::status(400))]);
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    let mut drawn = Drawn::default();
+    while let Some(event) = stream.next().await {
+        drawn.see(&event);
+    }
+    let run = service.run(&started.run).await;
+    assert_eq!((&json!(drawn.status), &drawn.outcome), (&run["status"], &run["outcome"]));
+    assert_eq!(drawn.progress(), run["progress"]);
+    assert_eq!(json!(drawn.usage), run["usage"]["by_model"]);
+    for name in TOKENS {
+        assert_eq!(drawn.total[name], run["usage"][name], "{name}");
+    }
+    let path = format!("{}/report", started.run_path());
+    let report = service.ask("GET", &path, &[("accept", "application/json")], "").await.expect(200).json();
+    assert_eq!(json!(drawn.report), report["markdown"]);
+    assert_eq!(json!(drawn.citations), report["citations"]);
+    let sources = service.list(&format!("{}/sources", started.run_path())).await;
+    let listed = sources.iter().map(|source| {
+        let link = (source["url"].clone(), source["title"].clone());
+        (source["id"].as_u64().unwrap(), link)
+    });
+    assert_eq!(drawn.sources, listed.collect());
+    assert!(drawn.warnings > 0 && drawn.attempt == 1 && !drawn.citations.is_empty() && drawn.sources.len() > 3);
+    service.stop().await;
+    world.finish();
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, Service, names, seqs, small_world};
+use super::{NOBODY, Service, cancelling::silent_at, names, seqs, small_world};
 use crate::{
     database::{TestDatabase, on_each_engine},
     stories::engine::QUESTION,
@@ -14,6 +14,7 @@ on_each_engine!(
     a_clarifying_question_is_answered_by_a_message,
     a_message_after_the_report_starts_the_next_run,
     a_busy_thread_takes_no_message,
+    of_two_messages_at_once_one_is_taken,
     a_failed_run_has_no_report,
 );
 
@@ -148,6 +149,25 @@ async fn a_busy_thread_takes_no_message(database: TestDatabase) {
         .refused(404, "not_found");
     service.delete(&started.thread_path()).await.expect(204);
     service.stop().await;
+}
+
+async fn of_two_messages_at_once_one_is_taken(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    service.ended(&started.run).await;
+    let path = format!("{}/messages", started.thread_path());
+    world.models.follow(silent_at(Kind::FollowUp));
+    let bodies = ["One", "Two", "Three", "Four"].map(|text| json!({ "content": text }));
+    let asked = bodies.iter().map(|body| service.post(&path, body));
+    let answers = futures::future::join_all(asked).await;
+    let (taken, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 202);
+    assert_eq!(taken.len(), 1);
+    refused.iter().for_each(|answer| _ = answer.refused(409, "thread_busy"));
+    assert_eq!(service.list(&path).await[2..], [taken[0].json()["message"].clone()]);
+    service.delete(&started.thread_path()).await.expect(204);
+    service.stop().await;
+    world.finish();
 }
 
 async fn a_failed_run_has_no_report(database: TestDatabase) {

@@ -3,6 +3,7 @@
 //! [`Service`] is started and stopped by each story. Every answer it gives is held against `openapi.yaml`.
 
 mod bad_input;
+mod browser;
 mod caching;
 mod cancelling;
 mod connections;
@@ -83,7 +84,9 @@ impl Service {
         patience: Patience,
     ) -> Self {
         let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let config = engine::config(world, database, &[], &variables).unwrap();
+        let mut config = engine::config(world, database, &[], &variables).unwrap();
+        // A silent model holds a run at its place for as long as a story wants it there.
+        config.llm.idle_timeout = 2 * PATIENCE;
         Self::of(&config, patience).await
     }
 
@@ -323,11 +326,13 @@ impl Stream {
         event
     }
 
-    /// Reads on until an event of that type has come.
-    pub async fn until(&mut self, name: &str) -> Value {
+    /// Reads on until an event of that type has come, which is the last of those returned.
+    pub async fn until(&mut self, name: &str) -> Vec<Value> {
+        let mut events = Vec::new();
         while let Some(event) = self.next().await {
-            if event["type"] == name {
-                return event;
+            events.push(event);
+            if events.last().is_some_and(|event| event["type"] == name) {
+                return events;
             }
         }
         panic!("{} ended without {name}", self.path);

@@ -1,1 +1,114 @@
-//! x
+//! Only so many runs work, only so many wait, and those that wait know their place.
+
+use serde_json::{Value, json};
+
+use super::{
+    Service, Started,
+    cancelling::{pending, silent_at},
+};
+use crate::{
+    crash::until,
+    database::{TestDatabase, on_each_engine},
+    stories::engine::QUESTION,
+    world::{Ended, Kind, World},
+};
+
+on_each_engine!(
+    no_more_runs_work_than_may_and_the_others_know_their_place,
+    a_full_queue_refuses_and_keeps_nothing,
+    an_owner_cannot_fill_the_queue_alone,
+);
+
+async fn status(service: &Service, started: &Started) -> (String, Option<u64>) {
+    let run = service.run(&started.run).await;
+    (run["status"].as_str().unwrap().to_owned(), run["queue_position"].as_u64())
+}
+
+async fn cancel(service: &Service, started: &Started) {
+    let cancel = format!("{}/cancel", started.run_path());
+    service.ask("POST", &cancel, &[("prefer", "wait=20")], "").await.expect(202);
+}
+
+async fn no_more_runs_work_than_may_and_the_others_know_their_place(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let service = Service::with(&world, &database, &[("FATHOM_MAX_CONCURRENT_RUNS", "2")]).await;
+    let mut runs = Vec::new();
+    for working in 1..=2 {
+        runs.push(service.start_run().await);
+        let asked = async || (world.models.count(Kind::Clarify) == working).then_some(());
+        until("the run works", asked).await;
+    }
+    for position in 1..=3 {
+        let answer = service.post("/api/v1/threads", &json!({ "message": QUESTION })).await.expect(201);
+        assert_eq!(answer.json()["run"]["queue_position"], position);
+        runs.push(answer.started());
+        let events = service.events(&answer.started().events_path()).await;
+        assert_eq!((&events[0]["type"], &events[0]["data"]), (&json!("run.queued"), &json!({ "position": position })));
+        assert_eq!(status(&service, runs.last().unwrap()).await, ("queued".to_owned(), Some(position)));
+    }
+    cancel(&service, &runs[3]).await;
+    assert_eq!(status(&service, &runs[4]).await, ("queued".to_owned(), Some(2)), "it has moved up");
+    assert_eq!(world.models.count(Kind::Clarify), 2, "no third one works");
+    cancel(&service, &runs[0]).await;
+    until("the next one works", async || (world.models.count(Kind::Clarify) == 3).then_some(())).await;
+    assert_eq!(status(&service, &runs[2]).await, ("running".to_owned(), None), "the oldest first");
+    assert_eq!(status(&service, &runs[4]).await, ("queued".to_owned(), Some(1)));
+    let open = world.models.calls_matching(|call| call.ended() == Ended::Pending);
+    assert_eq!(open.len(), 2);
+    service.stop().await;
+}
+
+async fn a_full_queue_refuses_and_keeps_nothing(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let limits = [("FATHOM_MAX_CONCURRENT_RUNS", "1"), ("FATHOM_MAX_QUEUED_RUNS", "2")];
+    let service = Service::with(&world, &database, &limits).await;
+    let idle = service.start_run().await;
+    cancel(&service, &idle).await;
+    service.start_run().await;
+    pending(&world, Kind::Clarify).await;
+    let waiting = service.start_run().await;
+    service.start_run().await;
+    let before = database.row_counts().await;
+    let path = format!("{}/messages", idle.thread_path());
+    let requests = [("/api/v1/threads", json!({ "message": QUESTION })), (path.as_str(), json!({ "content": "And?" }))];
+    for (path, body) in &requests {
+        let key = ("idempotency-key", "again");
+        let answer = service.ask("POST", path, &[super::JSON, key], body.to_string()).await;
+        assert_eq!(answer.refused(429, "queue_full")["retryable"], true);
+        assert!(answer.header("retry-after").parse::<u32>().unwrap() > 0);
+    }
+    assert_eq!(database.row_counts().await, before);
+    cancel(&service, &waiting).await;
+    let (path, body) = &requests[0];
+    let key = ("idempotency-key", "again");
+    let answer = service.ask("POST", path, &[super::JSON, key], body.to_string()).await.expect(201);
+    assert_eq!(answer.header("idempotent-replayed"), "", "the refusal was not the key's answer");
+    service.stop().await;
+}
+
+async fn an_owner_cannot_fill_the_queue_alone(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let settings = [
+        ("FATHOM_MAX_CONCURRENT_RUNS", "1"),
+        ("FATHOM_MAX_QUEUED_RUNS_PER_OWNER", "1"),
+        ("FATHOM_OWNER_HEADER", "X-User"),
+    ];
+    let service = Service::with(&world, &database, &settings).await;
+    let body = json!({ "message": QUESTION }).to_string();
+    let ask = async |user: &str| {
+        let headers = [super::JSON, ("x-user", user), ("idempotency-key", "mine")];
+        service.ask("POST", "/api/v1/threads", &headers, body.clone()).await
+    };
+    let first = ask("zoe").await.expect(201).started();
+    pending(&world, Kind::Clarify).await;
+    let ann = ask("ann").await.expect(201).started();
+    let headers = [super::JSON, ("x-user", "ann")];
+    service.ask("POST", "/api/v1/threads", &headers, body.clone()).await.refused(429, "queue_full");
+    let bob = ask("bob").await.expect(201).started();
+    assert_ne!(ann.run, bob.run, "equal keys of different owners have nothing to do with each other");
+    assert_eq!(ask("ann").await.expect(201).started().run, ann.run);
+    assert_ne!(first.run, ann.run);
+    let queued: Vec<Value> = service.list("/api/v1/runs?status=queued").await;
+    assert_eq!(queued.len(), 2);
+    service.stop().await;
+}

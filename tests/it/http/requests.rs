@@ -1,1 +1,248 @@
-//! x
+//! What may be said with a request: options, idempotency keys, and the wish to wait.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{
+    JSON, Service, Started,
+    cancelling::{pending, silent_at},
+    small_world,
+};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    stories::engine::{QUESTION, on_the_embedded_engine},
+    world::{Kind, Script, Shape, World},
+};
+
+on_each_engine!(
+    a_repeated_request_gets_the_first_answer_byte_for_byte,
+    requests_with_the_same_key_at_the_same_time_start_one_run,
+    a_key_on_a_busy_thread_leaves_nothing_behind,
+    a_key_whose_thread_was_deleted_starts_nothing_and_keeps_nothing,
+    a_wait_ends_with_the_run_or_with_the_patience,
+);
+
+on_the_embedded_engine!(
+    options_of_the_request_win_over_the_threads_over_the_servers,
+    wrong_options_are_named_with_what_was_meant,
+    a_server_may_cap_what_is_asked_for,
+    a_missing_key_is_named,
+    the_options_tell_what_may_be_set,
+);
+
+const THREADS: &str = "/api/v1/threads";
+
+async fn options_of_the_request_win_over_the_threads_over_the_servers(database: TestDatabase) {
+    let world = small_world().await;
+    let server = [
+        ("FATHOM_MAX_REACT_TOOL_CALLS", "7"),
+        ("FATHOM_MAX_CONCURRENT_RESEARCH_UNITS", "3"),
+        ("FATHOM_MAX_RESEARCHER_ITERATIONS", "4"),
+    ];
+    let service = Service::with(&world, &database, &server).await;
+    let thread = json!({ "max_react_tool_calls": 5, "max_concurrent_research_units": 2 });
+    let started = service.create(&json!({ "message": QUESTION, "options": thread })).await;
+    let three = |run: &Value| {
+        let option = |name: &str| run["options"][name].as_u64().unwrap();
+        [option("max_react_tool_calls"), option("max_concurrent_research_units"), option("max_researcher_iterations")]
+    };
+    assert_eq!(three(&service.ended(&started.run).await), [5, 2, 4]);
+    let path = format!("{}/messages", started.thread_path());
+    let body = json!({ "content": "More.", "options": { "max_react_tool_calls": 6 } });
+    let run = service.post(&path, &body).await.expect(202).json()["run"].clone();
+    assert_eq!(three(&run), [6, 2, 4]);
+    service.ended(run["id"].as_str().unwrap()).await;
+    let run = service.say(&started.thread, "And more.").await;
+    assert_eq!(three(&service.ended(&run).await), [5, 2, 4], "a message's options are its own");
+    assert_eq!(service.thread(&started.thread).await["options"], thread);
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_server_may_cap_what_is_asked_for(database: TestDatabase) {
+    let world = small_world().await;
+    let caps = "max_researcher_iterations=2,max_react_tool_calls=4";
+    let service = Service::with(&world, &database, &[("FATHOM_OPTION_CAPS", caps)]).await;
+    let offer = service.get("/api/v1/options").await.expect(200).json();
+    assert_eq!(offer["schema"]["properties"]["max_react_tool_calls"]["maximum"], 4);
+    assert_eq!(offer["defaults"]["max_react_tool_calls"], 4, "the built-in default is ten");
+    let ask = async |turns: u32| {
+        let options = json!({ "max_react_tool_calls": turns });
+        service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await
+    };
+    let problem = ask(5).await.refused(422, "validation_failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/options/max_react_tool_calls");
+    assert!(problem["detail"].as_str().unwrap().contains("4 at most on this server"), "{problem}");
+    service.ended(&ask(4).await.expect(201).started().run).await;
+    service.stop().await;
+    world.finish();
+}
+
+async fn wrong_options_are_named_with_what_was_meant(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &database).await;
+    let options = json!({ "max_react_toolcalls": 1, "a/b~c": 1, "search_api": "bing", "max_run_seconds": "long", "require_think": 3 });
+    let problem = service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await;
+    let problem = problem.refused(422, "validation_failed");
+    let errors = problem["errors"].as_array().unwrap();
+    let detail = |pointer: &str| {
+        let error = errors.iter().find(|error| error["pointer"] == pointer);
+        error.unwrap_or_else(|| panic!("{pointer} is not in {errors:#?}"))["detail"].as_str().unwrap()
+    };
+    assert!(detail("/options/max_react_toolcalls").contains("did you mean 'max_react_tool_calls'?"));
+    assert!(detail("/options/a~1b~0c").contains("unknown option"));
+    assert!(detail("/options/search_api").contains("tavily"));
+    detail("/options/max_run_seconds");
+    detail("/options/require_think");
+    assert_eq!(errors.len(), 5);
+    assert_eq!(service.list(THREADS).await.len(), 0);
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_missing_key_is_named(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let service = Service::with(&world, &database, &[("TAVILY_API_KEY", "")]).await;
+    let refused = async |options: Value| {
+        let answer = service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await;
+        let problem = answer.refused(422, "not_configured");
+        let pointer = problem["errors"][0]["pointer"].as_str().unwrap().to_owned();
+        (pointer, problem["detail"].as_str().unwrap().to_owned())
+    };
+    let (pointer, detail) = refused(json!({ "final_report_model": "openrouter:x/y" })).await;
+    assert!(pointer == "/options/final_report_model" && detail.contains("OPENROUTER_API_KEY"), "{pointer}: {detail}");
+    let (pointer, detail) = refused(json!({ "search_api": "tavily" })).await;
+    assert!(pointer == "/options/search_api" && detail.contains("TAVILY_API_KEY"), "{pointer}: {detail}");
+    let (pointer, detail) = refused(json!({ "search_api": "local" })).await;
+    assert!(pointer == "/options/search_api" && detail.contains("FATHOM_DOCS"), "{pointer}: {detail}");
+    service.stop().await;
+    world.finish();
+}
+
+async fn the_options_tell_what_may_be_set(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let service = Service::with(&world, &database, &[("FATHOM_MAX_REACT_TOOL_CALLS", "7")]).await;
+    let options = service.get("/api/v1/options").await.expect(200).json();
+    assert_eq!(options["defaults"]["max_react_tool_calls"], 7);
+    let documented: Vec<_> = options["schema"]["properties"].as_object().unwrap().keys().collect();
+    let effective: Vec<_> = options["defaults"].as_object().unwrap().keys().collect();
+    assert_eq!(documented.len(), effective.len());
+    assert!(effective.iter().all(|name| documented.contains(name)));
+    service.stop().await;
+    world.finish();
+}
+
+async fn with_key(service: &Service, path: &str, key: &str, body: &Value) -> super::Answer {
+    service.ask("POST", path, &[JSON, ("idempotency-key", key)], body.to_string()).await
+}
+
+async fn a_repeated_request_gets_the_first_answer_byte_for_byte(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let body = json!({ "message": QUESTION, "metadata": { "n": 1 } });
+    let first = with_key(&service, THREADS, "k 1", &body).await.expect(201);
+    service.ended(&first.started().run).await;
+    for _ in 0..2 {
+        let again = with_key(&service, THREADS, "k 1", &body).await.expect(201);
+        assert_eq!((again.text(), again.header("idempotent-replayed")), (first.text(), "true"));
+        assert_eq!(again.header("location"), first.header("location"));
+    }
+    assert_eq!(first.header("idempotent-replayed"), "");
+    with_key(&service, THREADS, "k 1", &json!({ "message": "Another" })).await.refused(422, "idempotency_key_reused");
+    let messages = format!("{}/messages", first.started().thread_path());
+    let body = json!({ "content": "And then?" });
+    let said = with_key(&service, &messages, "k 1", &body).await.expect(202);
+    let again = with_key(&service, &messages, "k 1", &body).await.expect(202);
+    assert_eq!((again.text(), again.header("idempotent-replayed")), (said.text(), "true"));
+    let other = json!({ "content": "And now?" });
+    with_key(&service, &messages, "k 1", &other).await.refused(422, "idempotency_key_reused");
+    assert_eq!((service.list(THREADS).await.len(), service.list("/api/v1/runs").await.len()), (1, 2));
+    for key in ["", &"x".repeat(256), "caf\u{e9}"] {
+        let problem = with_key(&service, THREADS, key, &body).await.refused(422, "validation_failed");
+        assert_eq!(problem["errors"][0]["header"], "Idempotency-Key");
+    }
+    service.ended(said.json()["run"]["id"].as_str().unwrap()).await;
+    service.stop().await;
+    world.finish();
+}
+
+async fn requests_with_the_same_key_at_the_same_time_start_one_run(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let body = json!({ "message": QUESTION });
+    let answers = futures::future::join_all((0..8).map(|_| with_key(&service, THREADS, "once", &body))).await;
+    let started: Vec<Started> = answers.into_iter().map(|answer| answer.expect(201).started()).collect();
+    assert!(started.iter().all(|one| one.run == started[0].run && one.thread == started[0].thread), "{started:?}");
+    assert_eq!((service.list(THREADS).await.len(), service.list("/api/v1/runs").await.len()), (1, 1));
+    service.ended(&started[0].run).await;
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_key_on_a_busy_thread_leaves_nothing_behind(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    pending(&world, Kind::Clarify).await;
+    let messages = format!("{}/messages", started.thread_path());
+    with_key(&service, &messages, "k", &json!({ "content": "Too early" })).await.refused(409, "thread_busy");
+    let cancel = format!("{}/cancel", started.run_path());
+    service.ask("POST", &cancel, &[("prefer", "wait=20")], "").await.expect(202);
+    world.models.follow(Script::whole_run(Shape::SMALL));
+    let answer = with_key(&service, &messages, "k", &json!({ "content": "Now" })).await.expect(202);
+    assert_eq!(answer.header("idempotent-replayed"), "");
+    service.ended(answer.json()["run"]["id"].as_str().unwrap()).await;
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_key_whose_thread_was_deleted_starts_nothing_and_keeps_nothing(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let body = json!({ "message": "Something private" });
+    let started = with_key(&service, THREADS, "k", &body).await.expect(201).started();
+    service.ended(&started.run).await;
+    service.delete(&started.thread_path()).await.expect(204);
+    with_key(&service, THREADS, "k", &body).await.refused(404, "not_found");
+    with_key(&service, THREADS, "k", &json!({ "message": "x" })).await.refused(422, "idempotency_key_reused");
+    assert_eq!(service.list("/api/v1/runs").await.len(), 0);
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_wait_ends_with_the_run_or_with_the_patience(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let body = json!({ "message": QUESTION }).to_string();
+    let wait = ("prefer", "respond-async, wait=30");
+    let keyed = [JSON, wait, ("idempotency-key", "waited")];
+    let answer = service.ask("POST", THREADS, &keyed, body.clone()).await.expect(201);
+    let (thread, run) = (answer.json()["thread"].clone(), answer.json()["run"].clone());
+    assert_eq!((&run["status"], &thread["status"]), (&json!("completed"), &json!("idle")));
+    assert_eq!(answer.header("preference-applied"), "wait=30");
+    assert_eq!(service.ask("POST", THREADS, &keyed, body).await.expect(201).text(), answer.text());
+    let path = run["links"]["self"].as_str().unwrap();
+    let again = service.ask("GET", path, &[("prefer", "wait=60")], "").await.expect(200);
+    assert_eq!(
+        (again.json(), again.header("preference-applied")),
+        (run.clone(), "wait=60"),
+        "a final run is not waited for"
+    );
+    world.models.follow(silent_at(Kind::Clarify));
+    let messages = thread["links"]["messages"].as_str().unwrap();
+    let began = Instant::now();
+    let body = json!({ "content": "And now?" }).to_string();
+    let answer = service.ask("POST", messages, &[JSON, ("prefer", "wait=1")], body).await.expect(202);
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    assert_eq!(answer.json()["run"]["status"], "running");
+    let cancel = format!("{}/cancel", answer.json()["run"]["links"]["self"].as_str().unwrap());
+    let cancelled = service.ask("POST", &cancel, &[("prefer", "wait=20")], "").await.expect(202);
+    assert_eq!(cancelled.json()["status"], "cancelled");
+    for ignored in ["wait=-1", "wait=soon", "wait", "", "return=minimal"] {
+        let answer = service.ask("GET", path, &[("prefer", ignored)], "").await.expect(200);
+        assert_eq!(answer.header("preference-applied"), "", "{ignored}");
+    }
+    service.stop().await;
+    world.finish();
+}

@@ -15,7 +15,7 @@ use axum::{
 };
 use fathom::{
     net::Retry,
-    search::{Engine, Error, Limits, Tavily, tavily::Settings},
+    search::{Engine, Error, Limits, Open, Tavily, tavily::Settings},
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -62,7 +62,7 @@ impl Fake {
     }
 
     async fn error(&self, query: &str) -> Error {
-        self.engine().search(query, &Limits::default()).await.unwrap_err()
+        self.engine().search(query, &Limits::default(), &Open).await.unwrap_err()
     }
 
     fn requests(&self) -> usize {
@@ -78,7 +78,7 @@ fn found(query: &str) -> Response {
 async fn a_query_is_sent_as_documented() {
     let fake = Fake::start(|_, _| found("a")).await;
     let long = format!("{} end", "word ".repeat(100));
-    let hits = fake.engine().search(&long, &Limits { max_results: 7, max_content_length: 9 }).await.unwrap();
+    let hits = fake.engine().search(&long, &Limits { max_results: 7, max_content_length: 9 }, &Open).await.unwrap();
     assert_eq!(hits[0].url, "https://example.com/a");
     let asked = fake.asked.lock().unwrap();
     let (headers, body) = &asked[0];
@@ -99,8 +99,11 @@ async fn one_failing_query_leaves_the_others_alone() {
     .await;
     let engine = fake.engine();
     let limits = Limits::default();
-    let (one, bad, two) =
-        tokio::join!(engine.search("one", &limits), engine.search("bad", &limits), engine.search("two", &limits));
+    let (one, bad, two) = tokio::join!(
+        engine.search("one", &limits, &Open),
+        engine.search("bad", &limits, &Open),
+        engine.search("two", &limits, &Open)
+    );
     assert_eq!((one.unwrap().len(), two.unwrap().len()), (1, 1));
     assert_eq!(bad, Err(Error::BadQuery("Query is odd. (status 400)".into())));
 }
@@ -113,7 +116,7 @@ async fn what_passes_is_waited_for() {
         _ => found(query),
     })
     .await;
-    assert_eq!(fake.engine().search("q", &Limits::default()).await.unwrap().len(), 1);
+    assert_eq!(fake.engine().search("q", &Limits::default(), &Open).await.unwrap().len(), 1);
     assert_eq!(fake.requests(), 3);
 }
 
@@ -160,7 +163,7 @@ async fn odd_answers_are_errors_not_content() {
     assert_eq!(fake.error("cut").await, unavailable("its answer is not JSON"));
     assert_eq!(fake.error("other").await, unavailable("its answer has no results"));
     assert_eq!(fake.error("endless").await, unavailable("the answer is longer than 100000 bytes"));
-    assert_eq!(fake.engine().search("none", &Limits::default()).await, Ok(Vec::new()));
+    assert_eq!(fake.engine().search("none", &Limits::default(), &Open).await, Ok(Vec::new()));
     assert_eq!(fake.error(" ").await, Error::BadQuery("it is empty".into()));
 }
 
@@ -171,6 +174,6 @@ async fn nobody_there_is_said() {
     drop(listener);
     let retry = Retry { max_attempts: 2, min_delay: Duration::from_millis(1), ..Retry::default() };
     let tavily = Tavily::new(Settings { base_url, retry, ..Settings::new("tvly-key".into()) }).unwrap();
-    let error = Engine::Tavily(tavily).search("q", &Limits::default()).await.unwrap_err();
+    let error = Engine::Tavily(tavily).search("q", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");
 }

@@ -1,0 +1,45 @@
+//! Runs that are at work and yet say nothing for longer than anything they wait for may take.
+//!
+//! Each wait before a call is made again is told by an event, also one that a provider's rate limit asks for. So a
+//! healthy run is silent for one wait and one call at most.
+
+use std::{collections::HashSet, time::Duration};
+
+use super::Parts;
+use crate::{
+    domain::{RunId, Timestamp},
+    llm,
+    telemetry::metrics,
+};
+
+/// Between two looks for stuck runs.
+pub const LOOK: Duration = Duration::from_secs(10);
+/// For reading pages, for the database, and for calls that wait for their turn.
+const MARGIN: Duration = Duration::from_secs(60);
+
+/// How long a run may store no event before it counts as stuck.
+pub fn longest_silence(models: &llm::Settings) -> Duration {
+    models.total_timeout.max(models.idle_timeout) + models.longest_wait() + MARGIN
+}
+
+/// The stuck runs of this process, each told once.
+#[derive(Debug, Default)]
+pub struct Stuck {
+    told: HashSet<RunId>,
+}
+
+impl Stuck {
+    /// Looks which runs that `owner` holds are stuck. While the database is away nothing can be said.
+    pub async fn look(&mut self, parts: &Parts, owner: &str) {
+        let limit = parts.settings.longest_silence;
+        let Ok(silent) = parts.store.silent_runs(owner, Timestamp::now().minus(limit)).await else { return };
+        for (run_id, since) in &silent {
+            if !self.told.contains(run_id) {
+                let since = since.to_rfc3339();
+                tracing::warn!(%run_id, since, "a run seems to be stuck: it is at work and has stored nothing since");
+            }
+        }
+        self.told = silent.into_iter().map(|(run_id, _)| run_id).collect();
+        metrics::runs_stuck(self.told.len());
+    }
+}

@@ -1,0 +1,53 @@
+//! Old events are removed. Runs of a thread follow one another, so what is removed is always the log's beginning.
+
+use sqlx::{Row as _, query};
+use uuid::Uuid;
+
+use super::Engine;
+use crate::{
+    domain::Timestamp,
+    store::{Error, Pruned},
+};
+
+/// Threads looked for at once.
+const THREADS: i64 = 50;
+
+impl Engine {
+    /// Removes at most `limit` events of each of some threads, a short transaction each.
+    ///
+    /// The log of a thread may go up to the first run that is active or ended after `before`; `first_seq` of a later run
+    /// is the last number of the run before it. A thread's first run has no run before it, hence the 1.
+    pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<Pruned, Error> {
+        const SELECT: &str = "SELECT id, pruned_through, boundary FROM \
+            (SELECT threads.id, threads.pruned_through, \
+             COALESCE(MIN(CASE WHEN runs.finished_at <= $1 THEN NULL ELSE runs.first_seq END), threads.last_seq) \
+             AS boundary FROM threads JOIN runs ON runs.thread_id = threads.id \
+             WHERE threads.created_at <= $1 AND threads.pruned_through < threads.last_seq \
+             GROUP BY threads.id, threads.pruned_through, threads.last_seq) AS old \
+            WHERE boundary > pruned_through AND boundary > 1 LIMIT $2 + 0";
+        let mut connection = self.reader().await?;
+        let rows = query(SELECT).bind(before.0).bind(THREADS).fetch_all(&mut *connection).await?;
+        drop(connection);
+        let mut pruned = Pruned::default();
+        for row in rows {
+            let (from, boundary): (i64, i64) = (row.try_get("pruned_through")?, row.try_get("boundary")?);
+            let through = boundary.min(from.saturating_add(i64::from(limit)));
+            pruned.events += self.prune_thread(row.try_get("id")?, through).await?;
+            pruned.threads += 1;
+        }
+        Ok(pruned)
+    }
+
+    /// The thread's row first, as commits lock it before they write events; another replica may have been faster.
+    async fn prune_thread(&self, thread_id: Uuid, through: i64) -> Result<u64, Error> {
+        const ADVANCE: &str = "UPDATE threads SET pruned_through = $2 WHERE id = $1 AND pruned_through < $2";
+        let mut tx = self.begin().await?;
+        if query(ADVANCE).bind(thread_id).bind(through).execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(0);
+        }
+        let delete = query("DELETE FROM events WHERE thread_id = $1 AND seq <= $2").bind(thread_id).bind(through);
+        let deleted = delete.execute(&mut *tx).await?.rows_affected();
+        tx.commit().await?;
+        Ok(deleted)
+    }
+}

@@ -1,0 +1,7 @@
+//! What an operator does and meets: orders from the command line, upgrades, a database that misbehaves, retention.
+
+mod protocol;
+mod retention;
+mod runs;
+mod storage;
+mod upgrades;

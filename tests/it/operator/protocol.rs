@@ -1,0 +1,585 @@
+//! The protocol of leases, epochs and numbers, checked on its own: random orders of what owners, clients and clocks do.
+//!
+//! [`Model`] says in plain Rust what each call has to answer and what is there afterwards. Its own promises are checked
+//! over many interleavings, and the store is held against it, on both engines, over fewer.
+
+use std::collections::HashSet;
+
+use fathom::{
+    domain::{Event, Run, RunId, RunStatus, ThreadId, Timestamp},
+    store::{Cancelling, Claimant, Claimed, Commit, Entry, Error, Lease, NewRun, Renewal, Store},
+};
+use proptest::{
+    prelude::*,
+    test_runner::{Config, TestRunner},
+};
+
+use crate::{
+    database::TestDatabase,
+    store::{NOW, added, created, finish_of, new_run, step, thought},
+};
+
+const OWNERS: [&str; 3] = ["a", "b", "c"];
+const THREADS: usize = 2;
+/// A lease lasts so long; clocks move by about as much.
+const LEASE_MS: i64 = 1_000;
+
+/// Something that happens. Indices are taken modulo what there is; of leases there are all that were ever given.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// The clock of whoever acts next is so much ahead, or behind.
+    Clock(i64),
+    Add(usize),
+    ClaimNext(usize),
+    /// By its id; perhaps knowing that the other owner is dead.
+    Claim(usize, usize, Option<usize>),
+    Renew(usize),
+    Release(usize, i64),
+    /// With a step or with an event alone.
+    Commit(usize, bool),
+    /// The lease's last entry once more, as after an answer that got lost.
+    Repeat(usize),
+    Finish(usize),
+    Cancel(usize),
+    Delete(usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let (owner, lease, run, thread) = (0..OWNERS.len(), 0..usize::MAX, 0..usize::MAX, 0..THREADS);
+    prop_oneof![
+        4 => (-LEASE_MS..2 * LEASE_MS).prop_map(Op::Clock),
+        4 => thread.clone().prop_map(Op::Add),
+        6 => owner.clone().prop_map(Op::ClaimNext),
+        3 => (owner.clone(), run.clone(), prop::option::of(owner)).prop_map(|(a, b, c)| Op::Claim(a, b, c)),
+        3 => lease.clone().prop_map(Op::Renew),
+        2 => (lease.clone(), -LEASE_MS..LEASE_MS).prop_map(|(a, b)| Op::Release(a, b)),
+        8 => (lease.clone(), any::<bool>()).prop_map(|(a, b)| Op::Commit(a, b)),
+        3 => lease.clone().prop_map(Op::Repeat),
+        2 => lease.prop_map(Op::Finish),
+        2 => run.prop_map(Op::Cancel),
+        1 => thread.prop_map(Op::Delete),
+    ]
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    prop::collection::vec(op(), 1..50)
+}
+
+/// What a call answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// There was nothing to call.
+    Skipped,
+    Done,
+    /// The thread has an active run.
+    Busy,
+    Gone,
+    Claimed {
+        run: usize,
+        epoch: i64,
+        deaths: u32,
+    },
+    NothingToClaim,
+    HeldByOther,
+    Final,
+    Held {
+        cancel_requested: bool,
+    },
+    Lost,
+    Requested,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Queued,
+    Running,
+    Completed,
+    Cancelled,
+}
+
+/// A run as its row should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    status: Status,
+    epoch: i64,
+    owner: Option<usize>,
+    expires: i64,
+    deaths: u32,
+    cancel_requested: bool,
+    steps: u64,
+}
+
+#[derive(Clone, Debug)]
+struct ModelRun {
+    thread: usize,
+    created: i64,
+    row: Row,
+    /// The entry written last.
+    newest: Option<usize>,
+}
+
+/// An event: its run, and the epoch it was written under unless it is no owner's. The last of its run, or not.
+type Logged = (usize, Option<i64>, bool);
+
+#[derive(Clone, Debug, Default)]
+struct ModelThread {
+    exists: bool,
+    log: Vec<Logged>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ModelLease {
+    run: usize,
+    epoch: i64,
+    /// Its last entry, and whether that finishes the run.
+    entry: Option<(usize, bool)>,
+}
+
+/// What should happen.
+#[derive(Clone, Debug)]
+struct Model {
+    now: i64,
+    threads: [ModelThread; THREADS],
+    runs: Vec<ModelRun>,
+    leases: Vec<ModelLease>,
+    entries: usize,
+}
+
+impl Row {
+    fn is_active(&self) -> bool {
+        matches!(self.status, Status::Queued | Status::Running)
+    }
+}
+
+impl Model {
+    fn new() -> Self {
+        Self { now: NOW.0, threads: Default::default(), runs: vec![], leases: vec![], entries: 0 }
+    }
+
+    fn apply(&mut self, op: Op) -> Told {
+        match op {
+            Op::Clock(by) => {
+                self.now += by;
+                Told::Done
+            }
+            Op::Add(thread) => self.add(thread),
+            Op::ClaimNext(owner) => match self.next() {
+                Some(run) => self.give(run, owner),
+                None => Told::NothingToClaim,
+            },
+            Op::Claim(owner, run, dead) => self.with_run(run, |model, run| model.claim(run, owner, dead)),
+            Op::Renew(lease) => self.with_lease(lease, Self::renew),
+            Op::Release(lease, pause) => self.with_lease(lease, |model, lease| model.release(lease, pause)),
+            Op::Commit(lease, with_step) => {
+                self.with_lease(lease, |model, lease| model.commit(lease, with_step, false))
+            }
+            Op::Finish(lease) => self.with_lease(lease, |model, lease| model.commit(lease, false, true)),
+            Op::Repeat(lease) => self.with_lease(lease, Self::repeat),
+            Op::Cancel(run) => self.with_run(run, Self::cancel),
+            Op::Delete(thread) => {
+                let existed = std::mem::take(&mut self.threads[thread]).exists;
+                if existed { Told::Done } else { Told::Gone }
+            }
+        }
+    }
+
+    fn with_run(&mut self, run: usize, call: impl FnOnce(&mut Self, usize) -> Told) -> Told {
+        if self.runs.is_empty() { Told::Skipped } else { call(self, run % self.runs.len()) }
+    }
+
+    fn with_lease(&mut self, lease: usize, call: impl FnOnce(&mut Self, usize) -> Told) -> Told {
+        if self.leases.is_empty() { Told::Skipped } else { call(self, lease % self.leases.len()) }
+    }
+
+    /// The row of a run that is still there.
+    fn row(&mut self, run: usize) -> Option<&mut Row> {
+        let ModelRun { thread, row, .. } = &mut self.runs[run];
+        self.threads[*thread].exists.then_some(row)
+    }
+
+    fn log(&mut self, run: usize, epoch: Option<i64>, is_end: bool) {
+        let thread = self.runs[run].thread;
+        self.threads[thread].log.push((run, epoch, is_end));
+    }
+
+    /// A thread that was deleted is another one when it is made again, with none of its runs.
+    fn add(&mut self, thread: usize) -> Told {
+        if self.threads[thread].exists && self.runs.iter().any(|run| run.thread == thread && run.row.is_active()) {
+            return Told::Busy;
+        }
+        if !std::mem::replace(&mut self.threads[thread].exists, true) {
+            // Their rows are gone for good; no thread of that number will be theirs again.
+            self.runs.iter_mut().filter(|run| run.thread == thread).for_each(|run| run.thread = THREADS);
+        }
+        let row = Row {
+            status: Status::Queued,
+            epoch: 0,
+            owner: None,
+            expires: 0,
+            deaths: 0,
+            cancel_requested: false,
+            steps: 0,
+        };
+        self.runs.push(ModelRun { thread, created: self.now, row, newest: None });
+        self.log(self.runs.len() - 1, None, false);
+        Told::Done
+    }
+
+    /// Begun runs first, then by age.
+    fn next(&self) -> Option<usize> {
+        let free = |run: &&(usize, &ModelRun)| {
+            self.threads.get(run.1.thread).is_some_and(|thread| thread.exists)
+                && run.1.row.is_active()
+                && run.1.row.expires <= self.now
+        };
+        let order = |(index, run): &(usize, &ModelRun)| (run.row.status != Status::Running, run.created, *index);
+        self.runs.iter().enumerate().filter(|run| free(&run)).min_by_key(order).map(|(index, _)| index)
+    }
+
+    fn claim(&mut self, run: usize, owner: usize, dead: Option<usize>) -> Told {
+        let now = self.now;
+        let Some(row) = self.existing(run) else { return Told::Gone };
+        if !row.is_active() {
+            return Told::Final;
+        }
+        let free = row.expires <= now || row.owner.is_none() || (dead.is_some() && row.owner == dead);
+        if free { self.give(run, owner) } else { Told::HeldByOther }
+    }
+
+    fn existing(&mut self, run: usize) -> Option<&mut Row> {
+        if self.runs[run].thread == THREADS { None } else { self.row(run) }
+    }
+
+    fn give(&mut self, run: usize, owner: usize) -> Told {
+        let expires = self.now + LEASE_MS;
+        let row = &mut self.runs[run].row;
+        row.deaths += u32::from(row.status == Status::Running && row.owner.is_some());
+        (row.status, row.owner, row.expires) = (Status::Running, Some(owner), expires);
+        row.epoch += 1;
+        let (epoch, deaths) = (row.epoch, row.deaths);
+        self.leases.push(ModelLease { run, epoch, entry: None });
+        Told::Claimed { run, epoch, deaths }
+    }
+
+    /// The row, if the lease is the newest one and the run not over.
+    fn held(&mut self, lease: usize) -> Option<&mut Row> {
+        let ModelLease { run, epoch, .. } = self.leases[lease];
+        self.existing(run).filter(|row| row.status == Status::Running && row.epoch == epoch)
+    }
+
+    fn renew(&mut self, lease: usize) -> Told {
+        let expires = self.now + LEASE_MS;
+        match self.held(lease).filter(|row| row.owner.is_some()) {
+            Some(row) => {
+                row.expires = expires;
+                Told::Held { cancel_requested: row.cancel_requested }
+            }
+            None => Told::Lost,
+        }
+    }
+
+    fn release(&mut self, lease: usize, pause: i64) -> Told {
+        let free_at = self.now + pause;
+        if let Some(row) = self.held(lease) {
+            (row.owner, row.expires) = (None, free_at);
+        }
+        Told::Done
+    }
+
+    fn commit(&mut self, lease: usize, with_step: bool, finishes: bool) -> Told {
+        let entry = self.entries;
+        self.entries += 1;
+        self.leases[lease].entry = Some((entry, finishes));
+        let ModelLease { run, epoch, .. } = self.leases[lease];
+        let Some(row) = self.held(lease) else { return Told::Lost };
+        if with_step {
+            row.steps += 1;
+            row.deaths = 0;
+        }
+        if finishes {
+            (row.status, row.owner, row.expires) = (Status::Completed, None, 0);
+        }
+        self.log(run, Some(epoch), finishes);
+        self.runs[run].newest = Some(entry);
+        Told::Done
+    }
+
+    /// Only what was given last may be given again.
+    fn repeat(&mut self, lease: usize) -> Told {
+        let ModelLease { run, entry, .. } = self.leases[lease];
+        let Some((entry, _)) = entry else { return Told::Skipped };
+        if self.existing(run).is_some() && self.runs[run].newest == Some(entry) { Told::Done } else { Told::Skipped }
+    }
+
+    fn cancel(&mut self, run: usize) -> Told {
+        let now = self.now;
+        let Some(row) = self.existing(run) else { return Told::Gone };
+        if !row.is_active() {
+            return Told::Final;
+        }
+        row.cancel_requested = true;
+        if row.status == Status::Running && row.owner.is_some() && row.expires > now {
+            return Told::Requested;
+        }
+        (row.status, row.owner, row.expires) = (Status::Cancelled, None, 0);
+        self.log(run, None, true);
+        Told::Done
+    }
+
+    /// What must hold whatever happens.
+    fn check(&self, given: &mut HashSet<(usize, i64)>, told: Told) {
+        if let Told::Claimed { run, epoch, .. } = told {
+            assert!(given.insert((run, epoch)), "an epoch is given once");
+            assert!(given.iter().all(|(other, older)| *other != run || *older <= epoch), "epochs rise");
+        }
+        for (number, thread) in self.threads.iter().enumerate().filter(|(_, thread)| thread.exists) {
+            let runs = || self.runs.iter().enumerate().filter(move |(_, run)| run.thread == number);
+            assert!(runs().filter(|(_, run)| run.row.is_active()).count() <= 1, "one active run per thread");
+            check_log(&thread.log, |run| !self.runs[run].row.is_active());
+        }
+    }
+}
+
+/// The log of a thread: no run writes after its end, an end is there exactly for those that are over, and no epoch writes
+/// after a later one.
+fn check_log(log: &[Logged], is_over: impl Fn(usize) -> bool) {
+    let runs: HashSet<usize> = log.iter().map(|(run, ..)| *run).collect();
+    for run in runs {
+        let own: Vec<_> = log.iter().filter(|logged| logged.0 == run).collect();
+        let ends = own.iter().filter(|logged| logged.2).count();
+        assert_eq!(ends, usize::from(is_over(run)), "one end, when it is over");
+        assert!(ends == 0 || own.last().unwrap().2, "nothing after the end");
+        let epochs: Vec<i64> = own.iter().filter_map(|logged| logged.1).collect();
+        assert!(epochs.is_sorted(), "a stale epoch wrote: {epochs:?}");
+    }
+}
+
+#[test]
+fn the_model_keeps_its_promises() {
+    let config = Config { cases: 5_000, failure_persistence: None, ..Config::default() };
+    let result = TestRunner::new(config).run(&ops(), |ops| {
+        let (mut model, mut given) = (Model::new(), HashSet::new());
+        for op in ops {
+            let told = model.apply(op);
+            model.check(&mut given, told);
+        }
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn sqlite_does_as_the_model_says() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    compare(&runtime, &TestDatabase::sqlite(), 150);
+}
+
+#[test]
+fn postgres_does_as_the_model_says() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let database = runtime.block_on(TestDatabase::postgres());
+    compare(&runtime, &database, 40);
+}
+
+/// Two stores, so that owners do not share connections.
+fn compare(runtime: &tokio::runtime::Runtime, database: &TestDatabase, cases: u32) {
+    let stores = runtime.block_on(async { [database.open().await, database.open().await] });
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let result = TestRunner::new(config).run(&ops(), |ops| {
+        runtime.block_on(Real::live(&stores, &ops));
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+    runtime.block_on(async {
+        for store in stores {
+            store.close().await;
+        }
+    });
+}
+
+/// The same through the store.
+struct Real<'a> {
+    stores: &'a [Store; 2],
+    model: Model,
+    threads: [Option<ThreadId>; THREADS],
+    runs: Vec<Run>,
+    leases: Vec<(Lease, Option<Entry>)>,
+    keys: usize,
+}
+
+impl Real<'_> {
+    async fn live(stores: &[Store; 2], ops: &[Op]) {
+        // A case before this one may have stopped in the middle.
+        for thread in stores[0].threads(None, 100).await.unwrap().items {
+            stores[0].delete_thread(thread.id).await.unwrap();
+        }
+        let (threads, model) = ([None; THREADS], Model::new());
+        let mut real = Real { stores, model, threads, runs: vec![], leases: vec![], keys: 0 };
+        for (turn, op) in ops.iter().enumerate() {
+            let expected = real.model.apply(*op);
+            let told = if expected == Told::Skipped { expected } else { real.apply(*op, turn).await };
+            assert_eq!(told, expected, "{op:?}");
+            for run in 0..real.runs.len() {
+                assert_eq!(real.row(run).await, real.model.existing(run).copied(), "run {run} after {op:?}");
+            }
+        }
+        real.check_logs().await;
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(self.model.now)
+    }
+
+    fn claimant(&self, owner: usize) -> Claimant {
+        Claimant { owner: OWNERS[owner].to_owned(), now: self.now(), expires_at: Timestamp(self.model.now + LEASE_MS) }
+    }
+
+    async fn apply(&mut self, op: Op, turn: usize) -> Told {
+        let store = self.stores[turn % 2].clone();
+        let lease = |lease: usize| lease % self.leases.len().max(1);
+        match op {
+            Op::Clock(_) => Told::Done,
+            Op::Add(thread) => self.add(&store, thread).await,
+            Op::ClaimNext(owner) => match store.claim_next(&self.claimant(owner)).await.unwrap() {
+                Some((lease, _)) => self.claimed(lease),
+                None => Told::NothingToClaim,
+            },
+            Op::Claim(owner, run, dead) => self.claim(&store, owner, run, dead).await,
+            Op::Renew(at) => {
+                let renewal = store.renew(&self.leases[lease(at)].0, self.claimant(0).expires_at).await;
+                match renewal.unwrap() {
+                    Renewal::Held { cancel_requested } => Told::Held { cancel_requested },
+                    Renewal::Lost => Told::Lost,
+                }
+            }
+            Op::Release(at, pause) => {
+                let free_at = Timestamp(self.model.now + pause);
+                store.release(&self.leases[lease(at)].0, free_at).await.unwrap();
+                Told::Done
+            }
+            Op::Commit(at, with_step) => self.commit(&store, lease(at), with_step).await,
+            Op::Finish(at) => {
+                let at = lease(at);
+                self.enter(&store, at, finish_of(self.leases[at].0)).await
+            }
+            Op::Repeat(at) => {
+                let entry = self.leases[lease(at)].1.clone().unwrap();
+                written(store.commit_entries(&[entry]).await)
+            }
+            Op::Cancel(run) => {
+                let run_id = self.runs[run % self.runs.len()].id;
+                match store.request_cancel(run_id, self.now()).await.unwrap() {
+                    None => Told::Gone,
+                    Some(Cancelling::Requested(_)) => Told::Requested,
+                    Some(Cancelling::Done(_)) => Told::Done,
+                    Some(Cancelling::Final(_)) => Told::Final,
+                }
+            }
+            Op::Delete(thread) => match self.threads[thread].take() {
+                Some(thread_id) if store.delete_thread(thread_id).await.unwrap() => Told::Done,
+                _ => Told::Gone,
+            },
+        }
+    }
+
+    async fn add(&mut self, store: &Store, thread: usize) -> Told {
+        let new_run = NewRun { now: self.now(), ..new_run() };
+        let run = match self.threads[thread] {
+            None => created(store, &new_run).await,
+            Some(thread_id) => match added(store, &NewRun { thread_id, ..new_run }).await {
+                Ok(run) => run.expect("the thread exists"),
+                Err(Error::ThreadBusy) => return Told::Busy,
+                Err(error) => panic!("{error}"),
+            },
+        };
+        self.threads[thread] = Some(run.thread_id);
+        self.runs.push(run);
+        Told::Done
+    }
+
+    async fn claim(&mut self, store: &Store, owner: usize, run: usize, dead: Option<usize>) -> Told {
+        let (run_id, claimant) = (self.runs[run % self.runs.len()].id, self.claimant(owner));
+        let claimed = match dead {
+            Some(dead) => store.claim_taken_over(run_id, &claimant, OWNERS[dead]).await,
+            None => store.claim(run_id, &claimant).await,
+        };
+        match claimed.unwrap() {
+            Claimed::Yes { lease, .. } => self.claimed(lease),
+            Claimed::HeldBy { .. } => Told::HeldByOther,
+            Claimed::Final(_) => Told::Final,
+            Claimed::Unknown => Told::Gone,
+        }
+    }
+
+    fn claimed(&mut self, lease: Lease) -> Told {
+        self.leases.push((lease, None));
+        Told::Claimed { run: self.place(lease.run_id), epoch: lease.epoch, deaths: lease.deaths }
+    }
+
+    fn place(&self, run_id: RunId) -> usize {
+        self.runs.iter().position(|run| run.id == run_id).expect("a run of this case")
+    }
+
+    async fn commit(&mut self, store: &Store, at: usize, with_step: bool) -> Told {
+        let lease = self.leases[at].0;
+        self.keys += 1;
+        let steps = if with_step { vec![step(&self.keys.to_string())] } else { Vec::new() };
+        let commit = Commit { steps, events: vec![thought(&lease.epoch.to_string())], ..Commit::new(lease) };
+        self.enter(store, at, commit).await
+    }
+
+    async fn enter(&mut self, store: &Store, at: usize, commit: Commit) -> Told {
+        let entry = Entry::from(commit);
+        self.leases[at].1 = Some(entry.clone());
+        written(store.commit_entries(&[entry]).await)
+    }
+
+    async fn row(&self, run: usize) -> Option<Row> {
+        let overview = self.stores[run % 2].overview(self.runs[run].id).await.unwrap()?;
+        Some(Row {
+            status: match overview.run.status {
+                RunStatus::Queued => Status::Queued,
+                RunStatus::Running => Status::Running,
+                RunStatus::Completed => Status::Completed,
+                RunStatus::Cancelled => Status::Cancelled,
+                RunStatus::Failed => panic!("nobody failed"),
+            },
+            epoch: overview.epoch,
+            owner: overview.owner.map(|owner| OWNERS.iter().position(|name| *name == owner).unwrap()),
+            expires: overview.lease_expires_at.0,
+            deaths: overview.deaths,
+            cancel_requested: overview.run.cancel_requested,
+            steps: overview.steps,
+        })
+    }
+
+    /// What is stored is what the model wrote, numbered without gaps, and keeps the promises by itself.
+    async fn check_logs(&self) {
+        for (thread, thread_id) in self.threads.iter().enumerate() {
+            let Some(thread_id) = thread_id else { continue };
+            let events = self.stores[0].events_after(*thread_id, 0, 10_000).await.unwrap();
+            assert!(events.iter().map(|event| event.seq).eq(1..=events.len() as i64), "numbers without gaps");
+            let log: Vec<Logged> = events
+                .iter()
+                .map(|envelope| {
+                    let epoch = match &envelope.event {
+                        Event::Thought { text } => Some(text.parse().unwrap()),
+                        _ => None,
+                    };
+                    (self.place(envelope.run_id), epoch, envelope.event.is_terminal())
+                })
+                .collect();
+            let expected = self.model.threads[thread].log.iter();
+            assert!(log.iter().map(|(run, _, end)| (run, end)).eq(expected.map(|(run, _, end)| (run, end))), "{log:?}");
+            check_log(&log, |run| !self.model.runs[run].row.is_active());
+        }
+    }
+}
+
+fn written(mut answers: Vec<Result<(), Error>>) -> Told {
+    match answers.remove(0) {
+        Ok(()) => Told::Done,
+        Err(Error::Fenced) => Told::Lost,
+        Err(error) => panic!("{error}"),
+    }
+}

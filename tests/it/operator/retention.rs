@@ -1,0 +1,247 @@
+//! Old events are removed, and readers who ask for them are told.
+
+use std::{pin::pin, time::Duration};
+
+use fathom::{
+    domain::{Envelope, Event, RunId, ThreadId, Timestamp},
+    events::{EventLog, Opening, Subject},
+    store::{Commit, Lease, NewRun, Pruned, Store},
+};
+use futures::StreamExt as _;
+use reqwest::{Client, StatusCode};
+use serde_json::Value;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    crash::{Engine, Site, script, until},
+    database::{TestDatabase, on_each_engine},
+    store::{NOW, added, claimant, claimed, commit_of, finish_of, new_run, thought},
+};
+
+on_each_engine!(
+    old_runs_lose_their_events_and_no_others,
+    readers_are_told_of_what_was_removed,
+    a_log_that_is_half_removed_has_no_hole,
+    a_reader_is_told_of_what_is_removed_before_its_eyes,
+    replicas_may_clean_at_once,
+);
+
+const SOON: Duration = Duration::from_secs(20);
+/// All runs that ended did so before.
+const LATER: Timestamp = Timestamp(NOW.0 + 1);
+
+/// Brings a claimed run to its end: four events of its own, the one that queued it included.
+async fn end(store: &Store, lease: Lease) {
+    for commit in [commit_of(lease, "a"), commit_of(lease, "b"), finish_of(lease)] {
+        assert_eq!(store.commit(vec![commit]).await, [Ok(())]);
+    }
+}
+
+async fn next_run(store: &Store, thread_id: ThreadId) -> Lease {
+    added(store, &NewRun { thread_id, ..new_run() }).await.unwrap().unwrap();
+    store.claim_next(&claimant("a")).await.unwrap().unwrap().0
+}
+
+/// A thread with the events 1 to 4 and 5 to 8 of two finished runs, and 9 of one at work.
+async fn three_runs(store: &Store) -> [Lease; 3] {
+    let first = claimed(store).await;
+    end(store, first).await;
+    let second = next_run(store, first.thread_id).await;
+    end(store, second).await;
+    [first, second, next_run(store, first.thread_id).await]
+}
+
+async fn prune_all(store: &Store, before: Timestamp, limit: u32) -> u64 {
+    let mut events = 0;
+    loop {
+        let Pruned { threads, events: removed } = store.prune_events(before, limit).await.unwrap();
+        events += removed;
+        if threads == 0 {
+            return events;
+        }
+    }
+}
+
+async fn seqs(store: &Store, thread_id: ThreadId) -> Vec<i64> {
+    store.events_after(thread_id, 0, 10_000).await.unwrap().iter().map(|event| event.seq).collect()
+}
+
+/// What a reader sees: the number of each event, and both ends of each gap.
+fn seen(envelope: &Envelope) -> (i64, i64) {
+    match envelope.event {
+        Event::StreamGap { from, to } => {
+            assert_eq!(envelope.seq, to);
+            (from, to)
+        }
+        _ => (envelope.seq, envelope.seq),
+    }
+}
+
+/// The first `count` things that a stream and pages of any size say, which are the same; fewer when it ends.
+async fn read(log: &EventLog, subject: Subject, after_seq: i64, count: usize) -> Vec<(i64, i64)> {
+    let streamed = match log.open(subject, after_seq).await.unwrap() {
+        Opening::Unknown => panic!("it exists"),
+        Opening::Over => Vec::new(),
+        Opening::Frames(frames) => {
+            let seen = frames.take(count).map(|frame| seen(&frame.unwrap().envelope().unwrap())).collect::<Vec<_>>();
+            tokio::time::timeout(SOON, seen).await.expect("events in time")
+        }
+    };
+    for limit in [1, 2, 1000] {
+        let (mut paged, mut after_seq) = (Vec::new(), after_seq);
+        while paged.len() < streamed.len() {
+            let page = log.page(subject, after_seq, limit).await.unwrap().unwrap();
+            assert!(page.frames.len() <= limit as usize);
+            paged.extend(page.frames.iter().map(|frame| seen(&frame.envelope().unwrap())));
+            if page.done {
+                break;
+            }
+            assert!(page.next_after > after_seq, "pages get on");
+            after_seq = page.next_after;
+        }
+        paged.truncate(count);
+        assert_eq!(paged, streamed, "pages of {limit}");
+    }
+    streamed
+}
+
+async fn old_runs_lose_their_events_and_no_others(database: TestDatabase) {
+    let store = database.open().await;
+    let [first, ..] = three_runs(&store).await;
+    let (alone, running) = (claimed(&store).await, claimed(&store).await);
+    end(&store, alone).await;
+    let young = Timestamp(NOW.0 - 1);
+    assert_eq!(store.prune_events(young, 100).await.unwrap(), Pruned::default());
+    assert_eq!(prune_all(&store, LATER, 3).await, 12);
+    assert_eq!(seqs(&store, first.thread_id).await, [9], "the run at work keeps its events");
+    assert_eq!(seqs(&store, alone.thread_id).await, [0; 0]);
+    assert_eq!(seqs(&store, running.thread_id).await, [1]);
+    assert_eq!(store.thread(alone.thread_id).await.unwrap().unwrap().last_seq, 4);
+    let next = next_run(&store, alone.thread_id).await;
+    end(&store, next).await;
+    assert_eq!(seqs(&store, alone.thread_id).await, [5, 6, 7, 8], "numbers go on");
+    assert_eq!(store.journal(alone.run_id).await.unwrap().len(), 2, "nothing but events is removed");
+}
+
+async fn readers_are_told_of_what_was_removed(database: TestDatabase) {
+    let store = database.open().await;
+    let [first, second, third] = three_runs(&store).await;
+    let log = EventLog::start(store.clone(), &TaskTracker::new());
+    let thread = Subject::Thread(first.thread_id);
+    assert_eq!(read(&log, thread, 7, 2).await, [(8, 8), (9, 9)]);
+    prune_all(&store, LATER, 100).await;
+    assert_eq!(read(&log, thread, 0, 2).await, [(1, 8), (9, 9)]);
+    assert_eq!(read(&log, thread, 5, 2).await, [(6, 8), (9, 9)]);
+    assert_eq!(read(&log, thread, 8, 1).await, [(9, 9)]);
+    let check = async |lease: Lease, after_seq, expected: &[(i64, i64)]| {
+        assert_eq!(read(&log, Subject::Run(lease.run_id), after_seq, 9).await, expected, "after {after_seq}");
+    };
+    check(first, 0, &[(1, 4)]).await;
+    check(first, 2, &[(3, 4)]).await;
+    check(first, 4, &[]).await;
+    check(second, 0, &[(5, 8)]).await;
+    check(second, 6, &[(7, 8)]).await;
+    check(second, 8, &[]).await;
+    end(&store, third).await;
+    check(third, 0, &[(9, 9), (10, 10), (11, 11), (12, 12)]).await;
+    assert!(matches!(log.open(Subject::Run(RunId::new()), 0).await.unwrap(), Opening::Unknown));
+}
+
+async fn a_log_that_is_half_removed_has_no_hole(database: TestDatabase) {
+    let store = database.open().await;
+    let [first, second, _] = three_runs(&store).await;
+    let log = EventLog::start(store.clone(), &TaskTracker::new());
+    for removed in 1..=8 {
+        assert_eq!(store.prune_events(LATER, 1).await.unwrap(), Pruned { threads: 1, events: 1 });
+        let whole = std::iter::once((1, removed)).chain((removed + 1..=9).map(|seq| (seq, seq)));
+        let whole: Vec<_> = whole.collect();
+        assert_eq!(read(&log, Subject::Thread(first.thread_id), 0, whole.len()).await, whole);
+        for (run_id, start) in [(first.run_id, 1), (second.run_id, 5)] {
+            let through = removed.clamp(start - 1, start + 3);
+            let gap = (through >= start).then_some((start, through));
+            let expected: Vec<_> = gap.into_iter().chain((through + 1..=start + 3).map(|seq| (seq, seq))).collect();
+            assert_eq!(read(&log, Subject::Run(run_id), 0, 9).await, expected, "{removed} removed");
+        }
+    }
+    assert_eq!(store.prune_events(LATER, 1).await.unwrap(), Pruned::default());
+}
+
+/// It has read a page of the table when the rest of the run goes.
+async fn a_reader_is_told_of_what_is_removed_before_its_eyes(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let events = (0..500).map(|number| thought(&number.to_string())).collect();
+    assert_eq!(store.commit(vec![Commit { events, ..Commit::new(lease) }]).await, [Ok(())]);
+    assert_eq!(store.commit(vec![finish_of(lease)]).await, [Ok(())]);
+    let log = EventLog::start(store.clone(), &TaskTracker::new());
+    let mut of_run = pin!(log.follow_run(lease.run_id, 0));
+    let mut of_thread = pin!(log.follow(lease.thread_id, 0));
+    let mut told = [Vec::new(), Vec::new()];
+    told[0].push(seen(&of_run.next().await.unwrap().unwrap()));
+    told[1].push(seen(&of_thread.next().await.unwrap().unwrap()));
+    assert_eq!(prune_all(&store, LATER, 1000).await, 502);
+    let next = next_run(&store, lease.thread_id).await;
+    end(&store, next).await;
+    let rest = async {
+        while let Some(envelope) = of_run.next().await {
+            told[0].push(seen(&envelope.unwrap()));
+        }
+        while told[1].last().unwrap().1 < 506 {
+            told[1].push(seen(&of_thread.next().await.unwrap().unwrap()));
+        }
+    };
+    tokio::time::timeout(SOON, rest).await.expect("both go on");
+    for (told, end) in told.into_iter().zip([502, 506]) {
+        assert!(told.windows(2).all(|two| two[0].1 + 1 == two[1].0), "no hole: {told:?}");
+        assert_eq!((told[0].0, told.last().unwrap().1), (1, end));
+        assert_eq!(told.iter().filter(|(from, to)| from < to).count(), 1, "one gap");
+    }
+}
+
+async fn replicas_may_clean_at_once(database: TestDatabase) {
+    let stores = [database.open().await, database.open().await, database.open().await];
+    for _ in 0..20 {
+        end(&stores[0], claimed(&stores[0]).await).await;
+    }
+    let cleanings = stores.iter().map(|store| prune_all(store, LATER, 1));
+    assert_eq!(futures::future::join_all(cleanings).await.iter().sum::<u64>(), 80);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_cleans_and_tells() {
+    const DAYS: &str = "UPDATE runs SET created_at = created_at - 172800000, finished_at = finished_at - 172800000; \
+        UPDATE threads SET created_at = created_at - 172800000";
+    let site = Site::new(Engine::Sqlite, script()).await;
+    assert!(site.research().ends().await.success());
+    let run = site.run().await;
+    site.database.execute(DAYS).await;
+    let variables = [("FATHOM_EVENT_RETENTION_DAYS", "1")];
+    let mut service = site.spawn_with(&["serve", "--listen", "127.0.0.1:0"], &variables);
+    let line = service.says(" on http://").await;
+    let address = line.split_once(" on http://").unwrap().1.split_whitespace().next().unwrap().to_owned();
+    let client = Client::builder().no_proxy().build().unwrap();
+    let get = async |path: &str, accept: &str, last: Option<i64>| {
+        let mut request = client.get(format!("http://{address}/api/v1/runs/{}{path}", run.id)).header("accept", accept);
+        if let Some(last) = last {
+            request = request.header("last-event-id", last.to_string());
+        }
+        request.send().await.unwrap()
+    };
+    let last_seq = site.store.last_seq(run.thread_id).await.unwrap().unwrap();
+    until("the events are removed", async || {
+        site.store.events_after(run.thread_id, 0, 1).await.unwrap().is_empty().then_some(())
+    })
+    .await;
+    let page: Value = get("/events", "application/json", None).await.json().await.unwrap();
+    assert_eq!((&page["next_after"], &page["done"]), (&last_seq.into(), &true.into()));
+    let [gap] = page["data"].as_array().unwrap().as_slice() else { panic!("{page}") };
+    assert_eq!(gap["data"], serde_json::json!({"from": 1, "to": last_seq}));
+    let stream = get("/events?types=report.*", "text/event-stream", None).await.text().await.unwrap();
+    assert_eq!(stream, format!("retry: 3000\n\nevent: stream.gap\nid: {last_seq}\ndata: {gap}\n\n"));
+    let again = get("/events", "text/event-stream", Some(last_seq)).await;
+    assert_eq!(again.status(), StatusCode::NO_CONTENT, "a browser does not come back for ever");
+    assert_eq!(get("/report", "text/markdown", None).await.status(), StatusCode::OK);
+    service.terminate().await;
+    assert!(service.ends().await.success(), "{}", service.stderr());
+    site.world.finish();
+}

@@ -1,0 +1,258 @@
+//! A database that misbehaves under the service: away, stopped and started, too small a pool, locked, full, deadlocked.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use fathom::store::Database;
+use reqwest::Client;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
+use tokio::process::Command;
+
+use crate::{
+    crash::{Engine, Site, until},
+    database::{Cluster, TestDatabase, on_each_engine},
+    http::{Answer, Service},
+    store::{claimed, commit_of, created, new_run, seqs},
+    stories::engine::QUESTION,
+    world::{Call, Kind, Running, Script, Shape, When, World, brain},
+};
+
+on_each_engine!(an_outage_is_told_and_borne, a_pool_that_runs_dry_only_slows);
+
+/// A few seconds: what a reader is willing to wait.
+const SOON: Duration = Duration::from_secs(6);
+
+/// Runs whose researchers take a moment for each turn.
+fn slow_script() -> Script {
+    let slow = |call: &Call| brain::reply(Shape::SMALL, call).after(Duration::from_millis(1_500));
+    Script::new().by(When::kind(Kind::Researcher), slow).otherwise(|call| brain::reply(Shape::SMALL, call))
+}
+
+/// Refused because of the database, soon, with the advice to come back.
+fn is_unavailable(answer: &Answer, since: Instant, limit: Duration) {
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    assert_eq!(answer.json()["code"], "storage_unavailable");
+    assert!(answer.headers.contains_key("retry-after"));
+    assert!(since.elapsed() < limit, "after {:?}", since.elapsed());
+}
+
+/// What clients meet while the database is away: each kind of request.
+async fn is_told(service: &Service, thread: &str, run: &str, reads_fail: bool) {
+    let paths = [
+        format!("/api/v1/runs/{run}"),
+        format!("/api/v1/threads/{thread}"),
+        format!("/api/v1/runs/{run}/events"),
+        "/api/v1/runs?status=running".to_owned(),
+        format!("/api/v1/threads/{thread}/messages"),
+    ];
+    for path in paths.iter().filter(|_| reads_fail) {
+        let since = Instant::now();
+        is_unavailable(&service.ask("GET", path, &[("accept", "*/*")], "").await, since, SOON);
+    }
+    if reads_fail {
+        let ready = service.get("/readyz").await;
+        assert_eq!(ready.status, 503, "{}", ready.text());
+        assert_eq!(service.get("/healthz").await.status, 200);
+        assert_eq!(service.get("/metrics").await.status, 200);
+    }
+    let since = Instant::now();
+    let refused = service.post("/api/v1/threads", &json!({ "message": "Never to be asked." })).await;
+    is_unavailable(&refused, since, Duration::from_secs(25));
+}
+
+/// A run goes on and its reader stays, while requests are refused; nothing is created by a refused one.
+async fn an_outage_is_told_and_borne(database: TestDatabase) {
+    let world = World::start(slow_script()).await;
+    let service = Service::with(&world, &database, &[("FATHOM_LEASE_SECONDS", "60")]).await;
+    let started = service.start_run().await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    stream.until("researcher.started").await;
+    let outage = database.outage().await;
+    // Readers of SQLite are not held up by a lock of writers.
+    is_told(&service, &started.thread, &started.run, matches!(database.database, Database::Postgres { .. })).await;
+    outage.end().await;
+    stream.until("run.completed").await;
+    assert_eq!(service.ended(&started.run).await["status"], "completed");
+    assert_eq!(service.list("/api/v1/threads").await.len(), 1, "a refused request creates nothing");
+    until("the service is ready", async || (service.get("/readyz").await.status == 200).then_some(())).await;
+    drop(stream);
+    service.stop().await;
+    world.finish();
+}
+
+/// A real server that dies, stays away for longer than the lease, and comes back by way of its crash recovery.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_server_is_stopped_and_started() {
+    let mut cluster = tokio::task::spawn_blocking(Cluster::own).await.unwrap();
+    let database = TestDatabase::within(&cluster).await;
+    let world = World::start(slow_script()).await;
+    let service = Service::with(&world, &database, &[("FATHOM_LEASE_SECONDS", "4")]).await;
+    let started = service.start_run().await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    stream.until("researcher.started").await;
+    tokio::task::block_in_place(|| cluster.stop());
+    is_told(&service, &started.thread, &started.run, true).await;
+    cluster.start_again();
+    stream.until("run.completed").await;
+    let run = service.ended(&started.run).await;
+    assert_eq!((&run["status"], &run["outcome"]), (&"completed".into(), &"report".into()));
+    let events = service.events(&format!("/api/v1/runs/{}/events", started.run)).await;
+    assert!(events.iter().map(|event| event["seq"].as_u64().unwrap()).eq(1..=events.len() as u64), "no gap");
+    assert_eq!(service.list("/api/v1/threads").await.len(), 1);
+    drop(stream);
+    service.stop().await;
+    drop(world);
+    tokio::task::block_in_place(|| drop(cluster));
+}
+
+/// Far more runs and readers than connections.
+async fn a_pool_that_runs_dry_only_slows(mut database: TestDatabase) {
+    if let Database::Postgres { max_connections, .. } = &mut database.database {
+        *max_connections = 1;
+    }
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::start(&world, &database).await;
+    let runs = futures::future::join_all((0..8).map(|_| service.start_run())).await;
+    let done = AtomicBool::new(false);
+    let ask = async |run: &str| {
+        while !done.load(Ordering::Relaxed) {
+            service.run(run).await;
+            service.list("/api/v1/runs").await;
+        }
+    };
+    let readers = futures::future::join_all(runs.iter().map(|started| ask(&started.run)));
+    let streams = async {
+        let read = async |run: &str| {
+            let mut stream = service.stream(&format!("/api/v1/runs/{run}/events"), &[]).await;
+            stream.until("run.completed").await;
+        };
+        futures::future::join_all(runs.iter().chain(&runs).map(|started| read(&started.run))).await;
+        done.store(true, Ordering::Relaxed);
+    };
+    tokio::join!(readers, streams);
+    service.stop().await;
+    world.finish();
+}
+
+/// Another transaction locks what the commit needs, in the other order, and is never the one to be given up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_lost_a_deadlock_is_made_again() {
+    let database = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &database.database else { panic!("not Postgres") };
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let mut other = PgConnection::connect(url.expose_secret()).await.unwrap();
+    other.execute("SET deadlock_timeout = '1h'; BEGIN; SELECT id FROM threads FOR UPDATE").await.unwrap();
+    let commit = async { store.commit(vec![commit_of(lease, "a")]).await };
+    let cross = async {
+        until("the commit waits for the thread", async || {
+            let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+                AND wait_event_type = 'Lock'";
+            (database.count(waiting).await > 0).then_some(())
+        })
+        .await;
+        other.execute("UPDATE runs SET deaths = deaths; COMMIT").await.unwrap();
+    };
+    let (committed, ()) = tokio::join!(commit, cross);
+    assert_eq!(committed, [Ok(())], "the store repeats it itself");
+    assert_eq!(seqs(&store, lease.thread_id).await, [1, 2]);
+    let count = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    until("the server has counted it", async || (database.count(count).await == 1).then_some(())).await;
+}
+
+/// A table that is locked makes reads slow, not endless, and the pool is there again at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_reads_are_given_up() {
+    let database = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &database.database else { panic!("not Postgres") };
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    service.ended(&started.run).await;
+    let mut other = PgConnection::connect(url.expose_secret()).await.unwrap();
+    other.execute("BEGIN; LOCK TABLE notes").await.unwrap();
+    let since = Instant::now();
+    let path = format!("/api/v1/runs/{}/notes", started.run);
+    is_unavailable(&service.get(&path).await, since, Duration::from_secs(8));
+    assert_eq!(service.run(&started.run).await["status"], "completed", "others are not held up");
+    other.execute("ROLLBACK").await.unwrap();
+    assert_eq!(service.get(&path).await.status, 200);
+    service.stop().await;
+    world.finish();
+}
+
+/// The disk of the embedded database fills up under the service, played by a limit on the size of its files: messages are
+/// refused, reads are not, a run waits, and all is fine again once there is room.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_under_the_service_passes() {
+    let site = Site::new(Engine::Sqlite, slow_script()).await;
+    let script = r#"trap '' XFSZ; ulimit -S -f 1400; exec "$0" "$@""#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_fathom"), "serve", "--listen", "127.0.0.1:0"]);
+    command.env_clear().envs(site.world.environment()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("FATHOM_DATA_DIR", site.data_dir()).env("FATHOM_MAX_CONCURRENT_RUNS", "1");
+    let mut service = Running::spawn(command, site.world.folder());
+    let line = service.says(" on http://").await;
+    let url = format!("http://{}/api/v1", line.split_once(" on http://").unwrap().1.split_whitespace().next().unwrap());
+    let client = Client::builder().no_proxy().build().unwrap();
+    let post = async |message: String| {
+        let body = json!({ "message": message }).to_string();
+        client
+            .post(format!("{url}/threads"))
+            .header("content-type", "application/json")
+            .body(body)
+            .send()
+            .await
+            .unwrap()
+    };
+    let first: Value = post(QUESTION.to_owned()).await.json().await.unwrap();
+    let first = first["run"]["id"].as_str().unwrap().to_owned();
+    let mut accepted = 1;
+    let refused = loop {
+        let answer = post("x".repeat(90_000)).await;
+        if answer.status() != 201 {
+            break answer;
+        }
+        accepted += 1;
+        assert!(accepted < 50, "the limit is no limit");
+    };
+    assert_eq!(refused.status(), 503);
+    assert!(refused.headers().contains_key("retry-after"));
+    let run = async || client.get(format!("{url}/runs/{first}")).send().await.unwrap().json::<Value>().await.unwrap();
+    assert_eq!(run().await["status"], "running", "it waits");
+    let id = service.id().unwrap().to_string();
+    let lifted = Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status().await.unwrap();
+    assert!(lifted.success());
+    until("there is room again", async || (post("Why?".to_owned()).await.status() == 201).then_some(())).await;
+    until("the run goes on to its end", async || (run().await["status"] == "completed").then_some(())).await;
+    assert_eq!(site.store.runs(100).await.unwrap().len(), accepted + 1, "a refused message creates nothing");
+    service.kill().await;
+}
+
+/// A file that another program holds: one clear line, after a bounded wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_file_is_one_line() {
+    let site = Site::new(Engine::Sqlite, Script::new()).await;
+    let Database::Sqlite { path, .. } = &site.database.database else { panic!("not SQLite") };
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+    let mut other = SqliteConnection::connect_with(&options).await.unwrap();
+    other.execute("BEGIN EXCLUSIVE").await.unwrap();
+    let since = Instant::now();
+    let mut process = site.spawn(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(process.ends().await.code(), Some(2));
+    let stderr = process.stderr();
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    for word in ["fathom: ", "fathom.db", "locked", "another program"] {
+        assert!(stderr.contains(word), "{word} is not in {stderr}");
+    }
+    assert!(since.elapsed() < Duration::from_secs(25), "{:?}", since.elapsed());
+    other.execute("ROLLBACK").await.unwrap();
+    created(&site.store, &new_run()).await;
+    let mut process = site.spawn(&["runs", "list"]);
+    assert!(process.ends().await.success(), "{}", process.stderr());
+    site.world.finish();
+}

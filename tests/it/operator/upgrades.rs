@@ -1,0 +1,412 @@
+//! Releases side by side on one database: the schema of an earlier one is brought up to date with its rows, its
+//! statements still run afterwards, and a program meets the schema of a later one.
+
+use fathom::{
+    domain::{FailureCode, MessageRole, Outcome, RunId, RunStatus, ThreadId, Timestamp},
+    store::{Claimed, Database, Error, Store},
+};
+use sqlx::{
+    AssertSqlSafe, SqlSafeStr as _,
+    migrate::{Migration, MigrationType, Migrator},
+};
+
+use crate::{
+    crash::{Engine, Site},
+    database::{TestDatabase, on_each_engine},
+    store::{NOW, claimant, claimed, commit_of, created, finish_of, new_run},
+    world::Script,
+};
+
+on_each_engine!(
+    the_rows_of_the_first_release_survive,
+    the_statements_of_the_first_release_run_on_the_newest_schema,
+    a_newer_schema_that_says_so_is_worked_on,
+    a_newer_schema_that_needs_newer_programs_is_refused,
+);
+
+/// A value where a statement has `$1`, `$2` and so on.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Id(uuid::Uuid),
+    Bytes(&'a str),
+    Number(i64),
+    Text(&'a str),
+    Null,
+}
+
+use Value::{Bytes, Id, Null, Number, Text};
+
+/// The statement with its values written out, as the engine takes them.
+fn written(database: &Database, statement: &str, values: &[Value<'_>]) -> String {
+    let postgres = matches!(database, Database::Postgres { .. });
+    let mut text = statement.to_owned();
+    for (place, value) in values.iter().enumerate().rev() {
+        let literal = match value {
+            Id(id) if postgres => format!("'{id}'::uuid"),
+            Id(id) => format!("x'{}'", id.simple()),
+            Bytes(hex) if postgres => format!("'\\x{hex}'::bytea"),
+            Bytes(hex) => format!("x'{hex}'"),
+            Number(number) => number.to_string(),
+            Text(text) => format!("'{text}'"),
+            Null => "NULL".to_owned(),
+        };
+        text = text.replace(&format!("${}", place + 1), &literal);
+    }
+    assert!(!text.contains('$'), "a value is missing: {text}");
+    text
+}
+
+/// What the first release had as constant text, in the order of a run's life. Kept as it was then; only lists of rows
+/// are written out for one row. `FOR UPDATE` clauses of Postgres alone are left out. Its ids, in their order: thread,
+/// run, message, run's answer, stamp.
+fn first_release(ids: [uuid::Uuid; 5]) -> Vec<(&'static str, Vec<Value<'static>>, Option<usize>)> {
+    let [thread, run, message, answer, stamp] = ids.map(Id);
+    let (now, later) = (Number(NOW.0), Number(NOW.0 + 30_000));
+    const OPTIONS: &str = r#"{"allow_clarification":true,"max_clarifications":1,"max_structured_output_retries":3,"max_concurrent_research_units":5,"max_researcher_iterations":6,"max_react_tool_calls":10,"max_researcher_seconds":3600,"require_think":false,"search_api":"tavily","max_content_length":50000,"summarization_model":"openai:gpt-4.1-mini","summarization_model_max_tokens":8192,"research_model":"openai:gpt-4.1","research_model_max_tokens":10000,"compression_model":"openai:gpt-4.1","compression_model_max_tokens":8192,"final_report_model":"openai:gpt-4.1","final_report_model_max_tokens":10000,"model_context_window":null}"#;
+    vec![
+        ("SELECT id FROM threads LIMIT 1", vec![], Some(0)),
+        ("INSERT INTO threads (id, created_at, last_seq) VALUES ($1, $2, $3)", vec![thread, now, Number(1)], None),
+        (
+            "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents) \
+          SELECT $1, id, last_seq, 'queued', $2, $3, $5 FROM threads WHERE id = $4",
+            vec![run, Text(OPTIONS), now, thread, Null],
+            None,
+        ),
+        (
+            "INSERT INTO messages (id, thread_id, position, role, content, run_id, created_at) \
+          VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            vec![message, thread, Number(1), Text("user"), Text("Why?"), run, now],
+            None,
+        ),
+        (
+            "INSERT INTO events (thread_id, seq, run_id, ts, agent, agent_id, name, body) \
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            vec![
+                thread,
+                Number(1),
+                run,
+                now,
+                Text("root"),
+                Null,
+                Text("run.queued"),
+                Text(r#"{"type":"run.queued","data":{}}"#),
+            ],
+            None,
+        ),
+        (
+            "SELECT id FROM runs WHERE status IN ('queued', 'running') \
+          AND (status = 'queued' OR lease_expires_at <= $1) LIMIT 1",
+            vec![now],
+            Some(1),
+        ),
+        (
+            "SELECT id FROM runs WHERE status IN ('queued', 'running') \
+          AND (status = 'queued' OR lease_expires_at <= $1) ORDER BY created_at, id LIMIT 1",
+            vec![now],
+            Some(1),
+        ),
+        (
+            "UPDATE runs SET status = 'running', epoch = epoch + 1, claimed_by = $2, lease_expires_at = $3, \
+          started_at = COALESCE(started_at, $4) \
+          WHERE id = $1 AND (status = 'queued' OR (status = 'running' AND (lease_expires_at <= $4 OR claimed_by = $5))) \
+          RETURNING epoch, id, thread_id, status, outcome, error_code, error_message, options, created_at, started_at, \
+          finished_at",
+            vec![run, Text("old"), later, now, Null],
+            Some(1),
+        ),
+        (
+            "UPDATE runs SET lease_expires_at = $3 WHERE id = $1 AND epoch = $2 AND status = 'running' \
+          AND claimed_by IS NOT NULL RETURNING cancel_requested",
+            vec![run, Number(1), later],
+            Some(1),
+        ),
+        ("SELECT id, epoch, status, last_commit FROM runs WHERE id IN ($1) ORDER BY id", vec![run], Some(1)),
+        (
+            "UPDATE threads SET last_seq = last_seq + added.column2 FROM (VALUES ($1, $2)) AS added \
+          WHERE threads.id = added.column1 RETURNING threads.id, threads.last_seq",
+            vec![thread, Number(1)],
+            Some(1),
+        ),
+        (
+            "INSERT INTO steps (run_id, key, kind, request_hash, value, started_at, finished_at, model, role, attempts, \
+          input_tokens, cached_tokens, output_tokens, reasoning_tokens) \
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+            vec![
+                run,
+                Text("brief"),
+                Text("model"),
+                Text("ab"),
+                Text("{}"),
+                now,
+                now,
+                Text("openai:m"),
+                Text("research"),
+                Number(1),
+                Number(10),
+                Number(4),
+                Number(5),
+                Number(0),
+            ],
+            None,
+        ),
+        (
+            "INSERT INTO events (thread_id, seq, run_id, ts, agent, agent_id, name, body) \
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            vec![
+                thread,
+                Number(2),
+                run,
+                now,
+                Text("researcher"),
+                Text("r1"),
+                Text("thought"),
+                Text(r#"{"type":"thought","data":{"text":"Hm."}}"#),
+            ],
+            None,
+        ),
+        (
+            "SELECT run_id, url_hash, id, aliases FROM sources WHERE (run_id, url_hash) IN (VALUES ($1, $2))",
+            vec![run, Bytes("00ff")],
+            Some(0),
+        ),
+        (
+            "INSERT INTO sources (run_id, url_hash, id, aliases, url, title, section, engine, score, published, \
+          fetched_at, content_hash, snapshot) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+            vec![
+                run,
+                Bytes("00ff"),
+                Number(1002),
+                Text("[]"),
+                Text("a.md"),
+                Text("A"),
+                Null,
+                Text("local"),
+                Null,
+                Null,
+                now,
+                Text("cd"),
+                Text("text"),
+            ],
+            None,
+        ),
+        (
+            "UPDATE sources SET id = $3, aliases = $4 WHERE run_id = $1 AND url_hash = $2",
+            vec![run, Bytes("00ff"), Number(1001), Text("[1002]")],
+            None,
+        ),
+        (
+            "INSERT INTO notes (run_id, researcher, topic, text) VALUES ($1, $2, $3, $4)",
+            vec![run, Number(1), Text("tides"), Text("They come [S1001].")],
+            None,
+        ),
+        (
+            "UPDATE runs SET last_commit = newest.column2 FROM (VALUES ($1, $2)) AS newest WHERE runs.id = newest.column1",
+            vec![run, stamp],
+            None,
+        ),
+        (
+            "SELECT key, kind, request_hash, value, started_at, finished_at, model, role, attempts, input_tokens, \
+          cached_tokens, output_tokens, reasoning_tokens FROM steps WHERE run_id = $1 ORDER BY finished_at, key",
+            vec![run],
+            Some(1),
+        ),
+        (
+            "UPDATE runs SET lease_expires_at = 0, claimed_by = NULL WHERE id = $1 AND epoch = $2 AND status = 'running'",
+            vec![run, Number(1)],
+            None,
+        ),
+        (
+            "UPDATE runs SET status = 'running', epoch = epoch + 1, claimed_by = $2, lease_expires_at = $3, \
+          started_at = COALESCE(started_at, $4) WHERE id = $1 RETURNING epoch, id, thread_id, status, outcome, \
+          error_code, error_message, options, created_at, started_at, finished_at",
+            vec![run, Text("old"), later, now],
+            Some(1),
+        ),
+        (
+            "SELECT COUNT(*) FROM runs JOIN events ON events.thread_id = runs.thread_id WHERE runs.id = $1 \
+          AND events.run_id = $1 AND events.seq >= runs.first_seq AND events.name = 'report.started'",
+            vec![run],
+            Some(1),
+        ),
+        (
+            "SELECT id, aliases, url, title, section, engine, score, published, fetched_at, content_hash, snapshot \
+          FROM sources WHERE run_id = $1 ORDER BY id",
+            vec![run],
+            Some(1),
+        ),
+        (
+            "SELECT id, thread_id, role, content, run_id, created_at FROM messages WHERE thread_id IN ($1) \
+          ORDER BY thread_id, position, id",
+            vec![thread],
+            Some(1),
+        ),
+        ("UPDATE threads SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq", vec![thread], Some(1)),
+        (
+            "INSERT INTO events (thread_id, seq, run_id, ts, agent, agent_id, name, body) \
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            vec![
+                thread,
+                Number(3),
+                run,
+                now,
+                Text("root"),
+                Null,
+                Text("run.completed"),
+                Text(
+                    r#"{"type":"run.completed","data":{"outcome":"report","input_tokens":10,"cached_tokens":4,"output_tokens":5,"reasoning_tokens":0,"ms":1}}"#,
+                ),
+            ],
+            None,
+        ),
+        (
+            "UPDATE runs SET status = $2, outcome = $3, error_code = $4, error_message = $5, report = $6, finished_at = $7, \
+          claimed_by = NULL, lease_expires_at = 0 WHERE id = $1",
+            vec![
+                run,
+                Text("completed"),
+                Text("report"),
+                Null,
+                Null,
+                Text(r##"{"markdown":"# They come","citations":[],"dropped_citations":0}"##),
+                now,
+            ],
+            None,
+        ),
+        (
+            "INSERT INTO messages (id, thread_id, position, role, content, run_id, created_at) \
+          VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            vec![answer, thread, Number(3), Text("assistant"), Text("# They come"), run, now],
+            None,
+        ),
+        (
+            "SELECT seq, run_id, ts, agent, agent_id, body FROM events WHERE thread_id = $1 AND seq > $2 ORDER BY seq \
+          LIMIT $3 + 0",
+            vec![thread, Number(0), Number(9)],
+            Some(3),
+        ),
+        (
+            "SELECT id, created_at, last_seq FROM threads ORDER BY created_at DESC, id DESC LIMIT $1 + 0",
+            vec![Number(9)],
+            Some(1),
+        ),
+        (
+            "SELECT CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens, \
+          CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens FROM steps WHERE run_id = $1",
+            vec![run],
+            Some(1),
+        ),
+    ]
+}
+
+/// Lives the run of the first release on whatever schema is there.
+async fn live(database: &TestDatabase) -> (ThreadId, RunId) {
+    let ids = std::array::from_fn(|_| uuid::Uuid::now_v7());
+    for (statement, values, rows) in first_release(ids) {
+        let text = written(&database.database, statement, &values);
+        let found = database.rows(text).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        assert_eq!(found, rows.unwrap_or(0), "{statement}");
+    }
+    (ThreadId(ids[0]), RunId(ids[1]))
+}
+
+/// The newest program reads all of it.
+async fn is_read(store: &Store, thread_id: ThreadId, run_id: RunId) {
+    let run = store.run(run_id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.outcome, run.started_at), (RunStatus::Completed, Some(Outcome::Report), Some(NOW)));
+    assert_eq!(store.report(run_id).await.unwrap().unwrap().markdown, "# They come");
+    assert_eq!(store.events_after(thread_id, 0, 10).await.unwrap().len(), 3);
+    let messages = store.messages(thread_id).await.unwrap();
+    assert!(messages.iter().map(|message| message.role).eq([MessageRole::User, MessageRole::Assistant]));
+    assert_eq!(store.thread(thread_id).await.unwrap().unwrap().last_seq, 3);
+    assert_eq!(store.journal(run_id).await.unwrap()[0].call.as_ref().unwrap().usage.input_tokens, 10);
+    assert_eq!(store.snapshots(run_id).await.unwrap()[0].snapshot, "text");
+    assert_eq!(store.notes(run_id).await.unwrap().len(), 1);
+    assert_eq!(store.overview(run_id).await.unwrap().unwrap().question, "Why?");
+}
+
+/// The migrations of the first release, whose files never change.
+fn first_migrator(database: &Database) -> Migrator {
+    let sql = match database {
+        Database::Postgres { .. } => include_str!("../../../migrations/postgres/0001_first.sql"),
+        Database::Sqlite { .. } => include_str!("../../../migrations/sqlite/0001_first.sql"),
+    };
+    let sql = AssertSqlSafe(sql.to_owned()).into_sql_str();
+    Migrator::with_migrations(vec![Migration::new(1, "first".into(), MigrationType::Simple, sql, false)])
+}
+
+async fn the_rows_of_the_first_release_survive(database: TestDatabase) {
+    database.migrate(&first_migrator(&database.database)).await;
+    let (thread_id, run_id) = live(&database).await;
+    let store = database.open().await;
+    is_read(&store, thread_id, run_id).await;
+    let details = store.details(vec![store.run(run_id).await.unwrap().unwrap()]).await.unwrap();
+    assert_eq!(details[0].usage["openai:m"].tokens.input_tokens, 10, "the sums are made up from the journal");
+}
+
+/// A replica of the first release goes on working after a newer one has migrated, and both see each other's runs.
+async fn the_statements_of_the_first_release_run_on_the_newest_schema(database: TestDatabase) {
+    let store = database.open().await;
+    let (thread_id, run_id) = live(&database).await;
+    is_read(&store, thread_id, run_id).await;
+
+    let queued = created(&store, &new_run()).await;
+    let claim = "UPDATE runs SET status = 'running', epoch = epoch + 1, claimed_by = $2, lease_expires_at = $3 \
+        WHERE id = $1";
+    let values = [Id(queued.id.0), Text("old"), Number(NOW.0 + 1)];
+    database.rows(written(&database.database, claim, &values)).await.unwrap();
+    let late = fathom::store::Claimant { now: Timestamp(NOW.0 + 1), ..claimant("new") };
+    let Claimed::Yes { lease, .. } = store.claim(queued.id, &late).await.unwrap() else { panic!("its lease is over") };
+    assert_eq!(lease.epoch, 2);
+    assert_eq!(store.commit(vec![commit_of(lease, "a")]).await, [Ok(())]);
+    assert_eq!(store.commit(vec![finish_of(lease)]).await, [Ok(())]);
+}
+
+/// What a later release will do: a migration that adds something, its word about older programs, and runs with options
+/// and failures that only it knows.
+async fn migrate_on(database: &TestDatabase, oldest_program: i64) {
+    let recorded = match &database.database {
+        Database::Postgres { .. } => "'\\x00'::bytea",
+        Database::Sqlite { .. } => "x'00'",
+    };
+    let migration = format!(
+        "ALTER TABLE runs ADD COLUMN flavour TEXT NOT NULL DEFAULT 'plain'; \
+         INSERT INTO schema_compatibility (version, oldest_program) VALUES (3, {oldest_program}); \
+         INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+         VALUES (3, 'flavour', TRUE, {recorded}, 1); \
+         UPDATE runs SET options = REPLACE(options, '{{', '{{\"flavour\":\"plain\",'), phase = 'tasting', \
+         error_code = 'bitter', error_message = 'Too bitter.' WHERE status = 'running'"
+    );
+    database.rows(migration).await.unwrap();
+}
+
+async fn a_newer_schema_that_says_so_is_worked_on(database: TestDatabase) {
+    let before = database.open().await;
+    let lease = claimed(&before).await;
+    migrate_on(&database, 2).await;
+    let restarted = database.open().await;
+    let run = restarted.run(lease.run_id).await.unwrap().unwrap();
+    assert_eq!((run.progress.phase, run.error.unwrap().code), (None, FailureCode::Internal));
+    assert_eq!(restarted.commit(vec![commit_of(lease, "a")]).await, [Ok(())]);
+    assert_eq!(before.commit(vec![commit_of(lease, "b")]).await, [Ok(())], "statements that were prepared before");
+    assert_eq!(restarted.commit(vec![finish_of(lease)]).await, [Ok(())]);
+    assert_eq!(claimed(&restarted).await.epoch, 1);
+}
+
+async fn a_newer_schema_that_needs_newer_programs_is_refused(database: TestDatabase) {
+    database.open().await;
+    migrate_on(&database, 3).await;
+    let error = Store::open(&database.database).await.unwrap_err();
+    let said = |text: &str| text.contains("version 3") && text.contains("knows version 2");
+    assert!(matches!(&error, Error::Unusable(text) if said(text)), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_refusal_is_one_line_of_the_binary() {
+    let site = Site::new(Engine::Sqlite, Script::new()).await;
+    migrate_on(&site.database, 3).await;
+    let mut process = site.spawn(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(process.ends().await.code(), Some(2));
+    let stderr = process.stderr();
+    assert!(stderr.lines().count() == 1 && stderr.contains("start the newer release that wrote it"), "{stderr}");
+    site.world.finish();
+}

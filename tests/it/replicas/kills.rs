@@ -1,0 +1,95 @@
+//! SIGKILL of whoever works on a run, after every entry of its journal: somebody else takes it over when the lease has
+//! ended, asks nothing twice, and ends with the same report.
+//!
+//! The test command kills after every ninth entry and where stages meet;
+//! `FATHOM_KILL_EVERYWHERE=1 cargo test --test it replicas::kills` kills after each.
+
+use std::time::{Duration, Instant};
+
+use fathom::domain::Timestamp;
+use futures::{StreamExt as _, stream};
+
+use super::{Fleet, LEASE, run_id};
+use crate::{
+    crash::{Engine, QUESTION, Site, Undisturbed, script, stored_before},
+    fleet::{check_ledger, check_stream, owner_pid},
+};
+
+/// Disturbed runs at the same time; they mostly wait for leases to end.
+const AT_ONCE: usize = 4;
+/// From the death of the owner to the next life. The second is that of the claim loop, the other one the machine's.
+const TAKEN_OVER: Duration = LEASE.saturating_add(Duration::from_secs(2));
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_replica_is_killed_goes_on_in_another_one() {
+    kill_along(Engine::Postgres, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_only_replica_is_killed_goes_on_when_that_is_back() {
+    kill_along(Engine::Postgres, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_on_the_embedded_database_goes_on_when_the_service_is_back() {
+    kill_along(Engine::Sqlite, 1).await;
+}
+
+async fn kill_along(engine: Engine, replicas: usize) {
+    let started = Instant::now();
+    let undisturbed = &Undisturbed::of(engine).await;
+    let places = places(undisturbed.journal.len());
+    let kill = |n: usize| async move { kill_after(engine, replicas, n, undisturbed).await };
+    stream::iter(places.clone()).map(kill).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+    println!("{engine:?}, {replicas} replicas: killed after {places:?}, {:.1} s", started.elapsed().as_secs_f64());
+}
+
+/// After which entries of the journal to kill.
+fn places(entries: usize) -> Vec<usize> {
+    let everywhere = std::env::var_os("FATHOM_KILL_EVERYWHERE").is_some();
+    let sampled = |n: &usize| everywhere || n.is_multiple_of(9) || [1, 2, 3].contains(n) || *n + 2 >= entries;
+    (0..=entries).filter(sampled).collect()
+}
+
+async fn kill_after(engine: Engine, replicas: usize, n: usize, undisturbed: &Undisturbed) {
+    let site = Site::new(engine, script()).await;
+    let mut fleet = site.fleet(replicas).await;
+    let asked = fleet.replicas[0].ask(QUESTION).await;
+    let mut reader = fleet.reader(asked["run"]["id"].as_str().unwrap());
+    let run = site.has_steps(n).await;
+    let place = if run.status.is_final() { 0 } else { site.holder_or_first(&fleet).await };
+    fleet.replicas[place].running.kill().await;
+    let killed_at = Timestamp::now();
+    site.is_quiet().await;
+    let (calls, searches) = (site.world.models.total(), site.world.web.total());
+    let was_over = site.store.run(run.id).await.unwrap().unwrap().status.is_final();
+    if replicas == 1 {
+        fleet.replace(place, &site.world, &site.database.database).await;
+    }
+    let back_at = Timestamp::now();
+    let seen = reader.ends(PATIENCE).await;
+    let run = site.is_final(run_id(&asked)).await;
+    let stored = stored_before(site.steps(run.id).await, killed_at);
+    undisturbed.is_matched_by(&site, &run).await;
+    check_stream(&seen, &site.events(&run).await);
+    check_ledger(&site.store, &run).await;
+    let again = site.world.models.total() - calls;
+    assert_eq!(again, undisturbed.calls_left(&stored), "after {n}: only what was not stored is asked again");
+    let searched = site.world.web.total() - searches;
+    assert_eq!(searched, undisturbed.searches_left(&stored), "after {n}: only what was not stored is searched again");
+    if let ([resumed_at], false) = (site.resumed_at(&run).await.as_slice(), was_over) {
+        let waited = Duration::from_millis(u64::try_from(resumed_at.since(back_at)).unwrap_or(0));
+        println!("after {n}: taken over after {waited:?}");
+        assert!(waited <= TAKEN_OVER, "after {n}: taken over after {waited:?}");
+    }
+    site.world.finish();
+}
+
+impl Site {
+    /// Who works on the run, or anybody when nobody does any more.
+    async fn holder_or_first(&self, fleet: &Fleet) -> usize {
+        let owner = self.database.text("SELECT claimed_by FROM runs").await;
+        owner.and_then(|owner| fleet.place_of(owner_pid(&owner)?)).unwrap_or(0)
+    }
+}
