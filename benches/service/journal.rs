@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     Kind, LIMIT,
     figures::{Aim, Figures, percentile, sorted},
-    scene::Scene,
+    scene::{Scene, cpu_ms},
     world::{Record, Script},
 };
 
@@ -35,6 +35,7 @@ pub async fn journal(kind: Kind, figures: &mut Figures) -> anyhow::Result<()> {
         Some(cluster) => Database::Postgres { url: cluster.url("postgres").into(), max_connections: 8 },
         None => Database::Sqlite { path: path.clone(), synchronous: Synchronous::Full },
     };
+    let before = (cpu_ms("self")?, scene.database_cpu_ms()?);
     // On threads as in the service; this one's runtime has a single one.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let measured = runtime.spawn(async move {
@@ -61,6 +62,8 @@ pub async fn journal(kind: Kind, figures: &mut Figures) -> anyhow::Result<()> {
     });
     let (alone, among_others) = measured.await??;
     runtime.shutdown_background();
+    let count = (alone.len() + among_others.len()) as f64;
+    let per_step = [cpu_ms("self")? - before.0, scene.database_cpu_ms()? - before.1].map(|ms| ms * 1e3 / count);
     let aims = if kind == Kind::Postgres { [Aim::AtMost(1.0), Aim::None] } else { [Aim::None; 2] };
     let least = percentile(&sorted(least(&scene, &path).await?), 50.0);
     figures.add("one small INSERT of its own, p50", "ms", Aim::None, least);
@@ -68,6 +71,8 @@ pub async fn journal(kind: Kind, figures: &mut Figures) -> anyhow::Result<()> {
     figures.add_spread("wait per step, one run", "ms", aims, alone);
     figures.add("the same in small INSERTs", "", Aim::None, p50 / least);
     figures.add_spread("wait per step, 50 runs in flight", "ms", aims, among_others);
+    figures.add("CPU per step, here", "µs", Aim::None, per_step[0]);
+    figures.add("CPU per step, database server", "µs", Aim::None, per_step[1]);
     Ok(())
 }
 

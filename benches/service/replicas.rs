@@ -195,6 +195,7 @@ pub async fn many(count: usize, figures: &mut Figures) -> anyhow::Result<()> {
     figures.add("median run to its longest chain", "", Aim::None, percentile(&sorted(walls?), 50.0) / chain_ms);
     let cpu = services[0].cpu_ms()? + services[1].cpu_ms()?;
     figures.add("CPU per run, both replicas", "ms", Aim::None, cpu / count as f64);
+    figures.add("CPU per run, database server", "ms", Aim::None, scene.database_cpu_ms()? / count as f64);
     for (place, service) in services.iter().enumerate() {
         figures.add(&format!("peak memory of replica {}", place + 1), "MB", Aim::None, service.memory_mb("VmHWM")?);
     }

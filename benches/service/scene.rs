@@ -80,6 +80,27 @@ impl Scene {
         self.serve_by(&["setpriv", "--pdeathsig", "KILL", "taskset", "-c", "0"], settings).await
     }
 
+    /// Processor time of all the database server's processes so far; 0 when it is embedded.
+    pub fn database_cpu_ms(&self) -> anyhow::Result<f64> {
+        if self.cluster.is_none() {
+            return Ok(0.0);
+        }
+        let server = std::fs::read_to_string(format!("{}/data/postmaster.pid", self.socket_folder()))?;
+        let server = server.lines().next().context("the server's id")?;
+        let mut ms = 0.0;
+        for entry in std::fs::read_dir("/proc")? {
+            let Ok(stat) = std::fs::read_to_string(entry?.path().join("stat")) else { continue };
+            let is_server = stat.split(' ').next() == Some(server);
+            let Some(fields) = stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace()) else { continue };
+            if is_server || fields.clone().nth(1) == Some(server) {
+                // Of the server itself, its ended children too.
+                let taken = if is_server { 4 } else { 2 };
+                ms += fields.skip(11).take(taken).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() * TICK_MS;
+            }
+        }
+        Ok(ms)
+    }
+
     /// Gives this process all cores again.
     pub fn unpin() -> anyhow::Result<()> {
         let mine = std::process::id().to_string();
@@ -198,11 +219,7 @@ impl Service {
 
     /// Processor time of all its threads so far.
     pub fn cpu_ms(&self) -> anyhow::Result<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id()))?;
-        // Fields are counted behind the name in parentheses, which may contain anything (proc_pid_stat(5)).
-        let (_, fields) = stat.rsplit_once(')').context("/proc/PID/stat has a name")?;
-        let ticks: f64 = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-        Ok(ticks * TICK_MS)
+        cpu_ms(&self.id().to_string())
     }
 
     /// `VmRSS` or `VmHWM`, in MB of a million bytes.
@@ -233,4 +250,13 @@ impl Drop for Service {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Processor time of all threads of a process so far.
+pub fn cpu_ms(id: &str) -> anyhow::Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+    // Fields are counted behind the name in parentheses, which may contain anything (proc_pid_stat(5)).
+    let (_, fields) = stat.rsplit_once(')').context("/proc/PID/stat has a name")?;
+    let ticks: f64 = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+    Ok(ticks * TICK_MS)
 }
