@@ -253,7 +253,8 @@ impl Model {
     fn give(&mut self, run: usize, owner: usize) -> Told {
         let expires = self.now + LEASE_MS;
         let row = &mut self.runs[run].row;
-        row.deaths += u32::from(row.status == Status::Running && row.owner.is_some());
+        // Who claims again is alive.
+        row.deaths += u32::from(row.status == Status::Running && row.owner.is_some_and(|before| before != owner));
         (row.status, row.owner, row.expires) = (Status::Running, Some(owner), expires);
         row.epoch += 1;
         let (epoch, deaths) = (row.epoch, row.deaths);
