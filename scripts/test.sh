@@ -129,7 +129,7 @@ else
     printf '\n=== advisories: NOT CHECKED, the advisory database cannot be fetched from here\n'
 fi
 stage 'documentation' 600 env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items
-stage 'examples in the documentation' 600 cargo test --locked --doc
+stage 'examples in the documentation' 1200 cargo test --locked --doc
 stage 'build of the tests' 1500 cargo test --locked --no-run
 printf '\n=== tests (%d s so far)\n' "$SECONDS"
-exec timeout --kill-after=10 1200 cargo test --locked --no-fail-fast --lib --bins --test it
+exec timeout --kill-after=10 2400 cargo test --locked --no-fail-fast --lib --bins --test it
