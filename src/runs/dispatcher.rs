@@ -9,7 +9,7 @@ use tokio::{task::JoinSet, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Runs,
+    Runs, owner,
     stuck::{self, Stuck},
     submit::KEY_LIFE,
     worker,
@@ -67,6 +67,7 @@ impl Dispatcher {
         let mut dirt = interval(CLEANING);
         let mut silence = interval(stuck::LOOK);
         let mut queued = self.runs.parts.log.wakes().on_queue();
+        self.bury_the_dead().await;
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
             // Losing an arm loses nothing: each only says that it is time to look at the database again.
@@ -81,6 +82,18 @@ impl Dispatcher {
         }
         while let Some(joined) = self.working.join_next().await {
             told(joined);
+        }
+    }
+
+    /// What a process of this machine left behind that no longer exists need not wait for the end of its leases: a service
+    /// that is started again after a crash goes on at once.
+    async fn bury_the_dead(&self) {
+        let store = &self.runs.parts.store;
+        for owner in store.owners().await.unwrap_or_default().into_iter().filter(|owner| owner::is_dead(owner)) {
+            match store.end_leases(&owner).await {
+                Ok(runs) => tracing::info!(owner, runs, "a process died and left runs behind; they go on now"),
+                Err(error) => tracing::warn!(owner, %error, "runs of a dead process wait for their leases to end"),
+            }
         }
     }
 

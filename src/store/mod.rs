@@ -238,6 +238,16 @@ impl Store {
         ask!(self, engine => engine.held_by(owner).await)
     }
 
+    /// Everybody who holds a run, or has reserved one.
+    pub async fn owners(&self) -> Result<Vec<String>, Error> {
+        ask!(self, engine => engine.owners().await)
+    }
+
+    /// Ends the leases of an owner that is known to be dead; returns how many.
+    pub async fn end_leases(&self, owner: &str) -> Result<u64, Error> {
+        change!(self, engine => engine.end_leases(owner).await)
+    }
+
     /// Cancels a run that nobody works on, or asks its owner to; `None` when there is no such run.
     pub async fn request_cancel(&self, run_id: RunId, now: Timestamp) -> Result<Option<Cancelling>, Error> {
         change!(self, engine => engine.request_cancel(run_id, now).await)

@@ -131,6 +131,22 @@ impl Engine {
         rows.iter().map(|row| Ok((RunId(row.try_get("id")?), row.try_get("cancel_requested")?))).collect()
     }
 
+    /// Everybody who holds or has reserved a run.
+    pub async fn owners(&self) -> Result<Vec<String>, Error> {
+        const SELECT: &str = "SELECT DISTINCT claimed_by FROM runs \
+            WHERE status IN ('queued', 'running') AND claimed_by IS NOT NULL";
+        let mut connection = self.reader().await?;
+        Ok(query_scalar(SELECT).fetch_all(&mut *connection).await?)
+    }
+
+    /// The owner stays in the rows, so that whoever claims them counts a death.
+    pub async fn end_leases(&self, owner: &str) -> Result<u64, Error> {
+        const END: &str =
+            "UPDATE runs SET lease_expires_at = 0 WHERE claimed_by = $1 AND status IN ('queued', 'running')";
+        let mut connection = self.writer().await?;
+        Ok(query(END).bind(owned(owner)).execute(&mut *connection).await?.rows_affected())
+    }
+
     /// Locks the run's row before the thread's, as commits do.
     pub async fn request_cancel(&self, run_id: RunId, now: Timestamp) -> Result<Option<Cancelling>, Error> {
         const CANCEL: &str = "UPDATE runs SET cancel_requested = TRUE WHERE id = $1";

@@ -6,13 +6,13 @@
 
 use std::time::{Duration, Instant};
 
-use fathom::domain::Timestamp;
+use fathom::domain::{RunStatus, Timestamp};
 use futures::{StreamExt as _, stream};
 
 use super::{Fleet, LEASE, run_id};
 use crate::{
     crash::{Engine, QUESTION, Site, Undisturbed, script, stored_before},
-    fleet::{check_ledger, check_stream, owner_pid},
+    fleet::{Replica, check_ledger, check_stream, owner_pid},
 };
 
 /// Disturbed runs at the same time; they mostly wait for leases to end.
@@ -34,6 +34,23 @@ async fn a_run_whose_only_replica_is_killed_goes_on_when_that_is_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_on_the_embedded_database_goes_on_when_the_service_is_back() {
     kill_along(Engine::Sqlite, 1).await;
+}
+
+/// A process knows that another one of its machine is gone, and does not wait for the end of its lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_started_again_does_not_wait_for_its_own_lease() {
+    let site = Site::new(Engine::Sqlite, script()).await;
+    let long = [("FATHOM_LEASE_SECONDS", "600")];
+    let mut first = Replica::start_with(&site.world, &site.database.database, &long).await;
+    let asked = first.ask(QUESTION).await;
+    site.has_steps(8).await;
+    first.running.kill().await;
+    let second = Replica::start_with(&site.world, &site.database.database, &long).await;
+    let run = site.is_final(run_id(&asked)).await;
+    assert_eq!(run.status, RunStatus::Completed, "{:?}", run.error);
+    check_ledger(&site.store, &run).await;
+    second.stop().await;
+    site.world.finish();
 }
 
 async fn kill_along(engine: Engine, replicas: usize) {
