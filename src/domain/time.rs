@@ -26,6 +26,11 @@ impl Timestamp {
         Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// The time from `earlier` to this one; none when clocks were set back.
+    pub fn after(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(u64::try_from(self.since(earlier)).unwrap_or(0))
+    }
+
     /// Milliseconds from `earlier` to this time; negative if `earlier` is later.
     pub fn since(self, earlier: Timestamp) -> i64 {
         self.0.saturating_sub(earlier.0)

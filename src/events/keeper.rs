@@ -81,7 +81,7 @@ async fn read(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
     tail.extend(frames(&rows)?);
     let now = Timestamp::now();
     rows.iter().for_each(|row| {
-        metrics::event_delivered(Duration::from_millis(u64::try_from(now.since(row.ts)).unwrap_or(0)));
+        metrics::event_delivered(now.after(row.ts));
     });
     Ok(more)
 }

@@ -14,7 +14,7 @@ use axum::{
 use sha2::{Digest, Sha256};
 use utoipa_swagger_ui::Config;
 
-use super::error::ApiError;
+use super::{error::ApiError, extract::has_version};
 
 /// The contract of this build.
 pub const CONTRACT: &str = include_str!("../../openapi.yaml");
@@ -75,9 +75,7 @@ fn configuration() -> Arc<Config<'static>> {
 
 /// 304 when the client has this very content.
 fn fresh_or(headers: &HeaderMap, etag: &HeaderValue, body: impl FnOnce() -> Response) -> Response {
-    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let same = |known: &str| known == "*" || known.trim_start_matches("W/").as_bytes() == etag.as_bytes();
-    let fresh = known.flat_map(|list| list.split(',')).any(|known| same(known.trim()));
+    let fresh = has_version(headers, etag.to_str().unwrap_or_default());
     let mut response = if fresh { StatusCode::NOT_MODIFIED.into_response() } else { body() };
     response.headers_mut().insert(header::ETAG, etag.clone());
     response.headers_mut().insert(header::CACHE_CONTROL, REVALIDATE);

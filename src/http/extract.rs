@@ -274,6 +274,15 @@ pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_WAIT)))
 }
 
+/// Does the client have this version (RFC 9110, 13.1.2)?
+pub fn has_version(headers: &HeaderMap, tag: &str) -> bool {
+    let given = headers.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
+    given
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .any(|given| given == "*" || given.strip_prefix("W/").unwrap_or(given) == tag)
+}
+
 /// The best of the offered media types for an Accept header; `None` when none will do. The first offered one wins ties.
 pub fn negotiate<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str> {
     let ranges: Vec<&str> = headers

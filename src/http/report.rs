@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::{
     State,
     error::{ApiError, Code},
-    extract::{Id, negotiate},
-    runs::existing,
+    extract::{Id, has_version, negotiate},
+    runs::known,
 };
 use crate::domain::{
     Outcome, RunId, Source, SourceId,
@@ -54,7 +54,7 @@ pub async fn show(
     let Some(media_type) = negotiate(&headers, &[MARKDOWN, HTML, JSON]) else {
         return Err(ApiError::new(Code::NotAcceptable, format!("offered are {MARKDOWN}, {HTML} and {JSON}")));
     };
-    let run = existing(&state, run_id).await?.run;
+    let run = known(&state, run_id).await?;
     let Some(report) = state.runs.store().report(run_id).await? else {
         return Err(match run.status.is_final() {
             true => ApiError::new(Code::NoReport, format!("the run is {} without a report", run.status.as_str())),
@@ -63,7 +63,7 @@ pub async fn show(
     };
     // A report never changes, so its run and form name it.
     let tag = format!("\"{run_id}-{}\"", media_type.rsplit('/').next().unwrap_or_default());
-    let mut response = if is_known(&headers, &tag) {
+    let mut response = if has_version(&headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         match media_type {
@@ -91,15 +91,6 @@ fn content_type(media_type: &str) -> HeaderValue {
         HTML => "text/html; charset=utf-8",
         _ => JSON,
     })
-}
-
-/// Does the client have this version (RFC 9110, 13.1.2)?
-fn is_known(headers: &HeaderMap, tag: &str) -> bool {
-    let given = headers.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
-    given
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
-        .any(|given| given == "*" || given.strip_prefix("W/").unwrap_or(given) == tag)
 }
 
 async fn data(state: &State, run_id: RunId, outcome: Option<Outcome>, report: &Report) -> Result<Response, ApiError> {

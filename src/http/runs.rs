@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     domain::{
-        Failure, ModelUsage, Outcome, Progress, RunDetails, RunId, RunOptions, RunStatus, Source, SourceId, ThreadId,
-        Timestamp, Usage,
+        Failure, ModelUsage, Outcome, Progress, Run, RunDetails, RunId, RunOptions, RunStatus, Source, SourceId,
+        ThreadId, Timestamp, Usage,
     },
     runs::{Cancelling, RunFilter, Step},
 };
@@ -151,12 +151,17 @@ pub async fn cancel(Shared(state): Shared<State>, Id(run_id): Id<RunId>, wishes:
     Ok(wishes.applied(response))
 }
 
-pub async fn existing(state: &State, run_id: RunId) -> Result<RunDetails, ApiError> {
+/// A run alone, for what needs no more of it than that it exists.
+pub async fn known(state: &State, run_id: RunId) -> Result<Run, ApiError> {
+    state.runs.store().run(run_id).await?.ok_or_else(|| ApiError::no_such("run"))
+}
+
+async fn existing(state: &State, run_id: RunId) -> Result<RunDetails, ApiError> {
     state.runs.details(run_id).await?.ok_or_else(|| ApiError::no_such("run"))
 }
 
 pub async fn notes(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
-    existing(&state, run_id).await?;
+    known(&state, run_id).await?;
     answer(&ListBody::whole(state.runs.store().notes(run_id).await?))
 }
 
@@ -171,7 +176,7 @@ struct SourceBody {
 }
 
 pub async fn sources(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
-    existing(&state, run_id).await?;
+    known(&state, run_id).await?;
     let store = state.runs.store();
     let numbers = numbers(&state, run_id).await?;
     let sources = store.sources(run_id).await?;
@@ -187,7 +192,7 @@ pub async fn source(
     let text = path.get("source_id").map_or("", String::as_str);
     let number = text.strip_prefix('S').unwrap_or(text).parse().ok();
     let number = number.ok_or_else(|| ApiError::parameter("source_id", "source_id must look like S1003"))?;
-    existing(&state, run_id).await?;
+    known(&state, run_id).await?;
     let source = state.runs.store().source(run_id, SourceId(number)).await?;
     let source = source.ok_or_else(|| ApiError::no_such("source in this run"))?;
     answer(&shown(source, &numbers(&state, run_id).await?))
@@ -243,7 +248,7 @@ impl From<Step> for StepBody {
 }
 
 pub async fn steps(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
-    existing(&state, run_id).await?;
+    known(&state, run_id).await?;
     let steps = state.runs.store().steps(run_id).await?;
     answer(&ListBody::whole(steps.into_iter().map(StepBody::from).collect()))
 }

@@ -17,7 +17,7 @@ use super::{
     runs::RunBody,
 };
 use crate::{
-    domain::{Message, MessageRole, Run, RunDetails, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
+    domain::{Message, Run, RunDetails, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
     runs::{Accepted, FirstAnswer, Key, NewThread, Page, RunFilter, Submission},
 };
 
@@ -132,17 +132,17 @@ pub async fn create(
     let at = |refusal| ApiError::refused(refusal, "/message");
     let submission = Submission {
         options: state.runs.options(&[&options]).map_err(at)?,
-        content: storable(&message),
+        content: message,
         owner: wishes.owner.clone(),
         key: wishes.key("POST /api/v1/threads", &body.bytes),
     };
-    let (content, key) = (submission.content.clone(), submission.key.clone());
+    let key = submission.key.clone();
     let new_thread = NewThread { metadata: metadata.clone(), options: options.clone() };
     match state.runs.create_thread(submission, new_thread).await.map_err(at)? {
-        Accepted::New { run, position, .. } => {
+        Accepted::New { run, message, position } => {
             let thread = Thread {
                 id: run.thread_id,
-                title: Thread::title_of(&content),
+                title: Thread::title_of(&message.content),
                 status: ThreadStatus::Busy,
                 created_at: run.created_at,
                 last_seq: 1,
@@ -155,11 +155,6 @@ pub async fn create(
         }
         Accepted::Before(first) => started_before(&state, first).await,
     }
-}
-
-/// The text of a message as the database keeps it, which has no place for the character 0.
-fn storable(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
 }
 
 async fn started(
@@ -204,20 +199,13 @@ pub async fn add_message(
     let at = |refusal| ApiError::refused(refusal, "/content");
     let submission = Submission {
         options: state.runs.options(&[&thread.options, &options]).map_err(at)?,
-        content: storable(&content),
+        content,
         owner: wishes.owner.clone(),
         key: wishes.key(&format!("POST /api/v1/threads/{thread_id}/messages"), &body.bytes),
     };
-    let (content, key) = (submission.content.trim().to_owned(), submission.key.clone());
+    let key = submission.key.clone();
     match state.runs.add_message(thread_id, submission).await.map_err(at)? {
-        Accepted::New { run, message_id, position } => {
-            let message = Message {
-                id: message_id,
-                role: MessageRole::User,
-                content,
-                run_id: Some(run.id),
-                created_at: run.created_at,
-            };
+        Accepted::New { run, message, position } => {
             replied(&state, &wishes, key.as_ref(), message, queued(*run, position)).await
         }
         Accepted::Before(first) => replied_before(&state, first).await,

@@ -45,10 +45,10 @@ pub struct Dispatcher {
 pub struct LastLook(AtomicI64);
 
 impl LastLook {
-    /// Milliseconds since then; `None` when there was none.
+    /// The time since then; `None` when there was none.
     pub fn age(&self, now: Timestamp) -> Option<Duration> {
         let at = self.0.load(Ordering::Relaxed);
-        (at > 0).then(|| Duration::from_millis(u64::try_from(now.0 - at).unwrap_or(0)))
+        (at > 0).then(|| now.after(Timestamp(at)))
     }
 
     fn now(&self) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{MAX_MESSAGE_CHARS, Refusal, Runs};
 use crate::{
-    domain::{MessageId, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    domain::{Message, MessageId, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
     journal::sha256,
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
 };
@@ -44,7 +44,8 @@ impl Key {
 pub enum Accepted {
     New {
         run: Box<Run>,
-        message_id: MessageId,
+        /// As it is stored.
+        message: Message,
         position: u64,
     },
     /// The same request was made before.
@@ -61,7 +62,7 @@ impl Runs {
         let new_run = NewRun { owner: submission.owner.clone(), ..new_run };
         let admission = self.admission(&submission, new_run.now);
         let created = self.parts.store.create_thread(&new_run, &thread, &admission).await?;
-        Ok(self.accepted(created, new_run.message_id))
+        Ok(self.accepted(created, new_run))
     }
 
     /// Adds a message to a thread and queues the run that answers it.
@@ -74,7 +75,7 @@ impl Runs {
         let admission = self.admission(&submission, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
         self.parts.log.wake(thread_id);
-        Ok(self.accepted(created, new_run.message_id))
+        Ok(self.accepted(created, new_run))
     }
 
     /// Keeps the answer to a request with a key, for its repetitions. Losing it costs them their exact body, no more.
@@ -105,12 +106,12 @@ impl Runs {
         created.map(run_of).ok_or(Refusal::NoSuchThread)
     }
 
-    fn accepted(&self, created: Created, message_id: MessageId) -> Accepted {
+    fn accepted(&self, created: Created, new_run: NewRun) -> Accepted {
         match created {
             Created::New { run, position } => {
                 self.parts.log.wakes().queue();
                 tracing::info!(run_id = %run.id, thread_id = %run.thread_id, position, "a run was queued");
-                Accepted::New { run, message_id, position }
+                Accepted::New { run, message: new_run.message(), position }
             }
             Created::Before(first) => Accepted::Before(first),
         }
@@ -138,7 +139,8 @@ impl Runs {
             thread_id,
             run_id: RunId::new(),
             message_id: MessageId::new(),
-            content: content.to_owned(),
+            // The database has no place for the character 0.
+            content: content.replace('\0', "\u{fffd}"),
             options,
             owner: String::new(),
             reserved: None,
@@ -152,7 +154,7 @@ fn idempotency(key: &Key, owner: &str, now: Timestamp) -> IdempotencyKey {
         scope: format!("{}\n{owner}", key.operation),
         key: key.key.clone(),
         request_hash: key.request_hash.clone(),
-        not_before: Timestamp(now.0 - i64::try_from(KEY_LIFE.as_millis()).unwrap_or(i64::MAX)),
+        not_before: now.minus(KEY_LIFE),
     }
 }
 

@@ -78,16 +78,11 @@ impl Ended {
 pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, orders: &Orders) -> Result<Ended, WorkError> {
     let span = RunSpan::begin(run.id, run.thread_id, lease.epoch);
     let (created, begun) = (run.created_at, run.started_at.unwrap_or_else(Timestamp::now));
-    let waited = (lease.epoch == 1).then(|| since(created));
+    let waited = (lease.epoch == 1).then(|| Timestamp::now().after(created));
     let _active = ActiveRun::begin(waited);
     let result = span.over(work_and_release(parts, lease, run, orders, &span)).await;
-    tell(&span, &result, since(begun));
+    tell(&span, &result, Timestamp::now().after(begun));
     result
-}
-
-fn since(time: Timestamp) -> Duration {
-    // Clocks may be set back.
-    Duration::from_millis(u64::try_from(Timestamp::now().since(time)).unwrap_or(0))
 }
 
 /// Tells the operator how it ended. Errors are told by whoever asked for the work.
@@ -199,8 +194,8 @@ fn max_time(run: &Run) -> Duration {
 
 /// Of the run's time, counted from its first start: neither a restart nor a pause prolongs it.
 fn time_left(run: &Run) -> Duration {
-    let used_ms = run.started_at.map_or(0, |started_at| Timestamp::now().since(started_at));
-    max_time(run).saturating_sub(Duration::from_millis(u64::try_from(used_ms).unwrap_or_default()))
+    let used = run.started_at.map(|started_at| Timestamp::now().after(started_at));
+    max_time(run).saturating_sub(used.unwrap_or_default())
 }
 
 /// Warnings about documents that cannot be found because they cannot be read.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::domain::{
-    Event, Failure, MessageId, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source, ThreadId, Timestamp,
-    Usage, report::Report,
+    Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source,
+    ThreadId, Timestamp, Usage, report::Report,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -23,6 +23,19 @@ pub struct NewRun {
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,
     pub now: Timestamp,
+}
+
+impl NewRun {
+    /// The message that the run answers.
+    pub fn message(&self) -> Message {
+        Message {
+            id: self.message_id,
+            role: MessageRole::User,
+            content: self.content.clone(),
+            run_id: Some(self.run_id),
+            created_at: self.now,
+        }
+    }
 }
 
 /// What a thread is made with, beside its first run.

@@ -9,8 +9,7 @@ use super::{
 };
 use crate::{
     domain::{
-        Event, Message, MessageId, MessageRole, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus,
-        Timestamp,
+        Event, Message, MessageId, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus, Timestamp,
     },
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
@@ -286,14 +285,7 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
 
 /// The user's message and the event that the run waits, which share a number.
 async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
-    let message = Message {
-        id: new_run.message_id,
-        role: MessageRole::User,
-        content: new_run.content.clone(),
-        run_id: Some(new_run.run_id),
-        created_at: new_run.now,
-    };
-    insert_message(connection, new_run.thread_id, seq, &message).await?;
+    insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
     let event = Event::RunQueued { position: Some(position) };
     let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
     super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
