@@ -55,7 +55,7 @@ impl Engine {
     pub async fn open(url: &SecretString, max_connections: u32) -> Result<Self, Error> {
         let options = connect_options(url)?;
         let mut connection = connect(&options).await?;
-        migrator().run_direct(None, &mut connection, false).await?;
+        migrator().run_direct(&mut connection).await?;
         queries::check_schema(&mut connection, NEWEST_SCHEMA).await?;
         connection.close().await?;
         let pool = PgPoolOptions::new()
@@ -156,16 +156,18 @@ fn address(options: &PgConnectOptions) -> String {
 fn migrator() -> Migrator {
     let first = include_str!("../../migrations/postgres/0001_first.sql");
     let service = include_str!("../../migrations/postgres/0002_service.sql");
-    let mut migrator =
-        Migrator::with_migrations(vec![migration(1, "first", first), migration(NEWEST_SCHEMA, "service", service)]);
-    // Those of a newer release, which says by itself whether this program may go on.
-    migrator.set_ignore_missing(true);
-    migrator
+    let promises = include_str!("../../migrations/postgres/0003_promises.sql");
+    let migrations = vec![
+        migration(1, "first", first),
+        migration(2, "service", service),
+        migration(NEWEST_SCHEMA, "promises", promises),
+    ];
+    // Those of a newer release are ignored: it says by itself whether this program may go on.
+    Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }
 }
 
 fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
-    use sqlx::SqlSafeStr as _;
-    Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    Migration::new(version, description.into(), MigrationType::Simple, sql.into(), false)
 }
 
 #[cfg(test)]

@@ -162,7 +162,7 @@ async fn migrate_patiently(writer: &SqlitePool, path: &Path) -> Result<(), Error
 async fn migrate(writer: &SqlitePool) -> Result<(), Error> {
     let mut connection = writer.acquire().await?;
     let mut tx = connection.begin_with(BEGIN).await?;
-    migrator().run_direct(None, &mut *tx, false).await?;
+    migrator().run_direct(&mut *tx).await?;
     queries::check_schema(&mut tx, NEWEST_SCHEMA).await?;
     Ok(tx.commit().await?)
 }
@@ -170,22 +170,22 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Error> {
 fn migrator() -> Migrator {
     let first = include_str!("../../migrations/sqlite/0001_first.sql");
     let service = include_str!("../../migrations/sqlite/0002_service.sql");
-    let mut migrator =
-        Migrator::with_migrations(vec![migration(1, "first", first), migration(NEWEST_SCHEMA, "service", service)]);
-    // Those of a newer release, which says by itself whether this program may go on.
-    migrator.set_ignore_missing(true);
-    migrator
+    let promises = include_str!("../../migrations/sqlite/0003_promises.sql");
+    let migrations = vec![
+        migration(1, "first", first),
+        migration(2, "service", service),
+        migration(NEWEST_SCHEMA, "promises", promises),
+    ];
+    // Those of a newer release are ignored: it says by itself whether this program may go on.
+    Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }
 }
 
 fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
-    use sqlx::SqlSafeStr as _;
-    Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    Migration::new(version, description.into(), MigrationType::Simple, sql.into(), false)
 }
 
 #[cfg(test)]
 mod tests {
-    use sqlx::AssertSqlSafe;
-
     use super::*;
     use crate::{
         domain::{MessageId, RunId, RunOptions, ThreadId, Timestamp},
@@ -207,8 +207,8 @@ mod tests {
     }
 
     async fn limit_pages(engine: &Engine, pages: i64) {
-        let pragma = AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));
-        sqlx::query(pragma).fetch_all(&engine.writer).await.unwrap();
+        let pragma = format!("PRAGMA max_page_count = {pages}");
+        sqlx::query(&pragma).fetch_all(&engine.writer).await.unwrap();
     }
 
     /// A limit on the file's pages gives the same error as a full disk.

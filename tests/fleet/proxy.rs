@@ -2,7 +2,6 @@
 
 use std::{
     io,
-    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -11,7 +10,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream, UnixStream},
+    net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinSet,
 };
@@ -103,7 +102,7 @@ pub enum Mode {
     Replaced,
 }
 
-/// A cable between a service and the socket of Postgres.
+/// A cable between a service and Postgres.
 pub struct Cable {
     /// The database behind the cable.
     pub url: String,
@@ -112,16 +111,15 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// `url` as the tests' cluster has it: a database behind the socket in a folder.
+    /// `url` as the tests' cluster has it, with an address and a port.
     pub async fn to(url: &str) -> Self {
-        let (database, folder) = url.split_once("?host=").expect("the cluster listens on a socket");
-        let socket = PathBuf::from(folder).join(".s.PGSQL.5432");
+        let server = url.split(['@', '/']).nth(3).expect("the cluster has an address").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
-        let url = database.replace("@localhost/", &format!("@127.0.0.1:{port}/"));
+        let url = url.replace(&format!("@{server}/"), &format!("@127.0.0.1:{port}/"));
         let mode = watch::Sender::new(Mode::Open);
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, socket, mode.clone()));
+        tasks.spawn(accept(listener, server, mode.clone()));
         Self { url, mode, _tasks: tasks }
     }
 
@@ -130,24 +128,26 @@ impl Cable {
     }
 }
 
-async fn accept(listener: TcpListener, socket: PathBuf, mode: watch::Sender<Mode>) {
+async fn accept(listener: TcpListener, server: String, mode: watch::Sender<Mode>) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         if *mode.borrow() == Mode::Cut {
             continue;
         }
-        let (socket, mut mode) = (socket.clone(), mode.subscribe());
+        let (server, mut mode) = (server.clone(), mode.subscribe());
         // Those that come later are not concerned.
         let begun = *mode.borrow_and_update();
-        connections.spawn(async move { connect(client, socket, mode, begun).await.unwrap_or(()) });
+        connections.spawn(async move { connect(client, server, mode, begun).await.unwrap_or(()) });
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn connect(client: TcpStream, socket: PathBuf, mut mode: watch::Receiver<Mode>, begun: Mode) -> io::Result<()> {
+async fn connect(client: TcpStream, server: String, mut mode: watch::Receiver<Mode>, begun: Mode) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (client_reads, client_writes) = client.into_split();
-    let (server_reads, server_writes) = UnixStream::connect(socket).await?.into_split();
+    let server = TcpStream::connect(server).await?;
+    server.set_nodelay(true)?;
+    let (server_reads, server_writes) = server.into_split();
     let (there, back) = (mode.clone(), mode.clone());
     tokio::select! {
         done = pass_on(client_reads, server_writes, there, begun) => done,

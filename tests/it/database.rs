@@ -65,7 +65,7 @@ impl TestDatabase {
     pub async fn within(cluster: &Cluster) -> Self {
         let name = format!("t_{}", Uuid::now_v7().simple());
         let mut admin = PgConnection::connect(&cluster.url("postgres")).await.unwrap();
-        admin.execute(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.unwrap();
+        admin.execute(format!("CREATE DATABASE {name}").as_str()).await.unwrap();
         let url = SecretString::from(cluster.url(&name));
         Self { database: Database::Postgres { url, max_connections: 10 }, _folder: None }
     }
@@ -79,13 +79,13 @@ impl TestDatabase {
     pub async fn row_counts(&self) -> Vec<(&'static str, i64)> {
         let mut counts = Vec::new();
         for table in TABLES {
-            let count = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
+            let count = format!("SELECT COUNT(*) FROM {table}");
             let count = match &self.database {
                 Database::Postgres { url, .. } => {
-                    sqlx::query_scalar(count).fetch_one(&mut connect_postgres(url).await).await.unwrap()
+                    sqlx::query_scalar(&count).fetch_one(&mut connect_postgres(url).await).await.unwrap()
                 }
                 Database::Sqlite { path, .. } => {
-                    sqlx::query_scalar(count).fetch_one(&mut connect_sqlite(path).await).await.unwrap()
+                    sqlx::query_scalar(&count).fetch_one(&mut connect_sqlite(path).await).await.unwrap()
                 }
             };
             counts.push((table, count));
@@ -131,7 +131,7 @@ impl TestDatabase {
 
     /// Runs statements and answers with the rows of all of them, as many as there are.
     pub async fn rows(&self, sql: String) -> Result<usize, sqlx::Error> {
-        let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(sql));
+        let sql = sqlx::raw_sql(&sql);
         Ok(match &self.database {
             Database::Postgres { url, .. } => sql.fetch_all(&mut connect_postgres(url).await).await?.len(),
             Database::Sqlite { path, .. } => sql.fetch_all(&mut connect_sqlite(path).await).await?.len(),
@@ -142,13 +142,13 @@ impl TestDatabase {
     pub async fn migrate(&self, migrator: &sqlx::migrate::Migrator) {
         match &self.database {
             Database::Postgres { url, .. } => {
-                migrator.run_direct(None, &mut connect_postgres(url).await, false).await.unwrap();
+                migrator.run_direct(&mut connect_postgres(url).await).await.unwrap();
             }
             Database::Sqlite { path, .. } => {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
                 let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
-                migrator.run_direct(None, &mut connection, false).await.unwrap();
+                migrator.run_direct(&mut connection).await.unwrap();
             }
         }
     }
@@ -191,7 +191,7 @@ impl Outage {
     async fn allow_connections(&mut self, allow: bool) {
         let Self::Postgres { admin, name } = self else { return };
         let alter = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {allow}");
-        admin.execute(sqlx::AssertSqlSafe(alter)).await.unwrap();
+        admin.execute(alter.as_str()).await.unwrap();
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1";
         sqlx::query(end).bind(name.as_str()).execute(admin).await.unwrap();
     }
@@ -206,9 +206,10 @@ async fn connect_sqlite(path: &Path) -> SqliteConnection {
     SqliteConnection::connect_with(&options).await.unwrap()
 }
 
-/// The Postgres server of this test process.
+/// The Postgres server of this test process, reached as a hosted one is: over TCP with TLS.
 pub struct Cluster {
     folder: PathBuf,
+    port: u16,
     /// Its open standard input is what keeps the server alive.
     guardian: Child,
 }
@@ -240,7 +241,7 @@ impl Cluster {
 
     /// The address of one of its databases.
     pub fn url(&self, database: &str) -> String {
-        format!("postgres://postgres@localhost/{database}?host={}", self.folder.display())
+        format!("postgres://postgres@127.0.0.1:{}/{database}?sslmode=require", self.port)
     }
 
     /// Stops the server: at once, as in a crash, its connections cut.
@@ -263,14 +264,16 @@ impl Cluster {
     }
 
     fn start(settings: &str) -> Self {
-        // Held by the guardian, which removes it; a socket path has to be short, so not below the target folder.
+        // Held by the guardian, which removes it; the path of the socket, which the server opens too, has to be short, so
+        // not below the target folder.
         let folder = tempfile::Builder::new().prefix("fathom-pg-").tempdir().unwrap().keep();
         fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let port = free_port();
         let mut guardian = as_server_user(&folder)
             .args(["sh", "-c", GUARDIAN, "guardian"])
             .arg(binaries())
             .arg(&folder)
-            .arg(settings)
+            .arg(format!("{settings} -c port={port}"))
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -278,7 +281,7 @@ impl Cluster {
             .spawn()
             .unwrap();
         wait_until_ready(&folder, &mut guardian);
-        Self { folder, guardian }
+        Self { folder, port, guardian }
     }
 }
 
@@ -293,8 +296,14 @@ trap '' INT TERM HUP
 "$1/initdb" --no-sync --no-instructions -A trust -U postgres -E UTF8 --no-locale -D "$2/data" >"$2/log" 2>&1 || {
     cat "$2/log" >&2; rm -rf "$2"; exit 1
 }
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+    -keyout "$2/data/server.key" -out "$2/data/server.crt" >>"$2/log" 2>&1 || {
+    cat "$2/log" >&2; rm -rf "$2"; exit 1
+}
+chmod 600 "$2/data/server.key"
 start() {
-    "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=300 $3 </dev/null >>"$2/log" 2>&1 &
+    "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses=127.0.0.1 -c ssl=on -c max_connections=300 $3 \
+        </dev/null >>"$2/log" 2>&1 &
     server=$!
 }
 stop() {
@@ -314,6 +323,12 @@ done
 stop "$2"
 rm -rf "$2"
 "#;
+
+/// A port that nobody listens on. Another process may take it before the server does; then the cluster does not start.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
 
 /// The folder of `initdb` and `postgres`: the newest below /usr/lib/postgresql, or one on the PATH.
 fn binaries() -> PathBuf {

@@ -13,7 +13,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 use sqlx::{
-    ConnectOptions, Row, Sqlite, SqlitePool, Transaction,
+    ConnectOptions, Executor as _, Row, Sqlite, SqlitePool, Transaction,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous},
 };
 
@@ -145,7 +145,7 @@ impl Index {
             _ => return Err(Error::Unusable),
         }
         let mut tx = self.pool.begin_with("begin immediate").await?;
-        sqlx::raw_sql(
+        tx.execute(
             "create table documents (path text primary key, stamp text not null, title text not null, published text,
                  skipped text) without rowid;
              create table passages (id integer primary key, path text not null, url text not null, section text,
@@ -155,7 +155,6 @@ impl Index {
                  tokenize = 'porter unicode61 remove_diacritics 2');
              pragma user_version = 1",
         )
-        .execute(&mut *tx)
         .await?;
         Ok(tx.commit().await?)
     }

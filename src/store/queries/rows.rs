@@ -15,11 +15,11 @@ use crate::{
 const MAX_ROWS: usize = 128;
 
 /// Inserts all rows, many per statement.
-pub async fn insert<T>(
+pub async fn insert<'a, T>(
     connection: &mut Connection,
     head: &'static str,
-    rows: &[T],
-    mut push: impl FnMut(Separated<'_, Db, &'static str>, &T),
+    rows: &'a [T],
+    mut push: impl FnMut(Separated<'_, 'a, Db, &'static str>, &'a T),
 ) -> Result<(), sqlx::Error> {
     for piece in pieces(rows) {
         let mut query = QueryBuilder::<Db>::new(head);

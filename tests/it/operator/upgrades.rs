@@ -5,10 +5,7 @@ use fathom::{
     domain::{FailureCode, MessageRole, Outcome, RunId, RunStatus, ThreadId, Timestamp},
     store::{Claimed, Database, Error, Store},
 };
-use sqlx::{
-    AssertSqlSafe, SqlSafeStr as _,
-    migrate::{Migration, MigrationType, Migrator},
-};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 use crate::{
     crash::{Engine, Site},
@@ -330,8 +327,8 @@ fn first_migrator(database: &Database) -> Migrator {
         Database::Postgres { .. } => include_str!("../../../migrations/postgres/0001_first.sql"),
         Database::Sqlite { .. } => include_str!("../../../migrations/sqlite/0001_first.sql"),
     };
-    let sql = AssertSqlSafe(sql.to_owned()).into_sql_str();
-    Migrator::with_migrations(vec![Migration::new(1, "first".into(), MigrationType::Simple, sql, false)])
+    let first = Migration::new(1, "first".into(), MigrationType::Simple, sql.into(), false);
+    Migrator { migrations: vec![first].into(), ..Migrator::DEFAULT }
 }
 
 async fn the_rows_of_the_first_release_survive(database: TestDatabase) {
@@ -370,9 +367,9 @@ async fn migrate_on(database: &TestDatabase, oldest_program: i64) {
     };
     let migration = format!(
         "ALTER TABLE runs ADD COLUMN flavour TEXT NOT NULL DEFAULT 'plain'; \
-         INSERT INTO schema_compatibility (version, oldest_program) VALUES (3, {oldest_program}); \
+         INSERT INTO schema_compatibility (version, oldest_program) VALUES (4, {oldest_program}); \
          INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
-         VALUES (3, 'flavour', TRUE, {recorded}, 1); \
+         VALUES (4, 'flavour', TRUE, {recorded}, 1); \
          UPDATE runs SET options = REPLACE(options, '{{', '{{\"flavour\":\"plain\",'), phase = 'tasting', \
          error_code = 'bitter', error_message = 'Too bitter.' WHERE status = 'running'"
     );
@@ -394,16 +391,16 @@ async fn a_newer_schema_that_says_so_is_worked_on(database: TestDatabase) {
 
 async fn a_newer_schema_that_needs_newer_programs_is_refused(database: TestDatabase) {
     database.open().await;
-    migrate_on(&database, 3).await;
+    migrate_on(&database, 4).await;
     let error = Store::open(&database.database).await.unwrap_err();
-    let said = |text: &str| text.contains("version 3") && text.contains("knows version 2");
+    let said = |text: &str| text.contains("version 4") && text.contains("knows version 3");
     assert!(matches!(&error, Error::Unusable(text) if said(text)), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_refusal_is_one_line_of_the_binary() {
     let site = Site::new(Engine::Sqlite, Script::new()).await;
-    migrate_on(&site.database, 3).await;
+    migrate_on(&site.database, 4).await;
     let mut process = site.spawn(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(process.ends().await.code(), Some(2));
     let stderr = process.stderr();
