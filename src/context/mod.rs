@@ -1,11 +1,13 @@
 //! [`Cx`]: what a stage of research, or a tool, may touch. Passed first, everywhere.
 //!
-//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs` and has them watched by `watch.rs`;
+//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs`, has their waits told by `waits.rs` and
+//! has them watched by `watch.rs`;
 //! `pages.rs` knows what was retrieved.
 
 mod ask;
 mod fit;
 mod pages;
+mod waits;
 mod watch;
 
 use std::{
@@ -16,8 +18,11 @@ use std::{
 use futures::future::BoxFuture;
 use tokio::{sync::OnceCell, time::Instant};
 
-pub use ask::{Form, Role, TextSink};
+pub use ask::{Form, Role, TextSink, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
+pub use waits::{Deadline, Patient};
+
+use waits::{RunWaits, WaitClock};
 
 use crate::{
     domain::{Event, Failure, Note, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
@@ -63,6 +68,8 @@ pub struct Cx {
     run: Arc<RunContext>,
     /// Who speaks in events.
     scope: Scope,
+    /// How long it has waited for providers.
+    clock: Arc<WaitClock>,
 }
 
 #[derive(Debug)]
@@ -71,6 +78,7 @@ struct RunContext {
     services: Services,
     options: RunOptions,
     research_ends: Instant,
+    waits: RunWaits,
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
     date: OnceCell<String>,
@@ -112,18 +120,19 @@ impl Cx {
             services,
             options,
             research_ends,
+            waits: RunWaits::default(),
             report_attempts: remains.report_attempts,
             date: OnceCell::new(),
             sources: Mutex::new(sources),
             pages: Mutex::default(),
             texts: Mutex::new(texts),
         };
-        Self { run: Arc::new(run), scope: Scope::ROOT }
+        Self { run: Arc::new(run), scope: Scope::ROOT, clock: Arc::default() }
     }
 
-    /// The same run, speaking as `scope`.
+    /// The same run, speaking as `scope`, which has a time of its own.
     pub fn speaking_as(&self, scope: Scope) -> Self {
-        Self { run: Arc::clone(&self.run), scope }
+        Self { run: Arc::clone(&self.run), scope, clock: Arc::default() }
     }
 
     pub fn options(&self) -> &RunOptions {
@@ -132,8 +141,8 @@ impl Cx {
 
     /// When research has to end, so that there is time left to write the report. What is given up then is in the
     /// journal, so that a replay, which has another clock, goes the same way.
-    pub fn research_ends(&self) -> Instant {
-        self.run.research_ends
+    pub fn research_ends(&self) -> Deadline {
+        self.deadline(self.run.research_ends.saturating_duration_since(Instant::now()))
     }
 
     /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.

@@ -12,7 +12,6 @@ use super::Error;
 use super::failure::one_line;
 use super::models::Listed;
 use super::settings::{Endpoint, Settings, without_password};
-use super::wire::Carrier;
 use crate::domain::Provider;
 
 /// Shorter keys (`ollama`, `none`) are placeholders, and hiding them would garble messages.
@@ -67,7 +66,6 @@ fn builder(settings: &Settings) -> reqwest::ClientBuilder {
 pub(super) struct Server {
     provider: Provider,
     pub(super) http: reqwest::Client,
-    pub(super) carrier: Carrier,
     /// Ends with a slash.
     base_url: Url,
     key: Option<SecretString>,
@@ -92,7 +90,6 @@ impl Server {
         let http = clients.for_url(&base_url).clone();
         Ok(Self {
             provider,
-            carrier: Carrier::new(http.clone()).map_err(bad)?,
             http,
             base_url,
             headers: headers(key.as_ref(), &endpoint.headers).map_err(bad)?,

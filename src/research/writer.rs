@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Conversation, Findings, citations::Resolver, cut, earlier::Known};
 use crate::{
-    context::{Cx, Error, Role, TextSink},
+    context::{Cx, Error, Role, TextSink, Unanswered},
     domain::{Event, Failure, FailureCode, Note, Source, WarningCode, report::Report},
     journal::{self, Stop},
     llm::{Completion, Evidence, Finding, Message, StopReason, Task, Text},
@@ -21,8 +21,6 @@ use crate::{
 const PIECES: u32 = 6;
 /// Report text is passed on at least this often.
 const DELTA_TIME: Duration = Duration::from_millis(50);
-/// Wait before the first new try after a stream that broke; doubled each time.
-const RETRY_WAIT: Duration = Duration::from_millis(500);
 
 /// Writes the report from what was found, now and before.
 ///
@@ -164,7 +162,7 @@ impl<'a> Writing<'a> {
             self.calls += 1;
             let key = if self.calls == 1 { self.name.to_owned() } else { format!("{}/{}", self.name, self.calls) };
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), task.clone());
-            let failure = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await {
+            let broken = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await? {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
                     page.end_piece(&completion);
                     self.page = Some(page);
@@ -174,17 +172,16 @@ impl<'a> Writing<'a> {
                     let message = format!("the provider's filter withheld the {}", self.name);
                     return Err(Failure::new(FailureCode::ModelRefused, message).into());
                 }
-                Ok(_) => Failure::new(FailureCode::ModelOutput, "the model answered with nothing"),
-                Err(Error::Failed(failure)) if is_passing(failure.code) => failure,
-                Err(error) => return Err(error),
+                Ok(_) => Unanswered::useless(Failure::new(FailureCode::ModelOutput, "the model answered with nothing")),
+                Err(broken) if !broken.is_final && is_passing(broken.failure.code) => broken,
+                Err(broken) => return Err(broken.failure.into()),
             };
             self.tries += 1;
             if self.tries >= self.cx.options().max_structured_output_retries {
-                return Err(failure.into());
+                return Err(broken.failure.into());
             }
-            let detail = format!("the {} is written anew: {failure}", self.name);
-            self.cx.warn(&format!("{key}/again"), WarningCode::Retrying, detail).await?;
-            tokio::time::sleep(RETRY_WAIT * 2_u32.pow(self.tries - 1)).await;
+            let what = format!("the {} is written anew", self.name);
+            self.cx.pause(&format!("{key}/again"), Role::FinalReport, self.tries, broken, &what).await?;
         }
     }
 

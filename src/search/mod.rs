@@ -9,7 +9,7 @@ pub mod tavily;
 
 use std::time::Duration;
 
-pub use crate::net::{Gate, Open};
+pub use crate::net::{Caller, Gate, Open};
 pub use canonical::canonical_url;
 pub use local::Local;
 pub use tavily::Tavily;
@@ -37,13 +37,13 @@ impl Engine {
     /// # Errors
     /// See [`Error`]; what may pass was tried again before it is returned.
     ///
-    /// `gate` is passed before each request that goes out.
+    /// `caller` is told of waits, and its gate is passed before each request that goes out.
     ///
     /// # Cancel safety
     /// Dropping the future ends the request or the wait; what the local index has learnt by then stays learnt.
-    pub async fn search(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
+    pub async fn search(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
         match self {
-            Self::Tavily(tavily) => tavily.search(query, limits, gate).await,
+            Self::Tavily(tavily) => tavily.search(query, limits, caller).await,
             Self::Local(local) => local.search(query, limits).await,
         }
     }
