@@ -167,6 +167,7 @@ impl Live {
             Event::BriefCreated { .. }
                 | Event::FollowUpDecided { .. }
                 | Event::Warning { .. }
+                | Event::WaitEnded { .. }
                 | Event::RunFailed { .. }
                 | Event::RunResumed { .. }
         );
@@ -204,6 +205,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
         | Event::ReportDelta { .. }
         | Event::ReportCitation { .. }
         | Event::StreamGap { .. } => return None,
+        Event::ThreadDeleted {} => "deleted, with all that was found".to_owned(),
         Event::RunStarted { .. } => "run started".to_owned(),
         Event::RunResumed { attempt } => format!("run resumed, attempt {attempt}"),
         Event::PhaseStarted { phase } => format!("phase: {}", phase.as_str()),
@@ -236,6 +238,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
             format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)
         }
         Event::Warning { detail, .. } => format!("warning: {}", line(detail)),
+        Event::WaitEnded { name, seconds, .. } => format!("{} is back after {seconds:.0} s", line(name)),
         Event::RunCompleted { usage, ms, .. } => {
             format!(
                 "completed in {:.1} s, {} tokens in, {} out",
