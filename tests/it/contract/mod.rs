@@ -14,3 +14,4 @@ mod service;
 mod vocabulary;
 
 pub use checker::Contract;
+pub use service::without_keys;
