@@ -1,4 +1,4 @@
-//! The contract and the page that shows it: `/openapi.yaml` and Swagger UI under `/docs/`.
+//! The contract and the page that shows it: `/openapi.yaml`, `/openapi.json` and Swagger UI under `/docs/`.
 //!
 //! Everything is in the binary; the page loads nothing from elsewhere, and its content security policy would not let it.
 
@@ -35,10 +35,11 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 /// Files keep their names when the program is updated, so browsers ask each time and mostly hear 304.
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// `/openapi.yaml`, `/favicon.ico`, `/docs`, `/docs/` and what lies below it. Needs no state, never fails.
+/// `/openapi.yaml`, `/openapi.json`, `/favicon.ico`, `/docs`, `/docs/` and what lies below it. Needs no state, never fails.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/openapi.yaml", get(contract))
+        .route("/openapi.json", get(contract_as_json))
         .route("/favicon.ico", get(icon))
         // Relative, so that both work below a path of a reverse proxy too.
         .route("/", get(async || Redirect::to("docs/")))
@@ -50,6 +51,24 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 async fn contract(headers: HeaderMap) -> Response {
     static ETAG: LazyLock<HeaderValue> = LazyLock::new(|| etag(CONTRACT.as_bytes()));
     fresh_or(&headers, &ETAG, || ([(header::CONTENT_TYPE, "application/yaml")], CONTRACT).into_response())
+}
+
+/// The same content for tools that read no YAML.
+async fn contract_as_json(headers: HeaderMap) -> Response {
+    static JSON: LazyLock<Result<(String, HeaderValue), yaml_serde::Error>> = LazyLock::new(|| {
+        let contract: serde_json::Value = yaml_serde::from_str(CONTRACT)?;
+        let json = contract.to_string();
+        let etag = etag(json.as_bytes());
+        Ok((json, etag))
+    });
+    // Reading 100 KB of YAML takes a while, the first time.
+    match tokio::task::spawn_blocking(|| JSON.as_ref()).await {
+        Ok(Ok((json, etag))) => {
+            fresh_or(&headers, etag, || ([(header::CONTENT_TYPE, "application/json")], json.as_str()).into_response())
+        }
+        Ok(Err(error)) => ApiError::defect(error).into_response(),
+        Err(error) => ApiError::defect(&error).into_response(),
+    }
 }
 
 async fn icon(headers: HeaderMap) -> Response {

@@ -57,6 +57,7 @@ async fn files_come_with_a_policy_and_are_not_sent_twice() {
         ("/docs/fathom.js", "text/javascript; charset=utf-8"),
         ("/favicon.ico", "image/x-icon"),
         ("/openapi.yaml", "application/yaml"),
+        ("/openapi.json", "application/json"),
     ];
     for (path, kind) in kinds {
         let whole = get(path, None).await;
@@ -69,6 +70,8 @@ async fn files_come_with_a_policy_and_are_not_sent_twice() {
         assert_eq!(get(path, Some("\"other\"")).await.status(), StatusCode::OK);
     }
     assert_eq!(get("/openapi.yaml", None).await.text().await.unwrap(), super::checker::text());
+    let json: serde_json::Value = get("/openapi.json", None).await.json().await.unwrap();
+    assert_eq!(json, Contract::get().document, "the same content");
     assert_eq!(get("/docs/../Cargo.toml", None).await.status(), StatusCode::NOT_FOUND);
     assert_eq!(get("/docs/%2e%2e%2fCargo.toml", None).await.status(), StatusCode::NOT_FOUND);
 }
