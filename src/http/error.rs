@@ -273,6 +273,9 @@ impl From<StoreError> for ApiError {
         match &error {
             StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
             StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
+            StoreError::MetadataTooLarge { .. } => {
+                Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
+            }
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
             StoreError::Unavailable(_) => {
                 tracing::warn!(%error, "a request could not be answered");
@@ -301,6 +304,11 @@ impl IntoResponse for ApiError {
 }
 
 impl Problem {
+    /// The same request may succeed later.
+    pub fn is_for_later(&self) -> bool {
+        self.0.code.row().3
+    }
+
     /// Writes the problem as the body of `response`.
     pub fn into_body(self, response: &mut Response, instance: &str, request_id: &str) {
         let (code, status, title, retryable) = self.0.code.row();

@@ -24,7 +24,7 @@ pub use error::Error;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
     FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, Pruned, QueueLimits,
-    Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadPosition,
+    Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadChange, ThreadFilter, ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -39,6 +39,10 @@ const READER_LIMIT: Duration = Duration::from_secs(3);
 /// How often a transaction is tried that the database gives up for another one, and the first pause, which doubles.
 const ATTEMPTS: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
+/// parking leave such a run alone too.
+pub const PARKED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Where the data is kept.
 #[derive(Clone, Debug)]
@@ -228,6 +232,12 @@ impl Store {
         change!(self, engine => engine.release(lease, free_at).await)
     }
 
+    /// Sets a run aside that `owner` holds or has reserved: nobody takes it by itself any more, only by its id. `false`
+    /// when somebody else has it.
+    pub async fn park(&self, run_id: RunId, owner: &str) -> Result<bool, Error> {
+        change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
+    }
+
     /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.
     pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
         ask!(self, engine => engine.survive(lost).await)
@@ -341,6 +351,14 @@ impl Store {
         ask!(self, engine => engine.run_position(run_id, after_seq).await)
     }
 
+    /// The types of a run's events with a number above `after_seq`, each once.
+    ///
+    /// # Errors
+    /// As every read.
+    pub async fn event_names(&self, run_id: RunId, after_seq: i64) -> Result<Vec<String>, Error> {
+        ask!(self, engine => engine.event_names(run_id, after_seq).await)
+    }
+
     /// How often a run began to write its report.
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
         ask!(self, engine => engine.report_attempts(run_id).await)
@@ -410,6 +428,24 @@ impl Store {
     /// A page of the threads, newest first.
     pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
         ask!(self, engine => engine.threads(after, limit).await)
+    }
+
+    /// A page of the threads that `filter` lets through, newest first; it may be short although more comes after it.
+    pub async fn search(
+        &self,
+        filter: &ThreadFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Thread>, Error> {
+        ask!(self, engine => engine.search(filter, after, limit).await)
+    }
+
+    /// Changes the title and the metadata of a thread; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Error::MetadataTooLarge`]; nothing is changed then.
+    pub async fn change_thread(&self, thread_id: ThreadId, change: &ThreadChange) -> Result<Option<Thread>, Error> {
+        change!(self, engine => engine.change_thread(thread_id, change).await)
     }
 
     /// The whole conversation in order; empty for an unknown thread.

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::domain::{
     Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source,
-    ThreadId, Timestamp, Usage, report::Report,
+    ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -149,6 +149,14 @@ pub struct RunOverview {
     pub newest_event_at: Option<Timestamp>,
     /// Steps stored.
     pub steps: u64,
+}
+
+impl RunOverview {
+    /// It was interrupted on the command line, and waits until somebody asks for it by its id.
+    pub fn is_parked(&self) -> bool {
+        let free_in = self.lease_expires_at.after(Timestamp::now());
+        !self.run.status.is_final() && self.owner.is_none() && free_in > super::PARKED / 2
+    }
 }
 
 /// What a request to cancel found.
@@ -348,6 +356,7 @@ pub struct ThreadPosition {
     pub last_seq: i64,
     /// A run is queued or at work.
     pub active: bool,
+    pub newest_run: Option<RunId>,
 }
 
 /// Where a reader of one run has to begin.
@@ -359,6 +368,27 @@ pub struct RunPosition {
     pub gap: Option<Gap>,
     /// The number of the thread's newest event.
     pub last_seq: i64,
+    pub is_final: bool,
     /// The run is final, and its last event not above `after_seq`: nothing comes but the gap.
     pub over: bool,
+}
+
+/// Which threads are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFilter {
+    /// Text that stands in the title or in a message, in whatever case; never empty.
+    pub words: Option<String>,
+    pub status: Option<ThreadStatus>,
+    /// Members of the metadata with their values as text.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// What is to be changed about a thread.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadChange {
+    pub title: Option<String>,
+    /// A merge patch (RFC 7396).
+    pub metadata: Map<String, Value>,
+    /// What the metadata may have afterwards, as JSON.
+    pub max_metadata_bytes: usize,
 }

@@ -304,29 +304,29 @@ impl Reply {
         Body::from_stream(stream::unfold((frames, watch, false), move |(mut frames, watch, broken)| {
             let endless = endless.clone();
             async move {
-            if broken {
-                return None;
-            }
-            if !pace.is_zero() {
-                tokio::time::sleep(pace).await;
-            }
-            if let Some(frame) = frames.pop_front() {
-                return Some((Ok(frame), (frames, watch, false)));
-            }
-            if let Some(piece) = endless {
-                return Some((Ok(piece), (frames, watch, false)));
-            }
-            match limit {
-                Limit::None => watch.end(Ended::Finished),
-                Limit::Cut(_) => {
-                    // Lets the bytes before it leave first: an error drops what hyper has not flushed.
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                    watch.end(Ended::Cut);
-                    return Some((Err(io::Error::other("cut by the script")), (frames, watch, true)));
+                if broken {
+                    return None;
                 }
-                Limit::Stall(_) => std::future::pending::<()>().await,
-            };
-            None
+                if !pace.is_zero() {
+                    tokio::time::sleep(pace).await;
+                }
+                if let Some(frame) = frames.pop_front() {
+                    return Some((Ok(frame), (frames, watch, false)));
+                }
+                if let Some(piece) = endless {
+                    return Some((Ok(piece), (frames, watch, false)));
+                }
+                match limit {
+                    Limit::None => watch.end(Ended::Finished),
+                    Limit::Cut(_) => {
+                        // Lets the bytes before it leave first: an error drops what hyper has not flushed.
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                        watch.end(Ended::Cut);
+                        return Some((Err(io::Error::other("cut by the script")), (frames, watch, true)));
+                    }
+                    Limit::Stall(_) => std::future::pending::<()>().await,
+                };
+                None
             }
         }))
     }

@@ -19,5 +19,6 @@ mod settings;
 mod structured;
 mod supervisor;
 mod telemetry;
+mod terminal;
 mod waiting;
 mod whole;
