@@ -756,3 +756,45 @@ async fn a_probe_tells_whether_the_server_is_there_and_takes_the_key() {
     assert!(matches!(llm.probe(Provider::OpenAi).await, Err(Error::Auth { .. })));
     assert!(matches!(llm.probe(Provider::Offline).await, Err(Error::BadRequest { .. })));
 }
+
+// Halves and heaps.
+
+/// Servers that escape everything cut between the halves of a character.
+#[tokio::test]
+async fn halves_of_characters_are_joined_across_chunks_and_fail_nothing() {
+    let raw = |delta: &str| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
+    let end = || [chunk(json!({}), Some("stop")), DONE.to_owned()];
+    let text = [raw(r#"{"content":"a\ud83d"}"#), raw(r#"{"content":"\ude00b\ude00"}"#), raw(r#"{"content":"\ud83d"}"#)];
+    let completion = streamed(Reply::stream(text.into_iter().chain(end())), &request()).await;
+    assert_eq!(completion.text, "a😀b\u{FFFD}\u{FFFD}");
+    let call = |arguments: &str| raw(&format!(r#"{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"n","arguments":"{arguments}"}}}}]}}"#));
+    let calls = [call(r#"{\"a\":\"\ud83d"#), call(r#"\ude00 \ud83d"#), call(r#"!\\ud83d\"}"#)];
+    let completion = streamed(Reply::stream(calls.into_iter().chain(end())), &request()).await;
+    let read: Value = serde_json::from_str(&completion.tool_calls[0].arguments).unwrap();
+    assert_eq!(read, json!({"a": "😀 \u{FFFD}!\u{FFFD}"}));
+    let whole = r#"{"choices":[{"finish_reason":"stop","message":{"content":"\ud83d \ud83d\ude00"}}]}"#;
+    assert_eq!(complete(Reply::json(200, whole), &request()).await.unwrap().text, "\u{FFFD} 😀");
+}
+
+#[tokio::test]
+async fn of_too_many_calls_the_first_are_kept_and_the_model_is_told() {
+    let call = |n: usize| json!({"id": format!("c{n}"), "type": "function", "function": {"name": "search_web", "arguments": "{}"}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": (0..200).map(call).collect::<Vec<_>>()});
+    let calls = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap().tool_calls;
+    assert_eq!((calls.len(), calls.iter().filter(|call| call.problem.is_some()).count()), (129, 1));
+    assert!(calls[128].problem.as_ref().unwrap().contains("71 more"), "{:?}", calls[128].problem);
+    let long = json!({"id": "c", "function": {"name": "search_web", "arguments": "x".repeat(300_000)}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [long, call(1)]});
+    let calls = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap().tool_calls;
+    assert!(calls[0].problem.as_ref().unwrap().contains("too long") && calls[0].arguments.len() < 1_000);
+    assert_eq!(calls[1].problem, None);
+}
+
+#[tokio::test]
+async fn a_text_without_end_is_refused() {
+    let reply = Reply::says(&"a".repeat(2 * 1024 * 1024));
+    let failed = complete(reply.clone(), &request()).await.unwrap_err();
+    assert!(matches!(failed.error, Error::Malformed { .. }), "{failed:?}");
+    let larger = Request { max_tokens: 200_000, ..request() };
+    assert_eq!(complete(reply, &larger).await.unwrap().text.len(), 2 * 1024 * 1024);
+}

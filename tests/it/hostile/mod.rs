@@ -8,6 +8,7 @@
 mod documents;
 mod health;
 mod innocent;
+mod models;
 mod pages;
 mod shapes;
 
