@@ -17,9 +17,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use tokio::{sync::watch, time::Instant};
 
-pub use crate::store::{CallRecord, NewEvent};
 use self::activity::Activity;
 pub use self::activity::Resting;
+pub use crate::store::{CallRecord, NewEvent};
 use crate::{
     domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
@@ -371,7 +371,7 @@ impl Journal {
     fn tell_delay(&self, delay: Duration) {
         if delay >= TELLING_DELAY {
             let detail = format!("the database took {:.1} s to store a step", delay.as_secs_f64());
-            let event = Event::Warning { code: WarningCode::StorageDelayed, detail };
+            let event = Event::warning(WarningCode::StorageDelayed, detail);
             self.try_emit(vec![now(&Scope::ROOT, event)]);
         }
     }

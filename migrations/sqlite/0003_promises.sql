@@ -14,3 +14,8 @@ ALTER TABLE steps ADD COLUMN input_hash TEXT NOT NULL DEFAULT '';
 ALTER TABLE steps ADD COLUMN prompts TEXT NOT NULL DEFAULT '';
 -- Taken over from the run that this one retries: that run has paid for it, so it is no part of this run's usage.
 ALTER TABLE steps ADD COLUMN inherited INTEGER NOT NULL DEFAULT 0;
+
+-- Whom calls of the run wait for since when (JSON; empty or null: for nobody), and until when, so that whoever waits for
+-- a provider that is away is seen to wait and does not count as stuck.
+ALTER TABLE runs ADD COLUMN waiting_for TEXT;
+ALTER TABLE runs ADD COLUMN waiting_until INTEGER;

@@ -7,11 +7,11 @@ use std::{
 
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Exit, ResearchArgs, ResumeArgs, complain, progress, signals};
+use super::{Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, progress, signals};
 use crate::{
     app::App,
     config::Config,
-    domain::{MessageRole, Outcome, Run, RunId, RunOptions},
+    domain::{MessageRole, OptionError, Outcome, Run, RunId, RunOptions, options::MODEL_OPTIONS},
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
     store::{self, Store},
 };
@@ -38,18 +38,20 @@ pub async fn start(args: ResearchArgs, config: Config) -> Exit {
     session.end(exit).await
 }
 
-/// Goes on with a run of an earlier process.
+/// Goes on with a run of an earlier process; with one that failed or was cancelled by a new run, which takes over what that
+/// one had.
 pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
     if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
         return usage(&message);
     }
-    let (app, run) = match reopen(config, args.run_id).await {
+    let (app, run, options) = match reopen(config, &args).await {
         Ok(reopened) => reopened,
         Err(exit) => return exit,
     };
     let session = Session::new(app, args.output.out);
     let exit = match &run {
         run if is_question(run) => session.ask_again(run).await,
+        run if run.is_retryable() => session.retry(run, options).await,
         run if run.status.is_final() => session.show_final(run).await,
         run => session.converse(run.clone(), &run.options).await,
     };
@@ -62,19 +64,32 @@ fn is_question(run: &Run) -> bool {
 }
 
 /// Wires the process for a run of an earlier one, whose options and documents it takes over.
-async fn reopen(mut config: Config, run_id: RunId) -> Result<(App, Run), Exit> {
+async fn reopen(mut config: Config, args: &ResumeArgs) -> Result<(App, Run, RunOptions), Exit> {
+    let run_id = args.run_id;
     let store = Store::open(&config.database).await.map_err(|error| usage(&error.to_string()))?;
     let run = store.run(run_id).await.map_err(|error| unavailable(&error))?;
     let run = run.ok_or_else(|| usage(&format!("there is no run {run_id} in this database")))?;
     config.options = run.options.clone();
-    if run.status.is_final() && !is_question(&run) {
+    if run.is_retryable() {
+        change(&mut config.options, &args.settings).map_err(|error| usage(&error.to_string()))?;
+    }
+    if run.status.is_final() && !is_question(&run) && !run.is_retryable() {
         config.documents = None;
     } else if config.documents.is_none() {
         let documents = store.documents(run_id).await.map_err(|error| unavailable(&error))?;
         config.documents = documents.map(PathBuf::from);
     }
     let app = App::over(store, &config).await.map_err(|error| usage(&format!("{error:#}")))?;
-    Ok((app, run))
+    Ok((app, run, config.options))
+}
+
+/// What this command line wants otherwise than the run had it. Settings from elsewhere change no run.
+fn change(options: &mut RunOptions, settings: &SettingsArgs) -> Result<(), OptionError> {
+    if let Some(model) = &settings.model {
+        MODEL_OPTIONS.iter().try_for_each(|name| options.set_text(name, model))?;
+    }
+    let pairs = settings.options.iter().filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().try_for_each(|(name, value)| options.set_text(name.trim(), value))
 }
 
 /// The wired process and the options of its run.
@@ -147,6 +162,9 @@ impl Session {
                 Ok(Ended::Completed(Outcome::Report | Outcome::Answer)) => self.print_report(run.id).await,
                 Ok(Ended::Failed(failure)) => {
                     complain(&format!("the research failed: {failure}"));
+                    if failure.code.may_pass() {
+                        complain(&format!("what it found is kept; to go on from there: fathom resume {}", run.id));
+                    }
                     Exit::Failed
                 }
                 Ok(Ended::Cancelled) => {
@@ -217,6 +235,17 @@ impl Session {
         }
         let answer = read_answer(&self.cancel).await.ok_or_else(|| interrupted(run.id))?;
         self.app.runs.reply(run.thread_id, &answer, options.clone()).await.map_err(|refusal| refused(&refusal))
+    }
+
+    /// Goes on from a run that failed or was cancelled.
+    async fn retry(&self, run: &Run, options: RunOptions) -> Exit {
+        match self.app.runs.retry_here(run.id, options.clone()).await {
+            Ok(next) => {
+                complain(&format!("run {} goes on as run {}", run.id, next.id));
+                self.converse(next, &options).await
+            }
+            Err(refusal) => refused(&refusal),
+        }
     }
 
     async fn show_final(&self, run: &Run) -> Exit {

@@ -65,7 +65,7 @@ impl Cx {
             messages,
             tools: Vec::new(),
             tool_choice: llm::ToolChoice::Auto,
-            output: llm::OutputFormat::Text,
+            output: OutputFormat::Text,
             max_tokens,
             task,
         }
@@ -152,8 +152,7 @@ impl Cx {
         for shortening in 0.. {
             let fitted = fit::fit(request.clone(), window);
             if let Some(detail) = fitted.shortened {
-                self.emit(vec![Event::Warning { code: WarningCode::Shortened, detail: format!("{key}: {detail}") }])
-                    .await?;
+                self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
             let answer = match &mut sink {
                 Some(sink) => self.stream(&fitted.request, *sink).await?,
@@ -258,7 +257,7 @@ impl Caller for Cx {
             _ => WarningCode::Retrying,
         };
         let detail = format!("{}; trying again in {:.1} s", retry.error, retry.wait.as_secs_f64());
-        self.run.journal.try_emit(vec![self.now(Event::Warning { code, detail })]);
+        self.run.journal.try_emit(vec![self.now(Event::warning(code, detail))]);
     }
 
     fn gate(&self) -> &dyn Gate {

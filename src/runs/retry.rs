@@ -18,20 +18,104 @@ const CHAIN: u32 = 16;
 /// Messages that ask for nothing but to go on, in lower case and without punctuation. A list and no model: whoever is
 /// taken at his word wrongly would have been answered about something else.
 const GO_ON: &[&str] = &[
-    "again", "try again", "try it again", "try once more", "once more", "retry", "continue", "go on", "go ahead",
-    "keep going", "carry on", "resume", "proceed",
-    "nochmal", "noch mal", "nochmals", "noch einmal", "erneut", "erneut versuchen", "versuch es nochmal",
-    "versuch es noch mal", "versuch es noch einmal", "versuche es noch einmal", "versuche es erneut", "weiter",
-    "mach weiter", "weitermachen", "fortsetzen", "fortfahren", "fahr fort",
-    "réessaie", "réessaye", "réessayer", "réessayez", "encore", "encore une fois", "continuer", "continuez",
-    "inténtalo de nuevo", "intenta de nuevo", "inténtelo de nuevo", "otra vez", "de nuevo", "continúa", "continuar",
-    "sigue", "reintentar", "riprova", "continua", "ancora", "ancora una volta", "prosegui",
-    "tente novamente", "tente de novo", "tenta de novo", "de novo", "novamente",
-    "probeer opnieuw", "opnieuw", "nog een keer", "ga door", "ga verder", "försök igen", "fortsätt", "prøv igen",
-    "fortsæt", "prøv igjen", "fortsett", "spróbuj ponownie", "jeszcze raz", "kontynuuj", "tekrar dene", "devam et",
-    "попробуй ещё раз", "попробуй еще раз", "ещё раз", "еще раз", "снова", "продолжай", "продолжи", "продолжить",
-    "спробуй ще раз", "ще раз", "продовжуй", "もう一度", "続けて", "続行", "再試行", "继续", "重试", "再试一次", "繼續",
-    "重試", "再試一次", "다시", "다시 시도", "계속", "계속해",
+    "again",
+    "try again",
+    "try it again",
+    "try once more",
+    "once more",
+    "retry",
+    "continue",
+    "go on",
+    "go ahead",
+    "keep going",
+    "carry on",
+    "resume",
+    "proceed",
+    "nochmal",
+    "noch mal",
+    "nochmals",
+    "noch einmal",
+    "erneut",
+    "erneut versuchen",
+    "versuch es nochmal",
+    "versuch es noch mal",
+    "versuch es noch einmal",
+    "versuche es noch einmal",
+    "versuche es erneut",
+    "weiter",
+    "mach weiter",
+    "weitermachen",
+    "fortsetzen",
+    "fortfahren",
+    "fahr fort",
+    "réessaie",
+    "réessaye",
+    "réessayer",
+    "réessayez",
+    "encore",
+    "encore une fois",
+    "continuer",
+    "continuez",
+    "inténtalo de nuevo",
+    "intenta de nuevo",
+    "inténtelo de nuevo",
+    "otra vez",
+    "de nuevo",
+    "continúa",
+    "continuar",
+    "sigue",
+    "reintentar",
+    "riprova",
+    "continua",
+    "ancora",
+    "ancora una volta",
+    "prosegui",
+    "tente novamente",
+    "tente de novo",
+    "tenta de novo",
+    "de novo",
+    "novamente",
+    "probeer opnieuw",
+    "opnieuw",
+    "nog een keer",
+    "ga door",
+    "ga verder",
+    "försök igen",
+    "fortsätt",
+    "prøv igen",
+    "fortsæt",
+    "prøv igjen",
+    "fortsett",
+    "spróbuj ponownie",
+    "jeszcze raz",
+    "kontynuuj",
+    "tekrar dene",
+    "devam et",
+    "попробуй ещё раз",
+    "попробуй еще раз",
+    "ещё раз",
+    "еще раз",
+    "снова",
+    "продолжай",
+    "продолжи",
+    "продолжить",
+    "спробуй ще раз",
+    "ще раз",
+    "продовжуй",
+    "もう一度",
+    "続けて",
+    "続行",
+    "再試行",
+    "继续",
+    "重试",
+    "再试一次",
+    "繼續",
+    "重試",
+    "再試一次",
+    "다시",
+    "다시 시도",
+    "계속",
+    "계속해",
 ];
 
 /// Words of politeness that change nothing.
@@ -113,7 +197,8 @@ impl Runs {
     async fn question(&self, run: &Run) -> Result<Option<String>, Refusal> {
         let asked = Some(self.parts.store.question_of(run.id).await?);
         let messages = self.parts.store.messages(run.thread_id).await?;
-        let question = messages.into_iter().find(|message| message.run_id == asked && message.role == MessageRole::User);
+        let question =
+            messages.into_iter().find(|message| message.run_id == asked && message.role == MessageRole::User);
         Ok(question.map(|message| message.content))
     }
 
@@ -126,16 +211,24 @@ impl Runs {
     }
 }
 
+/// The runs that this one goes on from, the newest first.
+///
+/// # Errors
+/// Those of the store.
+pub async fn chain(parts: &Parts, run: &Run) -> Result<Vec<RunId>, store::Error> {
+    match run.retry_of {
+        Some(_) => parts.store.retried_by(run.id, CHAIN).await,
+        None => Ok(Vec::new()),
+    }
+}
+
 /// What the run may take over instead of asking for it.
 ///
 /// # Errors
 /// Those of the store.
 pub async fn inheritance(parts: &Parts, run: &Run) -> Result<Inheritance, store::Error> {
     let mut inheritance = Inheritance::default();
-    if run.retry_of.is_none() {
-        return Ok(inheritance);
-    }
-    for earlier in parts.store.retried_by(run.id, CHAIN).await? {
+    for earlier in chain(parts, run).await? {
         inheritance.steps.extend(parts.store.journal(earlier).await?);
         inheritance.sources.extend(parts.store.snapshots(earlier).await?);
     }
@@ -158,11 +251,20 @@ mod tests {
 
     #[test]
     fn a_message_that_only_asks_to_go_on_is_known_in_many_languages() {
-        let go_on = ["Try again.", "  please CONTINUE!", "Nochmal, bitte", "Réessayez s'il vous plaît.", "…", "继续", "Weiter!"];
+        let go_on = [
+            "Try again.",
+            "  please CONTINUE!",
+            "Nochmal, bitte",
+            "Réessayez s'il vous plaît.",
+            "…",
+            "继续",
+            "Weiter!",
+        ];
         for message in go_on {
             assert!(asks_to_go_on(message), "{message}");
         }
-        let others = ["Continue with the loan.", "Try again with the bridge", "And the bridge?", "Weiter östlich?", "no"];
+        let others =
+            ["Continue with the loan.", "Try again with the bridge", "And the bridge?", "Weiter östlich?", "no"];
         for message in others.into_iter().chain([" ".repeat(300).as_str()]) {
             assert!(!asks_to_go_on(message), "{message}");
         }

@@ -207,7 +207,7 @@ fn time_left(run: &Run) -> Duration {
 /// Warnings about documents that cannot be found because they cannot be read.
 fn skipped_documents(search: &Engine) -> Vec<NewEvent> {
     let skipped = search.skipped();
-    let warning = |detail: String| root(Event::Warning { code: WarningCode::DocumentSkipped, detail });
+    let warning = |detail: String| root(Event::warning(WarningCode::DocumentSkipped, detail));
     let shown = skipped.iter().take(SKIPPED_SHOWN);
     let mut events: Vec<_> = shown.map(|skipped| warning(format!("{}: {}", skipped.path, skipped.reason))).collect();
     if skipped.len() > SKIPPED_SHOWN {
@@ -220,7 +220,8 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
     // A retry answers what the first run of its chain was asked, and knows no more than that one did.
     let asked = parts.store.question_of(run.id).await?;
     let mut messages = parts.store.messages(run.thread_id).await?;
-    let question = messages.iter().position(|message| message.run_id == Some(asked) && message.role == MessageRole::User);
+    let question =
+        messages.iter().position(|message| message.run_id == Some(asked) && message.role == MessageRole::User);
     messages.truncate(question.map_or(messages.len(), |place| place + 1));
     let mut runs = parts.store.thread_runs(run.thread_id).await?;
     runs.drain(..runs.iter().position(|run| run.id == asked).map_or(0, |place| place + 1));
@@ -242,10 +243,12 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
 /// with what it rests on, and what a newer run found that could not finish.
 async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkError> {
     let newest = |outcome| before.iter().position(|run| run.outcome == Some(outcome));
-    let unfinished = before.first().filter(|run| run.is_retryable());
+    let unfinished = match before.first().filter(|run| run.is_retryable()) {
+        Some(run) => found_by_chain(parts, run).await?,
+        None => None,
+    };
     let Some(report) = newest(Outcome::Report) else {
-        let Some(run) = unfinished else { return Ok(None) };
-        let (sources, notes) = found(parts, run).await?;
+        let Some((sources, notes)) = unfinished else { return Ok(None) };
         let earlier = Earlier { texts: Vec::new(), sources, notes, is_latest: false };
         return Ok((!earlier.sources.is_empty()).then_some(earlier));
     };
@@ -256,9 +259,8 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
         texts.extend(parts.store.report(run_id).await?.map(|text| (run_id, text)));
     }
     let newest = answer.unwrap_or(report);
-    let (mut sources, mut notes) = found(parts, &before[newest]).await?;
-    if let Some(run) = unfinished {
-        let (more, newer) = found(parts, run).await?;
+    let (mut sources, mut notes) = found(parts, before[newest].id).await?;
+    if let Some((more, newer)) = unfinished {
         // It took over what the report rests on, and went on numbering from there; otherwise the report's own count.
         if sources.iter().all(|known| !texts_cite(&texts, known) || more.iter().any(|source| source.url == known.url)) {
             (sources, notes) = (more, newer);
@@ -267,8 +269,21 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     Ok(Some(Earlier { texts, sources, notes, is_latest: newest == 0 }))
 }
 
-async fn found(parts: &Parts, run: &Run) -> Result<(Vec<Source>, Vec<Note>), WorkError> {
-    Ok((parts.store.snapshots(run.id).await?, parts.store.notes(run.id).await?))
+type Found = (Vec<Source>, Vec<Note>);
+
+async fn found(parts: &Parts, run_id: RunId) -> Result<Found, WorkError> {
+    Ok((parts.store.snapshots(run_id).await?, parts.store.notes(run_id).await?))
+}
+
+/// What a run that could not finish found, or the newest one it went on from that came as far as notes.
+async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Found>, WorkError> {
+    for run_id in std::iter::once(run.id).chain(retry::chain(parts, run).await?) {
+        let found = found(parts, run_id).await?;
+        if !found.1.is_empty() {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 fn texts_cite(texts: &[(RunId, Report)], source: &Source) -> bool {

@@ -289,7 +289,8 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
 
 /// Only the newest run of a thread is retried: what came after another one builds on it.
 async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), Error> {
-    const NEWEST: &str = "SELECT id FROM runs WHERE thread_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT 1";
+    const NEWEST: &str =
+        "SELECT id FROM runs WHERE thread_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT 1";
     let Some(retry) = new_run.retry else { return Ok(()) };
     let select = query_scalar(NEWEST).bind(new_run.thread_id.0).bind(new_run.run_id.0);
     match select.fetch_optional(connection).await?.map(RunId) {
