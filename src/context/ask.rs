@@ -301,6 +301,7 @@ fn asked(role: Role, request: &Request) -> Asked {
     let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     let about = match &request.task {
         Task::Other | Task::Clarify | Task::FollowUp => json!(null),
+        Task::Answer { message } => json!({"answer": message}),
         Task::Brief { question } => json!({"brief": question}),
         Task::Supervise { brief, round } => json!({"supervise": brief, "round": round}),
         Task::Research { topic, turn, .. } => json!({"research": topic, "turn": turn}),
@@ -311,7 +312,8 @@ fn asked(role: Role, request: &Request) -> Asked {
             json!({"report": brief, "findings": findings, "sources": shown(sources), "limits": limits})
         }
     };
-    let is_text = matches!(request.task, Task::Other | Task::Compress { .. } | Task::Report { .. });
+    let is_text =
+        matches!(request.task, Task::Other | Task::Answer { .. } | Task::Compress { .. } | Task::Report { .. });
     let said: Vec<&str> = if is_text { request.messages.iter().filter_map(said).collect() } else { Vec::new() };
     Asked {
         request: journal::hash_of(request),

@@ -20,4 +20,5 @@ mod settings;
 mod structured;
 mod supervisor;
 mod telemetry;
+mod terminal;
 mod whole;
