@@ -9,7 +9,7 @@ use axum::{
     Router,
     extract::{MatchedPath, Request},
     http::{HeaderName, HeaderValue, Method, header},
-    middleware::{Next, from_fn},
+    middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use tower_http::{
@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{
     State,
     error::{ApiError, Code, Problem},
-    extract,
+    extract, linger, origin, outgoing,
 };
 use crate::{config::CorsOrigins, telemetry::metrics};
 
@@ -37,6 +37,10 @@ pub fn around(router: Router, state: &State) -> Router {
         .layer(from_fn(in_time))
         .layer(CatchPanicLayer::custom(defect))
         .layer(cors(&state.settings.cors_origins))
+        // Before CORS, which answers preflights: a foreign name gets none either.
+        .layer(from_fn_with_state(state.clone(), origin::check))
+        .layer(from_fn_with_state(state.clone(), outgoing::count))
+        .layer(from_fn(linger::keep_reading))
         .layer(from_fn(dress))
 }
 

@@ -136,6 +136,8 @@ pub async fn create(
         owner: wishes.owner.clone(),
         key: wishes.key("POST /api/v1/threads", &body.bytes),
     };
+    // A request that waits for its run holds it no longer.
+    drop(body.bytes);
     let key = submission.key.clone();
     let new_thread = NewThread { metadata: metadata.clone(), options: options.clone() };
     match state.runs.create_thread(submission, new_thread).await.map_err(at)? {
@@ -203,6 +205,7 @@ pub async fn add_message(
         owner: wishes.owner.clone(),
         key: wishes.key(&format!("POST /api/v1/threads/{thread_id}/messages"), &body.bytes),
     };
+    drop(body.bytes);
     let key = submission.key.clone();
     match state.runs.add_message(thread_id, submission).await.map_err(at)? {
         Accepted::New { run, message, position } => {
