@@ -145,11 +145,9 @@ impl Runs {
         self.active.last_look.age(Timestamp::now())
     }
 
-    /// The JSON Schema (draft 2020-12) of the options that requests may set here.
+    /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
     pub fn options_schema(&self) -> Value {
-        let mut schema = RunOptions::json_schema();
-        self.parts.settings.caps.narrow(&mut schema);
-        schema
+        self.parts.settings.options.offered(&self.parts.settings.caps)
     }
 
     /// The server's options with those of a thread and of a request laid over them, in this order.

@@ -110,9 +110,8 @@ impl Contract {
         complaints.extend(self.body_complaints(&pointer, response, headers, body));
         if let Ok(problem) = serde_json::from_slice::<Value>(body)
             && content_type(headers) == "application/problem+json"
-            && problem["status"] != status
         {
-            complaints.push(format!("the problem says status {}", problem["status"]));
+            complaints.extend(problem_complaints(response, status, &problem));
         }
         complaints
     }
@@ -233,6 +232,18 @@ impl Contract {
         let registry = Registry::new().add(BASE, closed).unwrap().prepare().unwrap();
         Self { document, registry, validators: Mutex::default() }
     }
+}
+
+/// The codes of a response stand beside its schema, which is the same for all problems.
+fn problem_complaints(response: &Value, status: u16, problem: &Value) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if problem["status"] != status {
+        complaints.push(format!("the problem says status {}", problem["status"]));
+    }
+    if !response["x-codes"].as_array().is_some_and(|codes| codes.contains(&problem["code"])) {
+        complaints.push(format!("the code {} is not documented here", problem["code"]));
+    }
+    complaints
 }
 
 /// The document as it stands in the repository.

@@ -6,6 +6,7 @@ mod checker;
 mod docs;
 mod document;
 mod nginx;
+mod readme;
 mod routes;
 mod schemathesis;
 mod service;

@@ -1,11 +1,14 @@
 //! The real binary as a service on a free port.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use reqwest::Client;
 use serde_json::Value;
 
 use crate::world::{Running, World};
+
+/// What the world sets so that models and the web can be reached.
+pub const KEYS: [&str; 4] = ["OPENAI_BASE_URL", "OPENAI_API_KEY", "TAVILY_BASE_URL", "TAVILY_API_KEY"];
 
 /// A running service; killed when dropped.
 pub struct Service {
@@ -24,12 +27,14 @@ impl Service {
 
     /// The same without any model or search engine: the offline model over the example library.
     pub async fn offline(world: &World) -> Self {
-        let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/library");
-        let mut command = world.fathom(&["serve", "--listen", "127.0.0.1:0"]);
-        for name in ["OPENAI_BASE_URL", "OPENAI_API_KEY", "TAVILY_BASE_URL", "TAVILY_API_KEY"] {
-            command.env_remove(name);
-        }
-        command.env("FATHOM_DOCS", library);
+        Self::without_keys(world, &["serve", "--docs", "examples/library"]).await
+    }
+
+    /// Started with these arguments in the folder of the sources, without any key.
+    pub async fn without_keys(world: &World, arguments: &[&str]) -> Self {
+        let mut command = world.fathom(&[arguments, &["--listen", "127.0.0.1:0"]].concat());
+        KEYS.iter().for_each(|name| _ = command.env_remove(name));
+        command.current_dir(env!("CARGO_MANIFEST_DIR"));
         Self::running(Running::spawn(command, world.folder())).await
     }
 
