@@ -118,6 +118,7 @@ pub struct QueueSettings {
     /// Over all processes, as the next.
     pub max_queued_runs: u64,
     pub max_queued_runs_per_owner: u64,
+    pub max_threads_per_owner: u64,
 }
 
 /// What the command line said.
@@ -315,6 +316,7 @@ fn queue(layers: &Layers<'_>) -> QueueSettings {
         max_concurrent_runs: layers.count("limits.max_concurrent_runs"),
         max_queued_runs: layers.number("limits.max_queued_runs"),
         max_queued_runs_per_owner: layers.number("limits.max_queued_runs_per_owner"),
+        max_threads_per_owner: layers.number("limits.max_threads_per_owner"),
     }
 }
 
@@ -491,7 +493,12 @@ mod tests {
             owner_header: None,
         };
         assert_eq!(config.http, http);
-        let queue = QueueSettings { max_concurrent_runs: 50, max_queued_runs: 1_000, max_queued_runs_per_owner: 100 };
+        let queue = QueueSettings {
+            max_concurrent_runs: 50,
+            max_queued_runs: 1_000,
+            max_queued_runs_per_owner: 100,
+            max_threads_per_owner: 10_000,
+        };
         assert_eq!(config.queue, queue);
         assert_eq!((config.event_retention, config.telemetry.endpoint), (None, None));
         let variables = [

@@ -286,6 +286,7 @@ impl From<StoreError> for ApiError {
         match &error {
             StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
             StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
+            StoreError::TooManyThreads { .. } => Self::new(Code::TooManyThreads, error.to_string()),
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
             StoreError::Unavailable(_) => {
                 tracing::warn!(%error, "a request could not be answered");

@@ -70,10 +70,7 @@ impl hyper::body::Body for Lent {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(body) = shared.as_mut() else { return Poll::Ready(None) };
         let polled = Pin::new(body).poll_frame(cx);

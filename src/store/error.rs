@@ -18,6 +18,9 @@ pub enum Error {
     /// So many runs may wait, in all or of one owner.
     #[error("{limit} runs are waiting already")]
     QueueFull { limit: u64 },
+    /// So many threads are stored of one owner.
+    #[error("{limit} threads are stored already; delete some that are not needed any more")]
+    TooManyThreads { limit: u64 },
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,

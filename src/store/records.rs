@@ -53,11 +53,13 @@ pub struct Admission {
     pub idempotency: Option<IdempotencyKey>,
 }
 
-/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`].
+/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`]. And the most threads
+/// that are stored of one owner; reached, further ones are refused with [`super::Error::TooManyThreads`].
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
     pub total: u64,
     pub per_owner: u64,
+    pub threads_per_owner: u64,
 }
 
 /// Makes a request repeatable: the same key with the same body creates nothing twice.

@@ -40,12 +40,13 @@ impl Engine {
         new_thread: &NewThread,
         admission: &Admission,
     ) -> Result<Created, Error> {
-        const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options) \
-            VALUES ($1, $2, $3, $4, $5, $6)";
+        const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options, owner) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7)";
         let mut tx = self.begin().await?;
         if let Some(first) = first_answer(&mut tx, new_run, admission).await? {
             return Ok(Created::Before(first));
         }
+        may_have_more_threads(&mut tx, new_run, admission).await?;
         let position = place_in_queue(&mut tx, new_run, admission).await?;
         query(INSERT)
             .bind(new_run.thread_id.0)
@@ -54,6 +55,7 @@ impl Engine {
             .bind(owned(&Thread::title_of(&new_run.content)))
             .bind(owned(&serde_json::to_string(&new_thread.metadata)?))
             .bind(owned(&serde_json::to_string(&new_thread.options)?))
+            .bind(owned(&new_run.owner))
             .execute(&mut *tx)
             .await?;
         insert_run(&mut tx, new_run).await?;
@@ -243,6 +245,19 @@ async fn read_first_answer(connection: &mut Connection, idempotency: &Idempotenc
         message_id: MessageId(row.try_get("message_id")?),
         response: row.try_get("response")?,
     })
+}
+
+/// Refuses an owner who has as many threads as are stored for one. The limit may be passed by a few at once.
+async fn may_have_more_threads(
+    connection: &mut Connection,
+    new_run: &NewRun,
+    admission: &Admission,
+) -> Result<(), Error> {
+    const COUNT: &str = "SELECT COUNT(*) FROM (SELECT id FROM threads WHERE owner = $1 LIMIT $2 + 0) AS own";
+    let Some(limit) = admission.limits.map(|limits| limits.threads_per_owner) else { return Ok(()) };
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let own: i64 = query_scalar(COUNT).bind(owned(&new_run.owner)).bind(most).fetch_one(connection).await?;
+    if own >= most { Err(Error::TooManyThreads { limit }) } else { Ok(()) }
 }
 
 /// The place in the queue that the run will have. The limits may be passed by a few when replicas look at once.
