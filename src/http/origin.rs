@@ -56,8 +56,9 @@ fn foreign(name: &str) -> ApiError {
 fn is_allowed(allowed: &AllowedHosts, name: &str) -> bool {
     let AllowedHosts::Only(names) = allowed else { return true };
     let Ok(authority) = name.parse::<Authority>() else { return false };
-    // `user@host`: no browser sends it, and it reads as another host than it is.
-    if name.contains('@') {
+    // A host and perhaps a port, nothing else: no user before it, nothing behind an address in brackets.
+    let port = name.strip_prefix(authority.host());
+    if !port.is_some_and(|port| port.is_empty() || port.starts_with(':')) {
         return false;
     }
     let host = authority.host().trim_end_matches('.').to_ascii_lowercase();

@@ -25,6 +25,13 @@ impl Service {
         Self::running(world.spawn(&arguments)).await
     }
 
+    /// The same, with further variables.
+    pub async fn with(world: &World, variables: &[(&str, &str)]) -> Self {
+        let mut command = world.fathom(&["serve", "--listen", "127.0.0.1:0"]);
+        command.envs(variables.iter().copied());
+        Self::running(Running::spawn(command, world.folder())).await
+    }
+
     /// The same without any model or search engine: the offline model over the example library.
     pub async fn offline(world: &World) -> Self {
         Self::without_keys(world, &["serve", "--docs", "examples/library"]).await
