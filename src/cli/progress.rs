@@ -147,6 +147,7 @@ impl Live {
             Event::BriefCreated { .. }
                 | Event::FollowUpDecided { .. }
                 | Event::Warning { .. }
+                | Event::WaitEnded { .. }
                 | Event::RunFailed { .. }
                 | Event::RunResumed { .. }
         );
@@ -206,6 +207,7 @@ fn described(event: &Event) -> Option<String> {
             format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)
         }
         Event::Warning { detail, .. } => format!("warning: {}", line(detail)),
+        Event::WaitEnded { name, seconds, .. } => format!("{} is back after {seconds:.0} s", line(name)),
         Event::RunCompleted { usage, ms, .. } => {
             format!(
                 "completed in {:.1} s, {} tokens in, {} out",

@@ -134,7 +134,7 @@ mod tests {
                 query: "q".to_owned(),
             },
             Event::Usage { model: "a:b".to_owned(), role: "c".to_owned(), tokens: Usage::default() },
-            Event::Warning { code: WarningCode::Retrying, detail: "d".to_owned() },
+            Event::warning(WarningCode::Retrying, "d"),
             Event::CompressStarted {},
             Event::RunCompleted { outcome: Outcome::Report, usage: Usage::default(), ms: 5 },
             Event::RunFailed { problem },

@@ -201,7 +201,7 @@ fn time_left(run: &Run) -> Duration {
 /// Warnings about documents that cannot be found because they cannot be read.
 fn skipped_documents(search: &Engine) -> Vec<NewEvent> {
     let skipped = search.skipped();
-    let warning = |detail: String| root(Event::Warning { code: WarningCode::DocumentSkipped, detail });
+    let warning = |detail: String| root(Event::warning(WarningCode::DocumentSkipped, detail));
     let shown = skipped.iter().take(SKIPPED_SHOWN);
     let mut events: Vec<_> = shown.map(|skipped| warning(format!("{}: {}", skipped.path, skipped.reason))).collect();
     if skipped.len() > SKIPPED_SHOWN {
