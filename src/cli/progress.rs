@@ -175,6 +175,7 @@ fn described(event: &Event) -> Option<String> {
         | Event::ReportDelta { .. }
         | Event::ReportCitation { .. }
         | Event::StreamGap { .. } => return None,
+        Event::ThreadDeleted {} => "deleted, with all that was found".to_owned(),
         Event::RunStarted { .. } => "run started".to_owned(),
         Event::RunResumed { attempt } => format!("run resumed, attempt {attempt}"),
         Event::PhaseStarted { phase } => format!("phase: {}", phase.as_str()),

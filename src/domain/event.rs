@@ -127,6 +127,8 @@ pub struct ResultLink {
 
 /// The type of [`Event::StreamGap`].
 pub const STREAM_GAP: &str = "stream.gap";
+/// The type of [`Event::ThreadDeleted`].
+pub const THREAD_DELETED: &str = "thread.deleted";
 
 /// Everything that can happen in a run; `type` and `data` on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -235,6 +237,10 @@ pub enum Event {
     /// events is told so, under the last one's number.
     #[serde(rename = "stream.gap")]
     StreamGap { from: i64, to: i64 },
+    /// The last word to those who follow a thread that is deleted. Never stored, and without a number of its own: it
+    /// bears that of the last event before it.
+    #[serde(rename = "thread.deleted")]
+    ThreadDeleted {},
 }
 
 impl Event {
@@ -278,6 +284,7 @@ impl Event {
             Self::RunFailed { .. } => "run.failed",
             Self::RunCancelled { .. } => "run.cancelled",
             Self::StreamGap { .. } => STREAM_GAP,
+            Self::ThreadDeleted {} => THREAD_DELETED,
         }
     }
 

@@ -341,6 +341,14 @@ impl Store {
         ask!(self, engine => engine.run_position(run_id, after_seq).await)
     }
 
+    /// The types of a run's events with a number above `after_seq`, each once.
+    ///
+    /// # Errors
+    /// As every read.
+    pub async fn event_names(&self, run_id: RunId, after_seq: i64) -> Result<Vec<String>, Error> {
+        ask!(self, engine => engine.event_names(run_id, after_seq).await)
+    }
+
     /// How often a run began to write its report.
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
         ask!(self, engine => engine.report_attempts(run_id).await)

@@ -350,6 +350,7 @@ pub struct ThreadPosition {
     pub last_seq: i64,
     /// A run is queued or at work.
     pub active: bool,
+    pub newest_run: Option<RunId>,
 }
 
 /// Where a reader of one run has to begin.
@@ -361,6 +362,7 @@ pub struct RunPosition {
     pub gap: Option<Gap>,
     /// The number of the thread's newest event.
     pub last_seq: i64,
+    pub is_final: bool,
     /// The run is final, and its last event not above `after_seq`: nothing comes but the gap.
     pub over: bool,
 }

@@ -32,6 +32,13 @@ impl Service {
         Self::running(Running::spawn(command, world.folder())).await
     }
 
+    /// The same at an address and with a variable, to be there again after a stop.
+    pub async fn at(world: &World, address: &str, (name, value): (&str, &str)) -> Self {
+        let mut command = world.fathom(&["serve", "--listen", address]);
+        command.env(name, value);
+        Self::running(Running::spawn(command, world.folder())).await
+    }
+
     /// The same without any model or search engine: the offline model over the example library.
     pub async fn offline(world: &World) -> Self {
         Self::without_keys(world, &["serve", "--docs", "examples/library"]).await

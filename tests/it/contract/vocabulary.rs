@@ -72,6 +72,7 @@ one_of_each!(events: Event {
     RunFailed { problem: failure() },
     RunCancelled { reason: "Asked to.".to_owned() },
     StreamGap { from: 1, to: 7 },
+    ThreadDeleted {},
 });
 
 one_of_each!(agents: Agent { Root, Supervisor, Researcher });
