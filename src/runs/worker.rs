@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior},
 };
 
-use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Orders, Parts, WorkError};
+use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Leaving, Orders, Parts, WorkError};
 use crate::{
     context::{Cx, Error, Remains, Services},
     domain::{
@@ -109,7 +109,12 @@ async fn work_and_release(
 ) -> Result<Ended, WorkError> {
     let result = supervise(parts, lease, run, orders, span).await;
     if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
-        let pause = if matches!(result, Err(WorkError::Refused(_))) { REFUSED_PAUSE } else { Duration::ZERO };
+        let pause = match (&result, orders.leaving) {
+            (Ok(Ended::Lost), _) => Duration::ZERO,
+            (_, Leaving::Parked) => store::PARKED,
+            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE,
+            _ => Duration::ZERO,
+        };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(&lease, Timestamp::now().plus(pause)).await;
         if matches!(result, Ok(Ended::Lost)) {

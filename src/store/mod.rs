@@ -40,6 +40,10 @@ const READER_LIMIT: Duration = Duration::from_secs(3);
 const ATTEMPTS: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
+/// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
+/// parking leave such a run alone too.
+pub const PARKED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// Where the data is kept.
 #[derive(Clone, Debug)]
 pub enum Database {
@@ -226,6 +230,12 @@ impl Store {
     /// lease.
     pub async fn release(&self, lease: &Lease, free_at: Timestamp) -> Result<(), Error> {
         change!(self, engine => engine.release(lease, free_at).await)
+    }
+
+    /// Sets a run aside that `owner` holds or has reserved: nobody takes it by itself any more, only by its id. `false`
+    /// when somebody else has it.
+    pub async fn park(&self, run_id: RunId, owner: &str) -> Result<bool, Error> {
+        change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
     }
 
     /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.

@@ -153,6 +153,14 @@ pub struct RunOverview {
     pub steps: u64,
 }
 
+impl RunOverview {
+    /// It was interrupted on the command line, and waits until somebody asks for it by its id.
+    pub fn is_parked(&self) -> bool {
+        let free_in = self.lease_expires_at.after(Timestamp::now());
+        !self.run.status.is_final() && self.owner.is_none() && free_in > super::PARKED / 2
+    }
+}
+
 /// What a request to cancel found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cancelling {
