@@ -287,6 +287,9 @@ impl From<StoreError> for ApiError {
             StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
             StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
             StoreError::TooManyThreads { .. } => Self::new(Code::TooManyThreads, error.to_string()),
+            StoreError::MetadataTooLarge { .. } => {
+                Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
+            }
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
             StoreError::Unavailable(_) => {
                 tracing::warn!(%error, "a request could not be answered");

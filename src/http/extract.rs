@@ -159,6 +159,13 @@ impl Query {
         self.0.get(name).map(String::as_str)
     }
 
+    /// The parameters whose names begin so, without that beginning.
+    pub fn below(&self, beginning: &str) -> impl Iterator<Item = (String, String)> {
+        let named =
+            move |(name, value): (&String, &String)| Some((name.strip_prefix(beginning)?.to_owned(), value.clone()));
+        self.0.iter().filter_map(named)
+    }
+
     /// A whole number in `range`, or `default` when it is not given.
     pub fn number<T: FromStr + PartialOrd + Display>(
         &self,

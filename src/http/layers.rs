@@ -100,6 +100,7 @@ fn known(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::POST => "POST",
+        Method::PATCH => "PATCH",
         Method::DELETE => "DELETE",
         Method::HEAD => "HEAD",
         Method::OPTIONS => "OPTIONS",
@@ -124,7 +125,7 @@ fn defect(panic: Box<dyn Any + Send>) -> Response {
 /// Without origins no page of another origin can read an answer.
 fn cors(origins: &CorsOrigins) -> CorsLayer {
     let layer = CorsLayer::new()
-        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
         .allow_headers([
             header::CONTENT_TYPE,
             header::ACCEPT,

@@ -80,7 +80,11 @@ type Route = (&'static str, &'static [&'static str], MethodRouter<State>);
 fn routes() -> Vec<Route> {
     vec![
         ("/api/v1/threads", &["GET", "POST"], get(threads::list).post(threads::create)),
-        ("/api/v1/threads/{id}", &["GET", "DELETE"], get(threads::show).delete(threads::delete)),
+        (
+            "/api/v1/threads/{id}",
+            &["GET", "PATCH", "DELETE"],
+            get(threads::show).patch(threads::change).delete(threads::delete),
+        ),
         ("/api/v1/threads/{id}/messages", &["GET", "POST"], get(threads::messages).post(threads::add_message)),
         ("/api/v1/threads/{id}/runs", &["GET"], get(threads::runs)),
         ("/api/v1/threads/{id}/events", &["GET"], get(stream::thread_events)),

@@ -30,7 +30,9 @@ use crate::{
 };
 use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
-pub use store::{Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step};
+pub use store::{
+    Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step, ThreadChange, ThreadFilter,
+};
 pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
 pub use worker::Ended;

@@ -24,6 +24,8 @@ pub enum Error {
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
+    #[error("metadata may have {limit} bytes as JSON")]
+    MetadataTooLarge { limit: usize },
     /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),

@@ -14,15 +14,19 @@ use crate::{
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
 
-/// What [`thread`] reads: each thread with the state of its newest run.
+/// What [`thread`] reads: each thread of that table with the state of its newest run.
 macro_rules! select_threads {
-    () => {
-        "SELECT threads.id, threads.title, threads.created_at, threads.last_seq, threads.metadata, threads.options, \
-         newest.id AS latest_run_id, newest.status, newest.outcome \
-         FROM threads LEFT JOIN runs AS newest ON newest.id = \
-         (SELECT id FROM runs WHERE thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1)"
+    ($table:literal) => {
+        concat!(
+            "SELECT threads.id, threads.title, threads.created_at, threads.last_seq, threads.metadata, threads.options, \
+             newest.id AS latest_run_id, newest.status, newest.outcome FROM ",
+            $table,
+            " AS threads LEFT JOIN runs AS newest ON newest.id = \
+             (SELECT id FROM runs WHERE thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1)"
+        )
     };
 }
+pub(super) use select_threads;
 
 /// The number of the first event of a thread.
 const FIRST_SEQ: i64 = 1;
@@ -85,7 +89,7 @@ impl Engine {
     }
 
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
-        const SELECT: &str = concat!(select_threads!(), " WHERE threads.id = $1");
+        const SELECT: &str = concat!(select_threads!("threads"), " WHERE threads.id = $1");
         let mut connection = self.reader().await?;
         let row = query(SELECT).bind(thread_id.0).fetch_optional(&mut *connection).await?;
         row.as_ref().map(thread).transpose()
@@ -93,9 +97,9 @@ impl Engine {
 
     pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
         const NEWEST: &str =
-            concat!(select_threads!(), " ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0");
+            concat!(select_threads!("threads"), " ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0");
         const OLDER: &str = concat!(
-            select_threads!(),
+            select_threads!("threads"),
             " WHERE (threads.created_at, threads.id) < ($2, $3) \
               ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0"
         );
@@ -322,7 +326,8 @@ fn queued(new_run: &NewRun) -> Run {
     }
 }
 
-fn thread(row: &Row) -> Result<Thread, Error> {
+/// Reads a thread from the columns of [`select_threads`].
+pub fn thread(row: &Row) -> Result<Thread, Error> {
     let newest = row.try_get::<Option<&str>, _>("status")?.map(status).transpose()?;
     let outcome = row.try_get::<Option<&str>, _>("outcome")?.map(named).transpose()?;
     Ok(Thread {

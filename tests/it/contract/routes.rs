@@ -152,7 +152,7 @@ async fn paths_and_methods_that_do_not_exist_are_problems_too() {
         }
         for operation in Contract::get().operations() {
             let path = operation.path.replace(['{', '}'], "");
-            let answer = ask(&router, "PATCH", &path, &[], "").await;
+            let answer = ask(&router, "PUT", &path, &[], "").await;
             assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
             let allowed = answer.headers["allow"].to_str().unwrap();
             assert!(allowed.contains(&operation.method), "{path}: {allowed}");

@@ -15,6 +15,7 @@ mod operating;
 mod queue;
 mod requests;
 mod stopping;
+mod threads;
 
 use std::{
     net::SocketAddr,
