@@ -134,7 +134,11 @@ impl Runs {
 
     pub(super) fn admission(&self, key: Option<&Key>, owner: &str, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
-        let limits = QueueLimits { total: settings.max_queued_runs, per_owner: settings.max_queued_runs_per_owner };
+        let limits = QueueLimits {
+            total: settings.max_queued_runs,
+            per_owner: settings.max_queued_runs_per_owner,
+            threads_per_owner: settings.max_threads_per_owner,
+        };
         let idempotency = key.map(|key| idempotency(key, owner, now));
         Admission { limits: Some(limits), idempotency }
     }
