@@ -212,6 +212,7 @@ impl Cx {
         let pause = async {
             let (name, length) = (wait.name.clone(), wait.wait);
             patient.waiting(wait);
+            let _rest = patient.gate().rest();
             tokio::time::sleep(length).await;
             patient.resumed(&name);
             Ok(Entry::new(()))

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::failure::{self, Failure};
 use super::memory::Memory;
 use super::models::Listed;
@@ -194,7 +196,7 @@ impl Llm {
     }
 
     async fn call(&self, server: &Server, request: &Request, caller: &dyn Caller) -> Result<Completion, Failure> {
-        let _permit = server.permit().await;
+        let _permit = turn(server, caller).await;
         caller.gate().pass().await;
         let body = tokio::time::timeout(self.inner.settings.total_timeout, wire::call(server, request))
             .await
@@ -213,7 +215,7 @@ impl Llm {
         request: &Request,
         caller: &dyn Caller,
     ) -> Result<(Reading, Option<Delta>), Failure> {
-        let permit = server.permit().await;
+        let permit = turn(server, caller).await;
         caller.gate().pass().await;
         let settings = &self.inner.settings;
         let ends = tokio::time::Instant::now() + settings.stream_timeout;
@@ -268,6 +270,12 @@ impl Circuits {
         let new = || Arc::new(Circuit::new(model.to_string(), WaitKind::Model));
         Arc::clone(circuits.entry(model.clone()).or_insert_with(new))
     }
+}
+
+/// Waits until the server may be asked once more.
+async fn turn(server: &Server, caller: &dyn Caller) -> Option<OwnedSemaphorePermit> {
+    let _rest = caller.gate().rest();
+    server.permit().await
 }
 
 impl Inner {

@@ -14,7 +14,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
 pub use circuit::Circuit;
-pub use gate::{Gate, Open};
+pub use gate::{Gate, Open, Rest};
 pub use retry::{Attempt, Caller, GaveUp, LONGEST_BACKOFF, Policy, Trouble, Verdict, Wait, jittered, retry};
 
 /// How long an outbound call may take.

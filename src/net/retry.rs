@@ -170,6 +170,7 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
             }
             Some(wait) => {
                 told.tell(waits.attempts, wait, reason, is_limit(verdict));
+                let _rest = caller.gate().rest();
                 sleep(wait).await;
                 waits.waited += wait;
             }
@@ -197,6 +198,7 @@ async fn turn<E>(waits: &mut Waits<'_>, told: &mut Told<'_>, last: Option<E>) ->
             };
         }
         told.tell(waits.attempts, wait, reason, false);
+        let _rest = told.caller.gate().rest();
         tokio::select! {
             () = sleep_until(until) => {}
             // Not all at the same moment.

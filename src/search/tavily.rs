@@ -107,7 +107,9 @@ impl Tavily {
         let body = request(&query, limits.max_results);
         let attempt = || async {
             // Never closed, so this is never an error; without a permit the query would merely go uncounted.
+            let rest = caller.gate().rest();
             let _permit = self.permits.acquire().await.ok();
+            drop(rest);
             caller.gate().pass().await;
             let answer = tokio::time::timeout(self.settings.timeout, self.ask_once(&body, limits)).await;
             answer.unwrap_or_else(|_| Err(Problem::slow(self.settings.timeout)))

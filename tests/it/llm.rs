@@ -767,7 +767,11 @@ async fn halves_of_characters_are_joined_across_chunks_and_fail_nothing() {
     let text = [raw(r#"{"content":"a\ud83d"}"#), raw(r#"{"content":"\ude00b\ude00"}"#), raw(r#"{"content":"\ud83d"}"#)];
     let completion = streamed(Reply::stream(text.into_iter().chain(end())), &request()).await;
     assert_eq!(completion.text, "a😀b\u{FFFD}\u{FFFD}");
-    let call = |arguments: &str| raw(&format!(r#"{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"n","arguments":"{arguments}"}}}}]}}"#));
+    let call = |arguments: &str| {
+        raw(&format!(
+            r#"{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"n","arguments":"{arguments}"}}}}]}}"#
+        ))
+    };
     let calls = [call(r#"{\"a\":\"\ud83d"#), call(r#"\ude00 \ud83d"#), call(r#"!\\ud83d\"}"#)];
     let completion = streamed(Reply::stream(calls.into_iter().chain(end())), &request()).await;
     let read: Value = serde_json::from_str(&completion.tool_calls[0].arguments).unwrap();
