@@ -232,6 +232,7 @@ impl ApiError {
             Refusal::Store(error) => error.into(),
             Refusal::Options(wrong) => Self::options(&wrong),
             Refusal::NoSuchThread => Self::no_such("thread"),
+            Refusal::Webhook(_) => Self::invalid(Place::Pointer("/webhook_url".to_owned()), detail),
             Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
             Refusal::MissingKey { option, .. } => not_configured(option),
             Refusal::MissingSearchKey | Refusal::MissingDocuments | Refusal::NothingToSearch => {

@@ -27,6 +27,7 @@ use crate::{
     prompts::Prompts,
     search::{Engine, Local, Tavily},
     store::{self, Claimed, Store},
+    webhooks::{self, Webhooks},
 };
 use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
@@ -54,6 +55,7 @@ pub struct Parts {
     pub prompts: Arc<Prompts>,
     pub tavily: Option<Tavily>,
     pub local: Option<Local>,
+    pub webhooks: Webhooks,
     pub settings: Settings,
 }
 
@@ -107,6 +109,8 @@ pub enum Refusal {
     Options(Vec<OptionError>),
     #[error("there is no such thread")]
     NoSuchThread,
+    #[error(transparent)]
+    Webhook(#[from] webhooks::BadAddress),
     #[error(transparent)]
     Store(#[from] store::Error),
 }

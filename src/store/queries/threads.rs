@@ -61,6 +61,7 @@ impl Engine {
             .execute(&mut *tx)
             .await?;
         insert_run(&mut tx, new_run).await?;
+        keep_webhook(&mut tx, new_run).await?;
         insert_question(&mut tx, new_run, FIRST_SEQ, position).await?;
         tx.commit().await?;
         Ok(Created::New { run: queued(new_run).into(), position })
@@ -77,6 +78,7 @@ impl Engine {
         if !insert_run(&mut tx, new_run).await? {
             return Ok(None);
         }
+        keep_webhook(&mut tx, new_run).await?;
         let seq = query_scalar("UPDATE threads SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq")
             .bind(new_run.thread_id.0)
             .fetch_one(&mut *tx)
@@ -285,6 +287,15 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
         Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Notes whom to tell when the run has ended.
+async fn keep_webhook(connection: &mut Connection, new_run: &NewRun) -> Result<(), sqlx::Error> {
+    if let Some(url) = &new_run.webhook_url {
+        let update = query("UPDATE runs SET webhook_url = $2 WHERE id = $1").bind(new_run.run_id.0).bind(owned(url));
+        update.execute(connection).await?;
+    }
+    Ok(())
 }
 
 /// The user's message and the event that the run waits, which share a number.

@@ -15,6 +15,7 @@ mod queue;
 mod requests;
 mod stopping;
 mod threads;
+mod webhooks;
 
 use std::{
     net::SocketAddr,
