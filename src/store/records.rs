@@ -24,11 +24,21 @@ pub struct NewRun {
     pub reserved: Option<Claimant>,
     /// Whom to tell when the run has ended.
     pub webhook_url: Option<String>,
+    /// The run goes on from an earlier one of its thread. Then `content` may be empty, and no message is stored.
+    pub retry: Option<RetryOf>,
     pub now: Timestamp,
 }
 
+/// Where a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryOf {
+    pub run_id: RunId,
+    /// The run whose message it answers: the first one of a chain of retries.
+    pub question_of: RunId,
+}
+
 impl NewRun {
-    /// The message that the run answers.
+    /// The user's message that comes with the run.
     pub fn message(&self) -> Message {
         Message {
             id: self.message_id,
@@ -55,11 +65,13 @@ pub struct Admission {
     pub idempotency: Option<IdempotencyKey>,
 }
 
-/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`].
+/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`]. And the most threads
+/// that are stored of one owner; reached, further ones are refused with [`super::Error::TooManyThreads`].
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
     pub total: u64,
     pub per_owner: u64,
+    pub threads_per_owner: u64,
 }
 
 /// Makes a request repeatable: the same key with the same body creates nothing twice.
@@ -225,6 +237,12 @@ pub struct Step {
     pub kind: String,
     /// SHA-256 of the request, hex; empty for marks.
     pub request_hash: String,
+    /// SHA-256 of what the request is about, whatever words say it, hex; empty when nobody knows.
+    pub input_hash: String,
+    /// The wording of the prompts that the request was made with; empty when nobody knows.
+    pub prompts: String,
+    /// Taken over from the run that this one retries, which has paid for it.
+    pub inherited: bool,
     /// JSON text of what the step returned, failures included.
     pub value: String,
     pub started_at: Timestamp,

@@ -206,6 +206,7 @@ mod tests {
             owner: String::new(),
             reserved: None,
             webhook_url: None,
+            retry: None,
             now: Timestamp(0),
         }
     }

@@ -55,6 +55,11 @@ async fn with_router(test: impl AsyncFnOnce(Router)) {
     let engine = Engine::start(&world, &TestDatabase::sqlite(), &[]).await;
     let settings = HttpSettings {
         listen: ([127, 0, 0, 1], 0).into(),
+        open: false,
+        allowed_hosts: fathom::config::AllowedHosts::Only(Vec::new()),
+        http2: false,
+        max_buffered_bytes: 64 << 20,
+        max_connections: 100,
         cors_origins: CorsOrigins::None,
         max_body_bytes: 2 << 20,
         max_streams: 10,

@@ -44,6 +44,7 @@ async fn with_follow_up(engine: Engine, action: FollowUpAction) -> (Site, Run) {
         owner: String::new(),
         reserved: None,
         webhook_url: None,
+        retry: None,
         now: Timestamp::now(),
     };
     site.store.add_run(&new_run, &Admission::default()).await.unwrap().unwrap();
