@@ -20,6 +20,7 @@ pub mod webhooks;
 // At the side.
 pub mod config;
 pub mod events;
+pub mod files;
 pub mod journal;
 pub mod prompts;
 pub mod store;
