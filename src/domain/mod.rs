@@ -8,6 +8,7 @@ pub mod ids;
 pub mod nearest;
 pub mod options;
 pub mod price;
+pub mod printable;
 pub mod report;
 pub mod run;
 pub mod time;
@@ -16,6 +17,7 @@ pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Price, Prices};
+pub use printable::{printable, printable_line, shortened};
 pub use report::{Note, Source};
 pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
