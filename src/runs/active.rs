@@ -19,6 +19,16 @@ pub struct Orders {
     pub cancel: CancellationToken,
     /// The run is somebody else's by now, or deleted.
     pub lost: CancellationToken,
+    pub leaving: Leaving,
+}
+
+/// What becomes of a run whose process stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// Another process goes on with it.
+    ToOthers,
+    /// It waits until somebody asks for it: whoever stops a command does not want a service to go on paying.
+    Parked,
 }
 
 /// The runs at work in this process.
@@ -31,10 +41,9 @@ pub struct Active {
 
 impl Active {
     /// Enters a run that was claimed; it is struck off when the value is dropped.
-    pub fn enter(self: &Arc<Self>, run_id: RunId, interrupt: &CancellationToken) -> Entered {
-        let orders =
-            Orders { interrupt: interrupt.clone(), cancel: CancellationToken::new(), lost: CancellationToken::new() };
-        let orders = Arc::new(orders);
+    pub fn enter(self: &Arc<Self>, run_id: RunId, interrupt: &CancellationToken, leaving: Leaving) -> Entered {
+        let (cancel, lost) = (CancellationToken::new(), CancellationToken::new());
+        let orders = Arc::new(Orders { interrupt: interrupt.clone(), cancel, lost, leaving });
         self.lock().insert(run_id, Arc::clone(&orders));
         Entered { active: Arc::clone(self), run_id, orders }
     }

@@ -28,7 +28,7 @@ use crate::{
     search::{Engine, Local, Tavily},
     store::{self, Claimed, Store},
 };
-use active::{Active, Orders};
+use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
 pub use store::{Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step};
 pub use stuck::longest_silence;
@@ -218,7 +218,8 @@ impl Runs {
         tokio::time::timeout(patience, drained).await.unwrap_or(Ok(()))
     }
 
-    /// Claims the run and carries it to its end, or to an interruption. Waits while another process holds it.
+    /// Claims the run and carries it to its end, or to an interruption, which parks it. Waits while another process holds
+    /// it.
     ///
     /// # Errors
     /// [`WorkError`]; the run stays as it is.
@@ -227,13 +228,17 @@ impl Runs {
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim(run_id) => claimed,
-                () = cancel.cancelled() => return Err(WorkError::Interrupted),
+                () = cancel.cancelled() => {
+                    // Best effort, as every giving back; whoever interrupted is told how it stands.
+                    let _ = self.parts.store.park(run_id, &self.owner).await;
+                    return Err(WorkError::Interrupted);
+                }
             };
             let (lease, run) = match claimed {
                 Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
                 claimed => claimed?,
             };
-            let orders = self.active.enter(run_id, cancel);
+            let orders = self.active.enter(run_id, cancel, Leaving::Parked);
             match worker::work(&self.parts, lease, run, &orders).await? {
                 // The lease ran out while the database was away, or this process was frozen: claim anew, and replay.
                 Ended::Lost => lost = true,

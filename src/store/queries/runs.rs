@@ -114,6 +114,15 @@ impl Engine {
         Ok(())
     }
 
+    /// Sets a run aside that `owner` holds or has reserved; `false` when it does neither.
+    pub async fn park(&self, run_id: RunId, owner: &str, until: Timestamp) -> Result<bool, Error> {
+        const PARK: &str = "UPDATE runs SET lease_expires_at = $3, claimed_by = NULL \
+            WHERE id = $1 AND claimed_by = $2 AND status IN ('queued', 'running')";
+        let mut connection = self.writer().await?;
+        let park = query(PARK).bind(run_id.0).bind(owned(owner)).bind(until.0);
+        Ok(park.execute(&mut *connection).await?.rows_affected() == 1)
+    }
+
     /// Takes back the death that was counted when somebody else claimed the run.
     pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
         const SURVIVE: &str = "UPDATE runs SET deaths = deaths - 1 \

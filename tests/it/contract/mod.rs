@@ -13,3 +13,4 @@ mod service;
 mod vocabulary;
 
 pub use checker::Contract;
+pub use service::without_keys;

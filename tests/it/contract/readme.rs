@@ -4,7 +4,7 @@ use std::{path::Path, process::Stdio, time::Duration};
 
 use tokio::process::Command;
 
-use super::service::{KEYS, Service};
+use super::service::{Service, without_keys};
 use crate::world::{Script, World};
 
 const README: &str = include_str!("../../../README.md");
@@ -23,7 +23,7 @@ async fn run(world: &World, commands: &str, folder: &Path) -> String {
     let mut shell = Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);
     shell.env_clear().envs(world.environment()).env("PATH", format!("{binaries}:{path}"));
-    KEYS.iter().for_each(|name| _ = shell.env_remove(name));
+    without_keys(&mut shell);
     let output = tokio::time::timeout(Duration::from_secs(120), shell.output()).await.expect("it ends").unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{commands}\n{stdout}\n{stderr}");

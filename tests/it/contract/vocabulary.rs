@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use fathom::{
     domain::{
         Agent, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus, Scope,
-        SourceId, ThreadStatus, Timestamp, Usage, WarningCode,
+        SourceId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
         event::{Phase, ResultLink},
     },
     http::Code,
@@ -66,15 +66,18 @@ one_of_each!(events: Event {
     },
     ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, sha256: "00".to_owned() },
     Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: Usage::default() },
-    Warning { code: WarningCode::Shortened, detail: "It was long.".to_owned() },
+    Warning { code: WarningCode::Retrying, detail: "It is away.".to_owned(), wait: Some(wait()) },
+    WaitEnded { name: "tavily".to_owned(), kind: WaitKind::Search, seconds: 1.5 },
     RunCompleted { outcome: Outcome::Report, usage: Usage::default(), ms: 12 },
     RunFailed { problem: failure() },
     RunCancelled { reason: "Asked to.".to_owned() },
     StreamGap { from: 1, to: 7 },
+    ThreadDeleted {},
 });
 
 one_of_each!(agents: Agent { Root, Supervisor, Researcher });
-one_of_each!(phases: Phase { Clarify, Brief, Research, Report, FollowUp });
+one_of_each!(phases: Phase { Clarify, Brief, Research, Report, FollowUp, Waiting });
+one_of_each!(wait_kinds: WaitKind { Model, Search });
 one_of_each!(statuses: RunStatus { Queued, Running, Completed, Failed, Cancelled });
 one_of_each!(follow_up_actions: FollowUpAction { Answer, Revise, Research });
 one_of_each!(outcomes: Outcome { Report, Clarification, Answer });
@@ -115,6 +118,11 @@ one_of_each!(warning_codes: WarningCode {
 
 fn failure() -> Failure {
     Failure::new(FailureCode::NoEvidence, "Nothing was found.")
+}
+
+fn wait() -> Wait {
+    let now = Timestamp::now();
+    Wait { name: "tavily".to_owned(), kind: WaitKind::Search, seconds: 1.5, attempt: 2, since: now, until: now }
 }
 
 fn result() -> ResultLink {
@@ -178,6 +186,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     }
     same("/components/schemas/Scope/properties/agent", agents());
     same("/components/schemas/Phase", phases());
+    same("/components/schemas/WaitKind", wait_kinds());
     same("/components/schemas/FollowUpDecidedEvent/properties/data/properties/action", follow_up_actions());
     same("/components/schemas/RunStatus", statuses());
     same("/components/schemas/Thread/properties/status", thread_statuses());

@@ -163,7 +163,7 @@ impl Story {
 
     pub fn warnings(&self) -> Vec<(WarningCode, &str)> {
         let warning = |event| match event {
-            &Event::Warning { code, ref detail } => Some((code, detail.as_str())),
+            &Event::Warning { code, ref detail, .. } => Some((code, detail.as_str())),
             _ => None,
         };
         self.own().filter_map(warning).collect()
