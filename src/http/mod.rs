@@ -9,6 +9,7 @@ mod extract;
 mod health;
 mod layers;
 mod options;
+mod page;
 mod report;
 mod runs;
 mod serve;
@@ -43,6 +44,8 @@ pub struct Shared {
     pub patience: Patience,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
+    /// Reports as pages, those asked for last.
+    pub pages: page::Pages,
 }
 
 impl Deref for State {
@@ -61,7 +64,7 @@ impl State {
     /// With another patience than the usual one.
     pub fn with(runs: Runs, settings: HttpSettings, patience: Patience, shutdown: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
-        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams }))
+        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams, pages: page::Pages::default() }))
     }
 }
 

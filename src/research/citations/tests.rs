@@ -213,7 +213,7 @@ fn what_is_not_certainly_a_citation_stays() {
     check("שלום [טקסט] مرحبا (نص) 来源很多。");
     check("| a | b |\n|---|---|\n| [0, 1] | a<br>b |");
     check("## Sources of error\n\nFew [x].");
-    check("## Literatur\n\nDie Literatur ist reich. Sie reicht weit.\n\nUnd tief.\n");
+    check("## Literatur\n\nDie Literatur ist reich. Sie reicht weit.\n\nUnd tief.");
     check("[Note]: Important\n".trim_end().replace("]:", "]\\:").as_str());
     check("---\n\n***\n\n* * *\n\n- - -\n\ntitle\n=====\n");
 }
