@@ -19,7 +19,7 @@ use crate::{
         RunId, RunStatus,
         options::{OPTIONS, OptionKind, OptionSpec},
     },
-    telemetry,
+    pages, telemetry,
 };
 
 /// How the process ends; documented in `--help` and the README.
@@ -319,6 +319,12 @@ impl SettingsArgs {
             options: self.options.clone(),
         }
     }
+}
+
+/// Works as a parser process when this one was started as one (`pages`); `None` when it was not.
+pub fn parse_worker() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == pages::SUBCOMMAND && arguments.next().is_none()).then(pages::work)
 }
 
 /// Parses the arguments, reads the settings, starts the log, and does what was asked.

@@ -3,6 +3,7 @@
 //! [`Contract`] is for every test that has an answer of the service in its hands.
 
 mod checker;
+mod clients;
 mod docs;
 mod document;
 mod nginx;

@@ -5,8 +5,11 @@
 
 #![allow(dead_code, reason = "each kind of input uses its part of the bench")]
 
+mod documents;
 mod health;
 mod innocent;
+mod pages;
+mod shapes;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -70,8 +73,8 @@ impl Bench {
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
         command.env("FATHOM_DATA_DIR", data_folder(&database)).env("FATHOM_RETRY_SECONDS", "2");
         command.envs(variables.iter().copied());
-        let mut process = Running::spawn(command, world.folder());
-        let line = process.says(" on http://").await;
+        let process = Running::spawn(command, world.folder());
+        let line = starts(&process).await;
         let address = line.split("http://").nth(1).and_then(|rest| rest.split_whitespace().next());
         let address = address.unwrap_or_else(|| panic!("no address in {line}")).to_owned();
         let client = Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
@@ -148,6 +151,19 @@ impl Bench {
         self.process.terminate().await;
         let status = self.process.ends().await;
         assert!(status.success(), "{status}: {}", self.said());
+    }
+}
+
+/// What it prints when it listens; documents are read before.
+async fn starts(process: &Running) -> String {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(line) = process.stdout().lines().find(|line| line.contains(" on http://")) {
+            return line.to_owned();
+        }
+        let late = tokio::time::Instant::now() > deadline;
+        assert!(!late, "it does not start:\n{}\n{}", process.stdout(), process.stderr());
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
