@@ -3,14 +3,16 @@
 mod config;
 mod doctor;
 mod health;
+mod print;
 mod progress;
 mod research;
 mod runs;
 mod serve;
 mod signals;
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
+use self::print::complain;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
@@ -125,11 +127,11 @@ impl Command {
     }
 
     fn flags(&mut self) -> Flags {
-        let listen = match self {
-            Self::Serve(args) | Self::Health(args) => args.listen.clone(),
-            _ => None,
+        let (listen, open) = match self {
+            Self::Serve(args) | Self::Health(args) => (args.listen.clone(), args.open),
+            _ => (None, false),
         };
-        Flags { listen, ..self.settings_mut().flags() }
+        Flags { listen, open, ..self.settings_mut().flags() }
     }
 }
 
@@ -138,6 +140,9 @@ struct ServeArgs {
     /// Address and port to listen on [env: FATHOM_LISTEN] [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
+    /// Listen beyond loopback although whoever reaches the service may use it [env: FATHOM_OPEN]
+    #[arg(long)]
+    open: bool,
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -313,6 +318,7 @@ impl SettingsArgs {
         Flags {
             config: self.config.clone(),
             listen: None,
+            open: false,
             data_dir: self.data_dir.clone(),
             documents: self.docs.clone(),
             model: self.model.clone(),
@@ -362,18 +368,18 @@ pub async fn run() -> ExitCode {
     exit.into()
 }
 
+/// Says that the process cannot start to work.
+pub fn no_runtime(error: &std::io::Error) -> ExitCode {
+    complain(&format!("the threads of the process cannot be started: {error}"));
+    Exit::Failed.into()
+}
+
 /// Each call in flight is an open connection, and most systems start processes with room for 1024 although they may
 /// ask for more. Where even that is too little, calls fail to connect and are tried again.
 fn raise_file_limit() {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
-}
-
-/// One line on standard error. A closed standard error is nobody's loss.
-fn complain(message: &str) {
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let _ = writeln!(std::io::stderr(), "fathom: {line}");
 }
 
 /// The option table as `research --help` shows it.

@@ -1,18 +1,14 @@
 //! `fathom serve`: the service, from its settings to its orderly end.
 
-use std::{
-    io::{self, Write},
-    net::SocketAddr,
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, complain, signals};
+use super::{Exit, complain, print, signals};
 use crate::{
     app::App,
-    config::{Config, Usable, shown_database},
+    config::{Config, HttpSettings, Usable, shown_database},
     domain::SearchApi,
     http::{self, State},
     runs::Dispatcher,
@@ -25,6 +21,10 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// Serves until a signal says to stop.
 pub async fn run(config: Config) -> Exit {
     let listen = config.http.listen;
+    if let Some(message) = exposed(&config.http) {
+        complain(&message);
+        return Exit::Usage;
+    }
     // First, since reading the documents counts already.
     let metrics = Metrics::install(&config.prices);
     let prepared = async {
@@ -42,18 +42,30 @@ pub async fn run(config: Config) -> Exit {
         }
     };
     // A closed standard output is nobody's loss.
-    let _ = io::stdout().lock().write_all(banner(&config, address).as_bytes());
+    let _ = print::output(&banner(&config, address));
     if let Err(trouble) = &metrics {
         complain(&format!("there will be no metrics: {trouble}"));
     }
     let shutdown = CancellationToken::new();
     // From here on standard error is the log's, which a machine may read.
-    let _signals = signals::listen(shutdown.clone(), |text| tracing::info!("{text}"));
+    let limit = config.http.grace + 2 * CLOSING;
+    let _signals = signals::listen(shutdown.clone(), |text| tracing::info!("{text}"), limit);
     serve(&app, &config, listener, &shutdown, metrics.ok()).await;
     if tokio::time::timeout(CLOSING, app.close()).await.is_err() {
         tracing::warn!("the database did not close in time; nothing is lost");
     }
     Exit::Success
+}
+
+/// Why the service must not listen there; a header that a proxy sets keeps nobody out who goes past the proxy.
+fn exposed(http: &HttpSettings) -> Option<String> {
+    let loopback = http.listen.ip().to_canonical().is_loopback();
+    (!loopback && !http.open).then(|| {
+        format!(
+            "{} can be reached from other machines, and Fathom does not check who asks: listen on 127.0.0.1 behind a proxy that does, or say --open (FATHOM_OPEN=true) if only the right people reach it",
+            http.listen
+        )
+    })
 }
 
 /// The claim loop and the sockets, side by side until both have ended.

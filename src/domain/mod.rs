@@ -5,6 +5,7 @@
 
 pub mod event;
 pub mod ids;
+mod merge;
 pub mod nearest;
 pub mod options;
 pub mod price;
@@ -15,9 +16,10 @@ pub mod time;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
+pub use merge::merge;
 pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Price, Prices};
-pub use printable::{printable, printable_line, shortened};
+pub use printable::{printable, printable_line, printable_log, shortened};
 pub use report::{Note, Source};
 pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,

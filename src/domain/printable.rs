@@ -28,6 +28,15 @@ pub fn shortened(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
+/// As [`printable`] for lines of the log, whose own colours stay: the escapes of what is logged are spelt out already.
+pub fn printable_log(text: &str) -> Cow<'_, str> {
+    let is_unprintable = |character: char| character != '\u{1b}' && is_unprintable(character);
+    match text.find(is_unprintable) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(text.replace(is_unprintable, "")),
+    }
+}
+
 fn is_unprintable(character: char) -> bool {
     let is_control = character.is_control() && !matches!(character, '\n' | '\t');
     is_control || turns_text(character)
@@ -52,6 +61,11 @@ mod tests {
         check("a\rb\u{8}\u{9b}31m\u{7f}\0", "ab31m");
         check("pay \u{202e}evil\u{202c} \u{2066}x\u{2069}\u{200e}\u{200f}\u{61c}", "pay evil x");
         assert!(matches!(printable("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn the_log_keeps_its_colours() {
+        assert_eq!(printable_log("\u{1b}[32mINFO\u{1b}[0m a\u{202e}b\u{9b}c\n"), "\u{1b}[32mINFO\u{1b}[0m abc\n");
     }
 
     #[test]
