@@ -9,7 +9,9 @@ mod documents;
 mod health;
 mod innocent;
 mod pages;
+mod reports;
 mod shapes;
+mod terminals;
 
 use std::{path::PathBuf, time::Duration};
 
