@@ -8,7 +8,7 @@ pub mod tavily;
 
 use std::time::Duration;
 
-pub use crate::net::{Gate, Open};
+pub use crate::net::{Gate, Open, Rest};
 use crate::{
     domain::{printable_line, shortened},
     pages::extract::date,

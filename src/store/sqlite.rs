@@ -204,6 +204,7 @@ mod tests {
             documents: None,
             owner: String::new(),
             reserved: None,
+            retry: None,
             now: Timestamp(0),
         }
     }
