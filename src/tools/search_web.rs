@@ -240,7 +240,7 @@ async fn read_page(cx: &Cx, key: &str, hit: &Hit, question: &str) -> Result<Page
         Err(Error::Failed(failure)) => {
             let detail = format!("{}: {failure}; an excerpt stands in", hit.url);
             cx.warn(&format!("{key}/failed"), WarningCode::SummaryFailed, detail).await?;
-            Ok(PageText { summary: offline::extract(question, &page, EXCERPT_CHARS), excerpts: Vec::new() })
+            Ok(PageText { summary: offline::extract(question, page, EXCERPT_CHARS).await, excerpts: Vec::new() })
         }
     }
 }

@@ -9,6 +9,7 @@ mod documents;
 mod health;
 mod innocent;
 mod pages;
+mod questions;
 mod reports;
 mod shapes;
 mod terminals;
