@@ -16,9 +16,11 @@ pub mod research;
 pub mod runs;
 pub mod search;
 pub mod tools;
+pub mod webhooks;
 // At the side.
 pub mod config;
 pub mod events;
+pub mod files;
 pub mod journal;
 pub mod prompts;
 pub mod store;

@@ -6,6 +6,8 @@
 
 mod client;
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 #[cfg(test)]
 mod growth;
 pub mod limits;

@@ -10,7 +10,10 @@ mod health;
 mod innocent;
 mod models;
 mod pages;
+mod questions;
+mod reports;
 mod shapes;
+mod terminals;
 
 use std::{path::PathBuf, time::Duration};
 
