@@ -158,7 +158,7 @@ impl Cx {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
-            self.answer(key, role, request, deadline).await
+            Box::pin(self.answer(key, role, request, deadline)).await
         };
         let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
         outcome.map_err(|unanswered| unanswered.failure.into())
@@ -172,7 +172,8 @@ impl Cx {
         deadline: Option<Deadline>,
     ) -> Result<Entry<Outcome>, Stop> {
         let watch = watch::begin(key, role, &request);
-        let call = watch.over(self.fitted(key, role, request, None::<&mut NoText>));
+        // Boxed, as the other large futures on the way to the wire: a stack holds several of them at once.
+        let call = Box::pin(watch.over(self.fitted(key, role, request, None::<&mut NoText>)));
         let entry = match self.before(deadline, call).await {
             Some(entry) => entry?,
             None => {
@@ -204,7 +205,7 @@ impl Cx {
             }
             streamed = true;
             let watch = watch::begin(key, role, &request);
-            let entry = watch.over(self.fitted(key, role, request, Some(&mut *sink))).await?;
+            let entry = watch.over(Box::pin(self.fitted(key, role, request, Some(&mut *sink)))).await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
@@ -234,8 +235,8 @@ impl Cx {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
             let answer = match &mut sink {
-                Some(sink) => self.stream(role, &fitted.request, *sink).await?,
-                None => self.run.services.llm.complete(&fitted.request, &self.patient(role)).await.map(Ok),
+                Some(sink) => Box::pin(self.stream(role, &fitted.request, *sink)).await?,
+                None => Box::pin(self.run.services.llm.complete(&fitted.request, &self.patient(role))).await.map(Ok),
             };
             match answer {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
@@ -315,7 +316,7 @@ impl Cx {
         let mut reason = String::from("no attempt was made");
         for attempt in 1..=self.run.options.max_structured_output_retries {
             let key = if attempt == 1 { key.to_owned() } else { format!("{key}/{attempt}") };
-            match self.ask_on_rung(&key, role, &mut ladder, &request, deadline).await? {
+            match Box::pin(self.ask_on_rung(&key, role, &mut ladder, &request, deadline)).await? {
                 Ok(completion) => match ladder.read(&completion) {
                     Ok(value) => {
                         llm.answered_on(model, ladder.rung(), ladder.was_refused());
@@ -354,7 +355,7 @@ impl Cx {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
-            let entry = self.answer(key, role, request, deadline).await?;
+            let entry = Box::pin(self.answer(key, role, request, deadline)).await?;
             Ok(entry.map(|outcome| Structured { outcome, rung: Some(rung) }))
         };
         let step: Structured = self.run.journal.step(key, "model", asked.clone(), work).await?;

@@ -185,13 +185,13 @@ impl Llm {
         let server = self.inner.usable(&request.model).map_err(unusable)?;
         let circuit = self.inner.circuits.of(&request.model);
         let attempt = || {
-            let call = call(server);
+            let call = Box::pin(call(server));
             async move {
                 let failed = |failure: Failure| failure.map(|error| server.presentable(error));
                 call.await.map_err(failed).inspect_err(|failure| self.learn(&failure.error))
             }
         };
-        let done = net::retry(&circuit, &self.inner.policy, caller, attempt).await;
+        let done = Box::pin(net::retry(&circuit, &self.inner.policy, caller, attempt)).await;
         done.map_err(|end| Failed { error: end.error.error, attempts: end.attempts, too_long: end.too_long })
     }
 

@@ -111,10 +111,10 @@ impl Tavily {
             let _permit = self.permits.acquire().await.ok();
             drop(rest);
             caller.gate().pass().await;
-            let answer = tokio::time::timeout(self.settings.timeout, self.ask_once(&body, limits)).await;
+            let answer = tokio::time::timeout(self.settings.timeout, Box::pin(self.ask_once(&body, limits))).await;
             answer.unwrap_or_else(|_| Err(Problem::slow(self.settings.timeout)))
         };
-        match net::retry(&self.circuit, &self.settings.retry, caller, attempt).await {
+        match Box::pin(net::retry(&self.circuit, &self.settings.retry, caller, attempt)).await {
             Ok((hits, _)) => Ok(hits),
             Err(end) => Err(end.error.error),
         }

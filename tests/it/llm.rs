@@ -797,7 +797,8 @@ async fn of_too_many_calls_the_first_are_kept_and_the_model_is_told() {
 #[tokio::test]
 async fn a_text_without_end_is_refused() {
     let reply = Reply::says(&"a".repeat(2 * 1024 * 1024));
-    let failed = complete(reply.clone(), &request()).await.unwrap_err();
+    let (_vendor, llm) = world([reply.clone(), reply.clone(), reply.clone()]).await;
+    let failed = llm.complete(&request(), &quietly).await.unwrap_err();
     assert!(matches!(failed.error, Error::Malformed { .. }), "{failed:?}");
     let larger = Request { max_tokens: 200_000, ..request() };
     assert_eq!(complete(reply, &larger).await.unwrap().text.len(), 2 * 1024 * 1024);

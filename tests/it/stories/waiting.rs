@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use fathom::domain::{Event, FailureCode, Wait, WaitKind, WarningCode, event::Phase};
 
+use serde_json::json;
+
 use super::engine::{Engine, QUESTION, Story, on_the_embedded_engine};
 use crate::{
     database::{TestDatabase, on_each_engine},
@@ -176,8 +178,14 @@ async fn a_report_that_drips_is_given_up_and_written_anew(database: TestDatabase
 async fn a_form_of_answer_that_a_model_cannot_give_is_not_asked_for_again(database: TestDatabase) {
     let refusal = r#"{"error":{"message":"response_format is not supported","type":"invalid_request_error"}}"#;
     let native = || When::matching(|call| call.schema_name().is_some());
-    let world = World::start(small().always(native(), reply::body(400, refusal))).await;
-    let engine = Engine::with(&world, &database, &[], &patient()).await.unwrap();
+    let is_brief =
+        When::matching(|call| call.first_text().contains("Turn it into one detailed, concrete research question."));
+    let script = small()
+        .always(native(), reply::body(400, refusal))
+        .by(is_brief.and(When::offers("answer")), |_| reply::brief("How is the gate paid?"))
+        .by(When::offers("answer"), |_| reply::json(json!({"summary": "Dues.", "key_excerpts": []})));
+    let world = World::start(script).await;
+    let engine = Engine::with(&world, &database, &["allow_clarification=false"], &patient()).await.unwrap();
     assert!(engine.research(QUESTION).await.report.is_some());
     let first = world.models.calls_matching(|call| call.schema_name().is_some()).len();
     assert!(first > 0);
