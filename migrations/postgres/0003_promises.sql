@@ -6,3 +6,8 @@ INSERT INTO schema_compatibility (version, oldest_program) VALUES (3, 2);
 -- a provider that is away is seen to wait and does not count as stuck.
 ALTER TABLE runs ADD COLUMN waiting_for TEXT;
 ALTER TABLE runs ADD COLUMN waiting_until BIGINT;
+
+-- What a call cost, in billionths of a dollar, so that sums are exact; null where no price is known. As the tokens, it is
+-- kept with the call and summed up per run and model.
+ALTER TABLE steps ADD COLUMN cost BIGINT;
+ALTER TABLE run_usage ADD COLUMN cost BIGINT;

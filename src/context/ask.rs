@@ -86,6 +86,7 @@ impl Cx {
     ) -> Result<Completion, Error> {
         let hash = journal::hash_of(&request);
         let work = async {
+            self.begins(role, &request);
             let watch = watch::begin(key, role, &request);
             let call = watch.over(self.fitted(key, role, request, None::<&mut NoText>));
             let entry = match deadline {
@@ -117,6 +118,7 @@ impl Cx {
         let mut streamed = false;
         let work = async {
             streamed = true;
+            self.begins(role, &request);
             let watch = watch::begin(key, role, &request);
             let entry = watch.over(self.fitted(key, role, request, Some(&mut *sink))).await?;
             watch::end(watch, &entry.value);
@@ -128,6 +130,12 @@ impl Cx {
             sink.take(&completion.text).await?;
         }
         Ok(completion)
+    }
+
+    /// Tells the world that a model is asked; nobody waits for that to be stored.
+    fn begins(&self, role: Role, request: &Request) {
+        let event = Event::ModelStarted { model: request.model.to_string(), role: role.as_str().to_owned() };
+        self.run.journal.try_emit(vec![self.now(event)]);
     }
 
     /// Makes the call, shorter and shorter while the provider says it is too long; streams when there is a sink.
@@ -163,7 +171,9 @@ impl Cx {
         unreachable!("the loop returns")
     }
 
-    fn answered(&self, role: Role, model: &str, completion: Completion) -> Entry<Outcome> {
+    fn answered(&self, role: Role, model: &str, mut completion: Completion) -> Entry<Outcome> {
+        let price = self.run.services.prices.get(model);
+        completion.usage.cost = price.map(|price| price.cost(&completion.usage));
         let call = CallRecord {
             model: model.to_owned(),
             role: role.as_str().to_owned(),

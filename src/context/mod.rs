@@ -20,7 +20,7 @@ pub use ask::{Form, Role, TextSink};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 
 use crate::{
-    domain::{Event, Failure, Note, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Failure, Note, Prices, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
     journal::{self, Entry, Journal, NewEvent, Stop},
     llm::Llm,
     prompts::Prompts,
@@ -55,6 +55,8 @@ pub struct Services {
     pub prompts: Arc<Prompts>,
     /// The engine of the run's `search_api`; `None` for `none`.
     pub search: Option<Engine>,
+    /// What models cost, as far as the operator told.
+    pub prices: Arc<Prices>,
 }
 
 /// The context of one run, as one agent of it sees it. Cheap to clone.

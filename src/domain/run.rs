@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    MessageId, RunId, RunOptions, ThreadId, Timestamp,
+    Cost, MessageId, RunId, RunOptions, ThreadId, Timestamp,
     event::{Phase, Wait, WaitKind},
 };
 
@@ -312,6 +312,9 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Part of `output_tokens` spent on hidden reasoning.
     pub reasoning_tokens: u64,
+    /// What the calls cost of whose models a price is known; absent when of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 impl std::ops::AddAssign for Usage {
@@ -320,5 +323,9 @@ impl std::ops::AddAssign for Usage {
         self.cached_tokens += other.cached_tokens;
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens += other.reasoning_tokens;
+        self.cost = match (self.cost, other.cost) {
+            (Some(one), Some(more)) => Some(one + more),
+            (one, more) => one.or(more),
+        };
     }
 }

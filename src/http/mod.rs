@@ -9,6 +9,7 @@ mod extract;
 mod health;
 mod layers;
 mod options;
+mod queue;
 mod report;
 mod runs;
 mod serve;

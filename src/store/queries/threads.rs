@@ -10,6 +10,7 @@ use super::{
 use crate::{
     domain::{
         Event, Message, MessageId, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus, Timestamp,
+        event::beginning,
     },
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
@@ -286,7 +287,8 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
 /// The user's message and the event that the run waits, which share a number.
 async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
     insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
-    let event = Event::RunQueued { position: Some(position) };
+    let (question, options) = (beginning(&new_run.content), Box::new(new_run.options.clone()));
+    let event = Event::RunCreated { question, options, position: Some(position) };
     let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
     super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
 }
