@@ -125,11 +125,11 @@ impl Command {
     }
 
     fn flags(&mut self) -> Flags {
-        let listen = match self {
-            Self::Serve(args) | Self::Health(args) => args.listen.clone(),
-            _ => None,
+        let (listen, open) = match self {
+            Self::Serve(args) | Self::Health(args) => (args.listen.clone(), args.open),
+            _ => (None, false),
         };
-        Flags { listen, ..self.settings_mut().flags() }
+        Flags { listen, open, ..self.settings_mut().flags() }
     }
 }
 
@@ -138,6 +138,9 @@ struct ServeArgs {
     /// Address and port to listen on [env: FATHOM_LISTEN] [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
+    /// Listen beyond loopback although whoever reaches the service may use it [env: FATHOM_OPEN]
+    #[arg(long)]
+    open: bool,
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -313,6 +316,7 @@ impl SettingsArgs {
         Flags {
             config: self.config.clone(),
             listen: None,
+            open: false,
             data_dir: self.data_dir.clone(),
             documents: self.docs.clone(),
             model: self.model.clone(),

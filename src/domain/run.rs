@@ -181,6 +181,17 @@ pub enum ThreadStatus {
 }
 
 impl ThreadStatus {
+    pub const ALL: [Self; 3] = [Self::Idle, Self::Busy, Self::AwaitingInput];
+
+    /// Its name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+            Self::AwaitingInput => "awaiting_input",
+        }
+    }
+
     /// The status of a thread whose newest run stands so; `None` when it has none.
     pub fn of(newest: Option<(RunStatus, Option<Outcome>)>) -> Self {
         match newest {

@@ -40,6 +40,10 @@ pub enum Code {
     IdempotencyKeyReused,
     QueueFull,
     TooManyStreams,
+    TooManyThreads,
+    HostNotAllowed,
+    OriginNotAllowed,
+    Overloaded,
     Internal,
     StorageUnavailable,
     ShuttingDown,
@@ -47,7 +51,7 @@ pub enum Code {
 
 impl Code {
     /// Every code there is.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 23] = [
         Self::MalformedJson,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -64,6 +68,10 @@ impl Code {
         Self::IdempotencyKeyReused,
         Self::QueueFull,
         Self::TooManyStreams,
+        Self::TooManyThreads,
+        Self::HostNotAllowed,
+        Self::OriginNotAllowed,
+        Self::Overloaded,
         Self::Internal,
         Self::StorageUnavailable,
         Self::ShuttingDown,
@@ -100,6 +108,10 @@ impl Code {
             ),
             Self::QueueFull => ("queue_full", S::TOO_MANY_REQUESTS, "Too many runs are waiting", true),
             Self::TooManyStreams => ("too_many_streams", S::SERVICE_UNAVAILABLE, "Too many streams are open", true),
+            Self::TooManyThreads => ("too_many_threads", S::FORBIDDEN, "No more threads may be stored", false),
+            Self::HostNotAllowed => ("host_not_allowed", S::MISDIRECTED_REQUEST, "Not a name of this service", false),
+            Self::OriginNotAllowed => ("origin_not_allowed", S::FORBIDDEN, "Not a page that may change things", false),
+            Self::Overloaded => ("overloaded", S::SERVICE_UNAVAILABLE, "Too much is on its way", true),
             Self::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "A defect of this service", false),
             Self::StorageUnavailable => {
                 ("storage_unavailable", S::SERVICE_UNAVAILABLE, "The database does not answer", true)
@@ -183,6 +195,7 @@ impl ApiError {
                 | Code::NotFinished
                 | Code::QueueFull
                 | Code::TooManyStreams
+                | Code::Overloaded
                 | Code::StorageUnavailable
                 | Code::ShuttingDown
         );
@@ -273,6 +286,10 @@ impl From<StoreError> for ApiError {
         match &error {
             StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
             StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
+            StoreError::TooManyThreads { .. } => Self::new(Code::TooManyThreads, error.to_string()),
+            StoreError::MetadataTooLarge { .. } => {
+                Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
+            }
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
             StoreError::Unavailable(_) => {
                 tracing::warn!(%error, "a request could not be answered");

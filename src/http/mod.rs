@@ -3,12 +3,16 @@
 //! One file per noun; `extract.rs` takes requests apart, `error.rs` alone picks the status of an error, `serve.rs` owns
 //! the sockets. The contract is openapi.yaml at the top level; a test holds it against [`router`].
 
+mod clients;
 pub mod docs;
 mod error;
 mod extract;
 mod health;
 mod layers;
+mod linger;
 mod options;
+mod origin;
+mod outgoing;
 mod queue;
 mod report;
 mod runs;
@@ -44,6 +48,8 @@ pub struct Shared {
     pub patience: Patience,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
+    /// What may be held for clients.
+    buffers: outgoing::Buffers,
 }
 
 impl Deref for State {
@@ -62,7 +68,8 @@ impl State {
     /// With another patience than the usual one.
     pub fn with(runs: Runs, settings: HttpSettings, patience: Patience, shutdown: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
-        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams }))
+        let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
+        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams, buffers }))
     }
 }
 
@@ -74,7 +81,11 @@ type Route = (&'static str, &'static [&'static str], MethodRouter<State>);
 fn routes() -> Vec<Route> {
     vec![
         ("/api/v1/threads", &["GET", "POST"], get(threads::list).post(threads::create)),
-        ("/api/v1/threads/{id}", &["GET", "DELETE"], get(threads::show).delete(threads::delete)),
+        (
+            "/api/v1/threads/{id}",
+            &["GET", "PATCH", "DELETE"],
+            get(threads::show).patch(threads::change).delete(threads::delete),
+        ),
         ("/api/v1/threads/{id}/messages", &["GET", "POST"], get(threads::messages).post(threads::add_message)),
         ("/api/v1/threads/{id}/runs", &["GET"], get(threads::runs)),
         ("/api/v1/threads/{id}/events", &["GET"], get(stream::thread_events)),

@@ -32,7 +32,9 @@ use crate::{
 };
 use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
-pub use store::{Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step};
+pub use store::{
+    Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step, ThreadChange, ThreadFilter,
+};
 pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
 pub use worker::Ended;
@@ -72,6 +74,8 @@ pub struct Settings {
     /// Runs that may wait, over all processes.
     pub max_queued_runs: u64,
     pub max_queued_runs_per_owner: u64,
+    /// Threads that are stored of one owner.
+    pub max_threads_per_owner: u64,
     /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
     pub event_retention: Option<Duration>,
     /// A run at work that stores no event for so long counts as stuck.

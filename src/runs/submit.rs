@@ -119,7 +119,11 @@ impl Runs {
 
     fn admission(&self, submission: &Submission, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
-        let limits = QueueLimits { total: settings.max_queued_runs, per_owner: settings.max_queued_runs_per_owner };
+        let limits = QueueLimits {
+            total: settings.max_queued_runs,
+            per_owner: settings.max_queued_runs_per_owner,
+            threads_per_owner: settings.max_threads_per_owner,
+        };
         let idempotency = submission.key.as_ref().map(|key| idempotency(key, &submission.owner, now));
         Admission { limits: Some(limits), idempotency }
     }

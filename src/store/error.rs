@@ -18,9 +18,14 @@ pub enum Error {
     /// So many runs may wait, in all or of one owner.
     #[error("{limit} runs are waiting already")]
     QueueFull { limit: u64 },
+    /// So many threads are stored of one owner.
+    #[error("{limit} threads are stored already; delete some that are not needed any more")]
+    TooManyThreads { limit: u64 },
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
+    #[error("metadata may have {limit} bytes as JSON")]
+    MetadataTooLarge { limit: usize },
     /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),

@@ -24,7 +24,7 @@ pub use error::Error;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
     FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, Pruned, QueueLimits,
-    Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadPosition,
+    Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadChange, ThreadFilter, ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -436,6 +436,24 @@ impl Store {
     /// A page of the threads, newest first.
     pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
         ask!(self, engine => engine.threads(after, limit).await)
+    }
+
+    /// A page of the threads that `filter` lets through, newest first; it may be short although more comes after it.
+    pub async fn search(
+        &self,
+        filter: &ThreadFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Thread>, Error> {
+        ask!(self, engine => engine.search(filter, after, limit).await)
+    }
+
+    /// Changes the title and the metadata of a thread; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Error::MetadataTooLarge`]; nothing is changed then.
+    pub async fn change_thread(&self, thread_id: ThreadId, change: &ThreadChange) -> Result<Option<Thread>, Error> {
+        change!(self, engine => engine.change_thread(thread_id, change).await)
     }
 
     /// The whole conversation in order; empty for an unknown thread.

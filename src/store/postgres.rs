@@ -24,6 +24,8 @@ pub use listen::Listener;
 pub type Db = sqlx::Postgres;
 
 /// Locks the rows a transaction is about to change.
+/// Compares with a pattern, whatever the case of the letters it knows.
+const LIKE: &str = " ILIKE ";
 const FOR_UPDATE: &str = " FOR UPDATE";
 /// Lets several replicas look for work without waiting for one another. Runs that were begun go first, then those of
 /// the owner with the fewest in work, then the oldest.

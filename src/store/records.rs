@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::domain::{
     Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source,
-    ThreadId, Timestamp, Usage, report::Report,
+    ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -53,11 +53,13 @@ pub struct Admission {
     pub idempotency: Option<IdempotencyKey>,
 }
 
-/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`].
+/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`]. And the most threads
+/// that are stored of one owner; reached, further ones are refused with [`super::Error::TooManyThreads`].
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
     pub total: u64,
     pub per_owner: u64,
+    pub threads_per_owner: u64,
 }
 
 /// Makes a request repeatable: the same key with the same body creates nothing twice.
@@ -371,4 +373,24 @@ pub struct RunPosition {
     pub is_final: bool,
     /// The run is final, and its last event not above `after_seq`: nothing comes but the gap.
     pub over: bool,
+}
+
+/// Which threads are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFilter {
+    /// Text that stands in the title or in a message, in whatever case; never empty.
+    pub words: Option<String>,
+    pub status: Option<ThreadStatus>,
+    /// Members of the metadata with their values as text.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// What is to be changed about a thread.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadChange {
+    pub title: Option<String>,
+    /// A merge patch (RFC 7396).
+    pub metadata: Map<String, Value>,
+    /// What the metadata may have afterwards, as JSON.
+    pub max_metadata_bytes: usize,
 }

@@ -24,6 +24,8 @@ mod queries;
 pub type Db = sqlx::Sqlite;
 
 /// BEGIN IMMEDIATE has locked everything already.
+/// Compares with a pattern, whatever the case of the letters it knows.
+const LIKE: &str = " LIKE ";
 const FOR_UPDATE: &str = "";
 /// As the Postgres one; nobody else writes meanwhile.
 const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \

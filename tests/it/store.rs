@@ -392,7 +392,8 @@ async fn the_same_key_at_the_same_time_creates_once(database: TestDatabase) {
 
 async fn a_full_queue_refuses(database: TestDatabase) {
     let store = database.open().await;
-    let limits = Admission { limits: Some(QueueLimits { total: 2, per_owner: 1 }), idempotency: None };
+    let limits =
+        Admission { limits: Some(QueueLimits { total: 2, per_owner: 1, threads_per_owner: 100 }), idempotency: None };
     let create = async |owner: &str| {
         let new_run = NewRun { owner: owner.to_owned(), ..new_run() };
         store.create_thread(&new_run, &NewThread::default(), &limits).await

@@ -15,15 +15,19 @@ use crate::{
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
 
-/// What [`thread`] reads: each thread with the state of its newest run.
+/// What [`thread`] reads: each thread of that table with the state of its newest run.
 macro_rules! select_threads {
-    () => {
-        "SELECT threads.id, threads.title, threads.created_at, threads.last_seq, threads.metadata, threads.options, \
-         newest.id AS latest_run_id, newest.status, newest.outcome \
-         FROM threads LEFT JOIN runs AS newest ON newest.id = \
-         (SELECT id FROM runs WHERE thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1)"
+    ($table:literal) => {
+        concat!(
+            "SELECT threads.id, threads.title, threads.created_at, threads.last_seq, threads.metadata, threads.options, \
+             newest.id AS latest_run_id, newest.status, newest.outcome FROM ",
+            $table,
+            " AS threads LEFT JOIN runs AS newest ON newest.id = \
+             (SELECT id FROM runs WHERE thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1)"
+        )
     };
 }
+pub(super) use select_threads;
 
 /// The number of the first event of a thread.
 const FIRST_SEQ: i64 = 1;
@@ -41,12 +45,13 @@ impl Engine {
         new_thread: &NewThread,
         admission: &Admission,
     ) -> Result<Created, Error> {
-        const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options) \
-            VALUES ($1, $2, $3, $4, $5, $6)";
+        const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options, owner) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7)";
         let mut tx = self.begin().await?;
         if let Some(first) = first_answer(&mut tx, new_run, admission).await? {
             return Ok(Created::Before(first));
         }
+        may_have_more_threads(&mut tx, new_run, admission).await?;
         let position = place_in_queue(&mut tx, new_run, admission).await?;
         query(INSERT)
             .bind(new_run.thread_id.0)
@@ -55,6 +60,7 @@ impl Engine {
             .bind(owned(&Thread::title_of(&new_run.content)))
             .bind(owned(&serde_json::to_string(&new_thread.metadata)?))
             .bind(owned(&serde_json::to_string(&new_thread.options)?))
+            .bind(owned(&new_run.owner))
             .execute(&mut *tx)
             .await?;
         insert_run(&mut tx, new_run).await?;
@@ -84,7 +90,7 @@ impl Engine {
     }
 
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
-        const SELECT: &str = concat!(select_threads!(), " WHERE threads.id = $1");
+        const SELECT: &str = concat!(select_threads!("threads"), " WHERE threads.id = $1");
         let mut connection = self.reader().await?;
         let row = query(SELECT).bind(thread_id.0).fetch_optional(&mut *connection).await?;
         row.as_ref().map(thread).transpose()
@@ -92,9 +98,9 @@ impl Engine {
 
     pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
         const NEWEST: &str =
-            concat!(select_threads!(), " ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0");
+            concat!(select_threads!("threads"), " ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0");
         const OLDER: &str = concat!(
-            select_threads!(),
+            select_threads!("threads"),
             " WHERE (threads.created_at, threads.id) < ($2, $3) \
               ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0"
         );
@@ -246,6 +252,19 @@ async fn read_first_answer(connection: &mut Connection, idempotency: &Idempotenc
     })
 }
 
+/// Refuses an owner who has as many threads as are stored for one. The limit may be passed by a few at once.
+async fn may_have_more_threads(
+    connection: &mut Connection,
+    new_run: &NewRun,
+    admission: &Admission,
+) -> Result<(), Error> {
+    const COUNT: &str = "SELECT COUNT(*) FROM (SELECT id FROM threads WHERE owner = $1 LIMIT $2 + 0) AS own";
+    let Some(limit) = admission.limits.map(|limits| limits.threads_per_owner) else { return Ok(()) };
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let own: i64 = query_scalar(COUNT).bind(owned(&new_run.owner)).bind(most).fetch_one(connection).await?;
+    if own >= most { Err(Error::TooManyThreads { limit }) } else { Ok(()) }
+}
+
 /// The place in the queue that the run will have. The limits may be passed by a few when replicas look at once.
 async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission: &Admission) -> Result<u64, Error> {
     const COUNT: &str = "SELECT COUNT(*) AS total, \
@@ -309,7 +328,8 @@ fn queued(new_run: &NewRun) -> Run {
     }
 }
 
-fn thread(row: &Row) -> Result<Thread, Error> {
+/// Reads a thread from the columns of [`select_threads`].
+pub fn thread(row: &Row) -> Result<Thread, Error> {
     let newest = row.try_get::<Option<&str>, _>("status")?.map(status).transpose()?;
     let outcome = row.try_get::<Option<&str>, _>("outcome")?.map(named).transpose()?;
     Ok(Thread {
