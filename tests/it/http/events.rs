@@ -405,6 +405,7 @@ impl Drawn {
             "searches": self.searches,
             "sources": self.sources.len(),
             "warnings": self.warnings,
+            "waiting_for": null,
         })
     }
 }
