@@ -135,13 +135,15 @@ pub const THREAD_DELETED: &str = "thread.deleted";
 #[serde(tag = "type", content = "data")]
 pub enum Event {
     /// The first event of a run. `question` is cut as [`beginning`] does it; `position` is the run's place in the queue
-    /// when it joined it, from 1.
+    /// when it joined it, from 1; `retry_of` the run that it goes on from.
     #[serde(rename = "run.created")]
     RunCreated {
         question: String,
         options: Box<RunOptions>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         position: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_of: Option<RunId>,
     },
     /// The run's place in the queue has changed. Never stored, and without a number of its own: who follows a run that
     /// waits is told. In logs of earlier releases it is the first event of a run.

@@ -26,6 +26,9 @@ pub type Prices = HashMap<String, Price>;
 pub struct Cost(pub u64);
 
 impl Cost {
+    /// A million dollars for one call is believed of no provider; sums of such calls still fit into the database.
+    const MOST: Self = Self(1_000_000_000_000_000);
+
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float becomes the nearest u64")]
     fn of_dollars(dollars: f64) -> Self {
         Self((dollars * 1e9).round() as u64)
@@ -59,7 +62,7 @@ impl<'de> Deserialize<'de> for Cost {
 impl Price {
     /// The same as a sum of money.
     pub fn cost(&self, usage: &Usage) -> Cost {
-        Cost::of_dollars(self.of(usage))
+        Cost::of_dollars(self.of(usage)).min(Cost::MOST)
     }
 
     /// What these tokens cost, in dollars.

@@ -80,6 +80,7 @@ impl Engine {
         if !insert_run(&mut tx, new_run).await? {
             return Ok(None);
         }
+        is_newest(&mut tx, new_run).await?;
         let seq = query_scalar("UPDATE threads SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq")
             .bind(new_run.thread_id.0)
             .fetch_one(&mut *tx)
@@ -281,7 +282,8 @@ async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission
 /// Inserts the queued run; `false` when its thread does not exist.
 async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<bool, Error> {
     const INSERT: &str = "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents, owner, \
-        claimed_by, lease_expires_at) SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, $8 FROM threads WHERE id = $4";
+        claimed_by, lease_expires_at, retry_of, question_of) \
+        SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, $8, $9, $10 FROM threads WHERE id = $4";
     let reserved = new_run.reserved.as_ref();
     let inserted = query(INSERT)
         .bind(new_run.run_id.0)
@@ -292,6 +294,8 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
         .bind(owned(&new_run.owner))
         .bind(reserved.map(|claimant| owned(&claimant.owner)))
         .bind(reserved.map_or(0, |claimant| claimant.expires_at.0))
+        .bind(new_run.retry.map(|retry| retry.run_id.0))
+        .bind(new_run.retry.map(|retry| retry.question_of.0))
         .execute(connection)
         .await;
     match inserted {
@@ -303,11 +307,36 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
     }
 }
 
-/// The user's message and the event that the run waits, which share a number.
+/// Only the newest run of a thread is retried: what came after another one builds on it.
+async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), Error> {
+    const NEWEST: &str =
+        "SELECT id FROM runs WHERE thread_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT 1";
+    let Some(retry) = new_run.retry else { return Ok(()) };
+    let select = query_scalar(NEWEST).bind(new_run.thread_id.0).bind(new_run.run_id.0);
+    match select.fetch_optional(connection).await?.map(RunId) {
+        Some(newest) if newest != retry.run_id => Err(Error::ThreadWentOn(newest)),
+        _ => Ok(()),
+    }
+}
+
+/// What the run answers: its own message, or the one of the run that was retried.
+async fn question_of(connection: &mut Connection, new_run: &NewRun) -> Result<String, Error> {
+    const SELECT: &str = "SELECT content FROM messages WHERE thread_id = $1 AND run_id = $2 AND role = 'user' \
+        ORDER BY position, id LIMIT 1";
+    let Some(retry) = new_run.retry.filter(|_| new_run.content.is_empty()) else { return Ok(new_run.content.clone()) };
+    let select = query_scalar(SELECT).bind(new_run.thread_id.0).bind(retry.question_of.0);
+    Ok(select.fetch_optional(connection).await?.unwrap_or_default())
+}
+
+/// The user's message, if there is one, and the event that the run waits, which share a number.
 async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
-    insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
-    let (question, options) = (beginning(&new_run.content), Box::new(new_run.options.clone()));
-    let event = Event::RunCreated { question, options, position: Some(position) };
+    if !new_run.content.is_empty() {
+        insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
+    }
+    let retry_of = new_run.retry.map(|retry| retry.run_id);
+    let question = question_of(connection, new_run).await?;
+    let (question, options) = (beginning(&question), Box::new(new_run.options.clone()));
+    let event = Event::RunCreated { question, options, position: Some(position), retry_of };
     let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
     super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
 }
@@ -325,6 +354,7 @@ fn queued(new_run: &NewRun) -> Run {
         finished_at: None,
         cancel_requested: false,
         progress: Progress::default(),
+        retry_of: new_run.retry.map(|retry| retry.run_id),
     }
 }
 

@@ -33,7 +33,7 @@ macro_rules! one_of_each {
 }
 
 one_of_each!(events: Event {
-    RunCreated { question: "Why?".to_owned(), options: Box::default(), position: Some(3) },
+    RunCreated { question: "Why?".to_owned(), options: Box::default(), position: Some(3), retry_of: Some(RunId::new()) },
     RunQueued { position: Some(3) },
     RunStarted { attempt: 1 },
     RunResumed { attempt: 2 },
@@ -103,6 +103,7 @@ one_of_each!(failure_codes: FailureCode {
     ContextWindow,
     ModelOutput,
     JournalMismatch,
+    JournalCorrupt,
     Timeout,
     CrashLoop,
     Internal,
@@ -203,7 +204,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     same("/components/schemas/WaitKind", wait_kinds());
     same("/components/schemas/FollowUpDecidedEvent/properties/data/properties/action", follow_up_actions());
     same("/components/schemas/RunStatus", statuses());
-    same("/components/schemas/Thread/properties/status", thread_statuses());
+    same("/components/schemas/ThreadStatus", thread_statuses());
     same("/components/schemas/Outcome", outcomes());
     same("/components/schemas/Message/properties/role", roles());
     same("/components/schemas/Failure/properties/code", failure_codes());
