@@ -323,7 +323,7 @@ async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), 
 async fn question_of(connection: &mut Connection, new_run: &NewRun) -> Result<String, Error> {
     const SELECT: &str = "SELECT content FROM messages WHERE thread_id = $1 AND run_id = $2 AND role = 'user' \
         ORDER BY position, id LIMIT 1";
-    let Some(retry) = new_run.retry.filter(|_| new_run.content.is_empty()) else { return Ok(new_run.content.clone()) };
+    let Some(retry) = new_run.retry else { return Ok(new_run.content.clone()) };
     let select = query_scalar(SELECT).bind(new_run.thread_id.0).bind(retry.question_of.0);
     Ok(select.fetch_optional(connection).await?.unwrap_or_default())
 }
