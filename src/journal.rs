@@ -15,11 +15,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use tokio::{sync::watch, time::Instant};
 
-pub use crate::store::{CallRecord, NewEvent};
+pub use crate::store::{CallRecord, NewEvent, Step};
 use crate::{
     domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
-    store::{self, Commit, Lease, Step},
+    store::{self, Commit, Lease},
     telemetry::metrics,
 };
 

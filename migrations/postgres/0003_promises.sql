@@ -11,3 +11,6 @@ CREATE INDEX threads_by_owner ON threads (owner);
 -- a provider that is away is seen to wait and does not count as stuck.
 ALTER TABLE runs ADD COLUMN waiting_for TEXT;
 ALTER TABLE runs ADD COLUMN waiting_until BIGINT;
+
+-- The option that ended the run's research early, because the run had spent what it allows.
+ALTER TABLE runs ADD COLUMN limited_by TEXT;

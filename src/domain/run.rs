@@ -108,6 +108,10 @@ pub enum FailureCode {
     JournalMismatch,
     /// The run took longer than it may.
     Timeout,
+    /// The run spent what it may before a report could be written: raise `max_model_calls`, `max_searches`, `max_tokens`.
+    SpendingLimit,
+    /// The search engine refused the key: fix it.
+    SearchAuth,
     /// Process after process died at the same step: see their logs.
     CrashLoop,
     /// A defect of ours; also what a code of a newer release is read as.
@@ -129,6 +133,8 @@ impl FailureCode {
             Self::ModelOutput => "model_output",
             Self::JournalMismatch => "journal_mismatch",
             Self::Timeout => "timeout",
+            Self::SpendingLimit => "spending_limit",
+            Self::SearchAuth => "search_auth",
             Self::CrashLoop => "crash_loop",
             Self::Internal => "internal",
         }
@@ -282,6 +288,9 @@ pub struct Run {
     /// Somebody asked for it to stop.
     #[serde(default)]
     pub cancel_requested: bool,
+    /// The option that ended its research early, because the run had spent what it allows.
+    #[serde(default)]
+    pub limited_by: Option<String>,
     #[serde(default)]
     pub progress: Progress,
 }

@@ -3,6 +3,7 @@
 //! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`.
 
 mod gate;
+mod redact;
 mod retry;
 
 use std::time::Duration;
@@ -11,6 +12,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
 pub use gate::{Gate, Open};
+pub use redact::{redact, shown_url};
 pub use retry::{Retry, Verdict, retry};
 
 /// How long an outbound call may take.

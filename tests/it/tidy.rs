@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pages", &["telemetry"]),
     ("net", &[]),
     // It fills the settings of each room.
-    ("config", &["llm", "pages", "search", "store", "telemetry"]),
+    ("config", &["llm", "net", "pages", "search", "store", "telemetry"]),
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),

@@ -86,7 +86,7 @@ macro_rules! run_columns {
         "runs.id, runs.thread_id, runs.status, runs.outcome, runs.error_code, runs.error_message, runs.options, \
          runs.created_at, runs.started_at, runs.finished_at, runs.cancel_requested, runs.phase, runs.iterations, \
          runs.researchers_started, runs.researchers_finished, runs.researchers_failed, runs.searches, \
-         runs.sources_found, runs.warnings, runs.waiting_for"
+         runs.sources_found, runs.warnings, runs.waiting_for, runs.limited_by"
     };
 }
 pub(super) use run_columns;
@@ -104,6 +104,7 @@ pub fn run(row: &Row) -> Result<Run, Error> {
         started_at: row.try_get::<Option<i64>, _>("started_at")?.map(Timestamp),
         finished_at: row.try_get::<Option<i64>, _>("finished_at")?.map(Timestamp),
         cancel_requested: row.try_get("cancel_requested")?,
+        limited_by: row.try_get("limited_by")?,
         progress: progress(row)?,
     })
 }

@@ -16,6 +16,7 @@ mod researcher;
 mod search;
 mod sequences;
 mod settings;
+mod spending;
 mod structured;
 mod supervisor;
 mod telemetry;
