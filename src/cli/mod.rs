@@ -88,7 +88,7 @@ enum Command {
     /// Research a question and print the cited report
     #[command(after_help = EXIT_CODES, after_long_help = research_help())]
     Research(ResearchArgs),
-    /// Go on with a run that was interrupted or whose process died
+    /// Go on with a run that was interrupted, failed or was cancelled, or whose process died
     #[command(after_help = EXIT_CODES)]
     Resume(ResumeArgs),
     /// Follow up on a run: ask more in its thread, or reply to its question
@@ -160,7 +160,7 @@ struct ResearchArgs {
 
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// As printed when the run was interrupted
+    /// As printed when the run was interrupted or failed; then --model and --set change what it goes on with
     run_id: RunId,
     #[command(flatten)]
     output: OutputArgs,

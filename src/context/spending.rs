@@ -177,6 +177,10 @@ impl Spent {
     }
 
     fn count(&mut self, step: &Step) {
+        // The run that this one retries has paid for it.
+        if step.inherited {
+            return;
+        }
         if step.call.is_none() && step.value.contains(USED_UP) && matches!(&*step.kind, "model" | "search") {
             let options = ["max_model_calls", "max_searches", "max_tokens"];
             let option = options.into_iter().find(|option| step.value.contains(&format!("{USED_UP}: {option} is")));

@@ -32,6 +32,7 @@ pub enum Code {
     ThreadBusy,
     NotFinished,
     NoReport,
+    NotRetryable,
     PayloadTooLarge,
     UnsupportedMediaType,
     ValidationFailed,
@@ -51,7 +52,7 @@ pub enum Code {
 
 impl Code {
     /// Every code there is.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::MalformedJson,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -60,6 +61,7 @@ impl Code {
         Self::ThreadBusy,
         Self::NotFinished,
         Self::NoReport,
+        Self::NotRetryable,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::ValidationFailed,
@@ -91,6 +93,7 @@ impl Code {
             Self::ThreadBusy => ("thread_busy", S::CONFLICT, "The thread has an active run", true),
             Self::NotFinished => ("not_finished", S::CONFLICT, "The run is not finished", true),
             Self::NoReport => ("no_report", S::CONFLICT, "The run ended without a report", false),
+            Self::NotRetryable => ("not_retryable", S::CONFLICT, "Nothing can go on from this run", false),
             Self::PayloadTooLarge => ("payload_too_large", S::PAYLOAD_TOO_LARGE, "The body is too large", false),
             Self::UnsupportedMediaType => {
                 ("unsupported_media_type", S::UNSUPPORTED_MEDIA_TYPE, "The body must be JSON", false)
@@ -245,6 +248,9 @@ impl ApiError {
             Refusal::Store(error) => error.into(),
             Refusal::Options(wrong) => Self::options(&wrong),
             Refusal::NoSuchThread => Self::no_such("thread"),
+            Refusal::NoSuchRun => Self::no_such("run"),
+            Refusal::NotFinished => Self::new(Code::NotFinished, detail),
+            Refusal::NotRetryable(_) => Self::new(Code::NotRetryable, detail),
             Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
             Refusal::MissingKey { option, .. } => not_configured(option),
             Refusal::MissingSearchKey | Refusal::MissingDocuments | Refusal::NothingToSearch => {
@@ -285,6 +291,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
+            StoreError::ThreadWentOn(_) => Self::new(Code::NotRetryable, error.to_string()),
             StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
             StoreError::TooManyThreads { .. } => Self::new(Code::TooManyThreads, error.to_string()),
             StoreError::MetadataTooLarge { .. } => {

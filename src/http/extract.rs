@@ -42,14 +42,44 @@ impl<T: DeserializeOwned> FromRequest<State> for JsonBody<T> {
 
     async fn from_request(request: Request, state: &State) -> Result<Self, ApiError> {
         if !is_json(request.headers()) {
-            return Err(ApiError::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json"));
+            return Err(not_json());
         }
         let bytes = read(request, state).await?;
-        let value: serde_json::Value = serde_json::from_slice(&bytes)
-            .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
-        let value = serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))?;
-        Ok(Self { value, bytes })
+        Ok(Self { value: parsed(true, &bytes)?, bytes })
     }
+}
+
+/// A JSON body that may be missing, and its bytes.
+#[derive(Debug)]
+pub struct OptionalBody<T> {
+    pub value: T,
+    pub bytes: Bytes,
+}
+
+impl<T: DeserializeOwned + Default> FromRequest<State> for OptionalBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &State) -> Result<Self, ApiError> {
+        let is_json = is_json(request.headers());
+        let bytes = read(request, state).await?;
+        match bytes.is_empty() {
+            true => Ok(Self { value: T::default(), bytes }),
+            false => Ok(Self { value: parsed(is_json, &bytes)?, bytes }),
+        }
+    }
+}
+
+fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiError> {
+    if !is_json {
+        return Err(not_json());
+    }
+    let value: serde_json::Value = serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
+    serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))
+}
+
+fn not_json() -> ApiError {
+    ApiError::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json")
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

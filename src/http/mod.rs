@@ -14,6 +14,7 @@ mod options;
 mod origin;
 mod outgoing;
 mod report;
+mod retry;
 mod runs;
 mod serve;
 pub mod sse;
@@ -91,6 +92,7 @@ fn routes() -> Vec<Route> {
         ("/api/v1/runs", &["GET"], get(runs::list)),
         ("/api/v1/runs/{id}", &["GET"], get(runs::show)),
         ("/api/v1/runs/{id}/cancel", &["POST"], post(runs::cancel)),
+        ("/api/v1/runs/{id}/retry", &["POST"], post(retry::retry)),
         ("/api/v1/runs/{id}/events", &["GET"], get(stream::run_events)),
         ("/api/v1/runs/{id}/report", &["GET"], get(report::show)),
         ("/api/v1/runs/{id}/notes", &["GET"], get(runs::notes)),

@@ -37,6 +37,7 @@ pub struct RunBody {
     cancel_requested: bool,
     limited_by: Option<String>,
     queue_position: Option<u64>,
+    retry_of: Option<RunId>,
     progress: Progress,
     usage: UsageBody,
     links: RunLinks,
@@ -60,6 +61,7 @@ struct RunLinks {
     sources: String,
     steps: String,
     cancel: String,
+    retry: String,
 }
 
 impl From<RunDetails> for RunBody {
@@ -79,6 +81,7 @@ impl From<RunDetails> for RunBody {
             cancel_requested: run.cancel_requested,
             limited_by: run.limited_by,
             queue_position,
+            retry_of: run.retry_of,
             progress: run.progress,
             usage: UsageBody { total: total(&usage), by_model: usage },
         }
@@ -96,6 +99,7 @@ impl RunLinks {
             sources: format!("{path}/sources"),
             steps: format!("{path}/steps"),
             cancel: format!("{path}/cancel"),
+            retry: format!("{path}/retry"),
             own: path,
         }
     }
@@ -222,6 +226,7 @@ struct StepBody {
     key: String,
     kind: String,
     request_hash: String,
+    inherited: bool,
     started_at: Timestamp,
     finished_at: Timestamp,
     ms: i64,
@@ -238,6 +243,7 @@ impl From<Step> for StepBody {
             key: step.key,
             kind: step.kind,
             request_hash: step.request_hash,
+            inherited: step.inherited,
             started_at: step.started_at,
             finished_at: step.finished_at,
             ms: step.finished_at.since(step.started_at),

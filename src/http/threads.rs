@@ -153,6 +153,7 @@ pub async fn create(
     let submission = Submission {
         options: state.runs.options(&[&options]).map_err(at)?,
         content: message,
+        given: Map::new(),
         owner: wishes.owner.clone(),
         key: wishes.key("POST /api/v1/threads", &body.bytes),
     };
@@ -226,6 +227,7 @@ pub async fn add_message(
     let submission = Submission {
         options: state.runs.options(&[&thread.options, &options]).map_err(at)?,
         content,
+        given: options,
         owner: wishes.owner.clone(),
         key: wishes.key(&format!("POST /api/v1/threads/{thread_id}/messages"), &body.bytes),
     };
@@ -271,7 +273,7 @@ async fn replied_before(state: &State, form: Form, first: FirstAnswer) -> Result
     Ok(created(StatusCode::ACCEPTED, &location, body, true))
 }
 
-fn gone() -> ApiError {
+pub fn gone() -> ApiError {
     ApiError::no_such("thread any more; this idempotency key created it")
 }
 
@@ -357,7 +359,7 @@ async fn existing(state: &State, thread_id: ThreadId) -> Result<Thread, ApiError
 }
 
 /// A run that was just queued.
-fn queued(run: Run, position: u64) -> RunDetails {
+pub fn queued(run: Run, position: u64) -> RunDetails {
     RunDetails { run, usage: Default::default(), queue_position: Some(position) }
 }
 
@@ -371,7 +373,7 @@ pub async fn waited(state: &State, details: RunDetails, patience: Duration) -> R
     state.runs.details(details.run.id).await?.ok_or_else(|| ApiError::no_such("run"))
 }
 
-async fn keep(state: &State, wishes: &Wishes, key: Option<&Key>, body: &str) {
+pub async fn keep(state: &State, wishes: &Wishes, key: Option<&Key>, body: &str) {
     if let Some(key) = key {
         state.runs.keep_answer(key, &wishes.owner, body).await;
     }
@@ -397,7 +399,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Form {
 
 impl Form {
     /// The report of the run if that is wanted and there, else `data`.
-    async fn of(self, state: &State, run_id: RunId, data: String) -> Result<Body, ApiError> {
+    pub async fn of(self, state: &State, run_id: RunId, data: String) -> Result<Body, ApiError> {
         let report = match self {
             Self::Report => state.runs.store().report(run_id).await?,
             Self::Data => None,
@@ -407,12 +409,12 @@ impl Form {
 }
 
 /// A body in its form.
-enum Body {
+pub enum Body {
     Data(String),
     Report(String),
 }
 
-fn created(status: StatusCode, location: &str, body: Body, replayed: bool) -> Response {
+pub fn created(status: StatusCode, location: &str, body: Body, replayed: bool) -> Response {
     let (media_type, body) = match body {
         Body::Data(json) => (JSON, json),
         Body::Report(markdown) => (MARKDOWN, markdown),
@@ -430,7 +432,7 @@ fn created(status: StatusCode, location: &str, body: Body, replayed: bool) -> Re
     response
 }
 
-fn json(body: &impl Serialize) -> Result<String, ApiError> {
+pub fn json(body: &impl Serialize) -> Result<String, ApiError> {
     serde_json::to_string(body).map_err(|error| ApiError::defect(&error))
 }
 

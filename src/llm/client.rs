@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::failure::{self, Failure};
 use super::models::Listed;
 use super::reply::{self, Assembly};
@@ -94,7 +96,7 @@ impl Llm {
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
         if request.model.provider == Provider::Offline {
-            return Ok(offline::complete(request));
+            return Ok(offline::complete_aside(request).await);
         }
         let (completion, attempts) =
             self.attempts(request, caller, |server| self.call(server, request, caller)).await?;
@@ -111,7 +113,7 @@ impl Llm {
     /// As `complete`; so does dropping the stream.
     pub async fn stream(&self, request: &Request, caller: &dyn Caller) -> Result<ReplyStream, Failed> {
         if request.model.provider == Provider::Offline {
-            return Ok(ReplyStream::of(offline::deltas(request)));
+            return Ok(ReplyStream::of(offline::deltas(offline::complete_aside(request).await)));
         }
         let begin = |server| self.begin(server, request, caller);
         let ((mut reading, first), attempts) = self.attempts(request, caller, begin).await?;
@@ -183,12 +185,13 @@ impl Llm {
                 return Err(Failed { error, attempts: waits.attempts() });
             };
             caller.retrying(Retry { attempt: waits.attempts(), wait, error });
+            let _rest = caller.gate().rest();
             tokio::time::sleep(wait).await;
         }
     }
 
     async fn call(&self, server: &Server, request: &Request, caller: &dyn Caller) -> Result<Completion, Failure> {
-        let _permit = server.permit().await;
+        let _permit = turn(server, caller).await;
         caller.gate().pass().await;
         let call = server.carrier.call(server, request);
         let body = tokio::time::timeout(self.inner.settings.total_timeout, call)
@@ -203,7 +206,7 @@ impl Llm {
         request: &Request,
         caller: &dyn Caller,
     ) -> Result<(Reading, Option<Delta>), Failure> {
-        let permit = server.permit().await;
+        let permit = turn(server, caller).await;
         caller.gate().pass().await;
         let frames = server.carrier.stream(server, request, self.inner.settings.idle_timeout).await?;
         let mut reading = Reading::new(frames, Assembly::new(request), Arc::clone(server), permit);
@@ -231,6 +234,12 @@ impl Llm {
         let body = response.text().await.map_err(failed)?;
         if status.is_success() { Ok(body) } else { Err(failure::of_status(model, status.as_u16(), &headers, &body)) }
     }
+}
+
+/// Waits until the server may be asked once more.
+async fn turn(server: &Server, caller: &dyn Caller) -> Option<OwnedSemaphorePermit> {
+    let _rest = caller.gate().rest();
+    server.permit().await
 }
 
 impl Inner {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
-pub use gate::{Gate, Open};
+pub use gate::{Gate, Open, Rest};
 pub use redact::{redact, shown_url};
 pub use retry::{Retry, Verdict, retry};
 

@@ -7,6 +7,7 @@
 mod active;
 mod dispatcher;
 mod owner;
+mod retry;
 mod stuck;
 mod submit;
 mod worker;
@@ -30,6 +31,7 @@ use crate::{
 };
 use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
+pub use retry::Retry;
 pub use store::{
     Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step, ThreadChange, ThreadFilter,
 };
@@ -109,6 +111,13 @@ pub enum Refusal {
     Options(Vec<OptionError>),
     #[error("there is no such thread")]
     NoSuchThread,
+    #[error("there is no such run")]
+    NoSuchRun,
+    #[error("the run has not ended yet")]
+    NotFinished,
+    /// Nothing can go on from this run; the text says why.
+    #[error("{0}")]
+    NotRetryable(String),
     #[error(transparent)]
     Store(#[from] store::Error),
 }
@@ -159,7 +168,14 @@ impl Runs {
     /// # Errors
     /// [`Refusal::Options`] with everything that is wrong.
     pub fn options(&self, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
-        let mut options = self.parts.settings.options.clone();
+        self.options_over(self.parts.settings.options.clone(), layers)
+    }
+
+    /// As [`Runs::options`], over other ones than the server's.
+    ///
+    /// # Errors
+    /// [`Refusal::Options`] with everything that is wrong.
+    pub fn options_over(&self, mut options: RunOptions, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
         let mut wrong = Vec::new();
         for (name, value) in layers.iter().copied().flatten() {
             let checked = self.parts.settings.caps.check(name, value);

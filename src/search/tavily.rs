@@ -104,7 +104,9 @@ impl Tavily {
             return Err(Error::BadQuery("it is empty".into()));
         }
         let closed = |_| Error::Unavailable("it is shutting down".into());
+        let rest = gate.rest();
         let _permit = self.permits.acquire().await.map_err(closed)?;
+        drop(rest);
         tokio::time::timeout(self.settings.timeout, self.ask(&query, limits, gate))
             .await
             .map_err(|_| Error::Unavailable(format!("no answer within {} s", self.settings.timeout.as_secs())))?
@@ -112,7 +114,7 @@ impl Tavily {
 
     async fn ask(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
         let body = request(query, limits.max_results);
-        let judged = net::retry(self.settings.retry, Problem::verdict, || async {
+        let judged = net::retry(self.settings.retry, gate, Problem::verdict, || async {
             gate.pass().await;
             self.ask_once(&body, limits).await
         })
@@ -287,6 +289,14 @@ fn found(result: &RawValue) -> Option<Found> {
         published_date: text("published_date"),
         score: fields.get("score").and_then(|value| serde_json::from_str(value.get()).ok()),
     })
+}
+
+/// For the fuzz targets (docs/fuzzing.md); not part of any other build.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub fn answer(body: &[u8]) {
+        let _ = super::parse(body);
+    }
 }
 
 #[cfg(test)]

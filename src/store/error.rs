@@ -15,6 +15,9 @@ pub enum Error {
     /// A thread has one active run at most.
     #[error("the thread already has an active run")]
     ThreadBusy,
+    /// The thread went on: this run came after the one that was to be retried.
+    #[error("the thread went on with run {0}")]
+    ThreadWentOn(crate::domain::RunId),
     /// So many runs may wait, in all or of one owner.
     #[error("{limit} runs are waiting already")]
     QueueFull { limit: u64 },

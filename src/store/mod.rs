@@ -24,7 +24,7 @@ pub use error::Error;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
     FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, Pruned, QueueLimits,
-    Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadChange, ThreadFilter, ThreadPosition,
+    Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, ThreadChange, ThreadFilter, ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -367,6 +367,16 @@ impl Store {
     /// A run; `None` when there is none.
     pub async fn run(&self, run_id: RunId) -> Result<Option<Run>, Error> {
         ask!(self, engine => engine.run(run_id).await)
+    }
+
+    /// The runs that a run goes on from, the direct one first, at most `limit` of them; empty unless it is a retry.
+    pub async fn retried_by(&self, run_id: RunId, limit: u32) -> Result<Vec<RunId>, Error> {
+        ask!(self, engine => engine.retried_by(run_id, limit).await)
+    }
+
+    /// The run whose message this one answers: itself, unless it is a retry.
+    pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
+        ask!(self, engine => engine.question_of(run_id).await)
     }
 
     /// The folder that a run searches, absolute; `None` when it searches the web or does not exist.

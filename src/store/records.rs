@@ -22,11 +22,21 @@ pub struct NewRun {
     pub owner: String,
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,
+    /// The run goes on from an earlier one of its thread. Then `content` may be empty, and no message is stored.
+    pub retry: Option<RetryOf>,
     pub now: Timestamp,
 }
 
+/// Where a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryOf {
+    pub run_id: RunId,
+    /// The run whose message it answers: the first one of a chain of retries.
+    pub question_of: RunId,
+}
+
 impl NewRun {
-    /// The message that the run answers.
+    /// The user's message that comes with the run.
     pub fn message(&self) -> Message {
         Message {
             id: self.message_id,
@@ -225,6 +235,12 @@ pub struct Step {
     pub kind: String,
     /// SHA-256 of the request, hex; empty for marks.
     pub request_hash: String,
+    /// SHA-256 of what the request is about, whatever words say it, hex; empty when nobody knows.
+    pub input_hash: String,
+    /// The wording of the prompts that the request was made with; empty when nobody knows.
+    pub prompts: String,
+    /// Taken over from the run that this one retries, which has paid for it.
+    pub inherited: bool,
     /// JSON text of what the step returned, failures included.
     pub value: String,
     pub started_at: Timestamp,

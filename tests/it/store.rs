@@ -65,6 +65,7 @@ pub fn new_run() -> NewRun {
         documents: None,
         owner: String::new(),
         reserved: None,
+        retry: None,
         now: NOW,
     }
 }
@@ -108,6 +109,9 @@ pub fn step(key: &str) -> Step {
         key: key.to_owned(),
         kind: "value".to_owned(),
         request_hash: "ab".repeat(32),
+        input_hash: String::new(),
+        prompts: String::new(),
+        inherited: false,
         value: format!("{{\"b\": 1,  \"a\":\"{key}\"}}"),
         started_at: NOW,
         finished_at: NOW,
@@ -182,7 +186,7 @@ async fn a_thread_starts_with_its_message_and_a_queued_run(database: TestDatabas
     assert_eq!(store.message(message.id).await.unwrap().as_ref(), Some(message));
     assert_eq!((message.role, &message.content), (MessageRole::User, &new_run.content));
     let events = store.events_after(new_run.thread_id, 0, 10).await.unwrap();
-    assert_eq!((events.len(), &events[0].event), (1, &Event::RunQueued { position: Some(1) }));
+    assert_eq!((events.len(), &events[0].event), (1, &Event::RunQueued { position: Some(1), retry_of: None }));
     assert_eq!(store.thread(ThreadId::new()).await.unwrap(), None);
     assert_eq!(store.run(RunId::new()).await.unwrap(), None);
 }

@@ -22,7 +22,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tools", &["context", "llm", "search", "prompts", "journal", "telemetry"]),
     ("context", &["llm", "search", "prompts", "journal", "telemetry"]),
     ("llm", &["net"]),
-    ("search", &["pages", "net"]),
+    ("search", &["pages", "net", "files"]),
+    ("files", &[]),
     ("pages", &["telemetry"]),
     ("net", &[]),
     // It fills the settings of each room.
@@ -30,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),
-    ("store", &[]),
+    ("store", &["files"]),
     // Spans and counters are spoken where things happen; it knows none of the rooms that speak.
     ("telemetry", &["net"]),
     ("domain", &[]),

@@ -79,6 +79,7 @@ impl Engine {
         if !insert_run(&mut tx, new_run).await? {
             return Ok(None);
         }
+        is_newest(&mut tx, new_run).await?;
         let seq = query_scalar("UPDATE threads SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq")
             .bind(new_run.thread_id.0)
             .fetch_one(&mut *tx)
@@ -280,7 +281,8 @@ async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission
 /// Inserts the queued run; `false` when its thread does not exist.
 async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<bool, Error> {
     const INSERT: &str = "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents, owner, \
-        claimed_by, lease_expires_at) SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, $8 FROM threads WHERE id = $4";
+        claimed_by, lease_expires_at, retry_of, question_of) \
+        SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, $8, $9, $10 FROM threads WHERE id = $4";
     let reserved = new_run.reserved.as_ref();
     let inserted = query(INSERT)
         .bind(new_run.run_id.0)
@@ -291,6 +293,8 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
         .bind(owned(&new_run.owner))
         .bind(reserved.map(|claimant| owned(&claimant.owner)))
         .bind(reserved.map_or(0, |claimant| claimant.expires_at.0))
+        .bind(new_run.retry.map(|retry| retry.run_id.0))
+        .bind(new_run.retry.map(|retry| retry.question_of.0))
         .execute(connection)
         .await;
     match inserted {
@@ -302,10 +306,25 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
     }
 }
 
-/// The user's message and the event that the run waits, which share a number.
+/// Only the newest run of a thread is retried: what came after another one builds on it.
+async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), Error> {
+    const NEWEST: &str =
+        "SELECT id FROM runs WHERE thread_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT 1";
+    let Some(retry) = new_run.retry else { return Ok(()) };
+    let select = query_scalar(NEWEST).bind(new_run.thread_id.0).bind(new_run.run_id.0);
+    match select.fetch_optional(connection).await?.map(RunId) {
+        Some(newest) if newest != retry.run_id => Err(Error::ThreadWentOn(newest)),
+        _ => Ok(()),
+    }
+}
+
+/// The user's message, if there is one, and the event that the run waits, which share a number.
 async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
-    insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
-    let event = Event::RunQueued { position: Some(position) };
+    if !new_run.content.is_empty() {
+        insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
+    }
+    let retry_of = new_run.retry.map(|retry| retry.run_id);
+    let event = Event::RunQueued { position: Some(position), retry_of };
     let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
     super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
 }
@@ -324,6 +343,7 @@ fn queued(new_run: &NewRun) -> Run {
         cancel_requested: false,
         limited_by: None,
         progress: Progress::default(),
+        retry_of: new_run.retry.map(|retry| retry.run_id),
     }
 }
 

@@ -9,6 +9,7 @@ mod documents;
 mod health;
 mod innocent;
 mod pages;
+mod questions;
 mod shapes;
 
 use std::{path::PathBuf, time::Duration};
