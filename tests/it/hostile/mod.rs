@@ -10,7 +10,9 @@ mod health;
 mod innocent;
 mod pages;
 mod questions;
+mod reports;
 mod shapes;
+mod terminals;
 
 use std::{path::PathBuf, time::Duration};
 
