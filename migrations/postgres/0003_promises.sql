@@ -25,6 +25,9 @@ CREATE INDEX threads_by_owner ON threads (owner);
 ALTER TABLE runs ADD COLUMN waiting_for TEXT;
 ALTER TABLE runs ADD COLUMN waiting_until BIGINT;
 
+-- The option that ended the run's research early, because the run had spent what it allows.
+ALTER TABLE runs ADD COLUMN limited_by TEXT;
+
 -- Whom to tell when the run has ended; null: nobody.
 ALTER TABLE runs ADD COLUMN webhook_url TEXT;
 

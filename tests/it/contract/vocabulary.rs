@@ -105,6 +105,8 @@ one_of_each!(failure_codes: FailureCode {
     JournalMismatch,
     JournalCorrupt,
     Timeout,
+    SpendingLimit,
+    SearchAuth,
     CrashLoop,
     Internal,
 });
@@ -116,6 +118,7 @@ one_of_each!(warning_codes: WarningCode {
     SummaryFailed,
     CompressionFailed,
     Shortened,
+    SpendingLimit,
     OutputCut,
     IterationLimit,
     ModelMisuse,
