@@ -313,7 +313,7 @@ fn shown(kept: &Kept, page: &PageText) -> serde_json::Value {
         "id": kept.source_id.to_string(),
         "title": untrusted(&kept.hit.title),
         "location": location(&kept.hit),
-        "published": kept.hit.published,
+        "published": kept.hit.published.as_deref().map(untrusted),
         "summary": untrusted(&page.summary),
         "excerpts": excerpts,
     })

@@ -101,6 +101,24 @@ fn nothing_names_a_place_on_one_machine() {
     }
 }
 
+/// What a page, a model or a server said must not steer a terminal, so there is one way to print.
+#[test]
+fn everything_printed_passes_one_function() {
+    let mut wrong = Vec::new();
+    for source in sources().into_iter().filter(|source| source.path != "src/cli/print.rs") {
+        for (number, line) in source.without_tests().lines().enumerate() {
+            let prints = ["stdout()", "stderr()", "println!", "eprint"].iter().any(|way| line.contains(way));
+            // The log has a writer of its own, parser processes speak to their parent, and asking what a stream is
+            // prints nothing.
+            let fine = line.contains("is_terminal") || ["telemetry", "pages"].contains(&source.room.as_str());
+            if prints && !fine && !line.trim_start().starts_with("//") {
+                wrong.push(format!("{}:{}: {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "printed past `cli::print`:\n{}", wrong.join("\n"));
+}
+
 struct Source {
     /// Relative to the repository.
     path: String,

@@ -11,7 +11,9 @@ mod innocent;
 mod mutations;
 mod pages;
 mod questions;
+mod reports;
 mod shapes;
+mod terminals;
 
 use std::{path::PathBuf, time::Duration};
 
