@@ -6,7 +6,7 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Cx, Deadline, Error, fit, watch};
+use super::{Cx, Deadline, Error, fit, spending::Purpose, watch};
 use crate::{
     domain::{Event, Failure, FailureCode, ModelName, WarningCode},
     journal::{self, Asked, CallRecord, Entry, Stop},
@@ -171,9 +171,11 @@ impl Cx {
         request: Request,
         deadline: Option<Deadline>,
     ) -> Result<Entry<Outcome>, Stop> {
+        self.begins(role, &request);
         let watch = watch::begin(key, role, &request);
+        let purpose = Purpose::of(role, deadline.is_some());
         // Boxed, as the other large futures on the way to the wire: a stack holds several of them at once.
-        let call = Box::pin(watch.over(self.fitted(key, role, request, None::<&mut NoText>)));
+        let call = Box::pin(watch.over(self.fitted(key, role, purpose, request, None::<&mut NoText>)));
         let entry = match self.before(deadline, call).await {
             Some(entry) => entry?,
             None => {
@@ -204,8 +206,11 @@ impl Cx {
                 return Ok(Entry::inherited(inherited));
             }
             streamed = true;
+            self.begins(role, &request);
             let watch = watch::begin(key, role, &request);
-            let entry = watch.over(Box::pin(self.fitted(key, role, request, Some(&mut *sink)))).await?;
+            let entry = watch
+                .over(Box::pin(self.fitted(key, role, Purpose::of(role, false), request, Some(&mut *sink))))
+                .await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
@@ -216,11 +221,18 @@ impl Cx {
         Ok(outcome)
     }
 
+    /// Tells the world that a model is asked; nobody waits for that to be stored.
+    fn begins(&self, role: Role, request: &Request) {
+        let event = Event::ModelStarted { model: request.model.to_string(), role: role.as_str().to_owned() };
+        self.run.journal.try_emit(vec![self.now(event)]);
+    }
+
     /// Makes the call, shorter and shorter while the provider says it is too long; streams when there is a sink.
     async fn fitted<S: TextSink>(
         &self,
         key: &str,
         role: Role,
+        purpose: Purpose,
         request: Request,
         mut sink: Option<&mut S>,
     ) -> Result<Entry<Outcome>, Stop> {
@@ -234,6 +246,10 @@ impl Cx {
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
+            let _reserved = match self.run.spending.begin_call(purpose, fitted.tokens) {
+                Ok(reserved) => reserved,
+                Err(refusal) => return Ok(self.refused(&refusal, Err(Unanswered::lasting(refusal.failure())))),
+            };
             let answer = match &mut sink {
                 Some(sink) => Box::pin(self.stream(role, &fitted.request, *sink)).await?,
                 None => Box::pin(self.run.services.llm.complete(&fitted.request, &self.patient(role))).await.map(Ok),
@@ -243,14 +259,24 @@ impl Cx {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
                 Ok(Ok(completion)) => return Ok(self.answered(role, &model.to_string(), completion)),
-                Ok(Err(broken_off)) => return Ok(Entry::new(Err(broken_off))),
-                Err(failed) => return Ok(Entry::new(Err(failed.into()))),
+                Ok(Err(broken_off)) => {
+                    self.run.spending.end_call(1, 0);
+                    return Ok(Entry::new(Err(broken_off)));
+                }
+                Err(failed) => {
+                    self.run.spending.end_call(failed.attempts, 0);
+                    return Ok(Entry::new(Err(failed.into())));
+                }
             }
         }
         unreachable!("the loop returns")
     }
 
-    fn answered(&self, role: Role, model: &str, completion: Completion) -> Entry<Outcome> {
+    fn answered(&self, role: Role, model: &str, mut completion: Completion) -> Entry<Outcome> {
+        let tokens = completion.usage.input_tokens + completion.usage.output_tokens;
+        self.run.spending.end_call(completion.attempts, tokens);
+        let price = self.run.services.prices.get(model);
+        completion.usage.cost = price.map(|price| price.cost(&completion.usage));
         let call = CallRecord {
             model: model.to_owned(),
             role: role.as_str().to_owned(),

@@ -7,6 +7,7 @@ mod circuit;
 mod clock;
 mod gate;
 mod guard;
+mod redact;
 mod retry;
 
 use std::time::Duration;
@@ -17,7 +18,8 @@ use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Reach, guarded, is_public};
-pub use retry::{Attempt, Caller, GaveUp, LONGEST_BACKOFF, Policy, Trouble, Verdict, Wait, jittered, retry};
+pub use redact::{redact, shown_url};
+pub use retry::{AtOnce, Attempt, Caller, GaveUp, LONGEST_BACKOFF, Policy, Trouble, Verdict, Wait, jittered, retry};
 
 /// How long an outbound call may take.
 #[derive(Clone, Copy, Debug)]

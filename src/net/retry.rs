@@ -109,6 +109,18 @@ impl Caller for Open {
     fn waiting(&self, _: Wait) {}
 }
 
+/// Has no time to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct AtOnce;
+
+impl Caller for AtOnce {
+    fn waiting(&self, _: Wait) {}
+
+    fn ends(&self) -> Option<Instant> {
+        Some(now())
+    }
+}
+
 impl<F: Fn(Wait) + Send + Sync> Caller for F {
     fn waiting(&self, wait: Wait) {
         self(wait);
