@@ -25,6 +25,9 @@ CREATE INDEX threads_by_owner ON threads (owner);
 ALTER TABLE runs ADD COLUMN waiting_for TEXT;
 ALTER TABLE runs ADD COLUMN waiting_until INTEGER;
 
+-- The option that ended the run's research early, because the run had spent what it allows.
+ALTER TABLE runs ADD COLUMN limited_by TEXT;
+
 -- Whom to tell when the run has ended; null: nobody.
 ALTER TABLE runs ADD COLUMN webhook_url TEXT;
 
@@ -47,3 +50,8 @@ BEGIN
     INSERT OR IGNORE INTO webhook_deliveries (run_id, ended_at, next_at)
     VALUES (NEW.id, NEW.finished_at, NEW.finished_at);
 END;
+
+-- What a call cost, in billionths of a dollar, so that sums are exact; null where no price is known. As the tokens, it is
+-- kept with the call and summed up per run and model.
+ALTER TABLE steps ADD COLUMN cost INTEGER;
+ALTER TABLE run_usage ADD COLUMN cost INTEGER;

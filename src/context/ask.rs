@@ -6,7 +6,7 @@ use futures::StreamExt;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Cx, Error, fit, watch};
+use super::{Cx, Error, fit, spending::Purpose, watch};
 use crate::{
     domain::{Event, Failure, FailureCode, WarningCode},
     journal::{self, Asked, CallRecord, Entry, Stop},
@@ -89,8 +89,10 @@ impl Cx {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
+            self.begins(role, &request);
             let watch = watch::begin(key, role, &request);
-            let call = watch.over(self.fitted(key, role, request, None::<&mut NoText>));
+            let purpose = Purpose::of(role, deadline.is_some());
+            let call = watch.over(self.fitted(key, role, purpose, request, None::<&mut NoText>));
             let entry = match deadline {
                 None => call.await?,
                 Some(deadline) => match tokio::time::timeout_at(deadline, call).await {
@@ -123,8 +125,9 @@ impl Cx {
                 return Ok(Entry::inherited(inherited));
             }
             streamed = true;
+            self.begins(role, &request);
             let watch = watch::begin(key, role, &request);
-            let entry = watch.over(self.fitted(key, role, request, Some(&mut *sink))).await?;
+            let entry = watch.over(self.fitted(key, role, Purpose::of(role, false), request, Some(&mut *sink))).await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
@@ -136,11 +139,18 @@ impl Cx {
         Ok(completion)
     }
 
+    /// Tells the world that a model is asked; nobody waits for that to be stored.
+    fn begins(&self, role: Role, request: &Request) {
+        let event = Event::ModelStarted { model: request.model.to_string(), role: role.as_str().to_owned() };
+        self.run.journal.try_emit(vec![self.now(event)]);
+    }
+
     /// Makes the call, shorter and shorter while the provider says it is too long; streams when there is a sink.
     async fn fitted<S: TextSink>(
         &self,
         key: &str,
         role: Role,
+        purpose: Purpose,
         request: Request,
         mut sink: Option<&mut S>,
     ) -> Result<Entry<Outcome>, Stop> {
@@ -154,6 +164,10 @@ impl Cx {
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
+            let _reserved = match self.run.spending.begin_call(purpose, fitted.tokens) {
+                Ok(reserved) => reserved,
+                Err(refusal) => return Ok(self.refused(&refusal, Err(refusal.failure()))),
+            };
             let answer = match &mut sink {
                 Some(sink) => self.stream(&fitted.request, *sink).await?,
                 None => self.run.services.llm.complete(&fitted.request, self).await,
@@ -163,13 +177,20 @@ impl Cx {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
                 Ok(completion) => return Ok(self.answered(role, &model.to_string(), completion)),
-                Err(failed) => return Ok(Entry::new(Err(failure(failed.error)))),
+                Err(failed) => {
+                    self.run.spending.end_call(failed.attempts, 0);
+                    return Ok(Entry::new(Err(failure(failed.error))));
+                }
             }
         }
         unreachable!("the loop returns")
     }
 
-    fn answered(&self, role: Role, model: &str, completion: Completion) -> Entry<Outcome> {
+    fn answered(&self, role: Role, model: &str, mut completion: Completion) -> Entry<Outcome> {
+        let tokens = completion.usage.input_tokens + completion.usage.output_tokens;
+        self.run.spending.end_call(completion.attempts, tokens);
+        let price = self.run.services.prices.get(model);
+        completion.usage.cost = price.map(|price| price.cost(&completion.usage));
         let call = CallRecord {
             model: model.to_owned(),
             role: role.as_str().to_owned(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    MessageId, RunId, RunOptions, ThreadId, Timestamp,
+    Cost, MessageId, RunId, RunOptions, ThreadId, Timestamp,
     event::{Phase, Wait, WaitKind},
 };
 
@@ -110,6 +110,10 @@ pub enum FailureCode {
     JournalCorrupt,
     /// The run took longer than it may.
     Timeout,
+    /// The run spent what it may before a report could be written: raise `max_model_calls`, `max_searches`, `max_tokens`.
+    SpendingLimit,
+    /// The search engine refused the key: fix it.
+    SearchAuth,
     /// Process after process died at the same step: see their logs.
     CrashLoop,
     /// A defect of ours; also what a code of a newer release is read as.
@@ -132,6 +136,8 @@ impl FailureCode {
             Self::JournalMismatch => "journal_mismatch",
             Self::JournalCorrupt => "journal_corrupt",
             Self::Timeout => "timeout",
+            Self::SpendingLimit => "spending_limit",
+            Self::SearchAuth => "search_auth",
             Self::CrashLoop => "crash_loop",
             Self::Internal => "internal",
         }
@@ -148,6 +154,8 @@ impl FailureCode {
             | Self::JournalMismatch
             | Self::JournalCorrupt
             | Self::Timeout
+            | Self::SpendingLimit
+            | Self::SearchAuth
             | Self::CrashLoop => true,
             Self::NoEvidence | Self::ModelRefused | Self::ModelOutput | Self::Internal => false,
         }
@@ -301,6 +309,9 @@ pub struct Run {
     /// Somebody asked for it to stop.
     #[serde(default)]
     pub cancel_requested: bool,
+    /// The option that ended its research early, because the run had spent what it allows.
+    #[serde(default)]
+    pub limited_by: Option<String>,
     #[serde(default)]
     pub progress: Progress,
     /// The earlier run of the thread from whose journal it goes on.
@@ -357,6 +368,9 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Part of `output_tokens` spent on hidden reasoning.
     pub reasoning_tokens: u64,
+    /// What the calls cost of whose models a price is known; absent when of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 impl Usage {
@@ -371,6 +385,7 @@ impl Usage {
             cached_tokens: self.cached_tokens.min(Self::MOST_PER_CALL),
             output_tokens: self.output_tokens.min(Self::MOST_PER_CALL),
             reasoning_tokens: self.reasoning_tokens.min(Self::MOST_PER_CALL),
+            cost: self.cost,
         }
     }
 }
@@ -381,5 +396,9 @@ impl std::ops::AddAssign for Usage {
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
+        self.cost = match (self.cost, other.cost) {
+            (Some(one), Some(more)) => Some(one + more),
+            (one, more) => one.or(more),
+        };
     }
 }

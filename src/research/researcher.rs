@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     context::{Cx, Error, Role},
-    domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode},
+    domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode, event::beginning},
     llm::{Evidence, Message, Part, Request, Task, Text, ToolCall, ToolSpec},
     search::Engine,
     telemetry::spans,
@@ -42,7 +42,8 @@ pub async fn research(
     match notes(cx, number, path, topic, question).await {
         Ok((note, sources, turns)) => {
             let notes_chars = note.text.chars().count();
-            let finished = Event::ResearcherFinished { notes_chars, sources, turns };
+            let text = Some(beginning(&note.text));
+            let finished = Event::ResearcherFinished { notes_chars, sources, turns, note: text };
             cx.mark(&format!("{path}/finished"), finished).await?;
             Ok(note)
         }
@@ -271,7 +272,15 @@ async fn one_search(
     let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name: name.clone(), args };
     cx.mark(&format!("{path}/call/{index}/started"), started).await?;
     let span = spans::ToolCall::begin(SEARCH, &call.id, &call.arguments);
-    let found = span.over(search_web::run(cx, search)).await?;
+    let found = match span.over(search_web::run(cx, search)).await {
+        Err(Error::Failed(failure)) => {
+            span.end(Some(failure.code.as_str()), String::new);
+            let failed = Event::ToolFailed { tool_call_id, name, problem: failure.message.clone() };
+            cx.mark(&format!("{path}/call/{index}/finished"), failed).await?;
+            return Err(failure.into());
+        }
+        found => found?,
+    };
     let failed = !found.failures.is_empty() && found.links.is_empty();
     span.end(failed.then_some("search_failed"), || found.text.joined());
     let ended = match found.failures.as_slice() {

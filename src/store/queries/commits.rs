@@ -231,7 +231,7 @@ async fn store_finish(
     last_seq: i64,
 ) -> Result<(), Error> {
     const FINISH: &str = "UPDATE runs SET status = $2, outcome = $3, error_code = $4, error_message = $5, report = $6, \
-        finished_at = $7, claimed_by = NULL, lease_expires_at = 0 WHERE id = $1";
+        finished_at = $7, limited_by = $8, claimed_by = NULL, lease_expires_at = 0 WHERE id = $1";
     let run_id = commit.lease.run_id;
     query(FINISH)
         .bind(run_id.0)
@@ -241,6 +241,7 @@ async fn store_finish(
         .bind(finish.error.as_ref().map(|error| owned(&error.message)))
         .bind(finish.report.as_ref().map(serde_json::to_string).transpose()?)
         .bind(finish.now.0)
+        .bind(finish.limited_by)
         .execute(&mut *connection)
         .await?;
     if let Some((id, content)) = &finish.message {
@@ -357,16 +358,19 @@ async fn add_usage(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Res
     let rows: Vec<_> = usage_sums(steps).into_iter().collect();
     for piece in pieces(&rows) {
         let mut query = QueryBuilder::<Db>::new(
-            "INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) ",
+            "INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, \
+             cost) ",
         );
         query.push_values(piece, |mut row, ((run_id, model), sum)| {
             row.push_bind(run_id.0).push_bind(owned(model)).push_bind(signed(sum.calls));
             row.push_bind(signed(sum.tokens.input_tokens)).push_bind(signed(sum.tokens.cached_tokens));
             row.push_bind(signed(sum.tokens.output_tokens)).push_bind(signed(sum.tokens.reasoning_tokens));
+            row.push_bind(sum.tokens.cost.map(|cost| signed(cost.0)));
         });
         query.push(concat!(
             " ON CONFLICT (run_id, model) DO UPDATE SET ",
-            added_usage!("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+            added_usage!("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
+            ", cost = COALESCE(run_usage.cost + excluded.cost, run_usage.cost, excluded.cost)"
         ));
         query.build().execute(&mut *connection).await?;
     }
