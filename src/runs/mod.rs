@@ -22,7 +22,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    domain::{
+        Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp,
+    },
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -70,6 +72,7 @@ pub struct Settings {
     pub options: RunOptions,
     /// The most that requests may ask for.
     pub caps: Caps,
+    pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
     /// Runs that the service works on at the same time.
