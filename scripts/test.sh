@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that has to pass, on a fresh Debian-like machine with a Rust toolchain (rustup stable, gcc) and nothing
-# else. CI runs exactly this. Missing tools are installed: PostgreSQL's server, nginx, chromium, openssl and Python's venv
-# by apt-get, cargo-deny by cargo and the checkers of the HTTP contract by pip into target/tools. Needs no input and stops
+# else. CI runs exactly this. Missing tools are installed: PostgreSQL's server, nginx, chromium, openssl, libfaketime and
+# Python's venv by apt-get, cargo-deny by cargo and the checkers of the HTTP contract by pip into target/tools. Needs no input and stops
 # by itself. (Debian starts database and web services when it installs the servers; the tests do not use them.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -46,6 +46,7 @@ missing_packages() {
     PATH=$PATH:/usr/sbin command -v nginx >/dev/null || echo nginx
     command -v chromium >/dev/null || echo chromium
     command -v openssl >/dev/null || echo openssl
+    compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || echo libfaketime
     has_python || echo python3-venv
 }
 

@@ -1,3 +1,16 @@
 -- What keeps the promises of the service. It only adds, so that a replica of the release before goes on working.
 
 INSERT INTO schema_compatibility (version, oldest_program) VALUES (3, 2);
+
+-- Which run kills the processes that work on it: `deaths` counts those that died while our own code worked on it. Here are
+-- the ends of its owners that nobody can explain, which count less, and since when (0: never) there has been either.
+ALTER TABLE runs ADD COLUMN unexplained INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN suspect_since INTEGER NOT NULL DEFAULT 0;
+
+-- One row, which is written to find out whether the database takes writes: one that stands by, or whose disk is full, still
+-- answers reads.
+CREATE TABLE write_probe (
+    id         INTEGER PRIMARY KEY,
+    written_at INTEGER NOT NULL
+) STRICT;
+INSERT INTO write_probe (id, written_at) VALUES (1, 0);

@@ -274,7 +274,7 @@ impl From<StoreError> for ApiError {
             StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
             StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
-            StoreError::Unavailable(_) => {
+            StoreError::Unavailable(_) | StoreError::Disconnected(_) => {
                 tracing::warn!(%error, "a request could not be answered");
                 Self::new(Code::StorageUnavailable, "the database does not answer; try again")
             }

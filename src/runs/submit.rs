@@ -119,7 +119,12 @@ impl Runs {
 
     fn admission(&self, submission: &Submission, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
-        let limits = QueueLimits { total: settings.max_queued_runs, per_owner: settings.max_queued_runs_per_owner };
+        let room = settings.max_concurrent_runs.saturating_sub(self.active.count());
+        let limits = QueueLimits {
+            total: settings.max_queued_runs,
+            per_owner: settings.max_queued_runs_per_owner,
+            room: u64::try_from(room).unwrap_or(u64::MAX),
+        };
         let idempotency = submission.key.as_ref().map(|key| idempotency(key, &submission.owner, now));
         Admission { limits: Some(limits), idempotency }
     }

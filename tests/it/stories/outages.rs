@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use fathom::{
-    domain::{RunStatus, Timestamp, WarningCode},
+    domain::{RunStatus, WarningCode},
     runs::Ended,
+    store::Clock,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +67,7 @@ async fn d14_a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) 
     let run_id = run.id;
     let cancel = async {
         until("the call", || world.models.count(Kind::Researcher) > 0).await;
-        engine.app.runs.store().request_cancel(run_id, Timestamp::now()).await.unwrap();
+        engine.app.runs.store().request_cancel(run_id, Clock::Database).await.unwrap();
     };
     let (story, ()) = tokio::join!(engine.tell(run), cancel);
     assert!(matches!(story.ended, Ended::Cancelled));
