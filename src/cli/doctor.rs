@@ -12,6 +12,7 @@ use crate::{
     domain::{Provider, SearchApi},
     llm::Llm,
     net,
+    pages::Parser,
     search::{Local, local, tavily},
     store::Store,
 };
@@ -193,7 +194,8 @@ async fn documents(config: &Config) -> Vec<Finding> {
     let Some(folder) = &config.documents else {
         return vec![Finding::note("search", "local: no documents folder is named (--docs DIR or FATHOM_DOCS)")];
     };
-    match Local::open(folder, &config.data_dir.join("index"), local::Settings::default()).await {
+    let parser = Parser::new(config.parser.clone());
+    match Local::open(folder, &config.data_dir.join("index"), local::Settings::default(), parser).await {
         Ok(local) => {
             let mut findings = vec![Finding::ok("search", format!("local: {} is indexed", folder.display()))];
             let skipped = local.skipped();

@@ -19,7 +19,7 @@ use crate::{
         RunId, RunStatus,
         options::{OPTIONS, OptionKind, OptionSpec},
     },
-    telemetry,
+    pages, telemetry,
 };
 
 /// How the process ends; documented in `--help` and the README.
@@ -51,13 +51,32 @@ const EXIT_CODES: &str = "Exit codes:
 
 /// Open Deep Research: a question goes in, a cited report comes out, and nothing paid for is lost.
 #[derive(Debug, Parser)]
-#[command(name = "fathom", version, after_help = EXIT_CODES, args_conflicts_with_subcommands = true)]
+#[command(name = "fathom", version, after_help = EXIT_CODES)]
 pub struct Cli {
     /// Without one: serve
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
     serve: ServeArgs,
+}
+
+impl Cli {
+    /// What is to be done; settings that stand before the command count as those behind it do.
+    ///
+    /// # Errors
+    /// A flag that the command has no use for.
+    fn into_command(self) -> Result<Command, String> {
+        let before = self.serve;
+        let Some(mut command) = self.command else { return Ok(Command::Serve(before)) };
+        match &mut command {
+            Command::Serve(args) | Command::Health(args) => args.listen = args.listen.take().or(before.listen),
+            _ if before.listen.is_some() => return Err("--listen is for fathom serve and fathom health".to_owned()),
+            _ => {}
+        }
+        let settings = command.settings_mut();
+        *settings = std::mem::take(settings).over(before.settings);
+        Ok(command)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -72,6 +91,9 @@ enum Command {
     /// Go on with a run that was interrupted or whose process died
     #[command(after_help = EXIT_CODES)]
     Resume(ResumeArgs),
+    /// Follow up on a run: ask more in its thread, or reply to its question
+    #[command(after_help = EXIT_CODES)]
+    Ask(AskArgs),
     /// Look at the runs of the database, and stop or go on with one, whichever process it belongs to
     #[command(after_help = EXIT_CODES)]
     Runs(RunsArgs),
@@ -82,14 +104,15 @@ enum Command {
 }
 
 impl Command {
-    fn settings(&self) -> &SettingsArgs {
+    fn settings_mut(&mut self) -> &mut SettingsArgs {
         match self {
-            Self::Serve(args) | Self::Health(args) => &args.settings,
-            Self::Research(args) => &args.settings,
-            Self::Resume(args) => &args.settings,
-            Self::Runs(args) => args.command.settings(),
-            Self::Doctor(args) => &args.settings,
-            Self::Config(args) => &args.settings,
+            Self::Serve(args) | Self::Health(args) => &mut args.settings,
+            Self::Research(args) => &mut args.settings,
+            Self::Resume(args) => &mut args.settings,
+            Self::Ask(args) => &mut args.settings,
+            Self::Runs(args) => args.command.settings_mut(),
+            Self::Doctor(args) => &mut args.settings,
+            Self::Config(args) => &mut args.settings,
         }
     }
 
@@ -101,12 +124,12 @@ impl Command {
         }
     }
 
-    fn flags(&self) -> Flags {
+    fn flags(&mut self) -> Flags {
         let listen = match self {
             Self::Serve(args) | Self::Health(args) => args.listen.clone(),
             _ => None,
         };
-        Flags { listen, ..self.settings().flags() }
+        Flags { listen, ..self.settings_mut().flags() }
     }
 }
 
@@ -143,6 +166,18 @@ struct ResumeArgs {
 }
 
 #[derive(Debug, Args)]
+struct AskArgs {
+    /// A run of the thread, as printed when it ended
+    run_id: RunId,
+    /// The follow-up question or the reply, or `-` to read it from standard input
+    message: String,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
 struct RunsArgs {
     #[command(subcommand)]
     command: RunsCommand,
@@ -154,6 +189,8 @@ enum RunsCommand {
     List(RunsListArgs),
     /// Show what is known of a run: how far it is, what it used, who has it
     Show(RunsShowArgs),
+    /// Print the report of a run that ended with one, or its answer
+    Report(RunsReportArgs),
     /// Stop a run wherever it is, and wait a few seconds for its end; what it found is kept
     Cancel(RunsCancelArgs),
     /// Go on with a run; the same as `fathom resume`
@@ -161,12 +198,13 @@ enum RunsCommand {
 }
 
 impl RunsCommand {
-    fn settings(&self) -> &SettingsArgs {
+    fn settings_mut(&mut self) -> &mut SettingsArgs {
         match self {
-            Self::List(args) => &args.settings,
-            Self::Show(args) => &args.settings,
-            Self::Cancel(args) => &args.settings,
-            Self::Resume(args) => &args.settings,
+            Self::List(args) => &mut args.settings,
+            Self::Show(args) => &mut args.settings,
+            Self::Report(args) => &mut args.settings,
+            Self::Cancel(args) => &mut args.settings,
+            Self::Resume(args) => &mut args.settings,
         }
     }
 }
@@ -192,6 +230,15 @@ struct RunsShowArgs {
     /// Print a JSON object instead of lines
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
+struct RunsReportArgs {
+    run_id: RunId,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -230,7 +277,7 @@ struct OutputArgs {
     out: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 struct SettingsArgs {
     /// Settings file, TOML (default: fathom.toml in this folder, if it is there) [env: FATHOM_CONFIG]
     #[arg(long, value_name = "FILE")]
@@ -250,6 +297,18 @@ struct SettingsArgs {
 }
 
 impl SettingsArgs {
+    /// These, and where they say nothing, those.
+    fn over(self, before: Self) -> Self {
+        Self {
+            config: self.config.or(before.config),
+            docs: self.docs.or(before.docs),
+            model: self.model.or(before.model),
+            // Of several for one option the last counts.
+            options: [before.options, self.options].concat(),
+            data_dir: self.data_dir.or(before.data_dir),
+        }
+    }
+
     fn flags(&self) -> Flags {
         Flags {
             config: self.config.clone(),
@@ -262,10 +321,21 @@ impl SettingsArgs {
     }
 }
 
+/// Works as a parser process when this one was started as one (`pages`); `None` when it was not.
+pub fn parse_worker() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == pages::SUBCOMMAND && arguments.next().is_none()).then(pages::work)
+}
+
 /// Parses the arguments, reads the settings, starts the log, and does what was asked.
 pub async fn run() -> ExitCode {
-    let cli = Cli::parse();
-    let command = cli.command.unwrap_or(Command::Serve(cli.serve));
+    let mut command = match Cli::parse().into_command() {
+        Ok(command) => command,
+        Err(message) => {
+            complain(&message);
+            return Exit::Usage.into();
+        }
+    };
     let config = match Config::from_process(&command.flags()) {
         Ok(config) => config,
         Err(error) => {
@@ -283,6 +353,7 @@ pub async fn run() -> ExitCode {
         Command::Health(_) => health::run(config).await,
         Command::Research(args) => research::start(args, config).await,
         Command::Resume(args) => research::resume(args, config).await,
+        Command::Ask(args) => research::ask(args, config).await,
         Command::Runs(args) => runs::run(args.command, config).await,
         Command::Doctor(_) => doctor::run(config).await,
         Command::Config(args) => config::run(&config, args.json),

@@ -11,18 +11,43 @@ use std::{
 use futures::StreamExt;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use super::complain;
 use crate::{
     domain::{Agent, Envelope, Event, RunId, Timestamp, Usage},
     events::EventLog,
 };
 
-/// Characters of a topic, query or thought on one line.
+/// Characters of a topic, query or thought on one line of a terminal.
 const WIDTH: usize = 100;
+/// And in a log, where nothing is cut but what would flood it.
+const LOG_WIDTH: usize = 4_000;
+
+/// Standard error, with bars at its lower end when it is a terminal; a cheap clone.
+#[derive(Clone, Debug)]
+pub struct Screen {
+    bars: Option<MultiProgress>,
+}
+
+impl Screen {
+    pub fn new() -> Self {
+        Self { bars: io::stderr().is_terminal().then(MultiProgress::new) }
+    }
+
+    /// Says something while the bars are out of its way.
+    pub fn say(&self, message: &str) {
+        match &self.bars {
+            Some(bars) => bars.suspend(|| complain(message)),
+            None => complain(message),
+        }
+    }
+}
 
 /// Shows the run until its end. Stops quietly when the log cannot be read: the run itself goes on.
-pub async fn show(log: &EventLog, run_id: RunId) {
-    let mut display =
-        if io::stderr().is_terminal() { Display::Live(Live::new()) } else { Display::Plain(Plain::default()) };
+pub async fn show(screen: &Screen, log: &EventLog, run_id: RunId) {
+    let mut display = match &screen.bars {
+        Some(bars) => Display::Live(Live::new(bars.clone())),
+        None => Display::Plain(Plain::default()),
+    };
     let mut events = std::pin::pin!(log.follow_run(run_id, 0));
     while let Some(Ok(envelope)) = events.next().await {
         match &mut display {
@@ -51,7 +76,7 @@ impl Plain {
             self.chars += text.chars().count();
             return;
         }
-        let Some(text) = described(&envelope.event) else { return };
+        let Some(text) = described(&envelope.event, LOG_WIDTH) else { return };
         let who = envelope.scope.id.as_ref().map(|id| format!("{id} ")).unwrap_or_default();
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run are few")]
         let seconds = envelope.ts.since(first) as f64 / 1000.0;
@@ -72,9 +97,8 @@ struct Live {
 }
 
 impl Live {
-    fn new() -> Self {
-        let bars = MultiProgress::new();
-        let totals = bars.add(spinner(""));
+    fn new(bars: MultiProgress) -> Self {
+        let totals = spinner(&bars, "");
         Self {
             bars,
             totals,
@@ -102,10 +126,6 @@ impl Live {
             if self.chars > 0 { format!(" · {} characters written", self.chars) } else { String::new() },
         );
         self.totals.set_message(total);
-        if envelope.event.is_terminal() {
-            self.researchers.values().for_each(ProgressBar::finish_and_clear);
-            self.totals.finish();
-        }
     }
 
     fn count(&mut self, event: &Event) {
@@ -122,18 +142,18 @@ impl Live {
 
     fn researcher(&mut self, id: String, event: &Event) {
         let bars = &self.bars;
-        let bar = self.researchers.entry(id.clone()).or_insert_with(|| bars.add(spinner("  ")));
+        let bar = self.researchers.entry(id.clone()).or_insert_with(|| spinner(bars, "  "));
         match event {
             Event::Warning { .. } => {
-                drop(self.bars.println(format!("  {id} {}", described(event).unwrap_or_default())))
+                drop(self.bars.println(format!("  {id} {}", described(event, WIDTH).unwrap_or_default())))
             }
             Event::ResearcherFinished { .. } | Event::ResearcherFailed { .. } => {
                 bar.finish_and_clear();
-                let _ = self.bars.println(format!("  {id} {}", described(event).unwrap_or_default()));
+                let _ = self.bars.println(format!("  {id} {}", described(event, WIDTH).unwrap_or_default()));
             }
             Event::Usage { .. } => {}
             event => {
-                if let Some(text) = described(event) {
+                if let Some(text) = described(event, WIDTH) {
                     bar.set_message(format!("{id} {text}"));
                 }
             }
@@ -147,17 +167,27 @@ impl Live {
             Event::BriefCreated { .. }
                 | Event::FollowUpDecided { .. }
                 | Event::Warning { .. }
+                | Event::WaitEnded { .. }
                 | Event::RunFailed { .. }
                 | Event::RunResumed { .. }
         );
-        if let Some(text) = described(event).filter(|_| stays) {
+        if let Some(text) = described(event, WIDTH).filter(|_| stays) {
             let _ = self.bars.println(text);
         }
     }
 }
 
-fn spinner(indent: &str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
+/// Whatever the end, no line stays behind that looks as if something still went on.
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.researchers.values().for_each(ProgressBar::finish_and_clear);
+        self.totals.finish_and_clear();
+    }
+}
+
+/// It ticks only once it is one of the bars: before, it would draw itself on a line of its own.
+fn spinner(bars: &MultiProgress, indent: &str) -> ProgressBar {
+    let bar = bars.add(ProgressBar::new_spinner());
     // The template is constant; a test draws it.
     if let Ok(style) = ProgressStyle::with_template(&format!("{indent}{{spinner}} {{wide_msg}} {{elapsed}}")) {
         bar.set_style(style);
@@ -167,13 +197,15 @@ fn spinner(indent: &str) -> ProgressBar {
 }
 
 /// One line about an event; `None` for those that only count.
-fn described(event: &Event) -> Option<String> {
+fn described(event: &Event, width: usize) -> Option<String> {
+    let line = |text: &str| line(text, width);
     Some(match event {
         Event::RunQueued { .. }
         | Event::PhaseFinished { .. }
         | Event::ReportDelta { .. }
         | Event::ReportCitation { .. }
         | Event::StreamGap { .. } => return None,
+        Event::ThreadDeleted {} => "deleted, with all that was found".to_owned(),
         Event::RunStarted { .. } => "run started".to_owned(),
         Event::RunResumed { attempt } => format!("run resumed, attempt {attempt}"),
         Event::PhaseStarted { phase } => format!("phase: {}", phase.as_str()),
@@ -206,6 +238,7 @@ fn described(event: &Event) -> Option<String> {
             format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)
         }
         Event::Warning { detail, .. } => format!("warning: {}", line(detail)),
+        Event::WaitEnded { name, seconds, .. } => format!("{} is back after {seconds:.0} s", line(name)),
         Event::RunCompleted { usage, ms, .. } => {
             format!(
                 "completed in {:.1} s, {} tokens in, {} out",
@@ -220,11 +253,11 @@ fn described(event: &Event) -> Option<String> {
 }
 
 /// The start of a text on one line; control characters, which could redraw a terminal, become spaces.
-fn line(text: &str) -> String {
-    let plain: String = text.chars().take(WIDTH * 4).map(|c| if c.is_control() { ' ' } else { c }).collect();
+fn line(text: &str, width: usize) -> String {
+    let plain: String = text.chars().take(width * 4).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut words = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    if words.chars().count() > WIDTH {
-        words = words.chars().take(WIDTH - 1).collect::<String>() + "…";
+    if words.chars().count() > width {
+        words = words.chars().take(width - 1).collect::<String>() + "…";
     }
     words
 }
@@ -242,15 +275,16 @@ mod tests {
 
     #[test]
     fn a_line_cannot_redraw_the_terminal() {
-        assert_eq!(line("a\u{1b}[2J\n b"), "a [2J b");
-        assert_eq!(line(&"x".repeat(500)).chars().count(), WIDTH);
+        assert_eq!(line("a\u{1b}[2J\n b", WIDTH), "a [2J b");
+        assert_eq!(line(&"x".repeat(500), WIDTH).chars().count(), WIDTH);
+        assert_eq!(line(&"x".repeat(500), LOG_WIDTH), "x".repeat(500));
     }
 
     #[test]
     fn a_decision_is_told_with_its_reason() {
         let told = |reason: Option<&str>| {
             let reason = reason.map(ToOwned::to_owned);
-            described(&Event::FollowUpDecided { action: crate::domain::FollowUpAction::Answer, reason }).unwrap()
+            described(&Event::FollowUpDecided { action: crate::domain::FollowUpAction::Answer, reason }, WIDTH).unwrap()
         };
         assert_eq!(told(None), "follow-up: answer");
         assert_eq!(told(Some("It is\nall there.")), "follow-up: answer (It is all there.)");

@@ -1,4 +1,4 @@
-//! `fathom research` and `fathom resume`: one run, from the question to the printed report.
+//! `fathom research`, `fathom resume` and `fathom ask`: one run, from the question to the printed report.
 
 use std::{
     io::{self, BufRead, IsTerminal, Read, Write},
@@ -7,23 +7,27 @@ use std::{
 
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{Exit, ResearchArgs, ResumeArgs, complain, progress, signals};
+use super::{
+    AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain,
+    progress::{self, Screen},
+    signals,
+};
 use crate::{
     app::App,
     config::Config,
-    domain::{MessageRole, Outcome, Run, RunId, RunOptions},
+    domain::{MessageRole, ModelName, Outcome, Prices, Run, RunId, RunOptions, Timestamp, report::Report},
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
-    store::{self, Store},
+    store::{self, RunOverview, Store},
 };
 
 /// Starts a run and carries it to its report, asking the user when the model does.
 pub async fn start(args: ResearchArgs, config: Config) -> Exit {
-    let notices = config.notices.clone();
+    let (notices, prices) = (config.notices.clone(), config.prices.clone());
     let (app, options) = match prepare(&args, config).await {
         Ok(prepared) => prepared,
         Err(message) => return usage(&message),
     };
-    let session = Session::new(app, args.output.out);
+    let session = Session::new(app, args.output.out, prices);
     let question = match question(&args.question) {
         Ok(question) => question,
         Err(message) => return session.end(usage(&message)).await,
@@ -43,11 +47,12 @@ pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
     if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
         return usage(&message);
     }
+    let prices = config.prices.clone();
     let (app, run) = match reopen(config, args.run_id).await {
         Ok(reopened) => reopened,
         Err(exit) => return exit,
     };
-    let session = Session::new(app, args.output.out);
+    let session = Session::new(app, args.output.out, prices);
     let exit = match &run {
         run if is_question(run) => session.ask_again(run).await,
         run if run.status.is_final() => session.show_final(run).await,
@@ -61,20 +66,80 @@ fn is_question(run: &Run) -> bool {
     run.outcome == Some(Outcome::Clarification)
 }
 
+/// Adds a message to the thread of a run, under that run's options, and carries the run that answers to its end.
+pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
+    if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
+        return usage(&message);
+    }
+    let message = match question(&args.message) {
+        Ok(message) => message,
+        Err(message) => return usage(&message),
+    };
+    let prices = config.prices.clone();
+    let (store, run) = match open_run(&config, args.run_id).await {
+        Ok(opened) => opened,
+        Err(exit) => return exit,
+    };
+    if let Err(exit) = remember(&mut config, &store, &run).await {
+        return exit;
+    }
+    if let Err(message) = lay_over(&mut config.options, &args.settings) {
+        return usage(&message);
+    }
+    may_ask_back(&mut config.options, &args.settings);
+    let options = config.options.clone();
+    let app = match App::over(store, &config).await {
+        Ok(app) => app,
+        Err(error) => return usage(&format!("{error:#}")),
+    };
+    let session = Session::new(app, args.output.out, prices);
+    let exit = match session.app.runs.reply(run.thread_id, &message, options.clone()).await {
+        Ok(run) => session.converse(run, &options).await,
+        Err(refusal) => refused(&refusal),
+    };
+    session.end(exit).await
+}
+
+/// What the command line says about options, over those of an earlier run.
+fn lay_over(options: &mut RunOptions, settings: &SettingsArgs) -> Result<(), String> {
+    if let Some(model) = &settings.model {
+        options.set_all_models(&model.parse::<ModelName>().map_err(|error| error.to_string())?);
+    }
+    for pair in &settings.options {
+        let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set takes NAME=VALUE, not '{pair}'"))?;
+        options.set_text(name.trim(), value).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
 /// Wires the process for a run of an earlier one, whose options and documents it takes over.
 async fn reopen(mut config: Config, run_id: RunId) -> Result<(App, Run), Exit> {
-    let store = Store::open(&config.database).await.map_err(|error| usage(&error.to_string()))?;
-    let run = store.run(run_id).await.map_err(|error| unavailable(&error))?;
-    let run = run.ok_or_else(|| usage(&format!("there is no run {run_id} in this database")))?;
-    config.options = run.options.clone();
+    let (store, run) = open_run(&config, run_id).await?;
     if run.status.is_final() && !is_question(&run) {
+        config.options = run.options.clone();
         config.documents = None;
-    } else if config.documents.is_none() {
-        let documents = store.documents(run_id).await.map_err(|error| unavailable(&error))?;
-        config.documents = documents.map(PathBuf::from);
+    } else {
+        remember(&mut config, &store, &run).await?;
     }
     let app = App::over(store, &config).await.map_err(|error| usage(&format!("{error:#}")))?;
     Ok((app, run))
+}
+
+async fn open_run(config: &Config, run_id: RunId) -> Result<(Store, Run), Exit> {
+    let store = Store::open(&config.database).await.map_err(|error| usage(&error.to_string()))?;
+    let run = store.run(run_id).await.map_err(|error| unavailable(&error))?;
+    let run = run.ok_or_else(|| usage(&format!("there is no run {run_id} in this database")))?;
+    Ok((store, run))
+}
+
+/// Takes over the options of an earlier run, and its documents unless others are named.
+async fn remember(config: &mut Config, store: &Store, run: &Run) -> Result<(), Exit> {
+    config.options = run.options.clone();
+    if config.documents.is_none() {
+        let documents = store.documents(run.id).await.map_err(|error| unavailable(&error))?;
+        config.documents = documents.map(PathBuf::from);
+    }
+    Ok(())
 }
 
 /// The wired process and the options of its run.
@@ -82,11 +147,19 @@ async fn prepare(args: &ResearchArgs, config: Config) -> Result<(App, RunOptions
     args.output.out.as_deref().map_or(Ok(()), check_writable)?;
     let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
     let mut options = config.options;
-    let wanted = args.settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
-    if args.no_clarify || (!wanted && !io::stdin().is_terminal()) {
+    may_ask_back(&mut options, &args.settings);
+    if args.no_clarify {
         options.allow_clarification = false;
     }
     Ok((app, options))
+}
+
+/// Nobody is asked who is not there, unless that was asked for.
+fn may_ask_back(options: &mut RunOptions, settings: &SettingsArgs) {
+    let wanted = settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
+    if !wanted && !io::stdin().is_terminal() {
+        options.allow_clarification = false;
+    }
 }
 
 /// The report's place is tried before anything is paid for.
@@ -116,15 +189,19 @@ fn question(argument: &str) -> Result<String, String> {
 struct Session {
     app: App,
     out: Option<PathBuf>,
+    prices: Prices,
+    screen: Screen,
     cancel: CancellationToken,
     _signals: AbortOnDropHandle<()>,
 }
 
 impl Session {
-    fn new(app: App, out: Option<PathBuf>) -> Self {
+    fn new(app: App, out: Option<PathBuf>, prices: Prices) -> Self {
         let cancel = CancellationToken::new();
-        let signals = signals::listen(cancel.clone(), complain);
-        Self { app, out, cancel, _signals: signals }
+        let screen = Screen::new();
+        let told = screen.clone();
+        let signals = signals::listen(cancel.clone(), move |message| told.say(message));
+        Self { app, out, prices, screen, cancel, _signals: signals }
     }
 
     async fn end(self, exit: Exit) -> Exit {
@@ -144,7 +221,7 @@ impl Session {
                     }
                     Err(exit) => exit,
                 },
-                Ok(Ended::Completed(Outcome::Report | Outcome::Answer)) => self.print_report(run.id).await,
+                Ok(Ended::Completed(Outcome::Report | Outcome::Answer)) => self.finish(run.id).await,
                 Ok(Ended::Failed(failure)) => {
                     complain(&format!("the research failed: {failure}"));
                     Exit::Failed
@@ -153,7 +230,7 @@ impl Session {
                     complain("the run was cancelled");
                     Exit::Failed
                 }
-                Ok(Ended::Interrupted | Ended::Lost) | Err(WorkError::Interrupted) => interrupted(run.id),
+                Ok(Ended::Interrupted | Ended::Lost) | Err(WorkError::Interrupted) => self.interrupted(run.id).await,
                 // Another process finished it while this one waited.
                 Err(WorkError::Final(run)) => self.show_final(&run).await,
                 Err(error @ WorkError::TakenOver) => {
@@ -172,7 +249,7 @@ impl Session {
 
     /// Carries the run on, with its progress on standard error.
     async fn work(&self, run_id: RunId) -> Result<Ended, WorkError> {
-        let progress = progress::show(self.app.runs.log(), run_id);
+        let progress = progress::show(&self.screen, self.app.runs.log(), run_id);
         let work = self.app.runs.work(run_id, &self.cancel);
         let mut work = std::pin::pin!(work);
         let mut progress = std::pin::pin!(progress);
@@ -215,7 +292,10 @@ impl Session {
             );
             return Err(Exit::Question);
         }
-        let answer = read_answer(&self.cancel).await.ok_or_else(|| interrupted(run.id))?;
+        let answer = read_answer(&self.cancel).await.ok_or_else(|| {
+            complain(&format!("not answered; to be asked again: fathom resume {}", run.id));
+            Exit::Interrupted
+        })?;
         self.app.runs.reply(run.thread_id, &answer, options.clone()).await.map_err(|refusal| refused(&refusal))
     }
 
@@ -231,26 +311,79 @@ impl Session {
     }
 
     async fn print_report(&self, run_id: RunId) -> Exit {
-        let report = match self.app.runs.store().report(run_id).await {
-            Ok(Some(report)) => report,
-            Ok(None) => return usage("the run has no report"),
-            Err(error) => return unavailable(&error),
-        };
-        let written = match &self.out {
-            Some(path) => write_whole(path, &report.markdown),
-            None => print(&report.markdown),
-        };
-        match written {
-            Ok(()) => Exit::Success,
-            // The reader of a pipe has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-            Err(error) => {
-                let place = self.out.as_ref().map_or("standard output".to_owned(), |path| path.display().to_string());
-                complain(&format!(
-                    "the report could not be written to {place}: {error}; it is kept: fathom resume {run_id}"
-                ));
-                Exit::Failed
+        match self.app.runs.store().report(run_id).await {
+            Ok(Some(report)) => give(&report.markdown, run_id, self.out.as_deref()),
+            Ok(None) => usage("the run has no report"),
+            Err(error) => unavailable(&error),
+        }
+    }
+
+    /// Prints the report, and then what there is to know about it.
+    async fn finish(&self, run_id: RunId) -> Exit {
+        let exit = self.print_report(run_id).await;
+        if exit == Exit::Success
+            && let Some(line) = self.closing_line(run_id).await
+        {
+            complain(&line);
+        }
+        exit
+    }
+
+    /// Where the report is, what it rests on, what it took, and how to go on. Nobody misses it when the database has
+    /// gone away by now.
+    async fn closing_line(&self, run_id: RunId) -> Option<String> {
+        let run = self.app.runs.details(run_id).await.ok()??;
+        let report = self.app.runs.store().report(run_id).await.ok()??;
+        let mut parts: Vec<String> = self.out.iter().map(|path| path.display().to_string()).collect();
+        parts.push(sources_cited(&report));
+        let begun = run.run.started_at.unwrap_or(run.run.created_at);
+        let took = run.run.finished_at.unwrap_or_else(Timestamp::now).after(begun);
+        parts.push(format!("{:.1} s", took.as_secs_f64()));
+        let priced = run.usage.iter().filter_map(|(model, usage)| Some(self.prices.get(model)?.of(&usage.tokens)));
+        parts.extend(priced.reduce(|sum, cost| sum + cost).map(|cost| format!("{cost:.4} dollars")));
+        parts.push(format!("run {run_id}"));
+        Some(format!("{}; follow up with: fathom ask {run_id} \"…\"", parts.join(", ")))
+    }
+
+    /// Says what becomes of the run.
+    async fn interrupted(&self, run_id: RunId) -> Exit {
+        let overview = self.app.runs.store().overview(run_id).await.ok().flatten();
+        let fate = match &overview {
+            Some(overview) if overview.is_parked() => {
+                "nothing is lost, and nobody goes on with it by itself".to_owned()
             }
+            Some(RunOverview { owner: Some(owner), .. }) => format!("nothing is lost, and {owner} goes on with it"),
+            _ => "nothing is lost; a service on the same database may go on with it".to_owned(),
+        };
+        complain(&format!("interrupted; {fate}; to go on: fathom resume {run_id}"));
+        Exit::Interrupted
+    }
+}
+
+fn sources_cited(report: &Report) -> String {
+    match report.citations.iter().map(|citation| citation.number).max() {
+        None => "no sources cited".to_owned(),
+        Some(1) => "1 source cited".to_owned(),
+        Some(count) => format!("{count} sources cited"),
+    }
+}
+
+/// Writes a report to the file, or prints it.
+pub fn give(markdown: &str, run_id: RunId, out: Option<&Path>) -> Exit {
+    let written = match out {
+        Some(path) => write_whole(path, markdown),
+        None => print(markdown),
+    };
+    match written {
+        Ok(()) => Exit::Success,
+        // The reader of a pipe has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+        Err(error) => {
+            let place = out.map_or("standard output".to_owned(), |path| path.display().to_string());
+            complain(&format!(
+                "the report could not be written to {place}: {error}; it is kept: fathom runs report {run_id}"
+            ));
+            Exit::Failed
         }
     }
 }
@@ -289,11 +422,6 @@ async fn read_answer(cancel: &CancellationToken) -> Option<String> {
         // The reading thread ends with the process.
         () = cancel.cancelled() => None,
     }
-}
-
-fn interrupted(run_id: RunId) -> Exit {
-    complain(&format!("interrupted; nothing is lost, go on with: fathom resume {run_id}"));
-    Exit::Interrupted
 }
 
 fn refused(refusal: &Refusal) -> Exit {

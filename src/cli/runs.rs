@@ -3,6 +3,7 @@
 
 use std::{
     io::{self, Write},
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -24,9 +25,10 @@ const QUESTION_CHARS: usize = 60;
 
 /// Does what was asked for.
 pub async fn run(command: RunsCommand, config: Config) -> Exit {
-    if let RunsCommand::Resume(args) = command {
-        return research::resume(args, config).await;
-    }
+    let command = match command {
+        RunsCommand::Resume(args) => return research::resume(args, config).await,
+        command => command,
+    };
     let store = match Store::open(&config.database).await {
         Ok(store) => store,
         Err(error) => {
@@ -38,6 +40,7 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
     let done = match command {
         RunsCommand::List(args) => list(&store, &args, silence).await,
         RunsCommand::Show(args) => show(&store, args.run_id, args.json, silence).await,
+        RunsCommand::Report(args) => report(&store, args.run_id, args.output.out.as_deref()).await,
         RunsCommand::Cancel(args) => cancel(&store, args.run_id).await,
         RunsCommand::Resume(_) => unreachable!("returned above"),
     };
@@ -67,13 +70,14 @@ async fn list(store: &Store, args: &RunsListArgs, silence: Duration) -> Result<E
 }
 
 fn row(id: &str, status: &str, outcome: &str, age: &str, question: &str) -> String {
-    format!("{id:<36}  {status:<10}  {outcome:<18}  {age:>5}  {question}").trim_end().to_owned()
+    format!("{id:<36}  {status:<11}  {outcome:<18}  {age:>5}  {question}").trim_end().to_owned()
 }
 
 /// The status, and what is to be said about it.
 fn status_word(overview: &RunOverview, silence: Duration) -> String {
     match overview.run.status {
         _ if is_stuck(overview, silence) => "stuck".to_owned(),
+        _ if overview.is_parked() => "interrupted".to_owned(),
         status if overview.run.cancel_requested && !status.is_final() => "cancelling".to_owned(),
         status => status.as_str().to_owned(),
     }
@@ -105,6 +109,15 @@ async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) ->
     let lines: Vec<String> =
         facts(&overview, &details, silence).into_iter().map(|(name, fact)| format!("{name:<width$} {fact}")).collect();
     Ok(print(&lines.join("\n")))
+}
+
+async fn report(store: &Store, run_id: RunId, out: Option<&Path>) -> Result<Exit, Error> {
+    let Some(run) = store.run(run_id).await? else { return Ok(unknown(run_id)) };
+    let Some(report) = store.report(run_id).await? else {
+        complain(&format!("the run is {}; there is no report", run.status.as_str()));
+        return Ok(Exit::Failed);
+    };
+    Ok(research::give(&report.markdown, run_id, out))
 }
 
 /// What is known of a run, a line each.
@@ -215,6 +228,7 @@ fn as_value(overview: &RunOverview, silence: Duration) -> Value {
         "error": run.error,
         "cancel_requested": run.cancel_requested,
         "stuck": is_stuck(overview, silence),
+        "interrupted": overview.is_parked(),
         "question": overview.question,
         "created_at": run.created_at,
         "started_at": run.started_at,

@@ -25,6 +25,8 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// Serves until a signal says to stop.
 pub async fn run(config: Config) -> Exit {
     let listen = config.http.listen;
+    // First, since reading the documents counts already.
+    let metrics = Metrics::install(&config.prices);
     let prepared = async {
         let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
         let listener = TcpListener::bind(listen).await;
@@ -41,7 +43,6 @@ pub async fn run(config: Config) -> Exit {
     };
     // A closed standard output is nobody's loss.
     let _ = io::stdout().lock().write_all(banner(&config, address).as_bytes());
-    let metrics = Metrics::install(&config.prices);
     if let Err(trouble) = &metrics {
         complain(&format!("there will be no metrics: {trouble}"));
     }

@@ -6,7 +6,7 @@ use super::Exit;
 
 /// Cancels the token at the first signal and says so by `tell`, ends the process at the second; listens as long as the
 /// value lives.
-pub fn listen(cancel: CancellationToken, tell: fn(&str)) -> AbortOnDropHandle<()> {
+pub fn listen(cancel: CancellationToken, tell: impl Fn(&str) + Send + 'static) -> AbortOnDropHandle<()> {
     let mut signals = Signals::caught();
     #[expect(clippy::disallowed_methods, reason = "the returned handle owns the task")]
     let task = tokio::spawn(async move {

@@ -23,6 +23,7 @@ use url::Url;
 use crate::{
     domain::{Caps, OptionError, Prices, RunOptions},
     llm::{self, Endpoint},
+    pages,
     search::tavily,
     store::{Database, Synchronous},
     telemetry,
@@ -46,6 +47,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// The folder that `search_api=local` searches.
     pub documents: Option<PathBuf>,
+    /// Not among the settings people make: tests, whose own program is another one, name ours.
+    pub parser: pages::Settings,
     pub llm: llm::Settings,
     pub tavily: Option<tavily::Settings>,
     /// What a run uses unless it says otherwise.
@@ -174,6 +177,7 @@ impl Config {
             event_retention: layers.optional_number("database.event_retention_days").map(days),
             data_dir,
             documents,
+            parser: pages::Settings::default(),
             llm,
             tavily,
             options,

@@ -146,8 +146,7 @@ impl Cx {
         for shortening in 0.. {
             let fitted = fit::fit(request.clone(), window);
             if let Some(detail) = fitted.shortened {
-                self.emit(vec![Event::Warning { code: WarningCode::Shortened, detail: format!("{key}: {detail}") }])
-                    .await?;
+                self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
             let answer = match &mut sink {
                 Some(sink) => self.stream(&fitted.request, *sink).await?,
@@ -252,7 +251,7 @@ impl Caller for Cx {
             _ => WarningCode::Retrying,
         };
         let detail = format!("{}; trying again in {:.1} s", retry.error, retry.wait.as_secs_f64());
-        self.run.journal.try_emit(vec![self.now(Event::Warning { code, detail })]);
+        self.run.journal.try_emit(vec![self.now(Event::warning(code, detail))]);
     }
 
     fn gate(&self) -> &dyn Gate {

@@ -198,7 +198,7 @@ impl Cx {
     /// # Errors
     /// [`Stop`].
     pub async fn warn(&self, key: &str, code: WarningCode, detail: impl Into<String>) -> Result<(), Stop> {
-        self.mark(key, Event::Warning { code, detail: detail.into() }).await
+        self.mark(key, Event::warning(code, detail)).await
     }
 
     /// Emits events now, and again if a replay passes here.

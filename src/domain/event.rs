@@ -53,6 +53,8 @@ pub enum Phase {
     Brief,
     Research,
     Report,
+    /// Not a stage: what is shown of a run while calls of it wait for a provider that is away.
+    Waiting,
 }
 
 impl Phase {
@@ -63,8 +65,34 @@ impl Phase {
             Self::Brief => "brief",
             Self::Research => "research",
             Self::Report => "report",
+            Self::Waiting => "waiting",
         }
     }
+}
+
+/// What a call waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitKind {
+    Model,
+    Search,
+}
+
+/// A call of the run waits before it is made again, or for the first time when others found the provider away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The model as `provider:model`, or the search engine.
+    #[serde(rename = "for")]
+    pub name: String,
+    pub kind: WaitKind,
+    /// The length of this wait.
+    pub seconds: f64,
+    /// Attempts the call has made; 0 when it waits because others failed.
+    pub attempt: u32,
+    /// Since when calls of the run have been waiting for it.
+    pub since: Timestamp,
+    /// The end of this wait.
+    pub until: Timestamp,
 }
 
 /// What is done about a message in a thread that has a report.
@@ -99,6 +127,8 @@ pub struct ResultLink {
 
 /// The type of [`Event::StreamGap`].
 pub const STREAM_GAP: &str = "stream.gap";
+/// The type of [`Event::ThreadDeleted`].
+pub const THREAD_DELETED: &str = "thread.deleted";
 
 /// Everything that can happen in a run; `type` and `data` on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -176,7 +206,22 @@ pub enum Event {
         tokens: Usage,
     },
     #[serde(rename = "warning")]
-    Warning { code: WarningCode, detail: String },
+    Warning {
+        code: WarningCode,
+        detail: String,
+        /// What is waited for, when the warning is of a wait.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<Wait>,
+    },
+    /// No call of the run waits for it any more.
+    #[serde(rename = "wait.ended")]
+    WaitEnded {
+        #[serde(rename = "for")]
+        name: String,
+        kind: WaitKind,
+        /// From the first wait to now.
+        seconds: f64,
+    },
     #[serde(rename = "run.completed")]
     RunCompleted {
         outcome: Outcome,
@@ -192,9 +237,18 @@ pub enum Event {
     /// events is told so, under the last one's number.
     #[serde(rename = "stream.gap")]
     StreamGap { from: i64, to: i64 },
+    /// The last word to those who follow a thread that is deleted. Never stored, and without a number of its own: it
+    /// bears that of the last event before it.
+    #[serde(rename = "thread.deleted")]
+    ThreadDeleted {},
 }
 
 impl Event {
+    /// A warning that is not of a wait.
+    pub fn warning(code: WarningCode, detail: impl Into<String>) -> Self {
+        Self::Warning { code, detail: detail.into(), wait: None }
+    }
+
     /// The `type` on the wire.
     pub fn name(&self) -> &'static str {
         match self {
@@ -225,10 +279,12 @@ impl Event {
             Self::ReportFinished { .. } => "report.finished",
             Self::Usage { .. } => "usage",
             Self::Warning { .. } => "warning",
+            Self::WaitEnded { .. } => "wait.ended",
             Self::RunCompleted { .. } => "run.completed",
             Self::RunFailed { .. } => "run.failed",
             Self::RunCancelled { .. } => "run.cancelled",
             Self::StreamGap { .. } => STREAM_GAP,
+            Self::ThreadDeleted {} => THREAD_DELETED,
         }
     }
 
@@ -296,7 +352,8 @@ mod tests {
 
     #[test]
     fn phases_and_actions_are_called_the_same_everywhere() {
-        for phase in [Phase::FollowUp, Phase::Clarify, Phase::Brief, Phase::Research, Phase::Report] {
+        use Phase as P;
+        for phase in [P::FollowUp, P::Clarify, P::Brief, P::Research, P::Report, P::Waiting] {
             assert_eq!(serde_json::to_value(phase).unwrap(), phase.as_str());
         }
         for action in [FollowUpAction::Answer, FollowUpAction::Revise, FollowUpAction::Research] {

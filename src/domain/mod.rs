@@ -12,13 +12,13 @@ pub mod report;
 pub mod run;
 pub mod time;
 
-pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, WarningCode};
+pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Price, Prices};
 pub use report::{Note, Source};
 pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
-    Thread, ThreadStatus, Usage,
+    Thread, ThreadStatus, Usage, Waiting,
 };
 pub use time::Timestamp;

@@ -244,7 +244,7 @@ impl Caps {
     }
 
     /// Shows the caps as the maxima of a schema made by [`RunOptions::json_schema`].
-    pub fn narrow(&self, schema: &mut Value) {
+    fn narrow(&self, schema: &mut Value) {
         for (name, most) in &self.0 {
             schema["properties"][*name]["maximum"] = json!(most);
         }
@@ -325,11 +325,23 @@ impl RunOptions {
         [&self.summarization_model, &self.research_model, &self.compression_model, &self.final_report_model]
     }
 
-    /// The options as a JSON Schema (draft 2020-12).
+    /// The options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client generated
+    /// from a schema with defaults sends them all.
     pub fn json_schema() -> Value {
         let properties: Map<String, Value> =
             OPTIONS.iter().map(|spec| (spec.name.to_owned(), spec.json_schema())).collect();
         json!({"type": "object", "additionalProperties": false, "properties": properties})
+    }
+
+    /// The same for a server that uses these options unless told otherwise: they are the defaults, `caps` the maxima.
+    pub fn offered(&self, caps: &Caps) -> Value {
+        let mut schema = Self::json_schema();
+        caps.narrow(&mut schema);
+        let own = serde_json::to_value(self).unwrap_or_default();
+        for spec in OPTIONS {
+            schema["properties"][spec.name]["default"] = own[spec.name].clone();
+        }
+        schema
     }
 }
 
@@ -395,7 +407,6 @@ impl OptionSpec {
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
         };
-        schema["default"] = self.default_value();
         schema["description"] = json!(self.meaning);
         schema
     }
@@ -595,9 +606,12 @@ mod tests {
         let mut options = RunOptions::default();
         caps.lower(&mut options);
         assert_eq!((options.max_run_seconds, options.max_react_tool_calls), (60, 10));
-        let mut schema = RunOptions::json_schema();
-        caps.narrow(&mut schema);
-        assert_eq!(schema["properties"]["max_run_seconds"]["maximum"], 60);
+        let schema = options.offered(&caps);
+        let property = |name: &str| schema["properties"][name].clone();
+        let seconds = property("max_run_seconds");
+        assert_eq!((&seconds["maximum"], &seconds["default"]), (&json!(60), &json!(60)));
+        assert_eq!(property("model_context_window")["default"], Value::Null);
+        assert!(OPTIONS.iter().all(|spec| property(spec.name).get("default").is_some()));
         for wrong in ["", "max_run_seconds", "max_run_seconds=0", "research_model=1", "max_run=1"] {
             assert!(caps.add(wrong).unwrap_err().contains("NUMBER"), "{wrong}");
         }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{MessageId, RunId, RunOptions, ThreadId, Timestamp, event::Phase};
+use super::{
+    MessageId, RunId, RunOptions, ThreadId, Timestamp,
+    event::{Phase, Wait, WaitKind},
+};
 
 /// Where a run stands. `Completed`, `Failed` and `Cancelled` are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,8 +194,11 @@ impl ThreadStatus {
 /// How far a run is, read off its events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The phase begun last; `None` before the first.
+    /// The phase begun last, or [`Phase::Waiting`] while the run waits; `None` before the first.
     pub phase: Option<Phase>,
+    /// Whom calls of the run wait for; `None` while none does.
+    #[serde(default)]
+    pub waiting_for: Option<Waiting>,
     /// Rounds of the supervisor.
     pub iterations: u64,
     pub researchers: Researchers,
@@ -200,6 +206,27 @@ pub struct Progress {
     pub searches: u64,
     pub sources: u64,
     pub warnings: u64,
+}
+
+/// A provider that calls of a run wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The model as `provider:model`, or the search engine.
+    #[serde(rename = "for")]
+    pub name: String,
+    pub kind: WaitKind,
+    pub since: Timestamp,
+    /// When it is asked again.
+    pub until: Timestamp,
+    /// For people.
+    pub reason: String,
+}
+
+impl Waiting {
+    pub fn of(wait: &Wait, reason: &str) -> Self {
+        let Wait { name, kind, since, until, .. } = wait;
+        Self { name: name.clone(), kind: *kind, since: *since, until: *until, reason: reason.to_owned() }
+    }
 }
 
 /// Researchers of a run, by state.

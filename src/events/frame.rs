@@ -1,9 +1,9 @@
 //! An event ready for the wire, made once and shared by all readers of the process.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::{
-    domain::{Envelope, Event, RunId},
+    domain::{Envelope, Event, RunId, Timestamp},
     store::{Error, EventRow, Gap},
 };
 
@@ -69,6 +69,32 @@ impl Frame {
         })
     }
 
+    /// The last word to a reader whose thread is deleted. It has no `id`: a reader keeps the one it has.
+    ///
+    /// # Errors
+    /// None that could come about.
+    pub(super) fn of_deletion(last_seq: i64, run_id: RunId) -> Result<Self, Error> {
+        let event = Event::ThreadDeleted {};
+        let frame = Self::new(&EventRow {
+            seq: last_seq.max(1),
+            run_id,
+            ts: Timestamp::now(),
+            agent: "root".to_owned(),
+            agent_id: None,
+            name: event.name().to_owned(),
+            body: serde_json::to_string(&event)?,
+        })?;
+        let mut sse = BytesMut::from(format!("event: {}\ndata: ", frame.name).as_bytes());
+        sse.extend_from_slice(&frame.json);
+        sse.extend_from_slice(b"\n\n");
+        Ok(Self { sse: sse.freeze(), ..frame })
+    }
+
+    /// The record without its `event` line, for readers who want all types by one name.
+    pub fn unnamed(&self) -> Bytes {
+        self.sse.slice("event: \n".len() + self.name.len()..)
+    }
+
     /// The event as a domain value.
     ///
     /// # Errors
@@ -103,7 +129,7 @@ fn push_envelope(record: &mut String, row: &EventRow, body: &str) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Agent, Failure, FailureCode, Outcome, Scope, SourceId, Timestamp, Usage, WarningCode};
+    use crate::domain::{Agent, Failure, FailureCode, Outcome, Scope, SourceId, Usage, WarningCode};
 
     fn row(scope: &Scope, event: &Event) -> EventRow {
         EventRow {
@@ -134,7 +160,7 @@ mod tests {
                 query: "q".to_owned(),
             },
             Event::Usage { model: "a:b".to_owned(), role: "c".to_owned(), tokens: Usage::default() },
-            Event::Warning { code: WarningCode::Retrying, detail: "d".to_owned() },
+            Event::warning(WarningCode::Retrying, "d"),
             Event::CompressStarted {},
             Event::RunCompleted { outcome: Outcome::Report, usage: Usage::default(), ms: 5 },
             Event::RunFailed { problem },
@@ -161,8 +187,20 @@ mod tests {
                 assert_eq!(frame.envelope().unwrap(), envelope);
                 assert_eq!(frame.terminal, event.is_terminal());
                 assert_eq!(frame.sse, format!("event: {}\nid: 17\ndata: {json}\n\n", event.name()));
+                assert_eq!(frame.unnamed(), format!("id: 17\ndata: {json}\n\n"));
             }
         }
+    }
+
+    #[test]
+    fn the_word_of_a_deletion_has_no_number_of_its_own() {
+        let run_id = RunId::new();
+        let frame = Frame::of_deletion(9, run_id).unwrap();
+        let envelope = frame.envelope().unwrap();
+        assert_eq!((envelope.seq, envelope.run_id, envelope.event), (9, run_id, Event::ThreadDeleted {}));
+        let json = std::str::from_utf8(&frame.json).unwrap();
+        assert_eq!(frame.sse, format!("event: thread.deleted\ndata: {json}\n\n"));
+        assert_eq!(frame.unnamed(), format!("data: {json}\n\n"));
     }
 
     #[test]

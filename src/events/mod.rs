@@ -121,7 +121,20 @@ impl EventLog {
     /// # Errors
     /// Those of the store, at once.
     pub async fn open(&self, subject: Subject, after_seq: i64) -> Result<Opening, Error> {
-        Ok(match Reader::open(&self.shared, subject, after_seq).await? {
+        self.open_for(subject, after_seq, None).await
+    }
+
+    /// As [`EventLog::open`] for a reader that wants some types only: a final run that has none of them left is over.
+    ///
+    /// # Errors
+    /// Those of the store, at once.
+    pub async fn open_for(
+        &self,
+        subject: Subject,
+        after_seq: i64,
+        wanted: Option<&(dyn Fn(&str) -> bool + Sync)>,
+    ) -> Result<Opening, Error> {
+        Ok(match Reader::open(&self.shared, subject, after_seq, wanted).await? {
             Opened::Unknown => Opening::Unknown,
             Opened::Over => Opening::Over,
             Opened::Reader(reader) => Opening::Frames(Box::pin(try_unfold(reader, Reader::next))),
@@ -131,7 +144,7 @@ impl EventLog {
     /// The events with a number above `after_seq`, without gaps, first those there are and then those to come. A number
     /// beyond the end stands for the end.
     ///
-    /// Those of a thread end when it does not exist or no longer does. Those of a run end after its terminal event, at
+    /// Those of a thread end when it does not exist; when it is deleted, after an [`Event::ThreadDeleted`]. Those of a run end after its terminal event, at
     /// once if that is not above `after_seq`, and when there is no such run.
     ///
     /// # Errors

@@ -26,8 +26,9 @@ pub(super) struct Reader {
     subscription: Subscription,
     /// Only this run's events.
     run_id: Option<RunId>,
-    /// The number of the last frame looked at.
+    /// The number of the last frame looked at, and its run; before the first one, the newest run.
     after_seq: i64,
+    last_run: Option<RunId>,
     batch: std::vec::IntoIter<Arc<Frame>>,
     /// Nothing comes after the batch.
     over: bool,
@@ -41,8 +42,12 @@ pub(super) struct Place {
     pub after_seq: i64,
     pub last_seq: i64,
     pub gap: Option<Gap>,
+    /// Of a run: it is final, so all its events are stored.
+    pub is_final: bool,
     /// Of a run: nothing comes but the gap.
     pub over: bool,
+    /// The run, or the newest one of the thread.
+    pub run_id: Option<RunId>,
     /// Of a thread: a run is queued or at work.
     pub active: bool,
 }
@@ -52,15 +57,27 @@ pub(super) async fn place(shared: &Shared, subject: Subject, after_seq: i64) -> 
     Ok(match subject {
         Subject::Thread(thread_id) => {
             limited(shared.store.thread_position(thread_id, after_seq)).await?.map(|position| {
-                let ThreadPosition { after_seq, gap, last_seq, active } = position;
-                Place { thread_id, after_seq, last_seq, gap, over: false, active }
+                let ThreadPosition { after_seq, gap, last_seq, active, newest_run } = position;
+                Place { thread_id, after_seq, last_seq, gap, is_final: false, over: false, run_id: newest_run, active }
             })
         }
         Subject::Run(run_id) => limited(shared.store.run_position(run_id, after_seq)).await?.map(|position| {
-            let RunPosition { thread_id, after_seq, gap, last_seq, over } = position;
-            Place { thread_id, after_seq, last_seq, gap, over, active: false }
+            let RunPosition { thread_id, after_seq, gap, last_seq, is_final, over } = position;
+            Place { thread_id, after_seq, last_seq, gap, is_final, over, run_id: Some(run_id), active: false }
         }),
     })
+}
+
+/// Whether a final run has no event left that is wanted.
+async fn nothing_wanted(
+    shared: &Shared,
+    subject: Subject,
+    place: &Place,
+    wanted: Option<&(dyn Fn(&str) -> bool + Sync)>,
+) -> Result<bool, Error> {
+    let (Subject::Run(run_id), Some(wanted), true) = (subject, wanted, place.is_final) else { return Ok(false) };
+    let names = limited(shared.store.event_names(run_id, place.after_seq)).await?;
+    Ok(!names.iter().any(|name| wanted(name)))
 }
 
 /// What opening found.
@@ -73,13 +90,18 @@ pub(super) enum Opened {
 }
 
 impl Reader {
-    /// Finds where the reading begins.
+    /// Finds where the reading begins; `wanted` says which types the reader wants, when not all.
     ///
     /// # Errors
     /// Those of the store, at once.
-    pub async fn open(shared: &Arc<Shared>, subject: Subject, after_seq: i64) -> Result<Opened, Error> {
+    pub async fn open(
+        shared: &Arc<Shared>,
+        subject: Subject,
+        after_seq: i64,
+        wanted: Option<&(dyn Fn(&str) -> bool + Sync)>,
+    ) -> Result<Opened, Error> {
         let Some(place) = place(shared, subject, after_seq).await? else { return Ok(Opened::Unknown) };
-        if place.over && place.gap.is_none() {
+        if place.gap.is_none() && (place.over || nothing_wanted(shared, subject, &place, wanted).await?) {
             return Ok(Opened::Over);
         }
         let mut reader = Self {
@@ -87,6 +109,7 @@ impl Reader {
             subscription: Tails::subscribe(&shared.tails, place.thread_id, place.last_seq),
             run_id: if let Subject::Run(run_id) = subject { Some(run_id) } else { None },
             after_seq: place.after_seq,
+            last_run: None,
             batch: Vec::new().into_iter(),
             over: false,
             ended: false,
@@ -100,6 +123,7 @@ impl Reader {
         let gap = place.gap.as_ref().map(Frame::of_gap).transpose()?;
         self.batch = gap.map(Arc::new).into_iter().collect::<Vec<_>>().into_iter();
         self.after_seq = place.after_seq;
+        self.last_run = place.run_id;
         self.over = place.over;
         Ok(())
     }
@@ -108,7 +132,7 @@ impl Reader {
     pub async fn open_patiently(shared: Arc<Shared>, subject: Subject, after_seq: i64) -> Result<Option<Self>, Error> {
         let forbearance = Forbearance::new();
         let opened = loop {
-            let answer = Self::open(&shared, subject, after_seq).await;
+            let answer = Self::open(&shared, subject, after_seq, None).await;
             if !forbearance.bears(&answer).await {
                 break answer?;
             }
@@ -134,6 +158,7 @@ impl Reader {
         let Self { batch, run_id, .. } = self;
         for frame in batch.by_ref() {
             self.after_seq = frame.seq;
+            self.last_run = Some(frame.run_id);
             if run_id.is_none_or(|run_id| run_id == frame.run_id) {
                 self.ended = run_id.is_some() && frame.terminal;
                 return Some(frame);
@@ -150,7 +175,7 @@ impl Reader {
             (Taken::Frames(frames), _) => self.batch = frames.into_iter(),
             // Boxed, so that a reader that waits is small.
             (Taken::Behind { head }, _) => Box::pin(self.page(head)).await?,
-            (Taken::UpToDate, Some(End::Gone)) => return Ok(false),
+            (Taken::UpToDate, Some(End::Gone)) => return self.say_deleted(),
             (Taken::UpToDate, Some(End::Failed(error))) => return Err(error),
             (Taken::UpToDate, None) => {
                 // An idle reader holds no memory for frames it has handed out.
@@ -158,6 +183,14 @@ impl Reader {
                 self.subscription.wait().await;
             }
         }
+        Ok(true)
+    }
+
+    /// The last word of a deleted thread's stream; `false` when it was said.
+    fn say_deleted(&mut self) -> Result<bool, Error> {
+        let Some(run_id) = self.last_run.filter(|_| !self.over) else { return Ok(false) };
+        self.batch = vec![Arc::new(Frame::of_deletion(self.after_seq, run_id)?)].into_iter();
+        self.over = true;
         Ok(true)
     }
 

@@ -1,8 +1,11 @@
-//! The contract and the page that shows it: `/openapi.yaml` and Swagger UI under `/docs/`.
+//! The contract and the page that shows it: `/openapi.yaml`, `/openapi.json` and Swagger UI under `/docs/`.
 //!
 //! Everything is in the binary; the page loads nothing from elsewhere, and its content security policy would not let it.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
 use axum::{
     Router,
@@ -19,6 +22,9 @@ use super::{error::ApiError, extract::has_version};
 /// The contract of this build.
 pub const CONTRACT: &str = include_str!("../../openapi.yaml");
 
+/// What browsers ask for beside every page.
+const ICON: &[u8] = include_bytes!("docs/favicon.ico");
+
 /// Swagger UI puts styles into elements and images into its style sheet; scripts come from files only. What is tried out
 /// goes to this service, and nobody may frame the page.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -29,10 +35,12 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 /// Files keep their names when the program is updated, so browsers ask each time and mostly hear 304.
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// `/openapi.yaml`, `/docs`, `/docs/` and what lies below it. Needs no state, never fails.
+/// `/openapi.yaml`, `/openapi.json`, `/favicon.ico`, `/docs`, `/docs/` and what lies below it. Needs no state, never fails.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/openapi.yaml", get(contract))
+        .route("/openapi.json", get(contract_as_json))
+        .route("/favicon.ico", get(icon))
         // Relative, so that both work below a path of a reverse proxy too.
         .route("/", get(async || Redirect::to("docs/")))
         .route("/docs", get(async || Redirect::permanent("docs/")))
@@ -45,13 +53,36 @@ async fn contract(headers: HeaderMap) -> Response {
     fresh_or(&headers, &ETAG, || ([(header::CONTENT_TYPE, "application/yaml")], CONTRACT).into_response())
 }
 
-/// A file of Swagger UI, set up to show the contract.
+/// The same content for tools that read no YAML.
+async fn contract_as_json(headers: HeaderMap) -> Response {
+    static JSON: LazyLock<Result<(String, HeaderValue), yaml_serde::Error>> = LazyLock::new(|| {
+        let contract: serde_json::Value = yaml_serde::from_str(CONTRACT)?;
+        let json = contract.to_string();
+        let etag = etag(json.as_bytes());
+        Ok((json, etag))
+    });
+    // Reading 100 KB of YAML takes a while, the first time.
+    match tokio::task::spawn_blocking(|| JSON.as_ref()).await {
+        Ok(Ok((json, etag))) => {
+            fresh_or(&headers, etag, || ([(header::CONTENT_TYPE, "application/json")], json.as_str()).into_response())
+        }
+        Ok(Err(error)) => ApiError::defect(error).into_response(),
+        Err(error) => ApiError::defect(&error).into_response(),
+    }
+}
+
+async fn icon(headers: HeaderMap) -> Response {
+    static ETAG: LazyLock<HeaderValue> = LazyLock::new(|| etag(ICON));
+    fresh_or(&headers, &ETAG, || ([(header::CONTENT_TYPE, "image/x-icon")], ICON).into_response())
+}
+
+/// A file of the page: our own, or one of Swagger UI.
 fn asset(file: &str, headers: &HeaderMap) -> Response {
-    let found = utoipa_swagger_ui::serve(file, configuration());
-    let Ok(Some(found)) = found else { return ApiError::no_such("path").into_response() };
-    let etag = etag(&found.bytes);
-    let mut response =
-        fresh_or(headers, &etag, || ([(header::CONTENT_TYPE, found.content_type)], found.bytes).into_response());
+    let Some((content_type, bytes)) = own(file).or_else(|| vendored(file)) else {
+        return ApiError::no_such("path").into_response();
+    };
+    let etag = etag(&bytes);
+    let mut response = fresh_or(headers, &etag, || ([(header::CONTENT_TYPE, content_type)], bytes).into_response());
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -59,18 +90,22 @@ fn asset(file: &str, headers: &HeaderMap) -> Response {
     response
 }
 
-fn configuration() -> Arc<Config<'static>> {
-    static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
-        let config = Config::new(["../openapi.yaml"])
-            .deep_linking(true)
-            .display_request_duration(true)
-            .default_models_expand_depth(0)
-            .doc_expansion("list")
-            // The validator is a service elsewhere.
-            .validator_url("none");
-        Arc::new(config)
-    });
-    Arc::clone(&CONFIG)
+/// Content type and content.
+type Asset = (String, Cow<'static, [u8]>);
+
+fn own(file: &str) -> Option<Asset> {
+    let (content_type, text) = match file {
+        "index.html" => ("text/html; charset=utf-8", include_str!("docs/index.html")),
+        "fathom.css" => ("text/css; charset=utf-8", include_str!("docs/fathom.css")),
+        "fathom.js" => ("text/javascript; charset=utf-8", include_str!("docs/fathom.js")),
+        _ => return None,
+    };
+    Some((content_type.to_owned(), Cow::Borrowed(text.as_bytes())))
+}
+
+fn vendored(file: &str) -> Option<Asset> {
+    let found = utoipa_swagger_ui::serve(file, Arc::new(Config::default())).ok().flatten()?;
+    Some((found.content_type, found.bytes))
 }
 
 /// 304 when the client has this very content.

@@ -301,6 +301,11 @@ impl IntoResponse for ApiError {
 }
 
 impl Problem {
+    /// The same request may succeed later.
+    pub fn is_for_later(&self) -> bool {
+        self.0.code.row().3
+    }
+
     /// Writes the problem as the body of `response`.
     pub fn into_body(self, response: &mut Response, instance: &str, request_id: &str) {
         let (code, status, title, retryable) = self.0.code.row();

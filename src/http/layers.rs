@@ -23,6 +23,7 @@ use super::{
     State,
     error::{ApiError, Code, Problem},
     extract,
+    stream::{self, Refused},
 };
 use crate::{config::CorsOrigins, telemetry::metrics};
 
@@ -37,6 +38,7 @@ pub fn around(router: Router, state: &State) -> Router {
         .layer(from_fn(in_time))
         .layer(CatchPanicLayer::custom(defect))
         .layer(cors(&state.settings.cors_origins))
+        .layer(from_fn(stream::not_now))
         .layer(from_fn(dress))
 }
 
@@ -68,7 +70,8 @@ async fn dress(request: Request, next: Next) -> Response {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    let (status, ms) = (response.status().as_u16(), began.elapsed().as_secs_f64() * 1_000.0);
+    let refused = response.extensions().get::<Refused>().map(|refused| refused.0);
+    let (status, ms) = (refused.unwrap_or(response.status()).as_u16(), began.elapsed().as_secs_f64() * 1_000.0);
     span.in_scope(|| tracing::debug!(status, ms, "answered"));
     metrics::http_request(route.as_deref().unwrap_or("none"), known(&method), status, began.elapsed());
     response

@@ -20,9 +20,9 @@ use crate::domain::{
     report::{Citation, Report},
 };
 
-const MARKDOWN: &str = "text/markdown";
+pub const MARKDOWN: &str = "text/markdown";
 const HTML: &str = "text/html";
-const JSON: &str = "application/json";
+pub const JSON: &str = "application/json";
 
 /// The page holds text that models and web pages had a hand in: no script runs in it, and nothing is loaded.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -85,7 +85,8 @@ pub async fn show(
     Ok(response)
 }
 
-fn content_type(media_type: &str) -> HeaderValue {
+/// The header of a body of that type.
+pub fn content_type(media_type: &str) -> HeaderValue {
     HeaderValue::from_static(match media_type {
         MARKDOWN => "text/markdown; charset=utf-8",
         HTML => "text/html; charset=utf-8",

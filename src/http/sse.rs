@@ -3,10 +3,13 @@
 //! The wire is that of WHATWG's HTML standard, section 9.2. A body begins with `retry: 3000`; each event has its type,
 //! its number as `id`, and its envelope as one `data` line. Only events that are sent carry an id: whoever asks for
 //! some types only and comes back goes on after the last one sent, and is not told of those in between again, since
-//! they are not wanted. Who wants a run's stream to be over (204) when it comes back should ask for `run.*` too.
+//! they are not wanted. Only events end with an empty line: some clients take a hint or a comment with one behind it
+//! for an event without data.
 
 use std::{
     convert::Infallible,
+    hash::{BuildHasher as _, RandomState},
+    ops::Range,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -20,16 +23,19 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{
-    domain::event::STREAM_GAP,
+    domain::event::{STREAM_GAP, THREAD_DELETED},
     events::{Error, Frame, FramePage},
 };
 
 /// How long a client should wait before it comes back, in milliseconds; the first bytes of every stream.
-const HELLO: Bytes = Bytes::from_static(b"retry: 3000\n\n");
-/// The last bytes when the process stops: another replica takes over at once.
-const GOODBYE: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+const HELLO: Bytes = Bytes::from_static(b"retry: 3000\n");
+/// The hint at the end when the process stops, in milliseconds: another replica takes over at once, but not all readers
+/// in the same moment.
+const GOODBYE_MS: Range<u64> = 500..1_500;
+/// The hint to those who are sent away at once.
+const NOT_NOW_MS: Range<u64> = 1_000..4_000;
 /// A comment, sent when there was nothing else for [`HEARTBEAT`]: proxies drop silent connections.
-const PING: Bytes = Bytes::from_static(b": ping\n\n");
+const PING: Bytes = Bytes::from_static(b": ping\n");
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Events that are ready together are sent together, up to about so many bytes.
 const CHUNK_BYTES: usize = 32 * 1024;
@@ -51,6 +57,8 @@ pub enum BadInput {
          report.*,run.completed"
     )]
     Types,
+    #[error("event must be message, which sends all types under that name, or type, which is also meant without it")]
+    Event,
 }
 
 /// The number after which the client wants to go on: the header wins over the parameter, and without both it is the
@@ -99,11 +107,51 @@ impl Types {
         Ok(Self { patterns: Some(patterns.into()) })
     }
 
-    /// Whether an event of this type is wanted. A gap always is: what was removed may have been.
+    /// Whether all are wanted.
+    pub fn are_all(&self) -> bool {
+        self.patterns.is_none()
+    }
+
+    /// Whether an event of this type is wanted. What is said about the stream itself always is: what was removed may
+    /// have been.
     pub fn want(&self, name: &str) -> bool {
-        name == STREAM_GAP
+        [STREAM_GAP, THREAD_DELETED].contains(&name)
             || self.patterns.as_deref().is_none_or(|patterns| patterns.iter().any(|pattern| matches(pattern, name)))
     }
+}
+
+/// The `event` field of what is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// Each has its type.
+    ByType,
+    /// None has one, so a browser calls all of them `message`, also those of types added later.
+    Message,
+}
+
+impl Naming {
+    /// Reads `?event=`.
+    ///
+    /// # Errors
+    /// [`BadInput::Event`] for any other word.
+    pub fn parse(text: Option<&str>) -> Result<Self, BadInput> {
+        match text {
+            None | Some("type") => Ok(Self::ByType),
+            Some("message") => Ok(Self::Message),
+            Some(_) => Err(BadInput::Event),
+        }
+    }
+}
+
+/// The body for those who have to come back later: nothing but when.
+pub fn not_now() -> Bytes {
+    hint(NOT_NOW_MS)
+}
+
+/// A random time of those. The hasher's keys are the standard library's only source of randomness.
+fn hint(milliseconds: Range<u64>) -> Bytes {
+    let random = RandomState::new().hash_one(()) % (milliseconds.end - milliseconds.start);
+    Bytes::from(format!("retry: {}\n", milliseconds.start + random))
 }
 
 /// Whether the pattern fits the whole name; `*` stands for any text, also none. Takes the first place for each part
@@ -121,16 +169,17 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// The body of a stream: the wanted frames as they come, a heartbeat while none do. It ends with the frames, and with
 /// `shutdown`. An idle one holds no buffer and needs no task.
-pub fn sse<S>(frames: S, types: Types, shutdown: CancellationToken) -> Body
+pub fn sse<S>(frames: S, types: Types, naming: Naming, shutdown: CancellationToken) -> Body
 where
     S: Stream<Item = Result<Arc<Frame>, Error>> + Send + Unpin + 'static,
 {
-    Body::from_stream(Sse::new(frames, types, shutdown, HEARTBEAT))
+    Body::from_stream(Sse::new(frames, types, naming, shutdown, HEARTBEAT))
 }
 
 struct Sse<S> {
     frames: S,
     types: Types,
+    naming: Naming,
     stage: Stage,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
     pause: Duration,
@@ -167,10 +216,11 @@ where
     S: Stream<Item = Result<Arc<Frame>, Error>> + Unpin,
 {
     /// With a ping after each `pause` in which nothing else was sent.
-    fn new(frames: S, types: Types, shutdown: CancellationToken, pause: Duration) -> Self {
+    fn new(frames: S, types: Types, naming: Naming, shutdown: CancellationToken, pause: Duration) -> Self {
         Self {
             frames,
             types,
+            naming,
             stage: Stage::Hello,
             shutdown: Box::pin(shutdown.cancelled_owned()),
             pause,
@@ -192,7 +242,7 @@ where
         // First, since frames may come without end. What was not sent is there when the client comes back.
         if self.shutdown.as_mut().poll(cx).is_ready() {
             self.stage = Stage::Over;
-            return Poll::Ready(Some(GOODBYE));
+            return Poll::Ready(Some(hint(GOODBYE_MS)));
         }
         let chunk = self.poll_frames(cx);
         if !chunk.is_empty() {
@@ -210,7 +260,10 @@ where
         let mut passed_over = 0;
         while chunk.len() < CHUNK_BYTES {
             match Pin::new(&mut self.frames).poll_next(cx) {
-                Poll::Ready(Some(Ok(frame))) if self.types.want(&frame.name) => chunk.push(&frame.sse),
+                Poll::Ready(Some(Ok(frame))) if self.types.want(&frame.name) => match self.naming {
+                    Naming::ByType => chunk.push(&frame.sse),
+                    Naming::Message => chunk.push(&frame.unnamed()),
+                },
                 Poll::Ready(Some(Ok(_))) => {
                     passed_over += 1;
                     if passed_over >= PASSED_OVER {
@@ -326,6 +379,28 @@ mod tests {
         chunks.next().await.map(|chunk| String::from_utf8(chunk.unwrap().to_vec()).unwrap())
     }
 
+    fn pause_in(hint: &str) -> u64 {
+        hint.strip_prefix("retry: ").and_then(|rest| rest.strip_suffix('\n')).and_then(|ms| ms.parse().ok()).unwrap()
+    }
+
+    #[test]
+    fn who_is_sent_away_does_not_come_back_with_all_others() {
+        let pauses: std::collections::BTreeSet<u64> =
+            (0..50).map(|_| pause_in(std::str::from_utf8(&not_now()).unwrap())).collect();
+        assert!(pauses.len() > 30 && pauses.iter().all(|pause| NOT_NOW_MS.contains(pause)), "{pauses:?}");
+    }
+
+    #[tokio::test]
+    async fn events_may_come_without_their_names() {
+        let frames = stream::iter([Ok(frame(1, "a", 1)), Ok(frame(2, "b.c", 1))]);
+        let naming = Naming::parse(Some("message")).unwrap();
+        let body = sse(frames, Types::ALL, naming, CancellationToken::new());
+        let all = axum::body::to_bytes(body, 1000).await.unwrap();
+        assert_eq!(all, "retry: 3000\nid: 1\ndata: x\n\nid: 2\ndata: x\n\n");
+        assert_eq!((Naming::parse(None), Naming::parse(Some("type"))), (Ok(Naming::ByType), Ok(Naming::ByType)));
+        assert_eq!(Naming::parse(Some("")), Err(BadInput::Event));
+    }
+
     #[test]
     fn the_starting_point_is_read_strictly() {
         let check = |header: Option<&'static str>, after, expected| {
@@ -379,12 +454,13 @@ mod tests {
         let pause = Duration::from_millis(30);
         let frames = endless(vec![frame(1, "a", 1)]);
         let mut chunks =
-            Body::from_stream(Sse::new(frames, Types::ALL, CancellationToken::new(), pause)).into_data_stream();
-        assert_eq!(text(&mut chunks).await.unwrap(), "retry: 3000\n\n");
+            Body::from_stream(Sse::new(frames, Types::ALL, Naming::ByType, CancellationToken::new(), pause))
+                .into_data_stream();
+        assert_eq!(text(&mut chunks).await.unwrap(), "retry: 3000\n");
         assert_eq!(text(&mut chunks).await.unwrap(), "event: a\nid: 1\ndata: x\n\n");
         let mut before = Instant::now();
         for _ in 0..3 {
-            assert_eq!(text(&mut chunks).await.unwrap(), ": ping\n\n");
+            assert_eq!(text(&mut chunks).await.unwrap(), ": ping\n");
             assert!(before.elapsed() >= pause, "{:?}", before.elapsed());
             before = Instant::now();
         }
@@ -399,11 +475,12 @@ mod tests {
         });
         let frames = late.chain(stream::pending()).boxed();
         let mut chunks =
-            Body::from_stream(Sse::new(frames, Types::ALL, CancellationToken::new(), pause)).into_data_stream();
+            Body::from_stream(Sse::new(frames, Types::ALL, Naming::ByType, CancellationToken::new(), pause))
+                .into_data_stream();
         text(&mut chunks).await.unwrap();
         assert!(text(&mut chunks).await.unwrap().starts_with("event: a"));
         let sent = Instant::now();
-        assert_eq!(text(&mut chunks).await.unwrap(), ": ping\n\n");
+        assert_eq!(text(&mut chunks).await.unwrap(), ": ping\n");
         // A little early is fine, since the event was sent before the clock was read here.
         assert!(sent.elapsed() >= pause * 9 / 10, "{:?}", sent.elapsed());
     }
@@ -412,11 +489,11 @@ mod tests {
     async fn ready_events_come_together_but_not_without_bound() {
         let frames: Vec<_> = (1..=100).map(|seq| frame(seq, "a", 1000)).collect();
         let expected: String = frames.iter().map(|frame| std::str::from_utf8(&frame.sse).unwrap()).collect();
-        let body = sse(stream::iter(frames).map(Ok), Types::ALL, CancellationToken::new());
+        let body = sse(stream::iter(frames).map(Ok), Types::ALL, Naming::ByType, CancellationToken::new());
         let chunks: Vec<Bytes> = body.into_data_stream().map(Result::unwrap).collect().await;
         assert!((4..=6).contains(&chunks.len()), "{}", chunks.len());
         assert!(chunks.iter().all(|chunk| chunk.len() < CHUNK_BYTES + 1100));
-        assert_eq!(chunks.concat(), format!("retry: 3000\n\n{expected}").into_bytes());
+        assert_eq!(chunks.concat(), format!("retry: 3000\n{expected}").into_bytes());
     }
 
     #[tokio::test]
@@ -424,9 +501,9 @@ mod tests {
         let mut frames: Vec<_> = (1..=3000).map(|seq| frame(seq, "usage", 1)).collect();
         frames.push(frame(3001, "run.completed", 1));
         let types = Types::parse(Some("run.*")).unwrap();
-        let body = sse(stream::iter(frames).map(Ok), types, CancellationToken::new());
+        let body = sse(stream::iter(frames).map(Ok), types, Naming::ByType, CancellationToken::new());
         let all = axum::body::to_bytes(body, 10_000).await.unwrap();
-        assert_eq!(all, "retry: 3000\n\nevent: run.completed\nid: 3001\ndata: x\n\n");
+        assert_eq!(all, "retry: 3000\nevent: run.completed\nid: 3001\ndata: x\n\n");
     }
 
     #[tokio::test]
@@ -435,11 +512,12 @@ mod tests {
         let busy = stream::repeat_with(|| Ok(frame(1, "a", 10))).boxed();
         for frames in [endless(Vec::new()), busy] {
             let shutdown = shutdown.child_token();
-            let mut chunks = sse(frames, Types::ALL, shutdown.clone()).into_data_stream();
-            assert_eq!(text(&mut chunks).await.unwrap(), "retry: 3000\n\n");
+            let mut chunks = sse(frames, Types::ALL, Naming::ByType, shutdown.clone()).into_data_stream();
+            assert_eq!(text(&mut chunks).await.unwrap(), "retry: 3000\n");
             text(&mut chunks).now_or_never();
             shutdown.cancel();
-            assert_eq!(text(&mut chunks).await.unwrap(), "retry: 1000\n\n");
+            let goodbye = text(&mut chunks).await.unwrap();
+            assert!(GOODBYE_MS.contains(&pause_in(&goodbye)), "{goodbye:?}");
             assert_eq!(text(&mut chunks).await, None);
         }
     }
@@ -447,8 +525,10 @@ mod tests {
     #[tokio::test]
     async fn an_error_ends_the_stream_after_what_came_before_it() {
         let frames = stream::iter([Ok(frame(1, "a", 1)), Err(Error::Unavailable("gone".to_owned()))]);
-        let all = axum::body::to_bytes(sse(frames, Types::ALL, CancellationToken::new()), 1000).await.unwrap();
-        assert_eq!(all, "retry: 3000\n\nevent: a\nid: 1\ndata: x\n\n");
+        let all = axum::body::to_bytes(sse(frames, Types::ALL, Naming::ByType, CancellationToken::new()), 1000)
+            .await
+            .unwrap();
+        assert_eq!(all, "retry: 3000\nevent: a\nid: 1\ndata: x\n\n");
     }
 
     #[test]

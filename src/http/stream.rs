@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use axum::{
     body::Body,
-    extract::State as Shared,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    extract::{MatchedPath, Request, State as Shared},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures::StreamExt as _;
 
 use super::{
     State,
-    error::{ApiError, Code},
+    error::{ApiError, Code, Problem},
     extract::{Id, Query, negotiate},
-    sse::{BadInput, Types, page_json, sse, starting_point},
+    sse::{self, BadInput, Naming, Types, page_json, sse, starting_point},
 };
 use crate::{
     domain::{RunId, ThreadId},
@@ -48,12 +49,13 @@ pub async fn run_events(
 async fn events(state: &State, subject: Subject, headers: &HeaderMap, query: &Query) -> Result<Response, ApiError> {
     let after = starting_point(headers, query.text("after"))?;
     let types = Types::parse(query.text("types"))?;
+    let naming = Naming::parse(query.text("event"))?;
     let mut response = match negotiate(headers, &[EVENT_STREAM, JSON]) {
         Some(JSON) => {
             let limit = query.number("limit", PAGE, 1..=LARGEST_PAGE)?;
             page(state, subject, after, limit, &types).await?
         }
-        Some(_) => stream(state, subject, after, types).await?,
+        Some(_) => stream(state, subject, after, types, naming).await?,
         None => return Err(ApiError::new(Code::NotAcceptable, format!("offered are {EVENT_STREAM} and {JSON}"))),
     };
     let headers = response.headers_mut();
@@ -67,27 +69,74 @@ async fn page(state: &State, subject: Subject, after: i64, limit: u32, types: &T
     Ok(([(header::CONTENT_TYPE, JSON)], page_json(&page, types)).into_response())
 }
 
-async fn stream(state: &State, subject: Subject, after: i64, types: Types) -> Result<Response, ApiError> {
+async fn stream(
+    state: &State,
+    subject: Subject,
+    after: i64,
+    types: Types,
+    naming: Naming,
+) -> Result<Response, ApiError> {
     if state.shutdown.is_cancelled() {
         return Err(ApiError::new(Code::ShuttingDown, "the service is stopping; another one will have the events"));
     }
     let permit = Arc::clone(&state.streams)
         .try_acquire_owned()
         .map_err(|_| ApiError::new(Code::TooManyStreams, format!("{} streams are open", state.settings.max_streams)))?;
-    let frames = match state.runs.log().open(subject, after).await? {
+    let want = |name: &str| types.want(name);
+    let wanted: Option<&(dyn Fn(&str) -> bool + Sync)> = if types.are_all() { None } else { Some(&want) };
+    let frames = match state.runs.log().open_for(subject, after, wanted).await? {
         Opening::Unknown => return Err(unknown(subject)),
         // What a reconnecting EventSource takes as the end.
         Opening::Over => return Ok(StatusCode::NO_CONTENT.into_response()),
         Opening::Frames(frames) => frames,
     };
     let permitted = frames.inspect(move |_| _ = &permit);
-    Ok(answer(sse(permitted, types, state.shutdown.clone())))
+    Ok(answer(sse(permitted, types, naming, state.shutdown.clone())))
 }
 
 /// The last header is for proxies of nginx's kind, which would hold events back.
 fn answer(body: Body) -> Response {
     let headers = [(header::CONTENT_TYPE.as_str(), EVENT_STREAM), ("x-accel-buffering", "no")];
     (headers, body).into_response()
+}
+
+/// To whoever reads streams, "not now" is a stream that ends after the hint when to come back: a browser's `EventSource`
+/// gives up for good on every status but 200. What will not be different later stays a problem.
+pub async fn not_now(request: Request, next: Next) -> Response {
+    let reads_streams = reads_streams(&request);
+    let response = next.run(request).await;
+    let for_later = response.extensions().get::<Problem>().is_some_and(Problem::is_for_later);
+    if !(reads_streams && for_later) {
+        return response;
+    }
+    let refused = response.status();
+    let (mut parts, _) = response.into_parts();
+    parts.extensions.remove::<Problem>();
+    parts.extensions.insert(Refused(refused));
+    parts.status = StatusCode::OK;
+    parts.headers.remove(header::RETRY_AFTER);
+    for (name, value) in [
+        (header::CONTENT_TYPE, EVENT_STREAM),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        parts.headers.insert(name, HeaderValue::from_static(value));
+    }
+    parts.headers.append(header::VARY, HeaderValue::from_static("accept"));
+    Response::from_parts(parts, Body::from(sse::not_now()))
+}
+
+/// With what a request was refused that was answered as [`not_now`]; metrics and log tell it.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused(pub StatusCode);
+
+/// A request for events that names the type of streams: who takes just anything is better served with a status.
+fn reads_streams(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let named = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains(EVENT_STREAM));
+    route.ends_with("/events")
+        && request.headers().get_all(header::ACCEPT).iter().any(named)
+        && negotiate(request.headers(), &[EVENT_STREAM, JSON]) == Some(EVENT_STREAM)
 }
 
 fn unknown(subject: Subject) -> ApiError {
@@ -104,6 +153,7 @@ impl From<BadInput> for ApiError {
             BadInput::LastEventId => Self::header("Last-Event-ID", detail),
             BadInput::After => Self::parameter("after", detail),
             BadInput::Types => Self::parameter("types", detail),
+            BadInput::Event => Self::parameter("event", detail),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Threads and their messages: started, listed, read, replied to, deleted.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    extract::State as Shared,
-    http::{HeaderValue, StatusCode, header},
+    extract::{FromRequestParts, State as Shared},
+    http::{HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 use super::{
     State,
     error::{ApiError, Place},
-    extract::{Id, JsonBody, Query, Wishes, write_cursor},
+    extract::{Id, JsonBody, Query, Wishes, negotiate, write_cursor},
+    report::{JSON, MARKDOWN, content_type},
     runs::RunBody,
 };
 use crate::{
@@ -122,6 +123,7 @@ struct RepliedBody {
 pub async fn create(
     Shared(state): Shared<State>,
     wishes: Wishes,
+    form: Form,
     body: JsonBody<NewThreadBody>,
 ) -> Result<Response, ApiError> {
     let NewThreadBody { message, options, metadata } = body.value;
@@ -151,15 +153,16 @@ pub async fn create(
                 options,
             };
             let details = queued(*run, position);
-            started(&state, &wishes, key.as_ref(), thread, details).await
+            started(&state, &wishes, form, key.as_ref(), thread, details).await
         }
-        Accepted::Before(first) => started_before(&state, first).await,
+        Accepted::Before(first) => started_before(&state, form, first).await,
     }
 }
 
 async fn started(
     state: &State,
     wishes: &Wishes,
+    form: Form,
     key: Option<&Key>,
     mut thread: Thread,
     mut details: RunDetails,
@@ -168,14 +171,15 @@ async fn started(
         details = waited(state, details, patience).await?;
         thread = state.runs.store().thread(thread.id).await?.ok_or_else(|| ApiError::no_such("thread"))?;
     }
-    let location = format!("/api/v1/threads/{}", thread.id);
+    let (location, run_id) = (format!("/api/v1/threads/{}", thread.id), details.run.id);
     let body = json(&StartedBody { thread: thread.into(), run: details.into() })?;
     keep(state, wishes, key, &body).await;
+    let body = form.of(state, run_id, body).await?;
     Ok(wishes.applied(created(StatusCode::CREATED, &location, body, false)))
 }
 
 /// The answer that the first request with this key got, or had got.
-async fn started_before(state: &State, first: FirstAnswer) -> Result<Response, ApiError> {
+async fn started_before(state: &State, form: Form, first: FirstAnswer) -> Result<Response, ApiError> {
     let location = format!("/api/v1/threads/{}", first.thread_id);
     let body = match first.response {
         Some(body) => body,
@@ -185,6 +189,7 @@ async fn started_before(state: &State, first: FirstAnswer) -> Result<Response, A
             json(&StartedBody { thread: thread.into(), run: run.into() })?
         }
     };
+    let body = form.of(state, first.run_id, body).await?;
     Ok(created(StatusCode::CREATED, &location, body, true))
 }
 
@@ -192,6 +197,7 @@ pub async fn add_message(
     Shared(state): Shared<State>,
     Id(thread_id): Id<ThreadId>,
     wishes: Wishes,
+    form: Form,
     body: JsonBody<NewMessageBody>,
 ) -> Result<Response, ApiError> {
     let NewMessageBody { content, options } = body.value;
@@ -206,15 +212,16 @@ pub async fn add_message(
     let key = submission.key.clone();
     match state.runs.add_message(thread_id, submission).await.map_err(at)? {
         Accepted::New { run, message, position } => {
-            replied(&state, &wishes, key.as_ref(), message, queued(*run, position)).await
+            replied(&state, &wishes, form, key.as_ref(), message, queued(*run, position)).await
         }
-        Accepted::Before(first) => replied_before(&state, first).await,
+        Accepted::Before(first) => replied_before(&state, form, first).await,
     }
 }
 
 async fn replied(
     state: &State,
     wishes: &Wishes,
+    form: Form,
     key: Option<&Key>,
     message: Message,
     mut details: RunDetails,
@@ -222,13 +229,14 @@ async fn replied(
     if let Some(patience) = wishes.wait {
         details = waited(state, details, patience).await?;
     }
-    let location = format!("/api/v1/runs/{}", details.run.id);
+    let (location, run_id) = (format!("/api/v1/runs/{}", details.run.id), details.run.id);
     let body = json(&RepliedBody { message, run: details.into() })?;
     keep(state, wishes, key, &body).await;
+    let body = form.of(state, run_id, body).await?;
     Ok(wishes.applied(created(StatusCode::ACCEPTED, &location, body, false)))
 }
 
-async fn replied_before(state: &State, first: FirstAnswer) -> Result<Response, ApiError> {
+async fn replied_before(state: &State, form: Form, first: FirstAnswer) -> Result<Response, ApiError> {
     let location = format!("/api/v1/runs/{}", first.run_id);
     let body = match first.response {
         Some(body) => body,
@@ -238,6 +246,7 @@ async fn replied_before(state: &State, first: FirstAnswer) -> Result<Response, A
             json(&RepliedBody { message, run: run.into() })?
         }
     };
+    let body = form.of(state, first.run_id, body).await?;
     Ok(created(StatusCode::ACCEPTED, &location, body, true))
 }
 
@@ -305,10 +314,50 @@ async fn keep(state: &State, wishes: &Wishes, key: Option<&Key>, body: &str) {
     }
 }
 
-fn created(status: StatusCode, location: &str, body: String, replayed: bool) -> Response {
+/// The form in which the answer to a message is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// What was created.
+    Data,
+    /// The report itself, as Markdown, once there is one.
+    Report,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Form {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        let report = negotiate(&parts.headers, &[JSON, MARKDOWN]) == Some(MARKDOWN);
+        Ok(if report { Self::Report } else { Self::Data })
+    }
+}
+
+impl Form {
+    /// The report of the run if that is wanted and there, else `data`.
+    async fn of(self, state: &State, run_id: RunId, data: String) -> Result<Body, ApiError> {
+        let report = match self {
+            Self::Report => state.runs.store().report(run_id).await?,
+            Self::Data => None,
+        };
+        Ok(report.map_or(Body::Data(data), |report| Body::Report(report.markdown)))
+    }
+}
+
+/// A body in its form.
+enum Body {
+    Data(String),
+    Report(String),
+}
+
+fn created(status: StatusCode, location: &str, body: Body, replayed: bool) -> Response {
+    let (media_type, body) = match body {
+        Body::Data(json) => (JSON, json),
+        Body::Report(markdown) => (MARKDOWN, markdown),
+    };
     let mut response = (status, body).into_response();
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_TYPE, content_type(media_type));
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
     if let Ok(location) = HeaderValue::from_str(location) {
         headers.insert(header::LOCATION, location);
     }

@@ -172,6 +172,10 @@ pub enum Task {
     Clarify,
     /// What does a message in a thread with a report need?
     FollowUp,
+    /// The answer to a message in a thread with a report, from what is there.
+    Answer {
+        message: String,
+    },
     Brief {
         question: String,
     },

@@ -26,8 +26,14 @@ struct FollowUp {
 /// Model calls that fail for other reasons.
 pub async fn decide(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<FollowUpAction, Error> {
     if cx.options().final_report_model.provider == Provider::Offline {
-        let reason = "The offline model can neither answer nor rewrite; it quotes what is searched.".to_owned();
-        return decided(cx, FollowUpAction::Research, Some(reason)).await;
+        let (action, reason) = match llm::offline::declined(newest(conversation)) {
+            Some(_) => (FollowUpAction::Answer, "The offline model cannot do this, and says so."),
+            None => (
+                FollowUpAction::Research,
+                "The offline model can neither answer nor rewrite; it quotes what is searched.",
+            ),
+        };
+        return decided(cx, action, Some(reason.to_owned())).await;
     }
     let (action, reason) = match ask(cx, conversation, known).await {
         Ok(FollowUp { action, reason }) => (action, Some(reason).filter(|reason| !reason.trim().is_empty())),
@@ -67,7 +73,7 @@ async fn ask(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<Foll
 /// As [`writer::write`].
 pub async fn answer(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<Report, Error> {
     let prompt = prompt(cx, "answer", conversation, known).await?;
-    writer::compose(cx, "answer", prompt, Task::Other).await
+    writer::compose(cx, "answer", prompt, Task::Answer { message: newest(conversation).to_owned() }).await
 }
 
 /// Writes the report anew, as the newest message asks.
@@ -77,6 +83,11 @@ pub async fn answer(cx: &Cx, conversation: &Conversation, known: &Known) -> Resu
 pub async fn revise(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<Report, Error> {
     let prompt = prompt(cx, "revise", conversation, known).await?;
     writer::compose(cx, "report", prompt, Task::Other).await
+}
+
+/// What the user wrote last.
+fn newest(conversation: &Conversation) -> &str {
+    conversation.messages.last().map_or("", |message| message.content.as_str())
 }
 
 /// All three prompts show the same: the conversation, the report, what it rests on, and the message.

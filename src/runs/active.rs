@@ -29,6 +29,16 @@ pub struct Orders {
     pub mark: Arc<Mark>,
     /// Nothing else is begun here while it is at work.
     alone: AtomicBool,
+    pub leaving: Leaving,
+}
+
+/// What becomes of a run whose process stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// Another process goes on with it.
+    ToOthers,
+    /// It waits until somebody asks for it: whoever stops a command does not want a service to go on paying.
+    Parked,
 }
 
 /// The runs at work in this process.
@@ -46,12 +56,13 @@ impl Active {
     }
 
     /// Enters a run that was claimed; it is struck off when the value is dropped.
-    pub fn enter(self: &Arc<Self>, lease: &Lease, interrupt: &CancellationToken) -> Entered {
+    pub fn enter(self: &Arc<Self>, lease: &Lease, interrupt: &CancellationToken, leaving: Leaving) -> Entered {
         let run_id = lease.run_id;
         let orders = Orders {
             interrupt: interrupt.clone(),
             cancel: CancellationToken::new(),
             lost: CancellationToken::new(),
+            leaving,
             mark: self.marks.enter(run_id, lease.epoch),
             alone: AtomicBool::new(lease.is_suspect()),
         };

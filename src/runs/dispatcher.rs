@@ -9,7 +9,9 @@ use tokio::{task::JoinSet, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Runs, owner,
+    Runs,
+    active::Leaving,
+    owner,
     stuck::{self, Stuck},
     submit::KEY_LIFE,
     worker,
@@ -181,7 +183,7 @@ impl Dispatcher {
         let waited_ms = Timestamp::now().since(run.created_at);
         tracing::info!(run_id = %run.id, thread_id = %run.thread_id, attempt = lease.epoch, waited_ms, "a run was claimed");
         let runs = self.runs.clone();
-        let orders = runs.active.enter(&lease, shutdown);
+        let orders = runs.active.enter(&lease, shutdown, Leaving::ToOthers);
         self.working.spawn(async move {
             let ended = orders.mark.over(worker::work(&runs.parts, lease, run, &orders)).await;
             (lease.run_id, ended)

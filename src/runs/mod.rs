@@ -30,7 +30,7 @@ use crate::{
     search::{Engine, Local, Tavily},
     store::{self, Claimed, Store},
 };
-use active::{Active, Orders};
+use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
 use marks::Marks;
 use store::Clock;
@@ -155,11 +155,9 @@ impl Runs {
         self.active.last_look.age()
     }
 
-    /// The JSON Schema (draft 2020-12) of the options that requests may set here.
+    /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
     pub fn options_schema(&self) -> Value {
-        let mut schema = RunOptions::json_schema();
-        self.parts.settings.caps.narrow(&mut schema);
-        schema
+        self.parts.settings.options.offered(&self.parts.settings.caps)
     }
 
     /// The server's options with those of a thread and of a request laid over them, in this order.
@@ -230,7 +228,8 @@ impl Runs {
         tokio::time::timeout(patience, drained).await.unwrap_or(Ok(()))
     }
 
-    /// Claims the run and carries it to its end, or to an interruption. Waits while another process holds it.
+    /// Claims the run and carries it to its end, or to an interruption, which parks it. Waits while another process holds
+    /// it.
     ///
     /// # Errors
     /// [`WorkError`]; the run stays as it is.
@@ -239,13 +238,17 @@ impl Runs {
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim(run_id) => claimed,
-                () = cancel.cancelled() => return Err(WorkError::Interrupted),
+                () = cancel.cancelled() => {
+                    // Best effort, as every giving back; whoever interrupted is told how it stands.
+                    let _ = self.parts.store.park(run_id, &self.owner).await;
+                    return Err(WorkError::Interrupted);
+                }
             };
             let (lease, run) = match claimed {
                 Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
                 claimed => claimed?,
             };
-            let orders = self.active.enter(&lease, cancel);
+            let orders = self.active.enter(&lease, cancel, Leaving::Parked);
             match orders.mark.over(worker::work(&self.parts, lease, run, &orders)).await? {
                 // The lease ran out while the database was away, or this process was frozen: claim anew, and replay.
                 Ended::Lost => lost = true,

@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior},
 };
 
-use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Orders, Parts, WorkError};
+use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Leaving, Orders, Parts, WorkError};
 use crate::{
     context::{Cx, Error, Remains, Services},
     domain::{
@@ -109,7 +109,12 @@ async fn work_and_release(
 ) -> Result<Ended, WorkError> {
     let result = supervise(parts, lease, run, orders, span).await;
     if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
-        let pause = if matches!(result, Err(WorkError::Refused(_))) { REFUSED_PAUSE } else { Duration::ZERO };
+        let pause = match (&result, orders.leaving) {
+            (Ok(Ended::Lost), _) => Duration::ZERO,
+            (_, Leaving::Parked) => store::PARKED,
+            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE,
+            _ => Duration::ZERO,
+        };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(lease.run_id, lease.epoch, pause, Clock::Database).await;
         if matches!(result, Ok(Ended::Lost)) {
@@ -203,7 +208,7 @@ fn time_left(run: &Run, now: Timestamp) -> Duration {
 /// Warnings about documents that cannot be found because they cannot be read.
 fn skipped_documents(search: &Engine) -> Vec<NewEvent> {
     let skipped = search.skipped();
-    let warning = |detail: String| root(Event::Warning { code: WarningCode::DocumentSkipped, detail });
+    let warning = |detail: String| root(Event::warning(WarningCode::DocumentSkipped, detail));
     let shown = skipped.iter().take(SKIPPED_SHOWN);
     let mut events: Vec<_> = shown.map(|skipped| warning(format!("{}: {}", skipped.path, skipped.reason))).collect();
     if skipped.len() > SKIPPED_SHOWN {

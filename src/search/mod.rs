@@ -3,7 +3,6 @@
 //! Knows nothing of models, journals or source ids; `tools::search_web` makes sources of the hits.
 
 mod canonical;
-pub mod extract;
 pub mod local;
 pub mod tavily;
 

@@ -2,15 +2,18 @@
 //!
 //! Its JSON lives and dies here. A result without an address is left out; every other missing field is tolerated.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use super::{Error, Hit, Limits, canonical_url, extract};
-use crate::net::{self, Gate, Retry, Timeouts, Verdict};
+use super::{Error, Hit, Limits, canonical_url};
+use crate::{
+    net::{self, Gate, Retry, Timeouts, Verdict},
+    pages::{self, Parser, extract},
+};
 
 /// Tavily answers 400 to a longer query (2026-07).
 const MAX_QUERY_CHARS: usize = 400;
@@ -19,11 +22,11 @@ const MAX_RESULTS: usize = 20;
 /// More excerpt than this is a page, not an excerpt.
 const MAX_SNIPPET_CHARS: usize = 4_000;
 
-/// Answers read at the same time, from the body to its texts, over all runs: each is large, and takes two threads.
-/// Others wait in the network's buffers.
+/// Answers read at the same time, from the body to its texts, over all runs: each is large. Others wait in the
+/// network's buffers.
 const READ_AT_ONCE: usize = 32;
-/// For turning the pages of one answer into text.
-const MAX_READING: Duration = Duration::from_secs(20);
+/// Results looked at in an answer that has more than were asked for.
+const MAX_LOOKED_AT: usize = 50;
 
 /// How to reach Tavily.
 #[derive(Clone, Debug)]
@@ -62,6 +65,7 @@ pub struct Tavily {
     settings: Arc<Settings>,
     permits: Arc<Semaphore>,
     reading: Arc<Semaphore>,
+    parser: Parser,
 }
 
 impl fmt::Debug for Tavily {
@@ -71,9 +75,11 @@ impl fmt::Debug for Tavily {
 }
 
 impl Tavily {
+    /// `parser` reads the pages that come with results.
+    ///
     /// # Errors
     /// [`Error::Unavailable`] when the base URL is none or no HTTP client can be built.
-    pub fn new(settings: Settings) -> Result<Self, Error> {
+    pub fn new(settings: Settings, parser: Parser) -> Result<Self, Error> {
         let endpoint = format!("{}/search", settings.base_url.trim_end_matches('/'));
         let endpoint = Url::parse(&endpoint)
             .map_err(|error| Error::Unavailable(format!("TAVILY_BASE_URL is not an address: {error}")))?;
@@ -81,7 +87,7 @@ impl Tavily {
         let client = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
         let permits = Arc::new(Semaphore::new(settings.max_concurrent.max(1)));
         let reading = Arc::new(Semaphore::new(READ_AT_ONCE));
-        Ok(Self { client, endpoint, settings: Arc::new(settings), permits, reading })
+        Ok(Self { client, endpoint, settings: Arc::new(settings), permits, reading, parser })
     }
 
     pub(super) async fn search(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
@@ -122,7 +128,59 @@ impl Tavily {
             net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
             other => Problem::passing(other),
         })?;
-        read_hits(body, *limits).await.map_err(Problem::lasting)
+        self.read(body, *limits).await.map_err(Problem::lasting)
+    }
+
+    /// Turns an answer into hits. Its JSON is read on a blocking thread, since it may be megabytes.
+    async fn read(&self, body: Vec<u8>, limits: Limits) -> Result<Vec<Hit>, Error> {
+        let found = tokio::task::spawn_blocking(move || parse(&body)).await;
+        let found = found
+            .unwrap_or(Err("its answer could not be read"))
+            .map_err(|problem| Error::Unavailable(problem.into()))?;
+        let mut hits: Vec<Hit> = Vec::new();
+        for found in found {
+            if hits.len() == limits.max_results {
+                break;
+            }
+            if let Some(hit) = self.hit(found, limits.max_content_length).await
+                && hits.iter().all(|other| other.url != hit.url)
+            {
+                hits.push(hit);
+            }
+        }
+        Ok(hits)
+    }
+
+    /// A result whose page cannot be read keeps its excerpt.
+    async fn hit(&self, found: Found, max_content_length: usize) -> Option<Hit> {
+        let address = Url::parse(found.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let url = canonical_url(&found.url);
+        let title = extract::one_line(&self.text(&url, found.title).await);
+        let title = Some(title).filter(|title| !title.is_empty());
+        let raw_content = extract::cut(&self.text(&url, found.raw_content).await, max_content_length).to_owned();
+        Some(Hit {
+            title: title.or_else(|| address.host_str().map(str::to_owned))?,
+            section: None,
+            snippet: extract::cut(&self.text(&url, found.content).await, MAX_SNIPPET_CHARS).to_owned(),
+            raw_content: Some(raw_content).filter(|content| !content.is_empty()),
+            score: found.score,
+            published: found.published_date.as_deref().map(extract::one_line).filter(|date| !date.is_empty()),
+            engine: "tavily".into(),
+            url,
+        })
+    }
+
+    /// Plain text; none when it cannot be read.
+    async fn text(&self, url: &str, text: Option<String>) -> String {
+        let Some(text) = text else { return String::new() };
+        match self.parser.plain_text(url, &text).await {
+            Ok(plain) => plain,
+            Err(pages::Error::Unreadable(_)) => String::new(),
+            Err(error) => {
+                tracing::warn!(page = url, %error, "a page was not read");
+                String::new()
+            }
+        }
     }
 
     /// What the body of a refusal says, one short line, without the key should it be quoted there.
@@ -185,50 +243,41 @@ impl Problem {
     }
 }
 
-/// Turns an answer into hits on a blocking thread, since pages may be megabytes of HTML.
-async fn read_hits(body: Vec<u8>, limits: Limits) -> Result<Vec<Hit>, Error> {
-    let read = move || extract::guarded::run(MAX_READING, move |_| parse(body, limits));
-    match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(hits)) => hits.map_err(|problem| Error::Unavailable(problem.into())),
-        _ => Err(Error::Unavailable("its answer could not be read".into())),
+/// A result as Tavily sends it; what is missing or of another kind than documented is none.
+#[derive(Debug, PartialEq)]
+struct Found {
+    url: String,
+    title: Option<String>,
+    content: Option<String>,
+    raw_content: Option<String>,
+    published_date: Option<String>,
+    score: Option<f64>,
+}
+
+/// The results of an answer, those without an address left out.
+fn parse(body: &[u8]) -> Result<Vec<Found>, &'static str> {
+    /// Nothing else is kept of the answer, whatever else it holds.
+    #[derive(serde::Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        results: Option<&'a RawValue>,
     }
+    let answer: Answer<'_> = serde_json::from_slice(body).map_err(|_| "its answer is not JSON")?;
+    let results = answer.results.ok_or("its answer has no results")?;
+    let results: Vec<&RawValue> = serde_json::from_str(results.get()).map_err(|_| "its answer has no results")?;
+    Ok(results.into_iter().take(MAX_LOOKED_AT).filter_map(found).collect())
 }
 
-fn parse(body: Vec<u8>, limits: Limits) -> Result<Vec<Hit>, &'static str> {
-    let answer: Value = serde_json::from_slice(&body).map_err(|_| "its answer is not JSON")?;
-    drop(body);
-    if !answer["results"].is_array() {
-        return Err("its answer has no results");
-    }
-    Ok(hits(&answer, limits))
-}
-
-fn hits(answer: &Value, limits: Limits) -> Vec<Hit> {
-    let mut seen = std::collections::HashSet::new();
-    let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    results
-        .iter()
-        .filter_map(|result| hit(result, limits.max_content_length))
-        .filter(|hit| seen.insert(hit.url.clone()))
-        .take(limits.max_results)
-        .collect()
-}
-
-fn hit(result: &Value, max_content_length: usize) -> Option<Hit> {
-    let url = result["url"].as_str()?;
-    let address = Url::parse(url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
-    let text = |field: &str| extract::clean(result[field].as_str().unwrap_or_default());
-    let title = Some(extract::one_line(&text("title"))).filter(|title| !title.is_empty());
-    let raw_content = extract::cut(&text("raw_content"), max_content_length).to_owned();
-    Some(Hit {
-        url: canonical_url(url),
-        title: title.or_else(|| address.host_str().map(str::to_owned))?,
-        section: None,
-        snippet: extract::cut(&text("content"), MAX_SNIPPET_CHARS).to_owned(),
-        raw_content: Some(raw_content).filter(|content| !content.is_empty()),
-        score: result["score"].as_f64(),
-        published: result["published_date"].as_str().map(extract::one_line).filter(|date| !date.is_empty()),
-        engine: "tavily".into(),
+fn found(result: &RawValue) -> Option<Found> {
+    let fields: HashMap<String, &RawValue> = serde_json::from_str(result.get()).ok()?;
+    let text = |name: &str| fields.get(name).and_then(|value| serde_json::from_str::<String>(value.get()).ok());
+    Some(Found {
+        url: text("url")?,
+        title: text("title"),
+        content: text("content"),
+        raw_content: text("raw_content"),
+        published_date: text("published_date"),
+        score: fields.get("score").and_then(|value| serde_json::from_str(value.get()).ok()),
     })
 }
 
@@ -236,18 +285,21 @@ fn hit(result: &Value, max_content_length: usize) -> Option<Hit> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn results_survive_missing_and_odd_fields() {
+    #[tokio::test]
+    async fn results_survive_missing_and_odd_fields() {
         let answer = json!({"results": [
             {"title": "No address"},
             {"url": 7},
+            "no result",
             {"url": "javascript:alert(1)", "title": "No page"},
             {"url": "https://Example.com/a?utm_source=t", "title": " ", "content": null, "raw_content": " \n", "score": "high"},
             {"url": "https://example.com/a#again", "title": "Twice"},
-            {"url": "https://example.com/b", "title": "B\n b", "content": "<b>Bold</b> &amp; plain",
-             "raw_content": "# B\n\nText", "score": 0.5, "published_date": "Mon, 10 Mar 2031"},
+            {"url": "https://example.com/b", "title": "B\n b", "content": "plain",
+             "raw_content": "# B\n\nText", "score": 0.5, "published_date": "Mon, 10 Mar 2031", "more": [[{}]]},
         ]});
-        let hits = hits(&answer, Limits { max_results: 5, max_content_length: 6 });
+        let tavily = Tavily::new(Settings::new(SecretString::from("key")), Parser::new(Default::default())).unwrap();
+        let limits = Limits { max_results: 5, max_content_length: 6 };
+        let hits = tavily.read(answer.to_string().into_bytes(), limits).await.unwrap();
         let expected = [
             Hit {
                 url: "https://example.com/a".into(),
@@ -263,7 +315,7 @@ mod tests {
                 url: "https://example.com/b".into(),
                 title: "B b".into(),
                 section: None,
-                snippet: "Bold & plain".into(),
+                snippet: "plain".into(),
                 raw_content: Some("# B".into()),
                 score: Some(0.5),
                 published: Some("Mon, 10 Mar 2031".into()),
@@ -274,10 +326,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_answer_is_told() {
+        let check = |body: &str, expected: &str| assert_eq!(parse(body.as_bytes()).unwrap_err(), expected, "{body}");
+        check("<html>", "its answer is not JSON");
+        check("{}", "its answer has no results");
+        check(r#"{"results": null}"#, "its answer has no results");
+        check(r#"{"results": {"url": "https://example.com"}}"#, "its answer has no results");
+        check(&format!(r#"{{"results": {}"#, "[".repeat(1_000_000)), "its answer is not JSON");
+        assert_eq!(parse(br#"{"results": []}"#).unwrap(), []);
+    }
+
+    #[test]
     fn a_key_is_never_shown() {
         let settings = Settings::new(SecretString::from("tvly-secret"));
         assert!(!format!("{settings:?}").contains("tvly-secret"));
-        let tavily = Tavily::new(settings).unwrap();
+        let tavily = Tavily::new(settings, Parser::new(Default::default())).unwrap();
         assert!(!format!("{tavily:?}").contains("tvly-secret"));
         let said = tavily.complaint(br#"{"detail":{"error":"key tvly-secret is unknown"}}"#);
         assert_eq!(said.as_deref(), Some("key … is unknown"));

@@ -48,6 +48,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// What failed sooner, because a connection had broken, is tried once more.
 const AGAIN_WITHIN: Duration = Duration::from_secs(1);
 
+/// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
+/// parking leave such a run alone too.
+pub const PARKED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// Where the data is kept.
 #[derive(Clone, Debug)]
 pub enum Database {
@@ -344,6 +348,12 @@ impl Store {
         ensure!(self, engine => engine.settle(owner, ends, pauses, clock).await)
     }
 
+    /// Sets a run aside that `owner` holds or has reserved: nobody takes it by itself any more, only by its id. `false`
+    /// when somebody else has it.
+    pub async fn park(&self, run_id: RunId, owner: &str) -> Result<bool, Error> {
+        change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
+    }
+
     /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.
     pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
         ask!(self, engine => engine.survive(lost).await)
@@ -455,6 +465,14 @@ impl Store {
     /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.
     pub async fn run_position(&self, run_id: RunId, after_seq: i64) -> Result<Option<RunPosition>, Error> {
         ask!(self, engine => engine.run_position(run_id, after_seq).await)
+    }
+
+    /// The types of a run's events with a number above `after_seq`, each once.
+    ///
+    /// # Errors
+    /// As every read.
+    pub async fn event_names(&self, run_id: RunId, after_seq: i64) -> Result<Vec<String>, Error> {
+        ask!(self, engine => engine.event_names(run_id, after_seq).await)
     }
 
     /// How often a run began to write its report.

@@ -157,6 +157,14 @@ pub struct RunOverview {
     pub steps: u64,
 }
 
+impl RunOverview {
+    /// It was interrupted on the command line, and waits until somebody asks for it by its id.
+    pub fn is_parked(&self) -> bool {
+        let free_in = self.lease_expires_at.after(Timestamp::now());
+        !self.run.status.is_final() && self.owner.is_none() && free_in > super::PARKED / 2
+    }
+}
+
 /// What a request to cancel found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cancelling {
@@ -431,6 +439,7 @@ pub struct ThreadPosition {
     pub last_seq: i64,
     /// A run is queued or at work.
     pub active: bool,
+    pub newest_run: Option<RunId>,
 }
 
 /// Where a reader of one run has to begin.
@@ -442,6 +451,7 @@ pub struct RunPosition {
     pub gap: Option<Gap>,
     /// The number of the thread's newest event.
     pub last_seq: i64,
+    pub is_final: bool,
     /// The run is final, and its last event not above `after_seq`: nothing comes but the gap.
     pub over: bool,
 }

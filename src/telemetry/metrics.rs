@@ -30,6 +30,7 @@ pub mod name {
     pub const TOKENS: &str = "fathom_tokens_total";
     pub const COST: &str = "fathom_cost_dollars_total";
     pub const SEARCHES: &str = "fathom_search_calls_total";
+    pub const PARSERS_ENDED: &str = "fathom_parsers_ended_total";
     pub const SSE_READERS: &str = "fathom_sse_readers";
     pub const EVENT_LAG: &str = "fathom_event_lag_seconds";
     pub const DB_CONNECTIONS: &str = "fathom_db_pool_connections";
@@ -129,6 +130,7 @@ fn describe() {
     describe_counter!(name::TOKENS, "Tokens by model and type; cached ones are input too, reasoning ones output");
     describe_gauge!(name::COST, "Dollars spent since the start, by model, as far as prices are set; only grows");
     describe_counter!(name::SEARCHES, "Searches by engine and result");
+    describe_counter!(name::PARSERS_ENDED, "Parser processes that a document or page ended, by reason");
     describe_gauge!(name::SSE_READERS, "Event streams that are open");
     describe_histogram!(
         name::EVENT_LAG,
@@ -218,6 +220,11 @@ pub fn tokens(model: &ModelName, usage: &Usage) {
 /// `result` is `ok` or the code of a failure.
 pub fn searched(engine: &'static str, result: &'static str) {
     counter!(name::SEARCHES, "engine" => engine, "result" => result).increment(1);
+}
+
+/// `reason` is `timeout`, `memory`, `nesting`, `crash`, `killed`, `nonsense` or `stopped`.
+pub fn parser_ended(reason: &'static str) {
+    counter!(name::PARSERS_ENDED, "reason" => reason).increment(1);
 }
 
 /// Event streams open now; for whoever renders.

@@ -139,8 +139,7 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
             Err(error) => {
                 metrics::step_failed("search", error.code());
                 let detail = format!("the search for '{query}' failed: {error}");
-                Entry::new(Err(error.to_string()))
-                    .event(cx.scope(), Event::Warning { code: WarningCode::SearchFailed, detail })
+                Entry::new(Err(error.to_string())).event(cx.scope(), Event::warning(WarningCode::SearchFailed, detail))
             }
         })
     };

@@ -134,6 +134,10 @@ async fn follow(state: &Mutex<State>, response: reqwest::Response) {
             lock(state).take(&String::from_utf8_lossy(&frame));
         }
     }
+    // A hint, behind which no event came; half an event comes again.
+    if text.starts_with(b"retry: ") {
+        lock(state).take(&String::from_utf8_lossy(&text));
+    }
 }
 
 impl State {

@@ -16,6 +16,7 @@ mod events;
 mod fake_vendor;
 #[path = "../fleet/mod.rs"]
 mod fleet;
+mod hostile;
 mod http;
 mod llm;
 mod offline;

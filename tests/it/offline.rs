@@ -1,10 +1,10 @@
 //! How well the offline model answers the questions of the example library, given passages but no search engine.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use fathom::domain::{ModelName, SourceId};
 use fathom::llm::{Completion, Evidence, Finding, OutputFormat, Request, Task, ToolChoice, offline};
-use fathom::search::extract::{self, Format, passages};
+use fathom::pages::extract::{self, Format, passages};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -126,7 +126,7 @@ fn passages_of(documents: &[String]) -> Vec<Evidence> {
     for name in documents {
         let path = examples().join("library").join(name);
         let format = Format::of_extension(path.extension().unwrap().to_str().unwrap()).unwrap();
-        let document = extract::read(format, fs::read(&path).unwrap(), Duration::from_secs(20)).unwrap();
+        let document = extract::read(format, fs::read(&path).unwrap()).unwrap();
         let title = document.title.unwrap_or_else(|| name.clone());
         for text in document.sections.iter().flat_map(|section| passages::split(&section.text)) {
             let source_id = SourceId::of(1, u32::try_from(evidence.len()).unwrap() + 1);

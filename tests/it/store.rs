@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use fathom::{
     domain::{
         Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope,
-        Source, SourceId, ThreadId, ThreadStatus, Timestamp, Usage, WarningCode,
+        Source, SourceId, ThreadId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
         event::Phase,
         report::{Citation, Report},
     },
@@ -39,6 +39,7 @@ on_each_engine!(
     the_same_key_at_the_same_time_creates_once,
     a_full_queue_refuses,
     progress_and_usage_are_counted_with_the_commits,
+    a_run_that_waits_says_for_whom,
     an_old_epoch_writes_nothing_and_its_neighbours_go_through,
     a_thread_has_one_active_run,
     a_duplicate_step_is_refused_alone,
@@ -540,7 +541,7 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
         Event::ToolStarted { tool_call_id: "e".into(), name: "search_web".into(), args: serde_json::json!({}) },
         Event::ToolStarted { tool_call_id: "f".into(), name: "think_tool".into(), args: serde_json::json!({}) },
         Event::ResearcherFinished { notes_chars: 1, sources: 1, turns: 1 },
-        Event::Warning { code: WarningCode::SearchFailed, detail: "d".into() },
+        Event::warning(WarningCode::SearchFailed, "d"),
     ];
     let events = events.map(|event| NewEvent { ts: NOW, scope: Scope::ROOT, event });
     let tokens = Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1 };
@@ -558,6 +559,36 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
     assert_eq!(usage.tokens, store.usage(lease.run_id).await.unwrap());
     commit_one(&store, finish_of(lease)).await.unwrap();
     assert_eq!(run_of(&store, lease.run_id).await.progress.researchers.running, 0, "final runs have none at work");
+}
+
+/// Written by the short way for steps and events and by the long one for the rest; read as the phase until it is over.
+async fn a_run_that_waits_says_for_whom(database: TestDatabase) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let later = NOW.plus(Duration::from_secs(30));
+    let wait =
+        Wait { name: "tavily".into(), kind: WaitKind::Search, seconds: 30.0, attempt: 1, since: NOW, until: later };
+    let warning = Event::Warning { code: WarningCode::Retrying, detail: "it is away".into(), wait: Some(wait) };
+    let ended = Event::WaitEnded { name: "tavily".into(), kind: WaitKind::Search, seconds: 30.0 };
+    let tell = async |event: Event, sources: Vec<_>| {
+        let commit =
+            Commit { events: vec![NewEvent { ts: NOW, scope: Scope::ROOT, event }], sources, ..Commit::new(lease) };
+        commit_one(&store, commit).await.unwrap();
+        let progress = run_of(&store, lease.run_id).await.progress;
+        (progress.phase, progress.waiting_for.map(|waiting| (waiting.name, waiting.until, waiting.reason)))
+    };
+    let waits = (Some(Phase::Waiting), Some(("tavily".to_owned(), later, "it is away".to_owned())));
+    let phase = Event::PhaseStarted { phase: Phase::Research };
+    assert_eq!(tell(phase.clone(), Vec::new()).await, (Some(Phase::Research), None));
+    assert_eq!(tell(warning.clone(), Vec::new()).await, waits);
+    let silent = async |at| store.silent_runs("a", at).await.unwrap().len();
+    assert_eq!(
+        (silent(NOW.plus(Duration::from_secs(1))).await, silent(later.plus(Duration::from_secs(1))).await),
+        (0, 1)
+    );
+    assert_eq!(tell(ended.clone(), Vec::new()).await, (Some(Phase::Research), None));
+    assert_eq!(tell(warning, vec![source(1001, "s")]).await, waits);
+    assert_eq!(tell(ended, vec![source(1002, "t")]).await, (Some(Phase::Research), None));
 }
 
 async fn an_old_epoch_writes_nothing_and_its_neighbours_go_through(database: TestDatabase) {

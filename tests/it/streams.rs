@@ -13,7 +13,7 @@ use fathom::{
     events::{EventLog, Opening, Patience, Subject, Writer},
     http::{
         State, router,
-        sse::{Types, sse, starting_point},
+        sse::{Naming, Types, sse, starting_point},
     },
     store::{Commit, Store},
 };
@@ -62,8 +62,12 @@ fn parse(bytes: &[u8]) -> Client {
             client.dispatch(std::mem::take(&mut fields));
         } else {
             assert!(!line.starts_with("data") || line.starts_with("data: {"), "{line}");
-            let (name, value) = line.split_once(": ").expect("a field, a colon, a space");
-            fields.push((name.to_owned(), value.to_owned()));
+            match line.split_once(": ").expect("a field, a colon, a space") {
+                // Neither belongs to an event, and no empty line comes for either alone.
+                ("", comment) => assert_eq!(comment, "ping"),
+                ("retry", pause) => client.retry = Some(pause.parse().unwrap()),
+                (name, value) => fields.push((name.to_owned(), value.to_owned())),
+            }
         }
     }
     client
@@ -74,8 +78,6 @@ impl Client {
         let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
         let value = |place: usize| fields[place].1.clone();
         match names.as_slice() {
-            [""] => assert_eq!(fields[0].1, "ping"),
-            ["retry"] => self.retry = Some(value(0).parse().unwrap()),
             ["event", "id", "data"] => {
                 let record = Record { name: value(0), id: value(1), data: value(2) };
                 let envelope: Envelope = serde_json::from_str(&record.data).unwrap();
@@ -101,7 +103,8 @@ async fn body(log: &EventLog, subject: Subject, headers: &HeaderMap) -> Vec<u8> 
         Opening::Unknown => panic!("it exists"),
         Opening::Over => Vec::new(),
         Opening::Frames(frames) => {
-            to_bytes(sse(frames, Types::ALL, CancellationToken::new()), ALL).await.unwrap().to_vec()
+            let body = sse(frames, Types::ALL, Naming::ByType, CancellationToken::new());
+            to_bytes(body, ALL).await.unwrap().to_vec()
         }
     }
 }
@@ -147,7 +150,7 @@ async fn a_stream_goes_on_in_another_process(database: TestDatabase) {
     let subject = Subject::Run(lease.run_id);
     let Opening::Frames(frames) = log.open(subject, 0).await.unwrap() else { panic!("frames") };
     let shutdown = CancellationToken::new();
-    let mut chunks = sse(frames, Types::ALL, shutdown.clone()).into_data_stream();
+    let mut chunks = sse(frames, Types::ALL, Naming::ByType, shutdown.clone()).into_data_stream();
     let mut arrived = Vec::new();
     for key in ["a", "b"] {
         writer.commit(commit_of(lease, key)).await.unwrap();
@@ -160,7 +163,7 @@ async fn a_stream_goes_on_in_another_process(database: TestDatabase) {
         arrived.extend_from_slice(&chunk.unwrap());
     }
     let mut client = parse(&arrived);
-    assert_eq!(client.retry, Some(1000));
+    assert!(client.retry.is_some_and(|pause| (500..1500).contains(&pause)), "{client:?}");
     writer.commit(commit_of(lease, "c")).await.unwrap();
     writer.commit(finish_of(lease)).await.unwrap();
     let rest = parse(&body(&other, subject, &client.headers()).await);
@@ -201,6 +204,19 @@ async fn json(response: Response<Body>) -> Value {
     serde_json::from_slice(&to_bytes(response.into_body(), ALL).await.unwrap()).unwrap()
 }
 
+/// "Not now" as a stream: nothing but when to come back.
+async fn told_to_come_back(response: Response<Body>) {
+    assert_eq!(
+        (response.status(), &response.headers()["content-type"]),
+        (StatusCode::OK, &"text/event-stream".parse().unwrap())
+    );
+    assert!(response.headers().contains_key("x-request-id") && !response.headers().contains_key("retry-after"));
+    let client = parse(&to_bytes(response.into_body(), ALL).await.unwrap());
+    assert!(client.retry.is_some_and(|pause| (1_000..4_000).contains(&pause)), "{client:?}");
+    assert_eq!(client.events, []);
+}
+
+const STREAM: (&str, &str) = ("accept", "text/event-stream");
 const AS_JSON: (&str, &str) = ("accept", "application/json");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -286,13 +302,17 @@ async fn streams_are_counted_and_end_with_the_service() {
         let path = format!("/api/v1/threads/{}/events", lease.thread_id);
         let first = get(&router, &path, &[]).await;
         assert_eq!(json(get(&router, &path, &[]).await).await["code"], "too_many_streams");
+        told_to_come_back(get(&router, &path, &[STREAM]).await).await;
+        let nobody = path.replace(&lease.thread_id.to_string(), "0193a1b2-0000-7000-8000-000000000000");
         drop(first);
+        assert_eq!(get(&router, &nobody, &[STREAM]).await.status(), 404, "that will not be different later");
         let second = get(&router, &path, &[]).await;
         assert_eq!(second.status(), 200, "the first one's place is free again");
         shutdown.cancel();
         let client = parse(&to_bytes(second.into_body(), ALL).await.unwrap());
-        assert_eq!(client.retry, Some(1000));
+        assert!(client.retry.is_some_and(|pause| (500..1500).contains(&pause)), "{client:?}");
         assert_eq!(json(get(&router, &path, &[]).await).await["code"], "shutting_down");
+        told_to_come_back(get(&router, &path, &[STREAM]).await).await;
     })
     .await;
 }

@@ -10,7 +10,7 @@ use std::{
 
 /// Who may use whom. A room is a file or folder right under `src/`; each may always use itself and `domain`.
 ///
-/// Downwards: main, cli → app, http → runs → research → tools → context → llm, search → net. At the side: config,
+/// Downwards: main, cli → app, http → runs → research → tools → context → llm, search → pages, net. At the side: config,
 /// prompts, journal, events, store. Nothing points back; to change the house, change this table and ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
@@ -22,10 +22,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tools", &["context", "llm", "search", "prompts", "journal", "telemetry"]),
     ("context", &["llm", "search", "prompts", "journal", "telemetry"]),
     ("llm", &["net"]),
-    ("search", &["net"]),
+    ("search", &["pages", "net"]),
+    ("pages", &["telemetry"]),
     ("net", &[]),
     // It fills the settings of each room.
-    ("config", &["llm", "search", "store", "telemetry"]),
+    ("config", &["llm", "pages", "search", "store", "telemetry"]),
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),

@@ -2,7 +2,8 @@
 //!
 //! It works from [`Request::task`] alone, never from the prompt, and is a pure function: no network, no clock, the same
 //! answer each time. `plan` takes questions apart, `sentences` and `words` take texts apart, `rank` brings both
-//! together, `orders` keeps out text that speaks to machines, `notes` and `report` put the rest together again.
+//! together, `orders` keeps out text that speaks to machines, `notes` and `report` put the rest together again,
+//! `requests` knows what it cannot do at all.
 
 mod notes;
 mod orders;
@@ -10,6 +11,7 @@ mod phrases;
 mod plan;
 mod rank;
 mod report;
+mod requests;
 mod sentences;
 mod statements;
 mod tables;
@@ -21,6 +23,7 @@ use super::limits::{estimate_request, estimate_tokens};
 use super::{Completion, Delta, Request, StopReason, Task, ToolCall};
 use crate::domain::Usage;
 pub use notes::extract;
+pub use requests::declined;
 
 /// Names of the tools it calls, as `tools` offers them.
 const DELEGATE: &str = "ConductResearch";
@@ -71,6 +74,7 @@ fn answer(task: &Task) -> Answer {
         Task::Other => Answer::Text(String::new()),
         Task::Clarify => Answer::Text(clear()),
         Task::FollowUp => Answer::Text(follow_up()),
+        Task::Answer { message } => Answer::Text(declined(message).unwrap_or_default().to_owned()),
         Task::Brief { question } => Answer::Text(json!({"research_brief": question.trim()}).to_string()),
         Task::Supervise { brief, round } => Answer::Calls(supervise(brief, *round)),
         Task::Research { topic, turn, retrieved } => Answer::Calls(research(topic, *turn, *retrieved)),
@@ -87,7 +91,7 @@ fn clear() -> String {
     json!({"need_clarification": false, "question": "", "verification": verification}).to_string()
 }
 
-/// It can neither rewrite a report nor tell what it answers.
+/// It can neither rewrite a report nor tell what it answers; what it is not even to try, `research` asks of [`declined`].
 fn follow_up() -> String {
     let reason = "Without a language model every message is researched.";
     json!({"action": "research", "reason": reason}).to_string()

@@ -20,7 +20,7 @@ use sqlx::{
 use super::{query::spaced, rank::Candidate};
 
 /// Raised whenever the tables, or the passages made of a document, change.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A document as the index keeps it.
@@ -153,7 +153,7 @@ impl Index {
              create index passages_of_document on passages (path);
              create virtual table words using fts5 (title, headings, body, content = '', contentless_delete = 1,
                  tokenize = 'porter unicode61 remove_diacritics 2');
-             pragma user_version = 1",
+             pragma user_version = 2",
         )
         .await?;
         Ok(tx.commit().await?)

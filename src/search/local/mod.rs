@@ -1,6 +1,6 @@
 //! A folder of documents as a search engine: read, cut into passages, indexed, ranked; no network, no key.
 //!
-//! `refresh` keeps the index equal to the folder (`walk`, then `extract` for what changed, then `index`); a search is
+//! `refresh` keeps the index equal to the folder (`walk`, then `pages` for what changed, then `index`); a search is
 //! `query` → `index` → `rank`. Nothing here writes into the folder.
 
 mod address;
@@ -21,6 +21,7 @@ use tokio::sync::RwLock;
 
 use self::{index::Index, query::Query, rank::Candidate, refresh::Progress};
 use super::{Error, Hit, Limits, Skipped};
+use crate::pages::Parser;
 
 /// How many passages the index offers for ranking.
 const MAX_CANDIDATES: usize = 100;
@@ -36,8 +37,6 @@ pub struct Settings {
     pub max_files: usize,
     /// Of all documents together; further ones are skipped.
     pub max_total_bytes: u64,
-    /// For making text of one document.
-    pub document_time_limit: Duration,
     /// The folder is looked at again before a search, but not more often than this.
     pub rescan_after: Duration,
     /// How long [`Local::open`] indexes before it goes on with what it has.
@@ -52,7 +51,6 @@ impl Default for Settings {
             max_file_bytes: 50 * 1024 * 1024,
             max_files: 20_000,
             max_total_bytes: 4 * 1024 * 1024 * 1024,
-            document_time_limit: Duration::from_secs(20),
             rescan_after: Duration::from_secs(2),
             open_budget: Duration::from_secs(300),
             refresh_budget: Duration::from_secs(10),
@@ -71,6 +69,7 @@ struct Shared {
     folder: PathBuf,
     index_file: PathBuf,
     settings: Settings,
+    parser: Parser,
     /// Written only to put a new index in place of a damaged one.
     index: RwLock<Index>,
     /// Held while the index is brought up to date, so that only one search at a time does it and the others wait.
@@ -93,7 +92,7 @@ impl Local {
     ///
     /// # Errors
     /// [`Error::Documents`] when the folder cannot be listed or no index can be kept in `index_dir`.
-    pub async fn open(folder: &Path, index_dir: &Path, settings: Settings) -> Result<Self, Error> {
+    pub async fn open(folder: &Path, index_dir: &Path, settings: Settings, parser: Parser) -> Result<Self, Error> {
         let refused = |error: std::io::Error| failed(folder, &error);
         let folder = std::path::absolute(folder).map_err(refused)?;
         std::fs::read_dir(&folder).map_err(refused)?;
@@ -107,6 +106,7 @@ impl Local {
             progress: tokio::sync::Mutex::default(),
             skipped: Mutex::default(),
             settings,
+            parser,
         };
         let local = Self { shared: Arc::new(shared) };
         local.refresh(local.shared.settings.open_budget).await?;

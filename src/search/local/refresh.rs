@@ -13,13 +13,16 @@ use futures::{StreamExt, stream};
 use tokio::task::spawn_blocking;
 
 use super::{
-    MAX_SKIPPED, Settings, Shared, address,
+    MAX_SKIPPED, Shared, address,
     index::{self, Entry, Known, Passage},
     walk::{self, Found, Walk},
 };
-use crate::search::{
-    Skipped,
-    extract::{self, Document, Section, passages},
+use crate::{
+    pages::{
+        self, Document, Parser, Section,
+        extract::{date, passages},
+    },
+    search::Skipped,
 };
 
 /// Documents that are ready together are stored together.
@@ -104,41 +107,56 @@ async fn index_changed(
 ) -> Result<Left, Error> {
     let total = changed.len();
     let readers = std::thread::available_parallelism().map_or(2, NonZero::get);
-    let read = |found| read_document(found, shared.settings.clone());
+    let read = |found| read_document(found, &shared.parser, shared.settings.max_file_bytes);
     let mut batches = stream::iter(changed).map(read).buffer_unordered(readers).ready_chunks(MAX_BATCH);
     let mut done = 0;
     while Instant::now() < end {
         // Cutting this short is safe: a document counts as done only when it is stored.
         let Ok(Some(batch)) = tokio::time::timeout_at(end.into(), batches.next()).await else { break };
-        done += batch.len();
-        let entries: Vec<Entry> = batch.into_iter().flatten().collect();
+        let mut entries = Vec::new();
+        for read in batch {
+            match read {
+                Read::Entry(entry) => entries.push(*entry),
+                Read::Gone => {}
+                Read::Later => continue,
+            }
+            done += 1;
+        }
         index.put(&entries).await?;
     }
     Ok(Left { changed: total > 0, waiting: total - done })
 }
 
-/// `None` if the document went away meanwhile; the next look at the folder knows.
-async fn read_document(found: Found, settings: Settings) -> Option<Entry> {
-    let (path, stamp) = (found.path.clone(), found.stamp.clone());
-    let name = address::shown(Path::new(found.file.file_name().unwrap_or_default()));
-    let entry = Entry { path, stamp, title: name, ..Entry::default() };
-    let read = spawn_blocking(move || read_now(&found, &settings)).await;
-    match read {
-        Ok(Ok(document)) => Some(filled(entry, document)),
-        Ok(Err(None)) => None,
-        Ok(Err(Some(reason))) => Some(Entry { skipped: Some(reason), ..entry }),
-        Err(_) => Some(Entry { skipped: Some("could not read it".into()), ..entry }),
-    }
+/// What came of reading a document.
+enum Read {
+    Entry(Box<Entry>),
+    /// It went away meanwhile; the next look at the folder knows.
+    Gone,
+    /// There was no parser for it.
+    Later,
 }
 
-fn read_now(found: &Found, settings: &Settings) -> Result<Document, Option<String>> {
-    let bytes = match walk::read(&found.file, settings.max_file_bytes) {
+async fn read_document(found: Found, parser: &Parser, max_bytes: u64) -> Read {
+    let name = address::shown(Path::new(found.file.file_name().unwrap_or_default()));
+    let entry = Entry { path: found.path, stamp: found.stamp, title: name, ..Entry::default() };
+    let skipped = |reason| Read::Entry(Box::new(Entry { skipped: Some(reason), ..entry.clone() }));
+    let bytes = match spawn_blocking(move || walk::read(&found.file, max_bytes))
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)))
+    {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Err(Some("it has grown too large".into())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(None),
-        Err(error) => return Err(Some(walk::reason(&error))),
+        Ok(None) => return skipped("it has grown too large".into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Read::Gone,
+        Err(error) => return skipped(walk::reason(&error)),
     };
-    extract::read(found.format, bytes, settings.document_time_limit).map_err(|unreadable| Some(unreadable.to_string()))
+    match parser.document(&found.shown, found.format, &bytes).await {
+        Ok(document) => Read::Entry(Box::new(filled(entry, document))),
+        Err(pages::Error::Unreadable(reason)) => skipped(reason.to_string()),
+        Err(error) => {
+            tracing::warn!(document = found.shown, %error, "a document was not read");
+            Read::Later
+        }
+    }
 }
 
 fn filled(entry: Entry, document: Document) -> Entry {
@@ -149,7 +167,7 @@ fn filled(entry: Entry, document: Document) -> Entry {
     let too_long = (passages.len() > MAX_PASSAGES).then(|| "only its first part is searched".to_owned());
     passages.truncate(MAX_PASSAGES);
     Entry {
-        published: document.published.or_else(|| extract::date::in_file_name(&entry.title)),
+        published: document.published.or_else(|| date::in_file_name(&entry.title)),
         title: document.title.unwrap_or(entry.title),
         skipped: document.missing.or(too_long),
         passages,

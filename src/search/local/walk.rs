@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{Settings, address};
-use crate::search::{Skipped, extract::Format};
+use crate::{pages::Format, search::Skipped};
 
 /// Folders nested deeper are skipped.
 const MAX_DEPTH: usize = 64;

@@ -25,9 +25,10 @@ use crate::{
 /// that is repeated finds one of its stamps there and is left to those who can tell what became of it.
 const WRITE: &str = "WITH given AS ( \
         SELECT * FROM unnest($1::UUID[], $2::UUID[], $3::BIGINT[], $4::UUID[], $5::BIGINT[], $6::TEXT[], $7::BIGINT[], \
-            $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BIGINT[], $14::BIGINT[]) \
+            $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BIGINT[], $14::BIGINT[], \
+            $45::TEXT[], $46::BIGINT[]) \
         AS given (run_id, thread_id, epoch, stamp, events, phase, keeps_deaths, iterations, researchers_started, \
-            researchers_finished, researchers_failed, searches, sources_found, warnings) \
+            researchers_finished, researchers_failed, searches, sources_found, warnings, waiting_for, waiting_until) \
     ), held AS ( \
         SELECT runs.id FROM given JOIN runs ON runs.id = given.run_id \
         WHERE runs.status = 'running' AND runs.epoch = given.epoch \
@@ -42,7 +43,9 @@ const WRITE: &str = "WITH given AS ( \
             researchers_finished = runs.researchers_finished + given.researchers_finished, \
             researchers_failed = runs.researchers_failed + given.researchers_failed, \
             searches = runs.searches + given.searches, sources_found = runs.sources_found + given.sources_found, \
-            warnings = runs.warnings + given.warnings \
+            warnings = runs.warnings + given.warnings, \
+            waiting_for = COALESCE(given.waiting_for, runs.waiting_for), \
+            waiting_until = COALESCE(given.waiting_until, runs.waiting_until) \
         FROM held JOIN given ON given.run_id = held.id WHERE runs.id = held.id RETURNING runs.id \
     ), numbered AS ( \
         UPDATE threads SET last_seq = threads.last_seq + given.events \
@@ -89,6 +92,7 @@ impl Engine {
         let write = bind_runs(query(WRITE), &runs, entries);
         let write = bind_events(write, &runs)?;
         let write = bind_usage(bind_steps(write, &runs.steps), &runs.steps);
+        let write = bind_waiting(write, &runs);
         let rows = write.fetch_all(&mut *connection).await?;
         rows.iter().map(|row| Ok(RunId(row.try_get(0)?))).collect()
     }
@@ -196,4 +200,10 @@ fn bind_usage<'q>(query: Query<'q>, steps: &[(RunId, &Step)]) -> Query<'q> {
         .bind(number(|sum| sum.tokens.cached_tokens))
         .bind(number(|sum| sum.tokens.output_tokens))
         .bind(number(|sum| sum.tokens.reasoning_tokens))
+}
+
+fn bind_waiting<'q>(query: Query<'q>, runs: &Runs<'_>) -> Query<'q> {
+    query
+        .bind(runs.rows.iter().map(|(_, advance, _)| advance.waiting_for()).collect::<Vec<Option<String>>>())
+        .bind(runs.rows.iter().map(|(_, advance, _)| advance.waiting_until()).collect::<Vec<Option<i64>>>())
 }

@@ -11,7 +11,7 @@ use super::{
     threads::insert_message,
 };
 use crate::{
-    domain::{Event, Message, MessageRole, ModelUsage, RunId, RunStatus, ThreadId, event::Phase},
+    domain::{Event, Message, MessageRole, ModelUsage, RunId, RunStatus, ThreadId, Waiting, event::Phase},
     store::{Commit, Entry, Error, Finish, NewEvent, Step},
 };
 
@@ -264,6 +264,8 @@ pub struct Advance {
     pub phase: Option<Phase>,
     /// In the order of the columns in [`advance`].
     pub counts: [i64; 7],
+    /// The last word about waiting: whom for, or that nobody waits any more.
+    pub waiting: Option<Option<Waiting>>,
     /// Steps were stored: whoever died before did not die of the next one.
     pub steps: bool,
 }
@@ -281,10 +283,30 @@ impl Advance {
                 Event::ResearcherFailed { .. } => self.counts[3] += 1,
                 Event::ToolStarted { name, .. } if name == SEARCH_TOOL => self.counts[4] += 1,
                 Event::SourceFound { .. } => self.counts[5] += 1,
-                Event::Warning { .. } => self.counts[6] += 1,
+                Event::Warning { wait, detail, .. } => {
+                    self.counts[6] += 1;
+                    if let Some(wait) = wait {
+                        self.waiting = Some(Some(Waiting::of(wait, detail)));
+                    }
+                }
+                Event::WaitEnded { .. } | Event::RunStarted { .. } | Event::RunResumed { .. } => {
+                    self.waiting = Some(None);
+                }
+                event if event.is_terminal() => self.waiting = Some(None),
                 _ => {}
             }
         }
+    }
+
+    /// What `runs.waiting_for` becomes: JSON, empty when nobody waits; `None` when it stays as it is.
+    pub fn waiting_for(&self) -> Option<String> {
+        let json = |waiting: &Waiting| serde_json::to_string(waiting).map(|json| owned(&json)).unwrap_or_default();
+        self.waiting.as_ref().map(|waiting| waiting.as_ref().map(json).unwrap_or_default())
+    }
+
+    /// What `runs.waiting_until` becomes, 0 when nobody waits.
+    pub fn waiting_until(&self) -> Option<i64> {
+        self.waiting.as_ref().map(|waiting| waiting.as_ref().map_or(0, |waiting| waiting.until.0))
     }
 }
 
@@ -303,7 +325,9 @@ async fn advance(connection: &mut Connection, entries: &[&Entry]) -> Result<(), 
              researchers_started = researchers_started + newest.column6, \
              researchers_finished = researchers_finished + newest.column7, \
              researchers_failed = researchers_failed + newest.column8, searches = searches + newest.column9, \
-             sources_found = sources_found + newest.column10, warnings = warnings + newest.column11 FROM (",
+             sources_found = sources_found + newest.column10, warnings = warnings + newest.column11, \
+             waiting_for = COALESCE(newest.column12, waiting_for), \
+             waiting_until = COALESCE(newest.column13, waiting_until) FROM (",
         );
         query.push_values(piece, |mut row, (run_id, advance)| {
             row.push_bind(run_id.0)
@@ -311,6 +335,7 @@ async fn advance(connection: &mut Connection, entries: &[&Entry]) -> Result<(), 
                 .push_bind(advance.phase.map(Phase::as_str))
                 .push_bind(i64::from(!advance.steps));
             advance.counts.iter().for_each(|count| _ = row.push_bind(*count));
+            row.push_bind(advance.waiting_for()).push_bind(advance.waiting_until());
         });
         query.push(") AS newest WHERE runs.id = newest.column1").build().execute(&mut *connection).await?;
     }

@@ -35,7 +35,8 @@ impl Engine {
     pub async fn silent_runs(&self, owner: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
         const SELECT: &str = "SELECT runs.id, newest.ts FROM runs JOIN threads ON threads.id = runs.thread_id \
             JOIN events AS newest ON newest.thread_id = runs.thread_id AND newest.seq = threads.last_seq \
-            WHERE runs.claimed_by = $1 AND runs.status = 'running' AND newest.ts < $2";
+            WHERE runs.claimed_by = $1 AND runs.status = 'running' AND newest.ts < $2 \
+            AND COALESCE(runs.waiting_until, 0) < $2";
         let mut connection = self.reader().await?;
         let rows = query(SELECT).bind(owned(owner)).bind(since.0).fetch_all(&mut *connection).await?;
         rows.iter().map(|row| Ok((RunId(row.try_get("id")?), Timestamp(row.try_get("ts")?)))).collect()

@@ -7,7 +7,9 @@ use sqlx::{QueryBuilder, Row as _, query_builder::Separated};
 
 use super::{Connection, Db, Row};
 use crate::{
-    domain::{Failure, Outcome, Progress, Researchers, Run, RunId, RunStatus, ThreadId, Timestamp},
+    domain::{
+        Failure, Outcome, Progress, Researchers, Run, RunId, RunStatus, ThreadId, Timestamp, Waiting, event::Phase,
+    },
     store::Error,
 };
 
@@ -84,7 +86,7 @@ macro_rules! run_columns {
         "runs.id, runs.thread_id, runs.status, runs.outcome, runs.error_code, runs.error_message, runs.options, \
          runs.created_at, runs.started_at, runs.finished_at, runs.cancel_requested, runs.phase, runs.iterations, \
          runs.researchers_started, runs.researchers_finished, runs.researchers_failed, runs.searches, \
-         runs.sources_found, runs.warnings"
+         runs.sources_found, runs.warnings, runs.waiting_for"
     };
 }
 pub(super) use run_columns;
@@ -109,12 +111,17 @@ pub fn run(row: &Row) -> Result<Run, Error> {
 fn progress(row: &Row) -> Result<Progress, Error> {
     let count = |column: &str| unsigned::<u64>(row.try_get(column)?);
     let (finished, failed) = (count("researchers_finished")?, count("researchers_failed")?);
-    let is_final = status(row.try_get("status")?)?.is_final();
+    let status = status(row.try_get("status")?)?;
     // Those that a run's own end cut off say nothing.
-    let running = if is_final { 0 } else { count("researchers_started")?.saturating_sub(finished + failed) };
+    let running = if status.is_final() { 0 } else { count("researchers_started")?.saturating_sub(finished + failed) };
+    // What a run that nobody works on waited for says nothing; nor does what only another release can read.
+    let waiting_for = row.try_get::<Option<&str>, _>("waiting_for")?.filter(|_| status == RunStatus::Running);
+    let waiting_for: Option<Waiting> = waiting_for.and_then(|json| serde_json::from_str(json).ok());
+    // A phase that only a newer release knows is none to this one.
+    let phase = row.try_get::<Option<&str>, _>("phase")?.and_then(|phase| named(phase).ok());
     Ok(Progress {
-        // A phase that only a newer release knows is none to this one.
-        phase: row.try_get::<Option<&str>, _>("phase")?.and_then(|phase| named(phase).ok()),
+        phase: if waiting_for.is_some() { Some(Phase::Waiting) } else { phase },
+        waiting_for,
         iterations: count("iterations")?,
         researchers: Researchers { running, finished, failed },
         searches: count("searches")?,

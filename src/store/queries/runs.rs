@@ -214,6 +214,15 @@ impl Engine {
         Ok(())
     }
 
+    /// Sets a run aside that `owner` holds or has reserved; `false` when it does neither.
+    pub async fn park(&self, run_id: RunId, owner: &str, until: Timestamp) -> Result<bool, Error> {
+        const PARK: &str = "UPDATE runs SET lease_expires_at = $3, claimed_by = NULL \
+            WHERE id = $1 AND claimed_by = $2 AND status IN ('queued', 'running')";
+        let mut connection = self.writer().await?;
+        let park = query(PARK).bind(run_id.0).bind(owned(owner)).bind(until.0);
+        Ok(park.execute(&mut *connection).await?.rows_affected() == 1)
+    }
+
     /// Gives back what a dead owner held, and counts the death of whom it was a death. Who has taken a run over meanwhile
     /// did so without knowing: then the end is explained afterwards. `pauses` are those after the first death, the second
     /// and so on.

@@ -1,7 +1,7 @@
 //! What readers of the log ask: pages of events as they are stored, and where threads and runs stand.
 
 use futures::TryStreamExt as _;
-use sqlx::{QueryBuilder, Row as _, query};
+use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 
 use super::{Connection, Db, Engine, Row, rows::status};
 use crate::{
@@ -54,7 +54,9 @@ impl Engine {
 
     pub async fn thread_position(&self, thread_id: ThreadId, after_seq: i64) -> Result<Option<ThreadPosition>, Error> {
         const SELECT: &str = "SELECT last_seq, pruned_through, EXISTS (SELECT 1 FROM runs \
-            WHERE runs.thread_id = threads.id AND status IN ('queued', 'running')) AS active FROM threads WHERE id = $1";
+            WHERE runs.thread_id = threads.id AND status IN ('queued', 'running')) AS active, (SELECT id FROM runs \
+            WHERE runs.thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1) AS newest_run \
+            FROM threads WHERE id = $1";
         let mut connection = self.reader().await?;
         let Some(row) = query(SELECT).bind(thread_id.0).fetch_optional(&mut *connection).await? else {
             return Ok(None);
@@ -63,7 +65,15 @@ impl Engine {
         let after_seq = after_seq.min(last_seq);
         let gap = gap(&mut connection, thread_id, after_seq, row.try_get("pruned_through")?).await?;
         let after_seq = gap.map_or(after_seq, |gap| gap.to);
-        Ok(Some(ThreadPosition { after_seq, gap, last_seq, active: row.try_get("active")? }))
+        let newest_run = row.try_get::<Option<_>, _>("newest_run")?.map(RunId);
+        Ok(Some(ThreadPosition { after_seq, gap, last_seq, active: row.try_get("active")?, newest_run }))
+    }
+
+    pub async fn event_names(&self, run_id: RunId, after_seq: i64) -> Result<Vec<String>, Error> {
+        const SELECT: &str = "SELECT DISTINCT events.name FROM runs JOIN events ON events.thread_id = runs.thread_id \
+            WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq AND events.seq > $2";
+        let mut connection = self.reader().await?;
+        Ok(query_scalar(SELECT).bind(run_id.0).bind(after_seq).fetch_all(&mut *connection).await?)
     }
 
     /// One statement says how the run stands and how far its log goes, so that the two fit: the events of a final run
@@ -81,8 +91,9 @@ impl Engine {
         let pruned_through = row.try_get::<i64, _>("pruned_through")?.min(end_seq);
         let gap = gap(&mut connection, thread_id, after_seq, pruned_through).await?;
         let after_seq = gap.map_or(after_seq, |gap| gap.to);
-        let over = status(row.try_get("status")?)?.is_final() && after_seq >= end_seq;
-        Ok(Some(RunPosition { thread_id, after_seq, gap, last_seq, over }))
+        let is_final = status(row.try_get("status")?)?.is_final();
+        let over = is_final && after_seq >= end_seq;
+        Ok(Some(RunPosition { thread_id, after_seq, gap, last_seq, is_final, over }))
     }
 }
 

@@ -110,9 +110,8 @@ impl Contract {
         complaints.extend(self.body_complaints(&pointer, response, headers, body));
         if let Ok(problem) = serde_json::from_slice::<Value>(body)
             && content_type(headers) == "application/problem+json"
-            && problem["status"] != status
         {
-            complaints.push(format!("the problem says status {}", problem["status"]));
+            complaints.extend(problem_complaints(response, status, &problem));
         }
         complaints
     }
@@ -163,9 +162,17 @@ impl Contract {
 
     /// Whole frames only; a reader may have stopped in the middle of one.
     fn stream_complaints(&self, text: &str) -> Vec<String> {
-        let mut frames: Vec<&str> = text.split("\n\n").collect();
-        frames.pop();
         let mut complaints = Vec::new();
+        // Hints and comments stand between events, without an empty line of their own.
+        let (hints, events): (Vec<&str>, Vec<&str>) =
+            text.split_inclusive('\n').partition(|line| line.starts_with(':') || line.starts_with("retry: "));
+        for hint in hints {
+            let known = hint == ": ping\n" || hint["retry: ".len()..].trim_end().parse::<u64>().is_ok();
+            complaints.extend((!known).then(|| format!("{hint:?} is neither a hint nor a heartbeat")));
+        }
+        let events = events.concat();
+        let mut frames: Vec<&str> = events.split("\n\n").collect();
+        frames.pop();
         if !text.is_empty() && !text.starts_with("retry: ") {
             complaints.push("the stream does not begin with `retry:`".to_owned());
         }
@@ -178,16 +185,16 @@ impl Contract {
     fn frame_complaints(&self, frame: &str) -> Vec<String> {
         let field =
             |name: &str| frame.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ").map(str::to_owned));
-        let Some(data) = field("data") else {
-            let known = frame.starts_with(':') || frame.starts_with("retry: ");
-            return if known { vec![] } else { vec!["no data".to_owned()] };
-        };
+        let Some(data) = field("data") else { return vec!["no data".to_owned()] };
         let Ok(envelope) = serde_json::from_str::<Value>(&data) else { return vec!["data is no JSON".to_owned()] };
         let mut complaints = self.validate("/components/schemas/Envelope", &envelope);
-        if field("id") != Some(envelope["seq"].to_string()) {
+        // The end of a deleted thread has no number of its own.
+        let id = (envelope["type"] != "thread.deleted").then(|| envelope["seq"].to_string());
+        if field("id") != id {
             complaints.push("id is not seq".to_owned());
         }
-        if field("event").as_deref() != envelope["type"].as_str() {
+        // With `?event=message` none has a name.
+        if field("event").is_some_and(|name| envelope["type"] != name) {
             complaints.push("event is not type".to_owned());
         }
         complaints
@@ -233,6 +240,18 @@ impl Contract {
         let registry = Registry::new().add(BASE, closed).unwrap().prepare().unwrap();
         Self { document, registry, validators: Mutex::default() }
     }
+}
+
+/// The codes of a response stand beside its schema, which is the same for all problems.
+fn problem_complaints(response: &Value, status: u16, problem: &Value) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if problem["status"] != status {
+        complaints.push(format!("the problem says status {}", problem["status"]));
+    }
+    if !response["x-codes"].as_array().is_some_and(|codes| codes.contains(&problem["code"])) {
+        complaints.push(format!("the code {} is not documented here", problem["code"]));
+    }
+    complaints
 }
 
 /// The document as it stands in the repository.

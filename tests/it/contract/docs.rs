@@ -33,6 +33,7 @@ async fn a_browser_shows_every_operation_and_asks_nobody_else() {
         let anchor = format!("operations-{tag}-{id}");
         assert!(page.contains(&anchor), "{anchor} is not on the page:\n{page}\n{log}");
     }
+    assert!(page.contains("<title>Fathom: the HTTP API</title>") && !page.contains("topbar"), "{page}");
     for word in ["CONSOLE", "Content Security Policy"] {
         let complaint = log.lines().find(|line| line.contains(word));
         assert_eq!(complaint, None, "{log}");
@@ -50,11 +51,13 @@ async fn files_come_with_a_policy_and_are_not_sent_twice() {
         request.send().await.unwrap()
     };
     let kinds = [
-        ("/docs/", "text/html"),
+        ("/docs/", "text/html; charset=utf-8"),
         ("/docs/swagger-ui.css", "text/css"),
         ("/docs/swagger-ui-bundle.js", "text/javascript"),
-        ("/docs/favicon-32x32.png", "image/png"),
+        ("/docs/fathom.js", "text/javascript; charset=utf-8"),
+        ("/favicon.ico", "image/x-icon"),
         ("/openapi.yaml", "application/yaml"),
+        ("/openapi.json", "application/json"),
     ];
     for (path, kind) in kinds {
         let whole = get(path, None).await;
@@ -67,6 +70,24 @@ async fn files_come_with_a_policy_and_are_not_sent_twice() {
         assert_eq!(get(path, Some("\"other\"")).await.status(), StatusCode::OK);
     }
     assert_eq!(get("/openapi.yaml", None).await.text().await.unwrap(), super::checker::text());
+    let json: serde_json::Value = get("/openapi.json", None).await.json().await.unwrap();
+    assert_eq!(json, Contract::get().document, "the same content");
     assert_eq!(get("/docs/../Cargo.toml", None).await.status(), StatusCode::NOT_FOUND);
     assert_eq!(get("/docs/%2e%2e%2fCargo.toml", None).await.status(), StatusCode::NOT_FOUND);
+}
+
+/// What the page fills in is sent as it stands, so it may not claim anything that differs from request to request.
+#[test]
+fn nothing_is_filled_in_that_need_not_be_there() {
+    let document = &Contract::get().document;
+    let shared = document["components"]["parameters"].as_object().unwrap().values();
+    let own = document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values());
+    let own = own.flat_map(|operation| operation["parameters"].as_array().into_iter().flatten());
+    for parameter in shared.chain(own).filter(|parameter| parameter["required"] != true) {
+        let schema = &parameter["schema"];
+        for place in [parameter, schema] {
+            let filled = ["example", "examples"].iter().find(|name| place.get(**name).is_some());
+            assert_eq!(filled, None, "{parameter:#}");
+        }
+    }
 }

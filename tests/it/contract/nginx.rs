@@ -13,6 +13,7 @@ use futures::StreamExt as _;
 use reqwest::{Client, Response, Version};
 
 use super::{Contract, service::Service};
+use crate::browser::Reader;
 use crate::world::{Call, Kind, Script, Shape, When, World, brain};
 
 /// nginx with the configuration of this repository, addresses and paths changed; ended when dropped.
@@ -166,13 +167,52 @@ async fn streams_pass_nginx_as_they_happen() {
     let unfinished = service.text(&run).await;
     assert!(unfinished.contains(r#""status":"running""#), "events came only when all was over: {unfinished}");
     for (headers, stream) in &mut streams {
-        read_until(stream, "\n: ping\n\n").await;
+        read_until(stream, "\n: ping\n").await;
         read_until(stream, "event: run.completed\n").await;
         while let Some(piece) = stream.1.next().await {
             stream.0.extend_from_slice(&piece.unwrap());
         }
         Contract::get().check("GET", &format!("{run}/events"), 200, headers, &stream.0);
     }
+    drop(proxy);
+    service.stop().await;
+    world.finish();
+}
+
+/// The service is away for five seconds; the one fixed pause of these tests, since it is what is promised.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_comes_back_through_nginx_when_the_service_does() {
+    let world = World::start(slow_report()).await;
+    let mut reader = Reader::new().await;
+    let [address, _] = free_addresses();
+    let origin = reader.origin.clone();
+    let cors = ("FATHOM_CORS_ORIGINS", origin.as_str());
+    let service = Service::at(&world, &address, cors).await;
+    let proxy = Proxy::start(world.folder(), &address).await;
+    let started = service.ask("How does the harbour of Skelderwick pay for its tide gate?").await;
+    let run = format!("/api/v1/runs/{}", started["run"]["id"].as_str().unwrap());
+    reader.open(&format!("http://{}{run}/events?event=message", proxy.plain), &["message"]);
+    reader.tells("begun").await;
+    service.stop().await;
+    let away = async |accept: &str| {
+        let request = proxy.client.get(format!("http://{}{run}/events", proxy.plain)).header("accept", accept);
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = response.bytes().await.unwrap();
+        Contract::get().check("GET", &format!("{run}/events"), status, &headers, &body);
+        (status, String::from_utf8_lossy(&body).into_owned())
+    };
+    let (status, text) = away("text/event-stream").await;
+    assert!(status == 200 && text.starts_with("retry: ") && text.lines().count() == 1, "{status} {text:?}");
+    assert_eq!(away("application/json").await.0, 503);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let service = Service::at(&world, &address, cors).await;
+    let seen = reader.tells("closed").await;
+    reader.close().await;
+    assert_eq!(seen["kinds"]["run.completed"], 1, "{seen}");
+    assert_eq!(seen["kinds"]["run.resumed"], 1, "{seen}");
+    let numbers: Vec<i64> = serde_json::from_value(seen["seen"].clone()).unwrap();
+    assert!(numbers.iter().copied().eq(1..=i64::try_from(numbers.len()).unwrap()), "no gap, nothing twice: {seen}");
     drop(proxy);
     service.stop().await;
     world.finish();

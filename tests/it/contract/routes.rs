@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Served beside the API, and not in its table.
-const PAGES: [&str; 2] = ["/openapi.yaml", "/docs/"];
+const PAGES: [&str; 3] = ["/openapi.yaml", "/openapi.json", "/docs/"];
 
 struct Answer {
     status: StatusCode,

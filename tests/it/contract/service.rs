@@ -1,11 +1,19 @@
 //! The real binary as a service on a free port.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use reqwest::Client;
 use serde_json::Value;
+use tokio::process::Command;
 
 use crate::world::{Running, World};
+
+/// Takes away what the world sets so that models and the web can be reached.
+pub fn without_keys(command: &mut Command) {
+    for name in ["OPENAI_BASE_URL", "OPENAI_API_KEY", "TAVILY_BASE_URL", "TAVILY_API_KEY"] {
+        command.env_remove(name);
+    }
+}
 
 /// A running service; killed when dropped.
 pub struct Service {
@@ -22,14 +30,23 @@ impl Service {
         Self::running(world.spawn(&arguments)).await
     }
 
+    /// The same at an address and with a variable, to be there again after a stop.
+    pub async fn at(world: &World, address: &str, (name, value): (&str, &str)) -> Self {
+        let mut command = world.fathom(&["serve", "--listen", address]);
+        command.env(name, value);
+        Self::running(Running::spawn(command, world.folder())).await
+    }
+
     /// The same without any model or search engine: the offline model over the example library.
     pub async fn offline(world: &World) -> Self {
-        let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/library");
-        let mut command = world.fathom(&["serve", "--listen", "127.0.0.1:0"]);
-        for name in ["OPENAI_BASE_URL", "OPENAI_API_KEY", "TAVILY_BASE_URL", "TAVILY_API_KEY"] {
-            command.env_remove(name);
-        }
-        command.env("FATHOM_DOCS", library);
+        Self::without_keys(world, &["serve", "--docs", "examples/library"]).await
+    }
+
+    /// Started with these arguments in the folder of the sources, without any key.
+    pub async fn without_keys(world: &World, arguments: &[&str]) -> Self {
+        let mut command = world.fathom(&[arguments, &["--listen", "127.0.0.1:0"]].concat());
+        without_keys(&mut command);
+        command.current_dir(env!("CARGO_MANIFEST_DIR"));
         Self::running(Running::spawn(command, world.folder())).await
     }
 

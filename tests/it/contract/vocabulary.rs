@@ -1,12 +1,15 @@
 //! The words of the domain, each held against the document in both directions. The lists here cannot be incomplete: the
 //! compiler refuses them.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, path::Path};
 
-use fathom::domain::{
-    Agent, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus, Scope,
-    SourceId, ThreadStatus, Timestamp, Usage, WarningCode,
-    event::{Phase, ResultLink},
+use fathom::{
+    domain::{
+        Agent, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus, Scope,
+        SourceId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
+        event::{Phase, ResultLink},
+    },
+    http::Code,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -63,15 +66,18 @@ one_of_each!(events: Event {
     },
     ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, sha256: "00".to_owned() },
     Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: Usage::default() },
-    Warning { code: WarningCode::Shortened, detail: "It was long.".to_owned() },
+    Warning { code: WarningCode::Retrying, detail: "It is away.".to_owned(), wait: Some(wait()) },
+    WaitEnded { name: "tavily".to_owned(), kind: WaitKind::Search, seconds: 1.5 },
     RunCompleted { outcome: Outcome::Report, usage: Usage::default(), ms: 12 },
     RunFailed { problem: failure() },
     RunCancelled { reason: "Asked to.".to_owned() },
     StreamGap { from: 1, to: 7 },
+    ThreadDeleted {},
 });
 
 one_of_each!(agents: Agent { Root, Supervisor, Researcher });
-one_of_each!(phases: Phase { Clarify, Brief, Research, Report, FollowUp });
+one_of_each!(phases: Phase { Clarify, Brief, Research, Report, FollowUp, Waiting });
+one_of_each!(wait_kinds: WaitKind { Model, Search });
 one_of_each!(statuses: RunStatus { Queued, Running, Completed, Failed, Cancelled });
 one_of_each!(follow_up_actions: FollowUpAction { Answer, Revise, Research });
 one_of_each!(outcomes: Outcome { Report, Clarification, Answer });
@@ -112,6 +118,11 @@ one_of_each!(warning_codes: WarningCode {
 
 fn failure() -> Failure {
     Failure::new(FailureCode::NoEvidence, "Nothing was found.")
+}
+
+fn wait() -> Wait {
+    let now = Timestamp::now();
+    Wait { name: "tavily".to_owned(), kind: WaitKind::Search, seconds: 1.5, attempt: 2, since: now, until: now }
 }
 
 fn result() -> ResultLink {
@@ -173,13 +184,51 @@ fn the_words_of_the_domain_are_those_of_the_document() {
         let schema = document.pointer(pointer).unwrap_or_else(|| panic!("there is no {pointer}"));
         assert_eq!(names(&schema["enum"]), names(&json!(values)), "{pointer}");
     }
-    same("/components/schemas/EventBase/properties/scope/properties/agent", agents());
+    same("/components/schemas/Scope/properties/agent", agents());
     same("/components/schemas/Phase", phases());
-    same("/components/schemas/FollowUpDecidedEvent/allOf/1/properties/data/properties/action", follow_up_actions());
+    same("/components/schemas/WaitKind", wait_kinds());
+    same("/components/schemas/FollowUpDecidedEvent/properties/data/properties/action", follow_up_actions());
     same("/components/schemas/RunStatus", statuses());
     same("/components/schemas/Thread/properties/status", thread_statuses());
     same("/components/schemas/Outcome", outcomes());
     same("/components/schemas/Message/properties/role", roles());
     same("/components/schemas/Failure/properties/code", failure_codes());
-    same("/components/schemas/WarningEvent/allOf/1/properties/data/properties/code", warning_codes());
+    same("/components/schemas/WarningEvent/properties/data/properties/code", warning_codes());
+}
+
+/// Whoever reads a code in the document prepares for it, so each is given somewhere in the program: beside the tables
+/// of codes themselves.
+#[test]
+fn every_code_is_produced_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut all, mut beside_the_domain) = (String::new(), String::new());
+    read_sources(&root, &mut |path, text| {
+        let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let dense: String = own.split_whitespace().collect();
+        if !path.starts_with(root.join("domain")) {
+            beside_the_domain.push_str(&dense);
+        }
+        all.push_str(&dense);
+    });
+    for code in Code::ALL {
+        let given = ["new(Code::", "at(Code::", "=>Code::"].iter().any(|how| all.contains(&format!("{how}{code:?}")));
+        assert!(given, "nothing answers with {}", code.as_str());
+    }
+    for code in failure_codes() {
+        assert!(beside_the_domain.contains(&format!("FailureCode::{code:?}")), "no run fails with {code:?}");
+    }
+    for code in warning_codes() {
+        assert!(beside_the_domain.contains(&format!("WarningCode::{code:?}")), "nothing warns of {code:?}");
+    }
+}
+
+fn read_sources(folder: &Path, visit: &mut dyn FnMut(&Path, &str)) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_sources(&path, visit);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            visit(&path, &fs::read_to_string(&path).unwrap());
+        }
+    }
 }

@@ -17,12 +17,15 @@ use crate::{
 
 on_each_engine!(
     a_reader_that_was_cut_off_goes_on_where_it_was,
+    a_run_that_has_nothing_wanted_left_is_over,
     a_stream_alone_tells_the_whole_run,
+    the_last_word_of_a_deleted_thread,
     events_are_live,
     readers_of_every_replica_see_the_same,
 );
 
 on_the_embedded_engine!(
+    events_come_without_names_if_wanted,
     only_the_wanted_types_are_sent,
     pages_of_events_tell_when_there_are_no_more,
     a_starting_point_that_is_no_number_is_refused,
@@ -123,13 +126,75 @@ async fn only_the_wanted_types_are_sent(database: TestDatabase) {
     };
     assert_eq!(events, all.iter().filter(wanted).cloned().collect::<Vec<_>>());
     assert!(events.len() > 3 && events.len() < all.len());
-    let mut none = service.stream(&format!("{}?types=nothing.such", started.events_path()), &[]).await;
-    assert_eq!(none.rest().await.len(), 0, "types may come to be");
+    let none = service.ask("GET", &format!("{}?types=nothing.such", started.events_path()), &[], "").await;
+    assert!(none.expect(204).body.is_empty(), "nothing of the kind can come any more");
     for types in ["", ",", "RUN", "a%20b", &"x".repeat(65), &["a"; 33].join(",")] {
         let path = format!("{}?types={types}", started.events_path());
         let problem = service.get(&path).await.refused(422, "validation_failed");
         assert_eq!(problem["errors"][0]["parameter"], "types");
     }
+    service.stop().await;
+    world.finish();
+}
+
+async fn events_come_without_names_if_wanted(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let mut stream = service.stream(&format!("{}?event=message", started.events_path()), &[]).await;
+    let events = stream.rest().await;
+    assert_eq!(events, service.events(&started.events_path()).await);
+    let text = service.get(&format!("{}?event=message", started.events_path())).await.expect(200).text();
+    assert!(text.starts_with("retry: 3000\nid: 1\ndata: {") && !text.contains("\nevent: "), "{text}");
+    let problem = service.get(&format!("{}?event=text", started.events_path())).await;
+    assert_eq!(problem.refused(422, "validation_failed")["errors"][0]["parameter"], "event");
+    service.stop().await;
+    world.finish();
+}
+
+/// A page that follows only the report is told to stop when it has come back after the end.
+async fn a_run_that_has_nothing_wanted_left_is_over(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Report)).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let path = format!("{}?types=report.*", started.events_path());
+    let mut stream = service.stream(&path, &[]).await;
+    let begun = stream.until("report.started").await.pop().unwrap()["seq"].to_string();
+    let waits = service.stream(&path, &[("last-event-id", &begun)]).await;
+    assert_eq!(waits.response.status(), 200, "more may come while the run goes on");
+    drop(waits);
+    service.post(&format!("{}/cancel", started.run_path()), &json!({})).await.expect(202);
+    assert_eq!(stream.rest().await.len(), 0, "it ends with the run");
+    service.ask("GET", &path, &[("last-event-id", &begun)], "").await.expect(204);
+    let mut again = service.stream(&path, &[]).await;
+    assert_eq!(names(&again.rest().await), ["report.started"], "there is something left for others");
+    let mut end = service.stream(&format!("{}?types=run.*", started.events_path()), &[("last-event-id", &begun)]).await;
+    assert_eq!(names(&end.rest().await), ["run.cancelled"]);
+    // A thread goes on, so it may always have more.
+    let thread = format!("{}/events?types=nothing.such", started.thread_path());
+    assert_eq!(service.stream(&thread, &[]).await.response.status(), 200);
+    service.stop().await;
+}
+
+async fn the_last_word_of_a_deleted_thread(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let path = format!("{}/events", started.thread_path());
+    let mut all = service.stream(&path, &[]).await;
+    let last = all.until("run.completed").await.pop().unwrap();
+    let at_the_end = [("last-event-id", last["seq"].to_string())];
+    let at_the_end = at_the_end.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let mut some = service.stream(&format!("{path}?types=report.*"), &at_the_end).await;
+    let mut unnamed = service.stream(&format!("{path}?event=message"), &at_the_end).await;
+    service.ask("DELETE", &started.thread_path(), &[], "").await.expect(204);
+    for stream in [&mut all, &mut some, &mut unnamed] {
+        let rest = stream.rest().await;
+        assert_eq!(names(&rest), ["thread.deleted"]);
+        assert_eq!((&rest[0]["seq"], &rest[0]["run_id"]), (&last["seq"], &last["run_id"]));
+    }
+    let header = ("accept", "text/event-stream");
+    service.ask("GET", &path, &[header], "").await.refused(404, "not_found");
     service.stop().await;
     world.finish();
 }

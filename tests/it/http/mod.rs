@@ -309,7 +309,13 @@ impl Stream {
                 }
             }
             let chunk = tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("something comes").unwrap();
-            self.text.push_str(std::str::from_utf8(&chunk?).unwrap());
+            let Some(chunk) = chunk else {
+                let hint = self.text.split_off(self.read);
+                self.record(&hint);
+                self.text.push_str(&hint);
+                return None;
+            };
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }
 

@@ -65,7 +65,10 @@ async fn a_server_may_cap_what_is_asked_for(database: TestDatabase) {
     let caps = "max_researcher_iterations=2,max_react_tool_calls=4";
     let service = Service::with(&world, &database, &[("FATHOM_OPTION_CAPS", caps)]).await;
     let offer = service.get("/api/v1/options").await.expect(200).json();
-    assert_eq!(offer["schema"]["properties"]["max_react_tool_calls"]["maximum"], 4);
+    for (name, most) in [("max_researcher_iterations", 2), ("max_react_tool_calls", 4)] {
+        let property = &offer["schema"]["properties"][name];
+        assert_eq!((&property["maximum"], &property["default"]), (&json!(most), &json!(most)));
+    }
     assert_eq!(offer["defaults"]["max_react_tool_calls"], 4, "the built-in default is ten");
     let ask = async |turns: u32| {
         let options = json!({ "max_react_tool_calls": turns });
@@ -129,6 +132,9 @@ async fn the_options_tell_what_may_be_set(database: TestDatabase) {
     let effective: Vec<_> = options["defaults"].as_object().unwrap().keys().collect();
     assert_eq!(documented.len(), effective.len());
     assert!(effective.iter().all(|name| documented.contains(name)));
+    for (name, property) in options["schema"]["properties"].as_object().unwrap() {
+        assert_eq!(property["default"], options["defaults"][name], "{name}: what this server uses");
+    }
     service.stop().await;
     world.finish();
 }

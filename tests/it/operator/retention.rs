@@ -237,7 +237,7 @@ async fn the_service_cleans_and_tells() {
     let [gap] = page["data"].as_array().unwrap().as_slice() else { panic!("{page}") };
     assert_eq!(gap["data"], serde_json::json!({"from": 1, "to": last_seq}));
     let stream = get("/events?types=report.*", "text/event-stream", None).await.text().await.unwrap();
-    assert_eq!(stream, format!("retry: 3000\n\nevent: stream.gap\nid: {last_seq}\ndata: {gap}\n\n"));
+    assert_eq!(stream, format!("retry: 3000\nevent: stream.gap\nid: {last_seq}\ndata: {gap}\n\n"));
     let again = get("/events", "text/event-stream", Some(last_seq)).await;
     assert_eq!(again.status(), StatusCode::NO_CONTENT, "a browser does not come back for ever");
     assert_eq!(get("/report", "text/markdown", None).await.status(), StatusCode::OK);

@@ -45,7 +45,11 @@ async fn a_replica_that_stops_hands_its_run_over_at_once() {
         undisturbed.is_matched_by(&site, &run).await;
         check_stream(&seen, &site.events(&run).await);
         check_ledger(&site.store, &run).await;
-        assert!(reader.hints().contains(&1_000), "no word of farewell: {:?}", reader.hints());
+        assert!(
+            reader.hints().iter().any(|hint| (500..1_500).contains(hint)),
+            "no word of farewell: {:?}",
+            reader.hints()
+        );
         let resumed = site.resumed_at(&run).await;
         assert_eq!(resumed.len(), 1);
         let waited = resumed[0].since(signalled.1);

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, sync::mpsc::TryRecvError, time::Duration};
 
+use fathom::pages::{self, Parser};
 use fathom::search::{Engine, Error, Hit, Limits, Local, Open, Skipped, local::Settings};
 use tempfile::TempDir;
 
@@ -35,7 +36,7 @@ impl Folder {
     }
 
     async fn open_with(&self, settings: Settings) -> Result<Local, Error> {
-        Local::open(self.documents.path(), self.index.path(), settings).await
+        Local::open(self.documents.path(), self.index.path(), settings, parser()).await
     }
 
     /// The only index file.
@@ -43,6 +44,11 @@ impl Folder {
         let mut files = fs::read_dir(self.index.path()).unwrap().map(|entry| entry.unwrap().path());
         files.find(|file| file.extension().is_some_and(|ending| ending == "db")).unwrap()
     }
+}
+
+/// Processes of the real binary.
+pub fn parser() -> Parser {
+    Parser::new(pages::Settings { program: Some(env!("CARGO_BIN_EXE_fathom").into()), ..pages::Settings::default() })
 }
 
 /// Looks at the folder before every search, so that no test has to wait.
@@ -192,11 +198,11 @@ async fn links_and_special_files_do_no_harm() {
 async fn a_missing_folder_is_named() {
     let index = TempDir::new().unwrap();
     let missing = index.path().join("no such folder");
-    let error = Local::open(&missing, index.path(), settings()).await.unwrap_err();
+    let error = Local::open(&missing, index.path(), settings(), parser()).await.unwrap_err();
     assert!(matches!(&error, Error::Documents(text) if text.contains("no such folder")), "{error}");
     let file = index.path().join("file.md");
     fs::write(&file, "words").unwrap();
-    assert!(Local::open(&file, index.path(), settings()).await.is_err());
+    assert!(Local::open(&file, index.path(), settings(), parser()).await.is_err());
 }
 
 #[tokio::test]
@@ -374,7 +380,7 @@ async fn a_search_can_be_dropped_at_any_moment() {
 async fn the_example_questions_find_their_documents() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let index = TempDir::new().unwrap();
-    let local = Local::open(&examples.join("library"), index.path(), Settings::default()).await.unwrap();
+    let local = Local::open(&examples.join("library"), index.path(), Settings::default(), parser()).await.unwrap();
     assert_eq!(skipped(&local), []);
     let mut missed = Vec::new();
     for line in fs::read_to_string(examples.join("questions.jsonl")).unwrap().lines() {

@@ -18,6 +18,8 @@ use fathom::{
     search::{Engine, Error, Limits, Open, Tavily, tavily::Settings},
 };
 use serde_json::{Value, json};
+
+use super::local::parser;
 use tokio::task::JoinSet;
 
 /// A loopback server that answers each query by the script and remembers what was asked.
@@ -58,7 +60,7 @@ impl Fake {
             timeout: Duration::from_secs(20),
             ..Settings::new("tvly-key".into())
         };
-        Engine::Tavily(Tavily::new(settings).unwrap())
+        Engine::Tavily(Tavily::new(settings, parser()).unwrap())
     }
 
     async fn error(&self, query: &str) -> Error {
@@ -173,7 +175,30 @@ async fn nobody_there_is_said() {
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let retry = Retry { max_attempts: 2, min_delay: Duration::from_millis(1), ..Retry::default() };
-    let tavily = Tavily::new(Settings { base_url, retry, ..Settings::new("tvly-key".into()) }).unwrap();
+    let tavily = Tavily::new(Settings { base_url, retry, ..Settings::new("tvly-key".into()) }, parser()).unwrap();
     let error = Engine::Tavily(tavily).search("q", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");
+}
+
+/// Pages come as HTML too; what is hostile in one costs that page alone.
+#[tokio::test]
+async fn pages_are_read_in_a_process_of_their_own() {
+    let fake = Fake::start(|_, _| {
+        let deep = "<div>".repeat(100_000);
+        Json(json!({"results": [
+            {"url": "https://example.com/deep", "title": "Deep", "content": "Its excerpt.", "raw_content": deep},
+            {"url": "https://example.com/fish", "title": "<b>Fish</b> &amp; more", "content": "<p>Cod.</p>",
+             "raw_content": "<html><body><h1>Fish</h1><p>Cod is a <b>fish</b>.</p></body></html>"},
+        ]}))
+        .into_response()
+    })
+    .await;
+    let settings = Settings { base_url: fake.base_url.clone(), ..Settings::new("tvly-key".into()) };
+    let engine = Engine::Tavily(Tavily::new(settings, parser()).unwrap());
+    let hits = engine.search("fish", &Limits::default(), &Open).await.unwrap();
+    let texts: Vec<_> =
+        hits.iter().map(|hit| (&*hit.title, &*hit.snippet, hit.raw_content.as_deref().unwrap_or_default())).collect();
+    assert_eq!(texts[0], ("Deep", "Its excerpt.", ""));
+    assert_eq!((texts[1].0, texts[1].1), ("Fish & more", "Cod."));
+    assert!(texts[1].2.contains("Cod is a fish."), "{texts:?}");
 }

@@ -183,7 +183,7 @@ async fn a_closed_standard_error_is_no_failure() {
 
 /// The id that a message offers to be resumed.
 fn offered(stderr: &str) -> String {
-    let rest = stderr.split("fathom resume ").last().expect("it says how to go on");
+    let rest = stderr.split("fathom runs report ").last().expect("it says how to go on");
     rest.split_whitespace().next().unwrap().to_owned()
 }
 
@@ -200,7 +200,7 @@ async fn a_full_disk_under_the_report_loses_nothing() {
     assert!(stderr.contains("could not be written to standard output"), "{stderr}");
 
     let calls = world.models.total();
-    let again = output(&mut world.fathom(&["resume", &offered(&stderr)])).await;
+    let again = output(&mut world.fathom(&["runs", "report", &offered(&stderr)])).await;
     assert_eq!(again.status.code(), Some(0));
     assert!(text(&again.stdout).contains("### Sources"));
     assert_eq!(world.models.total(), calls);

@@ -83,6 +83,7 @@ pub fn config(
     let flags = Flags { options: options.iter().map(|&option| option.to_owned()).collect(), ..Flags::default() };
     let mut config = Config::read(&flags, &variable)?;
     config.database = database.database.clone();
+    config.parser.program = Some(env!("CARGO_BIN_EXE_fathom").into());
     config.llm.first_retry_within = Duration::from_millis(20);
     config.llm.idle_timeout = Duration::from_secs(2);
     if let Some(tavily) = &mut config.tavily {
@@ -163,7 +164,7 @@ impl Story {
 
     pub fn warnings(&self) -> Vec<(WarningCode, &str)> {
         let warning = |event| match event {
-            &Event::Warning { code, ref detail } => Some((code, detail.as_str())),
+            &Event::Warning { code, ref detail, .. } => Some((code, detail.as_str())),
             _ => None,
         };
         self.own().filter_map(warning).collect()

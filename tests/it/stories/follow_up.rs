@@ -31,7 +31,7 @@ on_the_embedded_engine!(
     an_answer_that_cannot_be_written_fails_and_keeps_what_is_known,
     a_report_too_long_for_the_window_is_shortened,
     a_report_that_gives_orders_is_framed_as_data,
-    the_offline_model_researches_every_message,
+    the_offline_model_researches_questions_and_says_what_it_cannot_do,
 );
 
 fn small() -> Script {
@@ -384,8 +384,9 @@ async fn a_report_that_gives_orders_is_framed_as_data(database: TestDatabase) {
     world.finish();
 }
 
-/// It can neither answer nor rewrite, and does not pretend to.
-async fn the_offline_model_researches_every_message(database: TestDatabase) {
+/// It can neither answer nor rewrite, and does not pretend to: a question is researched, what it cannot do is declined
+/// without a single search.
+async fn the_offline_model_researches_questions_and_says_what_it_cannot_do(database: TestDatabase) {
     let world = world(Script::new()).await;
     let models = ["summarization_model", "research_model", "compression_model", "final_report_model"];
     let models = models.map(|role| format!("{role}=offline:extractive"));
@@ -397,6 +398,22 @@ async fn the_offline_model_researches_every_message(database: TestDatabase) {
     assert!(!keys(&story).contains(&"follow_up"), "nobody is asked");
     assert_eq!(story.run.outcome, Some(Outcome::Report));
     assert!(story.markdown().contains("https://bank.test/loan"), "{}", story.markdown());
+
+    let searches = world.web.total();
+    for (request, said) in
+        [("shorter", "cannot shorten"), ("Vielen Dank!", "Gern geschehen."), ("en français", "citer")]
+    {
+        let story = next(&engine, &first, request).await;
+        assert_eq!((decided(&story), story.run.outcome), (Some(FollowUpAction::Answer), Some(Outcome::Answer)));
+        assert!(
+            story.markdown().contains(said) && story.markdown().contains("`OPENAI_API_KEY`"),
+            "{}",
+            story.markdown()
+        );
+    }
+    assert_eq!(world.web.total(), searches, "nothing is searched");
+    let story = next(&engine, &first, "And who pays the dues?").await;
+    assert_eq!((decided(&story), story.run.outcome), (Some(FollowUpAction::Research), Some(Outcome::Report)));
     engine.app.close().await;
     assert_eq!(world.models.total(), 0);
     world.finish();

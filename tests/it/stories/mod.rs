@@ -19,4 +19,5 @@ mod settings;
 mod structured;
 mod supervisor;
 mod telemetry;
+mod terminal;
 mod whole;

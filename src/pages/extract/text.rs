@@ -3,7 +3,7 @@
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use super::{Document, Section, Unreadable, date, html};
+use super::{Document, Section, Unreadable, date};
 
 /// Bytes to text: byte order mark, else UTF-8 if it is that, else the likeliest older encoding. Line ends become `\n`.
 ///
@@ -72,7 +72,7 @@ fn is_junk(text: &str) -> bool {
     odd * 30 > all
 }
 
-/// One kind of line end, no control characters, no spaces before line ends, at most one empty line in a row, trimmed.
+/// As [`tidied`], but for spaces at the beginning.
 pub(super) fn tidy(text: &str) -> String {
     let mut tidied = String::with_capacity(text.len());
     let mut empty_lines = 0;
@@ -88,12 +88,9 @@ pub(super) fn tidy(text: &str) -> String {
     tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
 }
 
-/// Text of unknown make to plain text: HTML loses its tags, everything is tidied. Blocking for megabytes.
-pub fn clean(text: &str) -> String {
-    match html::looks_like_html(text) {
-        true => html::plain(text),
-        false => tidy(text).trim().to_owned(),
-    }
+/// One kind of line end, no control characters, no spaces before line ends, at most one empty line in a row, trimmed.
+pub fn tidied(text: &str) -> String {
+    tidy(text).trim().to_owned()
 }
 
 /// The first `max_chars` characters, less the word the cut would go through, if it has a beginning within reach.

@@ -67,7 +67,7 @@ pub(super) fn parse(text: &str) -> Option<String> {
 }
 
 /// The ISO date in a file name such as `2030-12-03-board.md`, the way people sort their files.
-pub(in crate::search) fn in_file_name(name: &str) -> Option<String> {
+pub fn in_file_name(name: &str) -> Option<String> {
     let starts = name.char_indices().filter(|(at, _)| !name[..*at].ends_with(|char: char| char.is_ascii_digit()));
     let candidates = starts.filter_map(|(at, _)| name.get(at..at + 10));
     let is_iso = |text: &&str| {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Document, Section, date, text};
+use super::{Document, MAX_HEADING_CHARS, MAX_PATH_BYTES, Section, date, text};
 
 /// Reads a Markdown file; the title is the front matter's, else the first heading.
 pub(super) fn read(source: &str) -> Document {
@@ -53,7 +53,7 @@ impl Builder {
 
     fn heading(&mut self, level: usize, heading: &str) {
         self.close();
-        let heading = text::one_line(&plain(heading));
+        let heading = text::one_line(text::cut(&plain(text::cut(heading, 4 * MAX_HEADING_CHARS)), MAX_HEADING_CHARS));
         if heading.is_empty() {
             return;
         }
@@ -84,7 +84,9 @@ impl Builder {
         let names: Vec<_> = self.path.iter().map(|(_, name)| name.as_str()).collect();
         let label = names.last().filter(|name| Some(**name) != self.title.as_deref());
         let anchor = label.and(self.anchor.clone()).filter(|anchor| !anchor.is_empty());
-        self.sections.push(Section { label: label.map(ToString::to_string), path: names.join(" "), anchor, text });
+        let mut path = names.join(" ");
+        path.truncate(path.floor_char_boundary(MAX_PATH_BYTES));
+        self.sections.push(Section { label: label.map(ToString::to_string), path, anchor, text });
     }
 
     fn finish(mut self) -> Document {
@@ -159,17 +161,26 @@ fn slug(heading: &str) -> String {
 pub(super) fn plain(markdown: &str) -> String {
     let mut plain = String::with_capacity(markdown.len());
     let mut rest = markdown;
+    // Where the next link may be; looked for once, whatever the number of brackets before it.
+    let mut seam = Some(0);
     while let Some(at) = rest.find(['[', '!', '*', '\\', '_', '`', '<']) {
         plain.push_str(&rest[..at]);
-        rest = mark(&rest[at..], &mut plain);
+        rest = &rest[at..];
+        let here = markdown.len() - rest.len();
+        if seam.is_some_and(|seam| seam < here) {
+            seam = rest.find("](").map(|found| here + found);
+        }
+        let is_near = seam.is_some_and(|seam| seam - here <= MAX_LINK_TEXT);
+        rest = mark(rest, is_near, &mut plain);
     }
     plain.push_str(rest);
     plain
 }
 
 /// Handles the mark `rest` begins with; returns what follows.
-fn mark<'a>(rest: &'a str, plain: &mut String) -> &'a str {
-    if let Some((inner, after)) = link(rest.strip_prefix('!').unwrap_or(rest)) {
+fn mark<'a>(rest: &'a str, may_link: bool, plain: &mut String) -> &'a str {
+    let link = may_link.then(|| link(rest.strip_prefix('!').unwrap_or(rest))).flatten();
+    if let Some((inner, after)) = link {
         plain.push_str(&self::plain(inner));
         return after;
     }
@@ -204,11 +215,14 @@ fn side(char: Option<char>) -> u8 {
     }
 }
 
+/// Bytes of the text of a link; what is longer is none.
+const MAX_LINK_TEXT: usize = 500;
+
 /// The text of `[text](address)` and what follows; addresses may hold a pair of brackets, not one in another. Looks
 /// ahead only so far that a text full of brackets takes no longer than others.
 fn link(rest: &str) -> Option<(&str, &str)> {
     let rest = rest.strip_prefix('[')?;
-    let text = &rest[..closing(&rest[..rest.floor_char_boundary(500)])?];
+    let text = &rest[..closing(&rest[..rest.floor_char_boundary(MAX_LINK_TEXT)])?];
     let after = rest[text.len()..].strip_prefix("](")?;
     let mut depth = 0_usize;
     for (at, char) in after.char_indices().take(2_000) {

@@ -1,6 +1,6 @@
 //! Sections to passages: pieces of a size that a model can quote and a reader can find again.
 
-use super::Section;
+use super::{MAX_PATH_BYTES, Section};
 
 /// Characters a passage aims at; a paragraph is not torn to meet it.
 pub const TARGET_CHARS: usize = 1_200;
@@ -30,7 +30,9 @@ fn append(last: &mut Section, next: Section) {
         last.text.push_str("\n\n");
         last.text.push_str(text);
     }
-    last.path = format!("{} {}", last.path, next.path);
+    if last.path.len() + next.path.len() < MAX_PATH_BYTES {
+        last.path = format!("{} {}", last.path, next.path);
+    }
 }
 
 /// Cuts a section's text into passages of about [`TARGET_CHARS`]; none is empty, nothing is lost but space.

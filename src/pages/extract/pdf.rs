@@ -1,15 +1,11 @@
 //! PDF to text, page by page, behind every guard a parser that panics on purpose needs.
 //!
 //! Panics are caught per page, circles found before the parser follows them, and what comes out is checked, because
-//! wrong text is worse than none. The thread, its stack and its time limit are `guarded`'s.
+//! wrong text is worse than none. What no guard holds ends the parser process.
 
 use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, PlainTextOutput, Stream};
 
-use super::{
-    Document, Section, Unreadable, date,
-    guarded::{Stop, catch},
-    text,
-};
+use super::{Document, Section, Unreadable, caught::catch, date, text};
 
 const MAX_PAGES: usize = 5_000;
 /// More on one page is not something a person wrote.
@@ -17,21 +13,18 @@ const MAX_PAGE_CHARS: usize = 200_000;
 /// Levels of pages trees and of forms within forms; the parser follows both without a bound of its own.
 const MAX_NESTING: usize = 32;
 
-/// Reads a PDF; to be called within [`super::guarded::run`]. A page that cannot be read is named in `missing`, its
+/// Reads a PDF; to be called within [`super::caught::run`]. A page that cannot be read is named in `missing`, its
 /// siblings stay.
 ///
 /// # Errors
 /// [`Unreadable`]: damaged, encrypted, without text (a scan), or with text that is none.
-pub(super) fn read(bytes: &[u8], stop: &Stop) -> Result<Document, Unreadable> {
+pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
     let pdf =
         catch(|| load(bytes)).unwrap_or_else(|| Err(Unreadable::new("could not read this PDF: it is damaged")))?;
     let mut sections = Vec::new();
     let mut unreadable = Vec::new();
     let pages = pdf.get_pages();
     for (number, id) in pages.iter().take(MAX_PAGES) {
-        if stop.is_set() {
-            break;
-        }
         match page_text(&pdf, *number, *id) {
             Some(text) if text.is_empty() => {}
             Some(text) => sections.push(section(*number, text)),
@@ -194,8 +187,7 @@ fn draws_others(stream: &Stream) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::extract::Format;
-    use std::time::Duration;
+    use crate::pages::extract::Format;
 
     /// A PDF of the given objects (number 1 is the catalog) with a correct cross-reference table.
     fn pdf(objects: &[&str]) -> Vec<u8> {
@@ -225,15 +217,14 @@ mod tests {
         /Resources << /Font << /F1 5 0 R >> /XObject << /X 6 0 R >> >> >>";
 
     fn text_of(pdf: Vec<u8>) -> Result<String, Unreadable> {
-        crate::search::extract::read(Format::Pdf, pdf, Duration::from_secs(20))
-            .map(|document| document.sections[0].text.clone())
+        crate::pages::extract::read(Format::Pdf, pdf).map(|document| document.sections[0].text.clone())
     }
 
     #[test]
     fn a_page_is_a_section() {
         let content = stream("", "BT /F1 12 Tf 50 700 Td (Petrel stood still.) Tj ET");
         let form = stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "");
-        let document = read(&pdf(&[CATALOG, PAGES, PAGE, &content, FONT, &form]), &Stop::default()).unwrap();
+        let document = read(&pdf(&[CATALOG, PAGES, PAGE, &content, FONT, &form])).unwrap();
         assert_eq!(document.sections, [section(1, "Petrel stood still.".into())]);
     }
 

@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 512;
 /// # Errors
 /// [`Unreadable`] when its elements are nested beyond reason.
 pub(super) fn read(source: &str) -> Result<Document, Unreadable> {
-    let page = page(source).ok_or_else(|| Unreadable::new("its HTML is nested too deeply"))?;
+    let page = page(source).ok_or_else(too_deep)?;
     let mut document = markdown::sections(&page.markdown, page.title.as_deref());
     document.published = page.published.or_else(|| date::stated(&page.markdown));
     Ok(document)
@@ -89,15 +89,17 @@ fn published(readability: &Readability) -> Option<String> {
 }
 
 /// HTML or a fragment of it to plain text without its tags; nothing is judged unimportant but scripts and the like.
-pub(super) fn plain(source: &str) -> String {
-    match page(source) {
-        Some(page) => text::tidy(&markdown::plain(&page.markdown)).trim().to_owned(),
-        None => String::new(),
-    }
+pub(super) fn plain(source: &str) -> Result<String, Unreadable> {
+    let page = page(source).ok_or_else(too_deep)?;
+    Ok(text::tidied(&markdown::plain(&page.markdown)))
+}
+
+fn too_deep() -> Unreadable {
+    Unreadable::new("its HTML is nested too deeply")
 }
 
 /// Whether `text` begins like HTML; Markdown that merely shows some does not.
-pub(super) fn looks_like_html(text: &str) -> bool {
+pub fn looks_like_html(text: &str) -> bool {
     const TAGS: [&str; 30] = [
         "!doctype", "html", "head", "body", "div", "p", "span", "article", "section", "main", "table", "ul", "ol",
         "li", "h1", "h2", "h3", "h4", "a", "b", "i", "em", "strong", "br", "img", "script", "style", "meta", "header",
@@ -125,22 +127,65 @@ fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(&value.as_bytes()[..end])
 }
 
-/// A bound on how deep elements nest: opening tags minus closing ones, void elements not counted.
+/// How deep elements nest, roughly as a browser has it: a closing tag closes what it names and all within, or nothing.
+/// More than [`MAX_DEPTH`] is not counted on.
 fn depth(source: &str) -> usize {
-    const VOID: [&str; 14] =
-        ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr", "p", "li"];
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    for tag in source.split('<').skip(1) {
-        if tag.starts_with('/') {
-            depth = depth.saturating_sub(1);
-        } else if tag.starts_with(|char: char| char.is_ascii_alphabetic()) {
-            let end = tag.find(|char: char| !char.is_ascii_alphanumeric()).unwrap_or(tag.len());
-            let is_void = VOID.iter().any(|name| name.eq_ignore_ascii_case(&tag[..end]));
-            depth += usize::from(!is_void);
-            deepest = deepest.max(depth);
+    let mut open: Vec<&str> = Vec::new();
+    let mut deepest = 0;
+    let mut rest = source;
+    while let Some((_, tag)) = rest.split_once('<') {
+        rest = tag;
+        let closes = tag.starts_with('/');
+        let name = element(tag.strip_prefix('/').unwrap_or(tag));
+        if name.is_empty() || is_one_of(name, UNCLOSED) {
+            continue;
+        }
+        if !closes && is_one_of(name, RAW) {
+            rest = after_raw(tag, name);
+        } else if !closes {
+            open.push(name);
+        } else if let Some(at) = open.iter().rposition(|open| open.eq_ignore_ascii_case(name)) {
+            // What a formatting element closes within others is opened again in them.
+            if is_one_of(name, FORMATTING) {
+                open.remove(at);
+            } else {
+                open.truncate(at);
+            }
+        }
+        deepest = deepest.max(open.len());
+        if deepest > MAX_DEPTH {
+            break;
         }
     }
     deepest
+}
+
+/// The name a tag begins with; empty when it is none.
+fn element(tag: &str) -> &str {
+    if !tag.starts_with(|char: char| char.is_ascii_alphabetic()) {
+        return "";
+    }
+    &tag[..tag.find(|char: char| !char.is_ascii_alphanumeric()).unwrap_or(tag.len())]
+}
+
+/// Elements without an end tag, or whose next one ends them.
+const UNCLOSED: &[&str] = &[
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr", "p", "li", "dd", "dt",
+    "option", "tr", "td", "th", "thead", "tbody", "tfoot",
+];
+/// Elements whose content is no markup.
+const RAW: &[&str] = &["script", "style", "textarea", "title"];
+const FORMATTING: &[&str] =
+    &["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
+
+fn is_one_of(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|one| one.eq_ignore_ascii_case(name))
+}
+
+/// What follows an element whose content is no markup; nothing when it is not closed.
+fn after_raw<'a>(tag: &'a str, name: &str) -> &'a str {
+    let closes = |at: &usize| element(&tag[at + 2..]).eq_ignore_ascii_case(name);
+    tag.match_indices("</").map(|(at, _)| at).find(closes).map_or("", |at| &tag[at..])
 }
 
 #[cfg(test)]
@@ -175,8 +220,12 @@ mod tests {
     #[test]
     fn hostile_nesting_is_refused_in_time() {
         assert_eq!(page(&"<div>".repeat(200_000)), None);
-        assert_eq!(plain(&"<b>".repeat(200_000)), "");
+        assert_eq!(plain(&"<b>".repeat(200_000)), Err(too_deep()));
+        assert_eq!(page(&"<div></x>".repeat(200_000)), None, "what closes nothing does not count");
+        assert_eq!(page(&"<i><b></i>".repeat(200_000)), None, "nor what leaves another one open");
         assert!(page(&"<p>x<li>y".repeat(20_000)).is_some());
+        assert!(page(&"<div><i>x</i></div>".repeat(2_000)).is_some());
+        assert!(page(&format!("<script>{}</script>x", "'<div>' ".repeat(1_000))).is_some(), "a script has no elements");
     }
 
     #[test]

@@ -1,0 +1,136 @@
+//! The parsers: what a document says, split where its author split it.
+//!
+//! Bytes in, [`Document`] out. One file per format; `passages` cuts sections to size. What comes from outside is read by
+//! these in a parser process only ([`super::Parser`]); the short helpers for text are for everybody.
+
+pub mod date;
+pub mod html;
+mod markdown;
+pub mod passages;
+mod pdf;
+mod text;
+
+use serde::{Deserialize, Serialize};
+
+use super::caught;
+pub use html::looks_like_html;
+pub use text::{cut, one_line, tidied};
+
+/// Of all text of one document, headings included; what follows is not searched.
+const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
+/// Of a heading or title; longer ones are cut.
+const MAX_HEADING_CHARS: usize = 300;
+/// Of the headings above a section together, for each stands with every section below it.
+const MAX_PATH_BYTES: usize = 2_000;
+
+/// The formats we read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Format {
+    Text,
+    Markdown,
+    Html,
+    Pdf,
+}
+
+impl Format {
+    /// The format a file name's ending promises.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        match extension.to_ascii_lowercase().as_str() {
+            "txt" | "text" => Some(Self::Text),
+            "md" | "markdown" => Some(Self::Markdown),
+            "html" | "htm" => Some(Self::Html),
+            "pdf" => Some(Self::Pdf),
+            _ => None,
+        }
+    }
+}
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Document {
+    /// As its author gave it; never empty.
+    pub title: Option<String>,
+    /// `YYYY-MM-DD`, when the document says so itself.
+    pub published: Option<String>,
+    /// In reading order; none has an empty text.
+    pub sections: Vec<Section>,
+    /// What could not be read of it, for people.
+    pub missing: Option<String>,
+}
+
+/// A stretch of text under one heading or on one page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    /// `page 3` or the heading; none for what comes before the first heading.
+    pub label: Option<String>,
+    /// The headings above `label`, outermost first, for finding rather than showing.
+    pub path: String,
+    /// What follows `#` in a link to it.
+    pub anchor: Option<String>,
+    /// Plain text; paragraphs are separated by an empty line.
+    pub text: String,
+}
+
+/// Why a file cannot be searched; the text is for people and follows the file's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{0}")]
+pub struct Unreadable(pub String);
+
+impl Unreadable {
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// Reads a document. Blocking, and bounded by nothing but the process it runs in.
+///
+/// # Errors
+/// [`Unreadable`] when there is no text in it, or none that can be trusted to be text.
+pub fn read(format: Format, bytes: Vec<u8>) -> Result<Document, Unreadable> {
+    if bytes.is_empty() {
+        return Err(Unreadable::new("it is empty"));
+    }
+    let document = caught::run(move || read_as(format, &bytes))??;
+    if document.sections.is_empty() {
+        return Err(Unreadable::new("there is no text in it"));
+    }
+    Ok(bounded(document))
+}
+
+fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
+    let document = match format {
+        Format::Text => text::read(&text::decode(bytes)?),
+        Format::Markdown => markdown::read(&text::decode(bytes)?),
+        Format::Html => html::read(&html::decode(bytes)?)?,
+        Format::Pdf => return pdf::read(bytes),
+    };
+    Ok(Document { sections: passages::joined(document.sections), ..document })
+}
+
+/// HTML, or a piece of it, to plain text. Blocking, and bounded by nothing but the process it runs in.
+///
+/// # Errors
+/// [`Unreadable`] when its elements are nested beyond reason.
+pub fn plain(html: &str) -> Result<String, Unreadable> {
+    html::plain(html)
+}
+
+/// The document up to [`MAX_TEXT_BYTES`], titles and headings cut to size.
+fn bounded(mut document: Document) -> Document {
+    document.title = document.title.map(|title| cut(&title, MAX_HEADING_CHARS).to_owned());
+    let mut room = MAX_TEXT_BYTES;
+    let fits = |section: &Section| {
+        let bytes = section.text.len() + section.path.len() + section.label.as_deref().map_or(0, str::len);
+        room = room.checked_sub(bytes)?;
+        Some(())
+    };
+    let kept = document.sections.iter().map_while(fits).count();
+    if kept < document.sections.len() {
+        if let Some(section) = document.sections.get_mut(kept) {
+            section.text.truncate(section.text.floor_char_boundary(MAX_TEXT_BYTES / 2));
+        }
+        document.sections.truncate(kept.max(1));
+        document.missing.get_or_insert_with(|| "only its first part is searched".to_owned());
+    }
+    document
+}

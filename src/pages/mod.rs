@@ -1,0 +1,118 @@
+//! Files and pages to text, in processes of their own: whatever foreign bytes do to a parser, they do not do it here.
+//!
+//! [`Parser`] is all that other rooms hold. `pool` keeps parser processes, `protocol` is what is said to them, `worker` is
+//! what they do, and `extract` holds the parsers themselves: one file per format. Knows no folder, index or network.
+
+mod caught;
+pub mod extract;
+mod pool;
+mod protocol;
+mod worker;
+
+use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
+
+use sha2::{Digest, Sha256};
+
+pub use extract::{Document, Format, Section, Unreadable};
+pub use worker::run as work;
+
+use self::{
+    pool::Pool,
+    protocol::{Answer, Job},
+};
+
+/// The hidden subcommand of the program that starts a parser process.
+pub const SUBCOMMAND: &str = "parse-worker";
+/// Of a page that a search engine sends, as HTML: far more than is shown of any page.
+const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
+
+/// Where parser processes come from, and how long they may take.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The program that has [`SUBCOMMAND`]; `None`: this process's own.
+    pub program: Option<PathBuf>,
+    /// Parser processes at once; further documents wait.
+    pub processes: usize,
+    /// For one document; its process is killed when it takes longer.
+    pub document_time: Duration,
+    /// The same for a page of a search result.
+    pub page_time: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            program: None,
+            processes: thread::available_parallelism().map_or(2, NonZero::get).max(2),
+            document_time: Duration::from_secs(20),
+            page_time: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why there is no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The document's own fault; it will be the same next time.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// Nothing was learnt about the document; try again later.
+    #[error("no parser could be started: {0}")]
+    Unavailable(String),
+}
+
+/// Parsers in processes of their own, started when first needed; clones share them.
+#[derive(Clone, Debug)]
+pub struct Parser {
+    pool: Arc<Pool>,
+}
+
+impl Parser {
+    pub fn new(settings: Settings) -> Self {
+        Self { pool: Arc::new(Pool::new(settings)) }
+    }
+
+    /// Reads a document; `name` stands in warnings.
+    ///
+    /// # Errors
+    /// See [`Error`]. A document that ends its parser, or takes too long or too much memory, is unreadable.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the process that reads.
+    pub async fn document(&self, name: &str, format: Format, bytes: &[u8]) -> Result<Document, Error> {
+        let time = self.pool.settings().document_time;
+        match self.pool.ask(name, Job::Document(format), bytes, time).await? {
+            Answer::Document(document) => Ok(document),
+            Answer::Unreadable(unreadable) => Err(unreadable.into()),
+            Answer::Plain(_) => Err(Error::Unavailable("it answers something else".into())),
+        }
+    }
+
+    /// Text of unknown make to plain text: HTML loses its tags, everything is tidied. What is no HTML is tidied here,
+    /// in time that grows with its length; `name` stands in warnings.
+    ///
+    /// # Errors
+    /// See [`Error`]. A page that ended its parser once is not tried again.
+    ///
+    /// # Cancel safety
+    /// As [`Parser::document`].
+    pub async fn plain_text(&self, name: &str, text: &str) -> Result<String, Error> {
+        if !extract::looks_like_html(text) {
+            return Ok(extract::tidied(text));
+        }
+        let html = &text.as_bytes()[..text.floor_char_boundary(MAX_PAGE_BYTES)];
+        let hash: [u8; 32] = Sha256::digest(html).into();
+        self.pool.refuse_known(&hash)?;
+        let answer = self.pool.ask(name, Job::Plain, html, self.pool.settings().page_time).await;
+        match answer {
+            Ok(Answer::Plain(text)) => Ok(text),
+            Ok(Answer::Unreadable(unreadable)) => Err(unreadable.into()),
+            Ok(Answer::Document(_)) => Err(Error::Unavailable("it answers something else".into())),
+            Err(Error::Unreadable(unreadable)) => {
+                self.pool.remember(hash, &unreadable);
+                Err(unreadable.into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! A few parser processes, reused from document to document and replaced when one of them fails.
+//!
+//! A document is blamed for the end of its parser only when that parser was a new one: what ends one that has read
+//! others may be theirs. A process that somebody else ended (a service that is stopped) blames nobody.
+
+use std::{
+    collections::VecDeque,
+    fmt, io,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    sync::Semaphore,
+    time::timeout,
+};
+
+use super::{
+    Error, SUBCOMMAND, Settings, Unreadable,
+    protocol::{Answer, Hello, Job, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, VERSION, receive, send},
+};
+use crate::telemetry::metrics;
+
+/// For a new process to say hello; a busy machine may take its time.
+const START_TIME: Duration = Duration::from_secs(30);
+/// For a process that closed its output to be gone.
+const END_TIME: Duration = Duration::from_secs(5);
+/// What a process may have done before it is replaced: parsers leave things behind in memory.
+const MAX_JOBS: usize = 500;
+const MAX_BUSY: Duration = Duration::from_secs(20);
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+const MAX_HELLO_BYTES: usize = 4 * 1024;
+/// Of what a process says at its end.
+const MAX_LAST_WORDS: u64 = 4 * 1024;
+/// Pages that ended a parser, remembered; older ones are forgotten.
+const MAX_REMEMBERED: usize = 1_000;
+
+type Hash = [u8; 32];
+
+pub(super) struct Pool {
+    settings: Settings,
+    permits: Semaphore,
+    /// std's, as the next: held to take or put one thing.
+    idle: Mutex<Vec<Worker>>,
+    unreadable: Mutex<VecDeque<(Hash, Unreadable)>>,
+    warned_of_limits: AtomicBool,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Pool").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// A running parser process; killed when dropped.
+struct Worker {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    errors: ChildStderr,
+    jobs: usize,
+    bytes: usize,
+    busy: Duration,
+}
+
+/// How a process ended in the middle of a job.
+enum End {
+    TookTooLong,
+    /// By itself or by the system, on account of what it was doing.
+    Died(&'static str, &'static str),
+    /// Somebody told it to.
+    Stopped,
+    Nonsense,
+}
+
+impl Pool {
+    pub fn new(settings: Settings) -> Self {
+        let permits = Semaphore::new(settings.processes.max(1));
+        let (idle, unreadable) = (Mutex::default(), Mutex::default());
+        Self { settings, permits, idle, unreadable, warned_of_limits: AtomicBool::new(false) }
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Waits for a free process and has it do the job; `limit` counts from then.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] when the job ended its process or took too long.
+    pub async fn ask(&self, name: &str, job: Job, bytes: &[u8], limit: Duration) -> Result<Answer, Error> {
+        if bytes.len() > MAX_REQUEST_BYTES {
+            return Err(Unreadable::new("it is too large").into());
+        }
+        // Never closed.
+        let _permit = self.permits.acquire().await.map_err(|error| Error::Unavailable(error.to_string()))?;
+        if let Some(worker) = self.take_idle() {
+            match self.work(worker, job, bytes, limit).await {
+                Ok(answer) => return Ok(answer),
+                Err(End::TookTooLong) => return Err(blamed(name, &End::TookTooLong, limit)),
+                Err(_) => {}
+            }
+        }
+        let worker = self.start().await.map_err(|error| Error::Unavailable(error.to_string()))?;
+        match self.work(worker, job, bytes, limit).await {
+            Ok(answer) => Ok(answer),
+            Err(End::Stopped) => Err(Error::Unavailable("it was told to stop".into())),
+            Err(end) => Err(blamed(name, &end, limit)),
+        }
+    }
+
+    /// # Errors
+    /// What was remembered of bytes with that hash.
+    pub fn refuse_known(&self, hash: &Hash) -> Result<(), Error> {
+        let unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = unreadable.iter().find(|(known, _)| known == hash);
+        known.map_or(Ok(()), |(_, unreadable)| Err(unreadable.clone().into()))
+    }
+
+    pub fn remember(&self, hash: Hash, unreadable: &Unreadable) {
+        let mut known = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        known.truncate(MAX_REMEMBERED - 1);
+        known.push_front((hash, unreadable.clone()));
+    }
+
+    fn take_idle(&self) -> Option<Worker> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    async fn work(&self, mut worker: Worker, job: Job, bytes: &[u8], limit: Duration) -> Result<Answer, End> {
+        let began = Instant::now();
+        let answer = match timeout(limit, worker.ask(job, bytes)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => return Err(worker.end(&error).await),
+            Err(_) => {
+                metrics::parser_ended("timeout");
+                return Err(End::TookTooLong);
+            }
+        };
+        worker.busy += began.elapsed();
+        worker.jobs += 1;
+        if worker.jobs < MAX_JOBS && worker.bytes < MAX_BYTES && worker.busy < MAX_BUSY {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        }
+        Ok(answer)
+    }
+
+    async fn start(&self) -> io::Result<Worker> {
+        let mut worker = Worker::start(&self.program()?)?;
+        let hello = timeout(START_TIME, receive(&mut worker.output, MAX_HELLO_BYTES)).await??;
+        let hello: Hello = serde_json::from_slice(&hello)?;
+        if hello.fathom_parser != VERSION {
+            return Err(io::Error::other("the program is another version by now; restart the service"));
+        }
+        if !hello.unlimited.is_empty() && !self.warned_of_limits.swap(true, Ordering::Relaxed) {
+            let limits = hello.unlimited.join(", ");
+            tracing::warn!(limits, "the system forbids parser processes to limit themselves");
+        }
+        Ok(worker)
+    }
+
+    fn program(&self) -> io::Result<PathBuf> {
+        // The link leads to the running program even after its file was replaced by a newer one.
+        const OWN: &str = "/proc/self/exe";
+        match &self.settings.program {
+            Some(program) => Ok(program.clone()),
+            None if Path::new(OWN).exists() => Ok(OWN.into()),
+            None => std::env::current_exe(),
+        }
+    }
+}
+
+impl Worker {
+    /// In a process group of its own, so that Ctrl-C in a terminal reaches the service alone; without the environment,
+    /// which holds keys; in no folder of ours.
+    fn start(program: &Path) -> io::Result<Self> {
+        let mut command = Command::new(program);
+        command.arg(SUBCOMMAND).env_clear().current_dir("/").kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        command.arg0("fathom").process_group(0);
+        let mut child = command.spawn()?;
+        let missing = || io::Error::other("it has no standard streams");
+        let input = child.stdin.take().ok_or_else(missing)?;
+        let output = child.stdout.take().ok_or_else(missing)?;
+        let errors = child.stderr.take().ok_or_else(missing)?;
+        Ok(Self { child, input, output, errors, jobs: 0, bytes: 0, busy: Duration::ZERO })
+    }
+
+    async fn ask(&mut self, job: Job, bytes: &[u8]) -> io::Result<Answer> {
+        send(&mut self.input, &serde_json::to_vec(&job)?).await?;
+        send(&mut self.input, bytes).await?;
+        let answer = receive(&mut self.output, MAX_ANSWER_BYTES).await?;
+        self.bytes += bytes.len() + answer.len();
+        Ok(serde_json::from_slice(&answer)?)
+    }
+
+    /// Finds out how it ended, after it failed to answer.
+    async fn end(mut self, error: &io::Error) -> End {
+        let Ok(Ok(status)) = timeout(END_TIME, self.child.wait()).await else {
+            tracing::debug!(%error, "a parser process says something strange");
+            metrics::parser_ended("nonsense");
+            return End::Nonsense;
+        };
+        let mut words = Vec::new();
+        let _ = timeout(END_TIME, self.errors.take(MAX_LAST_WORDS).read_to_end(&mut words)).await;
+        let end = explained(status, &String::from_utf8_lossy(&words));
+        match &end {
+            End::Died(code, _) => metrics::parser_ended(code),
+            _ => metrics::parser_ended("stopped"),
+        }
+        end
+    }
+}
+
+/// From what the runtime says when it gives up, or else from how the process ended.
+fn explained(status: ExitStatus, last_words: &str) -> End {
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    let signal = None::<i32>;
+    // Numbers as on every Unix: 1 HUP, 2 INT, 3 QUIT, 9 KILL, 15 TERM; 24 is XCPU on Linux and macOS.
+    match signal {
+        _ if last_words.contains("memory allocation") => End::Died("memory", "reading it takes too much memory"),
+        _ if last_words.contains("overflowed its stack") => End::Died("nesting", "it is nested too deeply"),
+        Some(1 | 2 | 3 | 15) => End::Stopped,
+        Some(24) => End::Died("timeout", "reading it takes too long"),
+        Some(9) => End::Died("killed", "the system ended its parser, as it does when memory is short"),
+        _ => {
+            tracing::debug!(%status, "a parser process ended");
+            End::Died("crash", "it ended its parser")
+        }
+    }
+}
+
+/// The document's fault, said in the log with its name.
+fn blamed(name: &str, end: &End, limit: Duration) -> Error {
+    let reason = match end {
+        End::TookTooLong => format!("could not read it within {} s", limit.as_secs()),
+        End::Died(_, reason) => (*reason).to_owned(),
+        End::Stopped | End::Nonsense => "its parser answered nonsense".to_owned(),
+    };
+    tracing::warn!(document = name, reason, "a document ended its parser and is passed over");
+    Unreadable::new(reason).into()
+}

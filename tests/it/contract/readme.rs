@@ -1,0 +1,74 @@
+//! The commands of README.md, run as they are printed but for the address of the service.
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use tokio::process::Command;
+
+use super::service::{Service, without_keys};
+use crate::world::{Script, World};
+
+const README: &str = include_str!("../../../README.md");
+const ADDRESS: &str = "http://127.0.0.1:8080";
+
+/// The first block of shell commands that holds `needle`.
+fn block(needle: &str) -> &'static str {
+    let blocks = README.split("```sh\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    blocks.map(|(block, _)| block).find(|block| block.contains(needle)).expect("README.md has such a block")
+}
+
+/// Runs the commands in `folder` to their end; what they print.
+async fn run(world: &World, commands: &str, folder: &Path) -> String {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_fathom")).parent().unwrap().display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut shell = Command::new("bash");
+    shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);
+    shell.env_clear().envs(world.environment()).env("PATH", format!("{binaries}:{path}"));
+    without_keys(&mut shell);
+    let output = tokio::time::timeout(Duration::from_secs(120), shell.output()).await.expect("it ends").unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{commands}\n{stdout}\n{stderr}");
+    stdout.into_owned()
+}
+
+/// The answer stands at the beginning of the report, and is the one that holds today.
+fn is_right(report: &str) {
+    let short: Vec<&str> = report.lines().skip_while(|line| *line != "## In short").skip(2).take(2).collect();
+    assert!(report.starts_with("# How much energy will the Saltbox battery store"), "{report}");
+    assert!(short[0].contains("2.4 MWh") && short[1].contains("EUR 1.35 million"), "{report}");
+    assert!(report.contains("\n### Sources\n") && report.contains("battery.html"), "{report}");
+}
+
+async fn service(world: &World) -> Service {
+    let start = block("cargo run --release -- ").trim();
+    let arguments: Vec<&str> = start.split_once(" -- ").unwrap().1.split_whitespace().collect();
+    Service::without_keys(world, &arguments).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_question_is_answered_by_a_report_that_is_right() {
+    let world = World::start(Script::new()).await;
+    let service = service(&world).await;
+    let ask = block("Accept: text/markdown").replace(ADDRESS, &service.url(""));
+    is_right(&run(&world, &ask, world.folder()).await);
+    service.stop().await;
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+    is_right(&run(&world, block("fathom research \"How much"), sources).await);
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_life_of_a_thread_goes_as_it_is_told() {
+    let world = World::start(Script::new()).await;
+    let service = service(&world).await;
+    let commands = block("THREAD=$(jq").replace(ADDRESS, &service.url(""));
+    let told = run(&world, &commands, world.folder()).await;
+    is_right(told.split_once("\n}\n# How").map(|(_, report)| format!("# How{report}")).unwrap().as_str());
+    for line in ["event: run.completed", r#"  "outcome": "report","#, "user: How much energy", "user: Who proposed"] {
+        assert!(told.contains(line), "{line} is not in:\n{told}");
+    }
+    assert!(told.ends_with("\"completed\"\n204\n"), "{told}");
+    let page = std::fs::read_to_string(world.folder().join("report.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("2.4 MWh"));
+    service.stop().await;
+    world.finish();
+}

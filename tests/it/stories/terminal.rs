@@ -1,0 +1,93 @@
+//! `fathom research` on a terminal: what stands on the screen in the end, and what a user may type.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{binary::text, engine::QUESTION};
+use crate::world::{Kind, Script, Shape, When, World, reply};
+
+/// The screen when the command has ended.
+#[derive(Debug, Deserialize)]
+struct Screen {
+    status: i32,
+    /// What was never asked for.
+    untyped: Vec<(String, String)>,
+    lines: Vec<String>,
+}
+
+impl Screen {
+    fn text(&self) -> String {
+        self.lines.join("\n")
+    }
+
+    /// Without the breaks that the width of the screen makes, and so without any space.
+    fn unbroken(&self) -> String {
+        self.lines.concat().split_whitespace().collect()
+    }
+
+    /// No line looks as if something still went on.
+    fn is_tidy(&self) {
+        let dead = self.lines.iter().find(|line| line.chars().any(|char| "⠁⠂⠄⡀⢀⠠⠐⠈⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏".contains(char)));
+        assert_eq!(dead, None, "{}", self.text());
+    }
+}
+
+/// Runs the binary on a terminal; types the second text of each pair once the first one is on the screen.
+async fn on_a_terminal(world: &World, arguments: &[&str], types: &[(&str, &str)]) -> Screen {
+    let python = PathBuf::from(env!("CARGO_BIN_EXE_fathom")).ancestors().nth(2).unwrap().join("tools/venv/bin/python");
+    assert!(python.exists(), "scripts/test.sh installs {}", python.display());
+    let command = [&[env!("CARGO_BIN_EXE_fathom")], arguments].concat();
+    let wanted = json!({"command": command, "types": types}).to_string();
+    let mut terminal = world.fathom(&[]).as_std().get_envs().fold(
+        tokio::process::Command::new(&python),
+        |mut command, (name, value)| {
+            command.env(name, value.unwrap_or_default());
+            command
+        },
+    );
+    terminal
+        .args(["-c", include_str!("terminal.py"), &wanted])
+        .env("TERM", "xterm-256color")
+        .current_dir(world.folder());
+    let output = tokio::time::timeout(Duration::from_secs(90), terminal.kill_on_drop(true).output()).await;
+    let output = output.expect("it ends").unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let screen: Screen = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(screen.untyped.is_empty(), "{screen:#?}");
+    screen
+}
+
+/// The user is asked, answers, and gets the report; then one line says where things stand.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_asked_and_answered() {
+    let asks = [reply::ask_back("Which of the two gates?")];
+    let world = World::start(Script::whole_run(Shape::SMALL).first(When::kind(Kind::Clarify), asks)).await;
+    world.set_latency(Duration::from_millis(30), Duration::from_millis(10));
+    let screen = on_a_terminal(&world, &["research", QUESTION], &[("\n> ", "The old one.\r")]).await;
+    let shown = screen.text();
+    assert_eq!(screen.status, 0, "{shown}");
+    assert!(shown.contains("\nWhich of the two gates?\n\n> The old one.\n"), "{shown}");
+    assert!(shown.contains("\n# What the sources say\n") && shown.contains("\n- [1] "), "{shown}");
+    assert!(world.models.calls().iter().any(|call| call.last_text().contains("The old one.")));
+    let unbroken = screen.unbroken();
+    let closing = unbroken.rsplit_once("fathom:").unwrap().1;
+    assert!(closing.contains("sourcescited,") && closing.contains(";followupwith:fathomask"), "{closing}");
+    screen.is_tidy();
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_leaves_a_tidy_screen() {
+    let world = World::start(Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::silence())).await;
+    let screen = on_a_terminal(&world, &["research", QUESTION, "--no-clarify"], &[("report · ", "\u{3}")]).await;
+    assert_eq!(screen.status, 130, "{}", screen.text());
+    assert!(
+        screen.text().contains("fathom: stopping; once more to stop at once\nfathom: interrupted; "),
+        "{screen:#?}"
+    );
+    assert!(screen.unbroken().contains("nobodygoesonwithitbyitself;togoon:fathomresume"), "{screen:#?}");
+    screen.is_tidy();
+    world.finish();
+}
