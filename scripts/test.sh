@@ -84,6 +84,14 @@ has_python_tools() {
     [[ $(cat "$TOOLS/venv/installed" 2>/dev/null) == "$PYTHON_TOOLS" ]]
 }
 
+check_compose() {
+    "$TOOLS/venv/bin/check-jsonschema" --builtin-schema vendor.compose-spec docker-compose.yml
+    # Nothing is published beyond loopback, and no password is the same for everybody.
+    if grep -nE '^ +- "?([0-9]+:)?[0-9]+:[0-9]+"?$|PASSWORD:-' docker-compose.yml; then
+        return 1
+    fi
+}
+
 # What generates the TypeScript client of tests/clients, as its lock file says.
 install_node_tools() {
     rm -rf "$TOOLS/node"
@@ -131,13 +139,13 @@ has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
-export -f install_python_tools install_node_tools check_nginx check_unit
+export -f install_python_tools install_node_tools check_compose check_nginx check_unit
 export TOOLS PYTHON_TOOLS
 has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
 has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
 
 stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml
-stage 'compose file' 60 "$TOOLS/venv/bin/check-jsonschema" --builtin-schema vendor.compose-spec docker-compose.yml
+stage 'compose file' 60 bash -euc check_compose
 stage 'image' 60 "$TOOLS/venv/bin/hadolint" Dockerfile
 stage 'nginx' 60 bash -euc check_nginx
 if command -v systemd-analyze >/dev/null; then stage 'systemd unit' 60 bash -euc check_unit; fi

@@ -66,6 +66,7 @@ impl App {
                 max_concurrent_runs: config.queue.max_concurrent_runs,
                 max_queued_runs: config.queue.max_queued_runs,
                 max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,
+                max_threads_per_owner: config.queue.max_threads_per_owner,
                 event_retention: config.event_retention,
                 longest_silence: runs::longest_silence(&config.llm),
             },

@@ -4,6 +4,8 @@
 //! its events, sources and notes in one transaction, before the caller sees it. Knows nothing of research; see
 //! `events::writer` for how commits of many runs are gathered.
 
+mod activity;
+
 use std::{
     collections::HashMap,
     future::Future,
@@ -15,6 +17,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use tokio::{sync::watch, time::Instant};
 
+use self::activity::Activity;
+pub use self::activity::Resting;
 pub use crate::store::{CallRecord, NewEvent};
 use crate::{
     domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
@@ -29,6 +33,9 @@ const TELLING_DELAY: Duration = Duration::from_secs(1);
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Stop {
+    /// The process is being stopped, so it begins nothing more; the run goes on elsewhere.
+    #[error("the process is being stopped")]
+    Interrupted,
     /// Another worker owns the run, or the database cannot be used.
     #[error(transparent)]
     Storage(#[from] store::Error),
@@ -44,6 +51,7 @@ impl Stop {
     /// One word, for metrics.
     fn code(&self) -> &'static str {
         match self {
+            Self::Interrupted => "interrupted",
             Self::Storage(store::Error::Fenced) => "lost",
             Self::Storage(_) => "storage",
             Self::Mismatch { .. } => "mismatch",
@@ -60,12 +68,19 @@ pub struct Entry<T> {
     pub events: Vec<NewEvent>,
     pub sources: Vec<Source>,
     pub notes: Vec<Note>,
+    /// When it was begun and finished by the run that this one retries; `None` for what this run did itself.
+    pub inherited: Option<(Timestamp, Timestamp)>,
 }
 
 impl<T> Entry<T> {
     /// A value without anything beside it.
     pub fn new(value: T) -> Self {
-        Self { value, call: None, events: Vec::new(), sources: Vec::new(), notes: Vec::new() }
+        Self { value, call: None, events: Vec::new(), sources: Vec::new(), notes: Vec::new(), inherited: None }
+    }
+
+    /// What a run that this one retries did, without events.
+    pub fn inherited(inherited: Inherited<T>) -> Self {
+        Self { call: inherited.call, inherited: Some(inherited.at), ..Self::new(inherited.value) }
     }
 
     /// Adds an event of `scope`, now.
@@ -75,6 +90,31 @@ impl<T> Entry<T> {
     }
 }
 
+/// What a step asks for, as the journal recognises it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// SHA-256 of the whole request, hex; empty where the key says everything.
+    pub request: String,
+    /// SHA-256 of what the request is about, whatever words say it and whichever model is asked, hex.
+    pub inputs: String,
+}
+
+/// Of a request without words of ours in it.
+impl From<String> for Asked {
+    fn from(hash: String) -> Self {
+        Self { request: hash.clone(), inputs: hash }
+    }
+}
+
+/// A value of the run that this one retries.
+#[derive(Debug)]
+pub struct Inherited<T> {
+    pub value: T,
+    pub call: Option<CallRecord>,
+    /// When it was begun and finished.
+    pub at: (Timestamp, Timestamp),
+}
+
 /// The journal of a run that this process owns.
 #[derive(Debug)]
 pub struct Journal {
@@ -82,6 +122,12 @@ pub struct Journal {
     writer: WriterHandle,
     /// Stored steps not yet asked for; each is taken out when replay reaches it. Locked for map access only.
     stored: Mutex<HashMap<String, Step>>,
+    /// Steps of the runs that this one retries, by key, the newest first: answers to requests about the same. Locked for
+    /// map access only.
+    inherited: Mutex<HashMap<String, Vec<Step>>>,
+    /// The wording of the prompts of this process.
+    prompts: String,
+    activity: Activity,
     /// The lease may be somebody else's afterwards.
     holds_until: watch::Sender<Instant>,
     /// No work is done after it; stored values are still returned.
@@ -98,10 +144,43 @@ impl Journal {
             lease,
             writer,
             stored: Mutex::new(stored),
+            inherited: Mutex::default(),
+            prompts: String::new(),
+            activity: Activity::default(),
             holds_until: watch::Sender::new(holds_until),
             ends_at: None,
             stopped: OnceLock::new(),
         }
+    }
+
+    /// Makes requests in this wording of the prompts. What was asked for in another one counts as it is.
+    pub fn wording(mut self, prompts: &str) -> Self {
+        prompts.clone_into(&mut self.prompts);
+        self
+    }
+
+    /// Takes over the answers of the runs that this one retries, the newest run's first. Their failures are passed over,
+    /// and so is what no longer reads: these are asked for again.
+    pub fn inheriting(self, steps: impl IntoIterator<Item = Step>) -> Self {
+        let mut inherited: HashMap<String, Vec<Step>> = HashMap::new();
+        for step in steps.into_iter().filter(is_answer) {
+            inherited.entry(step.key.clone()).or_default().push(step);
+        }
+        Self { inherited: Mutex::new(inherited), ..self }
+    }
+
+    /// The answer that a run which this one retries got to a request about the same; each is handed out once.
+    pub fn inherited<T: DeserializeOwned>(&self, key: &str, asked: &Asked) -> Option<Inherited<T>> {
+        let mut inherited = self.inherited.lock().unwrap_or_else(PoisonError::into_inner);
+        let steps = inherited.get_mut(key)?;
+        let fits = |step: &Step| step.request_hash == asked.request || step.input_hash == asked.inputs;
+        while let Some(place) = steps.iter().position(fits) {
+            let step = steps.remove(place);
+            if let Ok(value) = serde_json::from_str(&step.value) {
+                return Some(Inherited { value, call: step.call, at: (step.started_at, step.finished_at) });
+            }
+        }
+        None
     }
 
     /// Ends all work at that time, that which is being done included. A run whose steps are all stored still comes to
@@ -126,13 +205,13 @@ impl Journal {
         &self,
         key: &str,
         kind: &str,
-        request_hash: String,
+        asked: impl Into<Asked>,
         work: impl Future<Output = Result<Entry<T>, Stop>>,
     ) -> Result<T, Stop> {
         if let Some(stop) = self.stopped.get() {
             return Err(stop.clone());
         }
-        let result = self.replay_or_work(key, kind, request_hash, work).await;
+        let result = self.replay_or_work(key, kind, asked.into(), work).await;
         result.inspect_err(|stop| {
             metrics::step_failed(kind, stop.code());
             _ = self.stopped.set(stop.clone());
@@ -143,26 +222,31 @@ impl Journal {
         &self,
         key: &str,
         kind: &str,
-        request_hash: String,
+        asked: Asked,
         work: impl Future<Output = Result<Entry<T>, Stop>>,
     ) -> Result<T, Stop> {
         if let Some(step) = self.take(key) {
-            return replayed(&step, &request_hash);
+            return self.replayed(&step, &asked);
         }
         self.may_begin().await?;
+        let _working = self.activity.working();
         let (started_at, begun) = (Timestamp::now(), Instant::now());
         // Boxed: calls are large, and the time limit would put them onto the stack once more.
         let entry = self.in_time(Box::pin(work)).await;
         metrics::step_done(kind, begun.elapsed());
         let entry = entry?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
+        let (started_at, finished_at) = entry.inherited.unwrap_or_else(|| (started_at, Timestamp::now()));
         let step = Step {
             key: key.to_owned(),
             kind: kind.to_owned(),
-            request_hash,
+            request_hash: asked.request,
+            input_hash: asked.inputs,
+            prompts: self.prompts.clone(),
+            inherited: entry.inherited.is_some(),
             value,
             started_at,
-            finished_at: Timestamp::now(),
+            finished_at,
             call: entry.call,
         };
         let commit = Commit { steps: vec![step], ..self.commit(entry.events, entry.sources, entry.notes) };
@@ -194,6 +278,9 @@ impl Journal {
             key: key.to_owned(),
             kind: "mark".to_owned(),
             request_hash: String::new(),
+            input_hash: String::new(),
+            prompts: String::new(),
+            inherited: false,
             value: "null".to_owned(),
             started_at: now,
             finished_at: now,
@@ -242,8 +329,16 @@ impl Journal {
     /// after.
     ///
     /// # Errors
-    /// None while the journal is there.
+    /// [`Stop::Interrupted`] once the process is being stopped.
     pub async fn may_begin(&self) -> Result<(), Stop> {
+        tokio::select! {
+            biased;
+            () = self.activity.stopping() => Err(Stop::Interrupted),
+            holds = self.lease_holds() => holds,
+        }
+    }
+
+    async fn lease_holds(&self) -> Result<(), Stop> {
         let mut holds_until = self.holds_until.subscribe();
         let mut stores = self.writer.stores();
         loop {
@@ -258,6 +353,35 @@ impl Journal {
                 changed = stores.changed() => changed.map_err(|_| store::Error::Unavailable("the writer has stopped".into()))?,
             }
         }
+    }
+
+    /// Begins nothing more. What is under way goes on; see [`Journal::is_idle`].
+    pub fn wind_down(&self) {
+        self.activity.wind_down();
+    }
+
+    /// Held by work while it waits with nothing under way: for its turn, or to try once more.
+    pub fn resting(&self) -> Resting {
+        self.activity.resting()
+    }
+
+    /// Resolves when the run winds down and nothing of it is under way any more.
+    pub async fn is_idle(&self) {
+        self.activity.is_idle().await;
+    }
+
+    fn replayed<T: DeserializeOwned>(&self, step: &Step, asked: &Asked) -> Result<T, Stop> {
+        if step.request_hash != asked.request && !self.is_reworded(step, asked) {
+            return Err(Stop::Mismatch { key: step.key.clone() });
+        }
+        serde_json::from_str(&step.value).map_err(|error| corrupt(&step.key, &error))
+    }
+
+    /// Was the same asked for in the words of another release? One that did not note what its requests were about has
+    /// the benefit of the doubt.
+    fn is_reworded(&self, step: &Step, asked: &Asked) -> bool {
+        let unknown = step.input_hash.is_empty() && step.kind == "model";
+        step.prompts != self.prompts && (unknown || step.input_hash == asked.inputs)
     }
 
     fn tell_delay(&self, delay: Duration) {
@@ -304,11 +428,9 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn replayed<T: DeserializeOwned>(step: &Step, request_hash: &str) -> Result<T, Stop> {
-    if step.request_hash != request_hash {
-        return Err(Stop::Mismatch { key: step.key.clone() });
-    }
-    serde_json::from_str(&step.value).map_err(|error| corrupt(&step.key, &error))
+/// Steps that something was learned by. A failure was stored as such, and marks are the run's own.
+fn is_answer(step: &Step) -> bool {
+    step.kind != "mark" && !step.value.starts_with("{\"Err\":")
 }
 
 fn corrupt(key: &str, error: &serde_json::Error) -> Stop {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::llm::{Part, Text};
 
@@ -63,6 +64,7 @@ templates![
 #[derive(Debug)]
 pub struct Prompts {
     environment: Environment<'static>,
+    wording: String,
 }
 
 impl Prompts {
@@ -78,7 +80,12 @@ impl Prompts {
         for (name, source) in TEMPLATES {
             environment.add_template(name, source)?;
         }
-        Ok(Self { environment })
+        Ok(Self { environment, wording: wording() })
+    }
+
+    /// Names the words of this release: equal for equal texts only.
+    pub fn wording(&self) -> &str {
+        &self.wording
     }
 
     /// Fills the template `name`; trimmed.
@@ -99,6 +106,15 @@ impl Prompts {
     pub fn parts(&self, name: &str, values: impl Serialize, flexible: Flexible) -> Text {
         flexible.fill(&self.text(name, values))
     }
+}
+
+/// Of the release too, since it decides what the texts are filled with.
+fn wording() -> String {
+    let mut hasher = Sha256::new_with_prefix(env!("CARGO_PKG_VERSION"));
+    for (name, source) in TEMPLATES {
+        hasher.update([name, "\n", source, "\0"].concat());
+    }
+    hasher.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Texts of a prompt that may be shortened when the context window is too small. They are long, so the template sees

@@ -22,7 +22,7 @@ impl Client {
     }
 
     pub async fn get(&mut self, path: &str) -> anyhow::Result<(u16, Vec<u8>)> {
-        self.exchange(format!("GET {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n\r\n").as_bytes())
+        self.exchange(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n").as_bytes())
             .await
     }
 
@@ -34,7 +34,7 @@ impl Client {
 
     pub async fn post(&mut self, path: &str, body: &Value) -> anyhow::Result<(u16, Vec<u8>)> {
         let body = body.to_string();
-        let head = "Host: bench\r\nContent-Type: application/json\r\n";
+        let head = "Host: localhost\r\nContent-Type: application/json\r\n";
         let request = format!("POST {path} HTTP/1.1\r\n{head}Content-Length: {}\r\n\r\n{body}", body.len());
         self.exchange(request.as_bytes()).await
     }

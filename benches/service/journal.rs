@@ -88,6 +88,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         documents: None,
         owner: String::new(),
         reserved: None,
+        retry: None,
         now,
     };
     store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await?;

@@ -106,7 +106,7 @@ async fn read_all(
         readers.spawn_local(async move {
             let permit = opening.acquire().await?;
             let stream = connect(number, address).await?;
-            let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n\r\n");
+            let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
             stream.writable().await?;
             anyhow::ensure!(stream.try_write(request.as_bytes())? == request.len());
             read(&stream, number, &shared, || {

@@ -62,7 +62,10 @@ async fn hammer(address: std::net::SocketAddr, runs: &[String]) -> anyhow::Resul
                 let (count, over) = (Arc::clone(&count), Arc::clone(&over));
                 let requests: Vec<String> = (0..runs.len())
                     .map(|n| {
-                        format!("GET /api/v1/runs/{} HTTP/1.1\r\nHost: bench\r\n\r\n", runs[(place + n) % runs.len()])
+                        format!(
+                            "GET /api/v1/runs/{} HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                            runs[(place + n) % runs.len()]
+                        )
                     })
                     .collect();
                 clients.spawn(async move {

@@ -58,7 +58,7 @@ pub async fn first(kind: Kind, figures: &mut Figures) -> anyhow::Result<()> {
         let (thread, _) = service.ask(&mut client, number).await?;
         let answered = Instant::now();
         let mut stream = tokio::net::TcpStream::connect(service.address).await?;
-        let request = format!("GET /api/v1/threads/{thread}/events HTTP/1.1\r\nHost: bench\r\n\r\n");
+        let request = format!("GET /api/v1/threads/{thread}/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut seen = Vec::new();
         while !seen.windows(7).any(|window| window == b"\nevent:" || window == b"\nid: 1\n") {

@@ -2,6 +2,24 @@
 
 INSERT INTO schema_compatibility (version, oldest_program) VALUES (3, 2);
 
+-- A run that goes on from the journal of an earlier run of its thread, which failed or was cancelled: that run, and the
+-- one whose message it answers. Both NULL for a run that answers its own message.
+ALTER TABLE runs ADD COLUMN retry_of UUID;
+ALTER TABLE runs ADD COLUMN question_of UUID;
+
+-- SHA-256 of what a request is about, whatever words say it, hex: a release with other prompts knows a stored step by it,
+-- and so does a retry with another model. Empty for steps of releases that did not know it.
+ALTER TABLE steps ADD COLUMN input_hash TEXT NOT NULL DEFAULT '';
+-- Which wording of the prompts the request was made with; the whole request has to be the same only under the same one.
+ALTER TABLE steps ADD COLUMN prompts TEXT NOT NULL DEFAULT '';
+-- Taken over from the run that this one retries: that run has paid for it, so it is no part of this run's usage.
+ALTER TABLE steps ADD COLUMN inherited BOOLEAN NOT NULL DEFAULT FALSE;
+
+-- Whose thread it is: threads are counted per owner, so that nobody can fill the database. Those from before count for
+-- nobody in particular.
+ALTER TABLE threads ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE INDEX threads_by_owner ON threads (owner);
+
 -- Whom calls of the run wait for since when (JSON; empty or null: for nobody), and until when, so that whoever waits for
 -- a provider that is away is seen to wait and does not count as stuck.
 ALTER TABLE runs ADD COLUMN waiting_for TEXT;

@@ -88,7 +88,7 @@ enum Command {
     /// Research a question and print the cited report
     #[command(after_help = EXIT_CODES, after_long_help = research_help())]
     Research(ResearchArgs),
-    /// Go on with a run that was interrupted or whose process died
+    /// Go on with a run that was interrupted, failed or was cancelled, or whose process died
     #[command(after_help = EXIT_CODES)]
     Resume(ResumeArgs),
     /// Follow up on a run: ask more in its thread, or reply to its question
@@ -125,11 +125,11 @@ impl Command {
     }
 
     fn flags(&mut self) -> Flags {
-        let listen = match self {
-            Self::Serve(args) | Self::Health(args) => args.listen.clone(),
-            _ => None,
+        let (listen, open) = match self {
+            Self::Serve(args) | Self::Health(args) => (args.listen.clone(), args.open),
+            _ => (None, false),
         };
-        Flags { listen, ..self.settings_mut().flags() }
+        Flags { listen, open, ..self.settings_mut().flags() }
     }
 }
 
@@ -138,6 +138,9 @@ struct ServeArgs {
     /// Address and port to listen on [env: FATHOM_LISTEN] [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
+    /// Listen beyond loopback although whoever reaches the service may use it [env: FATHOM_OPEN]
+    #[arg(long)]
+    open: bool,
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -157,7 +160,7 @@ struct ResearchArgs {
 
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// As printed when the run was interrupted
+    /// As printed when the run was interrupted or failed; then --model and --set change what it goes on with
     run_id: RunId,
     #[command(flatten)]
     output: OutputArgs,
@@ -313,6 +316,7 @@ impl SettingsArgs {
         Flags {
             config: self.config.clone(),
             listen: None,
+            open: false,
             data_dir: self.data_dir.clone(),
             documents: self.docs.clone(),
             model: self.model.clone(),

@@ -42,19 +42,21 @@ pub async fn start(args: ResearchArgs, config: Config) -> Exit {
     session.end(exit).await
 }
 
-/// Goes on with a run of an earlier process.
+/// Goes on with a run of an earlier process; with one that failed or was cancelled by a new run, which takes over what that
+/// one had.
 pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
     if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
         return usage(&message);
     }
     let prices = config.prices.clone();
-    let (app, run) = match reopen(config, args.run_id).await {
+    let (app, run, options) = match reopen(config, &args).await {
         Ok(reopened) => reopened,
         Err(exit) => return exit,
     };
     let session = Session::new(app, args.output.out, prices);
     let exit = match &run {
         run if is_question(run) => session.ask_again(run).await,
+        run if run.is_retryable() => session.retry(run, options).await,
         run if run.status.is_final() => session.show_final(run).await,
         run => session.converse(run.clone(), &run.options).await,
     };
@@ -113,16 +115,19 @@ fn lay_over(options: &mut RunOptions, settings: &SettingsArgs) -> Result<(), Str
 }
 
 /// Wires the process for a run of an earlier one, whose options and documents it takes over.
-async fn reopen(mut config: Config, run_id: RunId) -> Result<(App, Run), Exit> {
-    let (store, run) = open_run(&config, run_id).await?;
-    if run.status.is_final() && !is_question(&run) {
+async fn reopen(mut config: Config, args: &ResumeArgs) -> Result<(App, Run, RunOptions), Exit> {
+    let (store, run) = open_run(&config, args.run_id).await?;
+    if run.is_retryable() {
+        remember(&mut config, &store, &run).await?;
+        lay_over(&mut config.options, &args.settings).map_err(|message| usage(&message))?;
+    } else if run.status.is_final() && !is_question(&run) {
         config.options = run.options.clone();
         config.documents = None;
     } else {
         remember(&mut config, &store, &run).await?;
     }
     let app = App::over(store, &config).await.map_err(|error| usage(&format!("{error:#}")))?;
-    Ok((app, run))
+    Ok((app, run, config.options))
 }
 
 async fn open_run(config: &Config, run_id: RunId) -> Result<(Store, Run), Exit> {
@@ -224,6 +229,9 @@ impl Session {
                 Ok(Ended::Completed(Outcome::Report | Outcome::Answer)) => self.finish(run.id).await,
                 Ok(Ended::Failed(failure)) => {
                     complain(&format!("the research failed: {failure}"));
+                    if failure.code.may_pass() {
+                        complain(&format!("what it found is kept; to go on from there: fathom resume {}", run.id));
+                    }
                     Exit::Failed
                 }
                 Ok(Ended::Cancelled) => {
@@ -297,6 +305,17 @@ impl Session {
             Exit::Interrupted
         })?;
         self.app.runs.reply(run.thread_id, &answer, options.clone()).await.map_err(|refusal| refused(&refusal))
+    }
+
+    /// Goes on from a run that failed or was cancelled.
+    async fn retry(&self, run: &Run, options: RunOptions) -> Exit {
+        match self.app.runs.retry_here(run.id, options.clone()).await {
+            Ok(next) => {
+                complain(&format!("run {} goes on as run {}", run.id, next.id));
+                self.converse(next, &options).await
+            }
+            Err(refusal) => refused(&refusal),
+        }
     }
 
     async fn show_final(&self, run: &Run) -> Exit {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, complain, signals};
 use crate::{
     app::App,
-    config::{Config, Usable, shown_database},
+    config::{Config, HttpSettings, Usable, shown_database},
     domain::SearchApi,
     http::{self, State},
     runs::Dispatcher,
@@ -25,6 +25,10 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// Serves until a signal says to stop.
 pub async fn run(config: Config) -> Exit {
     let listen = config.http.listen;
+    if let Some(message) = exposed(&config.http) {
+        complain(&message);
+        return Exit::Usage;
+    }
     // First, since reading the documents counts already.
     let metrics = Metrics::install(&config.prices);
     let prepared = async {
@@ -54,6 +58,17 @@ pub async fn run(config: Config) -> Exit {
         tracing::warn!("the database did not close in time; nothing is lost");
     }
     Exit::Success
+}
+
+/// Why the service must not listen there; a header that a proxy sets keeps nobody out who goes past the proxy.
+fn exposed(http: &HttpSettings) -> Option<String> {
+    let loopback = http.listen.ip().to_canonical().is_loopback();
+    (!loopback && !http.open).then(|| {
+        format!(
+            "{} can be reached from other machines, and Fathom does not check who asks: listen on 127.0.0.1 behind a proxy that does, or say --open (FATHOM_OPEN=true) if only the right people reach it",
+            http.listen
+        )
+    })
 }
 
 /// The claim loop and the sockets, side by side until both have ended.

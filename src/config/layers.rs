@@ -165,6 +165,7 @@ fn on_command_line(flags: &Flags) -> Result<HashMap<String, String>, ConfigError
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let single = [
         ("listen", flags.listen.clone()),
+        ("http.open", flags.open.then(|| "true".to_owned())),
         ("data_dir", flags.data_dir.as_deref().map(text)),
         ("docs", flags.documents.as_deref().map(text)),
         ("model", flags.model.clone()),

@@ -37,6 +37,9 @@ pub use shown::{Effective, Usable, shown_database};
 /// Read when no other file is named, and only if it is there.
 const USUAL_FILE: &str = "fathom.toml";
 
+const ANY_PAGE: &str =
+    "FATHOM_CORS_ORIGINS=* lets every page in a user's browser read everything here and start runs; name the origins";
+
 /// All settings of a process.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -77,8 +80,17 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     pub listen: SocketAddr,
+    /// May whoever reaches an address beyond loopback use the service?
+    pub open: bool,
+    pub allowed_hosts: AllowedHosts,
     pub cors_origins: CorsOrigins,
+    /// HTTP/2 without TLS, for clients that begin with it.
+    pub http2: bool,
+    /// Bytes of requests and answers that are held for clients at the same time, over all connections.
+    pub max_buffered_bytes: usize,
     pub max_body_bytes: usize,
+    /// Connections open at the same time; idle ones give way.
+    pub max_connections: usize,
     /// Event streams open at the same time.
     pub max_streams: usize,
     /// For requests and runs to settle at shutdown.
@@ -96,6 +108,14 @@ pub enum CorsOrigins {
     Only(Vec<String>),
 }
 
+/// The names under which the service may be reached, beside addresses and `localhost`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllowedHosts {
+    All,
+    /// In lower case, without ports.
+    Only(Vec<String>),
+}
+
 /// How many runs a process takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSettings {
@@ -103,6 +123,7 @@ pub struct QueueSettings {
     /// Over all processes, as the next.
     pub max_queued_runs: u64,
     pub max_queued_runs_per_owner: u64,
+    pub max_threads_per_owner: u64,
 }
 
 /// What the command line said.
@@ -111,6 +132,8 @@ pub struct Flags {
     /// The settings file.
     pub config: Option<PathBuf>,
     pub listen: Option<String>,
+    /// Serve whoever comes, also beyond loopback.
+    pub open: bool,
     pub data_dir: Option<PathBuf>,
     pub documents: Option<PathBuf>,
     /// For all roles.
@@ -172,6 +195,10 @@ impl Config {
         let mut options = choice.options(&mut notices)?;
         let caps = caps(&layers);
         caps.lower(&mut options);
+        let http = http(&layers);
+        if http.cors_origins == CorsOrigins::All {
+            notices.push(ANY_PAGE.to_owned());
+        }
         let mut config = Self {
             database: database(&layers, &data_dir),
             event_retention: layers.optional_number("database.event_retention_days").map(days),
@@ -184,7 +211,7 @@ impl Config {
             caps,
             lease: layers.seconds("patience.lease_seconds"),
             crash_loop: layers.seconds("patience.crash_loop_seconds"),
-            http: http(&layers),
+            http,
             queue: queue(&layers),
             log: log(&layers),
             telemetry: telemetry(&layers),
@@ -260,15 +287,23 @@ fn days(days: u64) -> Duration {
 }
 
 fn http(layers: &Layers<'_>) -> HttpSettings {
-    let origins = layers.list("http.cors_origins");
+    let (origins, hosts) = (layers.list("http.cors_origins"), layers.list("http.allowed_hosts"));
     HttpSettings {
         listen: layers.text("listen").and_then(|text| text.parse().ok()).expect("checked, and it has a default"),
+        open: layers.flag("http.open"),
+        allowed_hosts: match hosts.iter().any(|host| host == "*") {
+            true => AllowedHosts::All,
+            false => AllowedHosts::Only(hosts),
+        },
         cors_origins: match &origins[..] {
             [] => CorsOrigins::None,
             all if all.iter().any(|origin| origin == "*") => CorsOrigins::All,
             _ => CorsOrigins::Only(origins),
         },
+        http2: layers.flag("http.http2"),
+        max_buffered_bytes: layers.count("http.max_buffered_bytes"),
         max_body_bytes: layers.count("http.max_body_bytes"),
+        max_connections: layers.count("http.max_connections"),
         max_streams: layers.count("http.max_streams"),
         grace: layers.seconds("http.grace_seconds"),
         owner_header: layers.text("http.owner_header").and_then(|name| HeaderName::from_str(&name).ok()),
@@ -288,6 +323,7 @@ fn queue(layers: &Layers<'_>) -> QueueSettings {
         max_concurrent_runs: layers.count("limits.max_concurrent_runs"),
         max_queued_runs: layers.number("limits.max_queued_runs"),
         max_queued_runs_per_owner: layers.number("limits.max_queued_runs_per_owner"),
+        max_threads_per_owner: layers.number("limits.max_threads_per_owner"),
     }
 }
 
@@ -452,14 +488,24 @@ mod tests {
         let config = read(&Flags::default(), &[]).unwrap();
         let http = HttpSettings {
             listen: "127.0.0.1:8080".parse().unwrap(),
+            open: false,
+            allowed_hosts: AllowedHosts::Only(Vec::new()),
             cors_origins: CorsOrigins::None,
+            http2: false,
+            max_buffered_bytes: 268_435_456,
             max_body_bytes: 2_097_152,
+            max_connections: 24_000,
             max_streams: 20_000,
             grace: Duration::from_secs(10),
             owner_header: None,
         };
         assert_eq!(config.http, http);
-        let queue = QueueSettings { max_concurrent_runs: 50, max_queued_runs: 1_000, max_queued_runs_per_owner: 100 };
+        let queue = QueueSettings {
+            max_concurrent_runs: 50,
+            max_queued_runs: 1_000,
+            max_queued_runs_per_owner: 100,
+            max_threads_per_owner: 10_000,
+        };
         assert_eq!(config.queue, queue);
         assert_eq!((config.event_retention, config.telemetry.endpoint), (None, None));
         let variables = [

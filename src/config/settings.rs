@@ -67,6 +67,8 @@ pub enum Kind {
     Address,
     /// A list in the file, separated by commas in a variable.
     Origins,
+    /// Names of hosts, without ports: a list in the file, separated by commas in a variable.
+    Hosts,
     /// A list in the file, separated by commas in a variable: `NAME=NUMBER` of research options.
     Caps,
     HeaderName,
@@ -135,8 +137,13 @@ const TABLE: &[Row] = &[
     ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "events of final runs are kept for so long; unset: as long as the thread"),
 
     ("http.cors_origins", "FATHOM_CORS_ORIGINS", None, Kind::Origins, Unset, "pages of these origins may call the API from a browser; * for all"),
+    ("http.open", "FATHOM_OPEN", Some("--open"), Kind::Boolean, Is("false"), "may the service listen beyond loopback, where whoever reaches it may use it?"),
+    ("http.allowed_hosts", "FATHOM_ALLOWED_HOSTS", None, Kind::Hosts, Unset, "names under which the service is reached, beside addresses and localhost; * for any"),
+    ("http.http2", "FATHOM_HTTP2", None, Kind::Boolean, Is("false"), "HTTP/2 without TLS, for proxies and programs that begin with it"),
+    ("http.max_buffered_bytes", "FATHOM_MAX_BUFFERED_BYTES", None, Kind::Number { min: 1 << 20, max: 1 << 31 }, Is("268435456"), "bytes of request bodies and unread answers held at the same time, over all connections"),
     ("http.max_body_bytes", "FATHOM_MAX_BODY_BYTES", None, Kind::Number { min: 1_024, max: 1 << 30 }, Is("2097152"), "longest request body, bytes"),
     ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
+    ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones"),
     ("http.max_streams", "FATHOM_MAX_STREAMS", None, RUNS, Is("20000"), "event streams open at the same time"),
     ("http.grace_seconds", "FATHOM_GRACE_SECONDS", None, Kind::Number { min: 0, max: 3_600 }, Is("10"), "time for requests and runs to settle at shutdown"),
 
@@ -163,6 +170,7 @@ const TABLE: &[Row] = &[
     ("limits.max_concurrent_runs", "FATHOM_MAX_CONCURRENT_RUNS", None, Kind::Number { min: 1, max: 10_000 }, Is("50"), "runs a process works on at the same time"),
     ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),
     ("limits.max_queued_runs_per_owner", "FATHOM_MAX_QUEUED_RUNS_PER_OWNER", None, RUNS, Is("100"), "runs of one owner that may wait"),
+    ("limits.max_threads_per_owner", "FATHOM_MAX_THREADS_PER_OWNER", None, Kind::Number { min: 1, max: 100_000_000 }, Is("10000"), "threads stored of one owner; further ones are refused until some are deleted"),
     ("limits.option_caps", "FATHOM_OPTION_CAPS", None, Kind::Caps, Unset, "the most that runs of the service may ask for, by research option"),
     ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
@@ -185,7 +193,7 @@ impl Kind {
             Self::Path => Value::String(text.to_owned()),
             Self::Number { .. } | Self::Boolean => serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into()),
             Self::Headers => pairs(trimmed).unwrap_or_else(|| trimmed.into()),
-            Self::Origins | Self::Caps => {
+            Self::Origins | Self::Hosts | Self::Caps => {
                 trimmed.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(Value::from).collect()
             }
             Self::Research(spec) => spec.read(text),
@@ -204,6 +212,9 @@ impl Kind {
         if let Self::Origins = self {
             return origins(&value).ok_or_else(|| self.expected());
         }
+        if let Self::Hosts = self {
+            return hosts(&value).ok_or_else(|| self.expected());
+        }
         if let Self::Caps = self {
             return caps(value);
         }
@@ -219,7 +230,7 @@ impl Kind {
             Self::HeaderName => text.is_some_and(|text| HeaderName::from_str(text).is_ok()),
             Self::Filter => text.is_some_and(telemetry::is_filter),
             Self::Model => text.map(ModelName::from_str).ok_or_else(|| self.expected())?.map(|_| true)?,
-            Self::Origins | Self::Caps | Self::Research(_) => unreachable!("returned above"),
+            Self::Origins | Self::Hosts | Self::Caps | Self::Research(_) => unreachable!("returned above"),
         };
         if fits { Ok(value) } else { Err(self.expected()) }
     }
@@ -237,6 +248,7 @@ impl Kind {
             Self::Boolean => "true or false",
             Self::Address => "an address and a port such as 127.0.0.1:8080 or 0.0.0.0:8080",
             Self::Origins => "origins such as https://app.example.com, separated by commas (in a file: a list), or *",
+            Self::Hosts => "names of hosts such as research.example.com, separated by commas (in a file: a list), or *",
             Self::Caps => "NAME=NUMBER of research options, separated by commas (in a file: a list)",
             Self::HeaderName => "the name of a header such as X-Forwarded-User",
             Self::Filter => "error, warn, info, debug, trace or directives such as info,fathom=debug",
@@ -279,6 +291,18 @@ fn origins(value: &Value) -> Option<Value> {
         }
     };
     given.iter().map(|value| origin(value).map(Value::from)).collect()
+}
+
+/// The names in lower case; `None` when one is none. A single text stands for a list of one.
+fn hosts(value: &Value) -> Option<Value> {
+    let one = [value.clone()];
+    let given = value.as_array().map_or(&one[..], Vec::as_slice);
+    let name = |value: &Value| {
+        let name = value.as_str()?.trim().trim_end_matches('.').to_ascii_lowercase();
+        let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        (fits || name == "*").then_some(Value::from(name))
+    };
+    given.iter().map(name).collect()
 }
 
 fn caps(value: Value) -> Result<Value, String> {
@@ -334,6 +358,10 @@ mod tests {
         check(Kind::Origins, "*", Some(json!(["*"])));
         check(Kind::Origins, "a.test", None);
         check(Kind::Origins, "https://a.test/path", None);
+        check(Kind::Hosts, "Research.example, fathom", Some(json!(["research.example", "fathom"])));
+        check(Kind::Hosts, "*", Some(json!(["*"])));
+        check(Kind::Hosts, "https://research.example", None);
+        check(Kind::Hosts, "research.example:8080", None);
         check(
             Kind::Caps,
             "max_run_seconds=60, max_react_tool_calls=3",

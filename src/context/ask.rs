@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::{Cx, Error, fit, watch};
 use crate::{
     domain::{Event, Failure, FailureCode, WarningCode},
-    journal::{self, CallRecord, Entry, Stop},
+    journal::{self, Asked, CallRecord, Entry, Stop},
     llm::{
-        self, Caller, Completion, Delta, Gate, Request, Retry, Task,
+        self, Caller, Completion, Delta, Evidence, Gate, OutputFormat, Request, Retry, Task,
         structured::{self, Ladder},
     },
 };
@@ -65,7 +65,7 @@ impl Cx {
             messages,
             tools: Vec::new(),
             tool_choice: llm::ToolChoice::Auto,
-            output: llm::OutputFormat::Text,
+            output: OutputFormat::Text,
             max_tokens,
             task,
         }
@@ -84,8 +84,11 @@ impl Cx {
         request: Request,
         deadline: Option<Instant>,
     ) -> Result<Completion, Error> {
-        let hash = journal::hash_of(&request);
+        let asked = asked(role, &request);
         let work = async {
+            if let Some(inherited) = self.run.journal.inherited(key, &asked) {
+                return Ok(Entry::inherited(inherited));
+            }
             let watch = watch::begin(key, role, &request);
             let call = watch.over(self.fitted(key, role, request, None::<&mut NoText>));
             let entry = match deadline {
@@ -98,7 +101,7 @@ impl Cx {
             watch::end(watch, &entry.value);
             Ok(entry)
         };
-        let outcome: Outcome = self.run.journal.step(key, "model", hash, work).await?;
+        let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
         Ok(outcome?)
     }
 
@@ -113,16 +116,19 @@ impl Cx {
         request: Request,
         sink: &mut impl TextSink,
     ) -> Result<Completion, Error> {
-        let hash = journal::hash_of(&request);
+        let asked = asked(role, &request);
         let mut streamed = false;
         let work = async {
+            if let Some(inherited) = self.run.journal.inherited(key, &asked) {
+                return Ok(Entry::inherited(inherited));
+            }
             streamed = true;
             let watch = watch::begin(key, role, &request);
             let entry = watch.over(self.fitted(key, role, request, Some(&mut *sink))).await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
-        let outcome: Outcome = self.run.journal.step(key, "model", hash, work).await?;
+        let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
         let completion = outcome?;
         if !streamed {
             sink.take(&completion.text).await?;
@@ -281,6 +287,49 @@ impl TextSink for NoText {
 
     async fn idle(&mut self) -> Result<(), Stop> {
         match *self {}
+    }
+}
+
+/// How the journal recognises a model call: by the whole request, and by what it is about. The latter leaves out our own
+/// words, the model and its limits, and for an agent's turn also what came before: that turn was answered once, and its
+/// answer counts although another one might be given today. What is made of the findings has to rest on the same ones.
+fn asked(role: Role, request: &Request) -> Asked {
+    let form = match &request.output {
+        OutputFormat::Text => None,
+        OutputFormat::JsonSchema { name, .. } => Some(name),
+    };
+    let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let about = match &request.task {
+        Task::Other | Task::Clarify | Task::FollowUp => json!(null),
+        Task::Answer { message } => json!({"answer": message}),
+        Task::Brief { question } => json!({"brief": question}),
+        Task::Supervise { brief, round } => json!({"supervise": brief, "round": round}),
+        Task::Research { topic, turn, .. } => json!({"research": topic, "turn": turn}),
+        Task::Summarise { question, page } => json!({"summarise": journal::sha256(page.as_bytes()), "for": question}),
+        Task::Compress { topic, evidence } => json!({"compress": topic, "evidence": shown(evidence)}),
+        Task::Report { brief, findings, sources, limits } => {
+            let findings: Vec<_> = findings.iter().map(|finding| (&finding.topic, &finding.text)).collect();
+            json!({"report": brief, "findings": findings, "sources": shown(sources), "limits": limits})
+        }
+    };
+    let is_text =
+        matches!(request.task, Task::Other | Task::Answer { .. } | Task::Compress { .. } | Task::Report { .. });
+    let said: Vec<&str> = if is_text { request.messages.iter().filter_map(said).collect() } else { Vec::new() };
+    Asked {
+        request: journal::hash_of(request),
+        inputs: journal::hash_of(&(role.as_str(), form, request.tool_choice, tools, about, said)),
+    }
+}
+
+fn shown(evidence: &[Evidence]) -> Vec<(String, &str)> {
+    evidence.iter().map(|evidence| (evidence.source_id.to_string(), evidence.text.as_str())).collect()
+}
+
+/// What the model said before: pieces of the text that is being written, or what a researcher's notes are made of.
+fn said(message: &llm::Message) -> Option<&str> {
+    match message {
+        llm::Message::Assistant { content, .. } => Some(content),
+        _ => None,
     }
 }
 

@@ -21,10 +21,10 @@ pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 
 use crate::{
     domain::{Event, Failure, Note, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
-    journal::{self, Entry, Journal, NewEvent, Stop},
+    journal::{self, Asked, Entry, Journal, NewEvent, Stop},
     llm::Llm,
     prompts::Prompts,
-    search::{Engine, Gate},
+    search::{Engine, Gate, Rest},
 };
 
 /// Why a stage gave no result.
@@ -81,6 +81,8 @@ struct RunContext {
     /// Page texts by key, from their retrieval, in this life or an earlier one, to their summary. Locked for map access
     /// only.
     texts: Mutex<HashMap<String, String>>,
+    /// Page texts by key of the runs that this one retries.
+    inherited_texts: HashMap<String, String>,
 }
 
 /// What an earlier life of the run left behind, beside its journal.
@@ -89,6 +91,8 @@ pub struct Remains {
     pub report_attempts: u32,
     /// With snapshots.
     pub sources: Vec<Source>,
+    /// Those of the runs that this one retries, with snapshots.
+    pub inherited: Vec<Source>,
 }
 
 impl Cx {
@@ -117,6 +121,7 @@ impl Cx {
             sources: Mutex::new(sources),
             pages: Mutex::default(),
             texts: Mutex::new(texts),
+            inherited_texts: remains.inherited.into_iter().map(text_by_key).collect(),
         };
         Self { run: Arc::new(run), scope: Scope::ROOT }
     }
@@ -167,12 +172,12 @@ impl Cx {
     /// # Errors
     /// [`Stop`].
     pub async fn date(&self) -> Result<&str, Stop> {
-        let today = async {
-            self.run
-                .journal
-                .step("date", "value", String::new(), async { Ok(Entry::new(Timestamp::now().prompt_date())) })
-                .await
-        };
+        let asked = Asked::from(String::new());
+        let journal = &self.run.journal;
+        let today = journal.step("date", "value", asked.clone(), async {
+            let inherited = journal.inherited("date", &asked);
+            Ok(inherited.map_or_else(|| Entry::new(Timestamp::now().prompt_date()), Entry::inherited))
+        });
         Ok(self.run.date.get_or_try_init(|| today).await?)
     }
 
@@ -215,9 +220,22 @@ impl Cx {
     }
 }
 
+fn text_by_key(source: Source) -> (String, String) {
+    (page_key(&source.url, &source.content_hash), source.snapshot)
+}
+
 impl Gate for Cx {
     fn pass(&self) -> BoxFuture<'_, ()> {
-        // It fails only when the run is being given up, which ends this too.
-        Box::pin(async { self.run.journal.may_begin().await.unwrap_or(()) })
+        Box::pin(async {
+            if self.run.journal.may_begin().await.is_err() {
+                // The process stops. Nothing is under way here, so whoever waits for that drops the call.
+                let _resting = self.run.journal.resting();
+                std::future::pending().await
+            }
+        })
+    }
+
+    fn rest(&self) -> Rest {
+        Rest::until_dropped(self.run.journal.resting())
     }
 }

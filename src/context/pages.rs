@@ -65,6 +65,11 @@ impl Cx {
         self.run.texts.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
     }
 
+    /// The text of a page as a run saw it that this one retries.
+    pub fn inherited_text(&self, key: &str) -> Option<&str> {
+        self.run.inherited_texts.get(key).map(String::as_str)
+    }
+
     /// The title under which the run met that URL first.
     pub fn title(&self, url: &str) -> Option<String> {
         let sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);

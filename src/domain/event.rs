@@ -134,11 +134,13 @@ pub const THREAD_DELETED: &str = "thread.deleted";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 pub enum Event {
-    /// `position` is the run's place in the queue when it joined it, from 1.
+    /// `position` is the run's place in the queue when it joined it, from 1; `retry_of` the run it goes on from.
     #[serde(rename = "run.queued")]
     RunQueued {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         position: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_of: Option<RunId>,
     },
     #[serde(rename = "run.started")]
     RunStarted { attempt: i64 },

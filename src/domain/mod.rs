@@ -5,6 +5,7 @@
 
 pub mod event;
 pub mod ids;
+mod merge;
 pub mod nearest;
 pub mod options;
 pub mod price;
@@ -14,6 +15,7 @@ pub mod time;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
+pub use merge::merge;
 pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Price, Prices};
 pub use report::{Note, Source};

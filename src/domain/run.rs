@@ -104,8 +104,10 @@ pub enum FailureCode {
     ContextWindow,
     /// The model's answers could not be used: empty, or never of the asked form.
     ModelOutput,
-    /// Replay met a step whose request differs from the journal's: a bug, or an upgrade in the middle of the run.
+    /// Replay met a step whose request differs from the journal's: a bug.
     JournalMismatch,
+    /// A step could not be stored, or one that was stored no longer reads: retry the run, which asks for it again.
+    JournalCorrupt,
     /// The run took longer than it may.
     Timeout,
     /// Process after process died at the same step: see their logs.
@@ -128,9 +130,26 @@ impl FailureCode {
             Self::ContextWindow => "context_window",
             Self::ModelOutput => "model_output",
             Self::JournalMismatch => "journal_mismatch",
+            Self::JournalCorrupt => "journal_corrupt",
             Self::Timeout => "timeout",
             Self::CrashLoop => "crash_loop",
             Self::Internal => "internal",
+        }
+    }
+
+    /// May the reason pass, by itself or with another model or key? Then the run can be retried.
+    pub fn may_pass(self) -> bool {
+        match self {
+            Self::SearchUnavailable
+            | Self::ModelAuth
+            | Self::ModelUnavailable
+            | Self::ModelRequest
+            | Self::ContextWindow
+            | Self::JournalMismatch
+            | Self::JournalCorrupt
+            | Self::Timeout
+            | Self::CrashLoop => true,
+            Self::NoEvidence | Self::ModelRefused | Self::ModelOutput | Self::Internal => false,
         }
     }
 }
@@ -181,6 +200,17 @@ pub enum ThreadStatus {
 }
 
 impl ThreadStatus {
+    pub const ALL: [Self; 3] = [Self::Idle, Self::Busy, Self::AwaitingInput];
+
+    /// Its name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+            Self::AwaitingInput => "awaiting_input",
+        }
+    }
+
     /// The status of a thread whose newest run stands so; `None` when it has none.
     pub fn of(newest: Option<(RunStatus, Option<Outcome>)>) -> Self {
         match newest {
@@ -273,6 +303,21 @@ pub struct Run {
     pub cancel_requested: bool,
     #[serde(default)]
     pub progress: Progress,
+    /// The earlier run of the thread from whose journal it goes on.
+    #[serde(default)]
+    pub retry_of: Option<RunId>,
+}
+
+impl Run {
+    /// May another run go on from the journal of this one? A run that was cancelled, or that failed for a reason that may
+    /// pass.
+    pub fn is_retryable(&self) -> bool {
+        match self.status {
+            RunStatus::Cancelled => true,
+            RunStatus::Failed => self.error.as_ref().is_some_and(|failure| failure.code.may_pass()),
+            RunStatus::Queued | RunStatus::Running | RunStatus::Completed => false,
+        }
+    }
 }
 
 /// Who wrote a message.
@@ -314,11 +359,27 @@ pub struct Usage {
     pub reasoning_tokens: u64,
 }
 
+impl Usage {
+    /// The most tokens of a kind that one call is believed to have used; nothing real comes near, and sums of as many
+    /// calls as a run can make stay within what the database can count.
+    pub const MOST_PER_CALL: u64 = 1 << 40;
+
+    /// The usage as a gateway tells it, each count cut at [`Usage::MOST_PER_CALL`].
+    pub fn believed(self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.min(Self::MOST_PER_CALL),
+            cached_tokens: self.cached_tokens.min(Self::MOST_PER_CALL),
+            output_tokens: self.output_tokens.min(Self::MOST_PER_CALL),
+            reasoning_tokens: self.reasoning_tokens.min(Self::MOST_PER_CALL),
+        }
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input_tokens += other.input_tokens;
-        self.cached_tokens += other.cached_tokens;
-        self.output_tokens += other.output_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
     }
 }

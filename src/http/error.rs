@@ -32,6 +32,7 @@ pub enum Code {
     ThreadBusy,
     NotFinished,
     NoReport,
+    NotRetryable,
     PayloadTooLarge,
     UnsupportedMediaType,
     ValidationFailed,
@@ -40,6 +41,10 @@ pub enum Code {
     IdempotencyKeyReused,
     QueueFull,
     TooManyStreams,
+    TooManyThreads,
+    HostNotAllowed,
+    OriginNotAllowed,
+    Overloaded,
     Internal,
     StorageUnavailable,
     ShuttingDown,
@@ -47,7 +52,7 @@ pub enum Code {
 
 impl Code {
     /// Every code there is.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 24] = [
         Self::MalformedJson,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -56,6 +61,7 @@ impl Code {
         Self::ThreadBusy,
         Self::NotFinished,
         Self::NoReport,
+        Self::NotRetryable,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::ValidationFailed,
@@ -64,6 +70,10 @@ impl Code {
         Self::IdempotencyKeyReused,
         Self::QueueFull,
         Self::TooManyStreams,
+        Self::TooManyThreads,
+        Self::HostNotAllowed,
+        Self::OriginNotAllowed,
+        Self::Overloaded,
         Self::Internal,
         Self::StorageUnavailable,
         Self::ShuttingDown,
@@ -83,6 +93,7 @@ impl Code {
             Self::ThreadBusy => ("thread_busy", S::CONFLICT, "The thread has an active run", true),
             Self::NotFinished => ("not_finished", S::CONFLICT, "The run is not finished", true),
             Self::NoReport => ("no_report", S::CONFLICT, "The run ended without a report", false),
+            Self::NotRetryable => ("not_retryable", S::CONFLICT, "Nothing can go on from this run", false),
             Self::PayloadTooLarge => ("payload_too_large", S::PAYLOAD_TOO_LARGE, "The body is too large", false),
             Self::UnsupportedMediaType => {
                 ("unsupported_media_type", S::UNSUPPORTED_MEDIA_TYPE, "The body must be JSON", false)
@@ -100,6 +111,10 @@ impl Code {
             ),
             Self::QueueFull => ("queue_full", S::TOO_MANY_REQUESTS, "Too many runs are waiting", true),
             Self::TooManyStreams => ("too_many_streams", S::SERVICE_UNAVAILABLE, "Too many streams are open", true),
+            Self::TooManyThreads => ("too_many_threads", S::FORBIDDEN, "No more threads may be stored", false),
+            Self::HostNotAllowed => ("host_not_allowed", S::MISDIRECTED_REQUEST, "Not a name of this service", false),
+            Self::OriginNotAllowed => ("origin_not_allowed", S::FORBIDDEN, "Not a page that may change things", false),
+            Self::Overloaded => ("overloaded", S::SERVICE_UNAVAILABLE, "Too much is on its way", true),
             Self::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "A defect of this service", false),
             Self::StorageUnavailable => {
                 ("storage_unavailable", S::SERVICE_UNAVAILABLE, "The database does not answer", true)
@@ -183,6 +198,7 @@ impl ApiError {
                 | Code::NotFinished
                 | Code::QueueFull
                 | Code::TooManyStreams
+                | Code::Overloaded
                 | Code::StorageUnavailable
                 | Code::ShuttingDown
         );
@@ -232,6 +248,9 @@ impl ApiError {
             Refusal::Store(error) => error.into(),
             Refusal::Options(wrong) => Self::options(&wrong),
             Refusal::NoSuchThread => Self::no_such("thread"),
+            Refusal::NoSuchRun => Self::no_such("run"),
+            Refusal::NotFinished => Self::new(Code::NotFinished, detail),
+            Refusal::NotRetryable(_) => Self::new(Code::NotRetryable, detail),
             Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
             Refusal::MissingKey { option, .. } => not_configured(option),
             Refusal::MissingSearchKey | Refusal::MissingDocuments | Refusal::NothingToSearch => {
@@ -272,7 +291,12 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
+            StoreError::ThreadWentOn(_) => Self::new(Code::NotRetryable, error.to_string()),
             StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
+            StoreError::TooManyThreads { .. } => Self::new(Code::TooManyThreads, error.to_string()),
+            StoreError::MetadataTooLarge { .. } => {
+                Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
+            }
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
             StoreError::Unavailable(_) | StoreError::Disconnected(_) => {
                 tracing::warn!(%error, "a request could not be answered");

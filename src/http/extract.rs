@@ -11,20 +11,19 @@ use axum::{
 use bytes::BytesMut;
 use http_body_util::BodyExt as _;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::{
     State,
     error::{ApiError, Code, Place},
+    outgoing::{self, Buffers},
 };
 use crate::{
     domain::{RunId, ThreadId},
     runs::{Cursor, Key},
 };
 
-/// What is read of a body that is refused, at most.
-const DRAINED_BYTES: usize = 4 << 20;
-const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// The longest wait a client may ask for.
 const LONGEST_WAIT: u64 = 60;
 const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
@@ -43,14 +42,44 @@ impl<T: DeserializeOwned> FromRequest<State> for JsonBody<T> {
 
     async fn from_request(request: Request, state: &State) -> Result<Self, ApiError> {
         if !is_json(request.headers()) {
-            return Err(ApiError::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json"));
+            return Err(not_json());
         }
         let bytes = read(request, state).await?;
-        let value: serde_json::Value = serde_json::from_slice(&bytes)
-            .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
-        let value = serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))?;
-        Ok(Self { value, bytes })
+        Ok(Self { value: parsed(true, &bytes)?, bytes })
     }
+}
+
+/// A JSON body that may be missing, and its bytes.
+#[derive(Debug)]
+pub struct OptionalBody<T> {
+    pub value: T,
+    pub bytes: Bytes,
+}
+
+impl<T: DeserializeOwned + Default> FromRequest<State> for OptionalBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &State) -> Result<Self, ApiError> {
+        let is_json = is_json(request.headers());
+        let bytes = read(request, state).await?;
+        match bytes.is_empty() {
+            true => Ok(Self { value: T::default(), bytes }),
+            false => Ok(Self { value: parsed(is_json, &bytes)?, bytes }),
+        }
+    }
+}
+
+fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiError> {
+    if !is_json {
+        return Err(not_json());
+    }
+    let value: serde_json::Value = serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
+    serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))
+}
+
+fn not_json() -> ApiError {
+    ApiError::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json")
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -59,53 +88,38 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
+/// The whole body, with its place among the bytes that are held for clients.
 async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
     let (limit, patience) = (state.settings.max_body_bytes, state.patience.body);
-    let too_large = || ApiError::new(Code::PayloadTooLarge, format!("a body may have {limit} bytes"));
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    let mut body = request.into_body();
     if announced.is_some_and(|length: usize| length > limit) {
-        drain(&mut body).await;
-        return Err(too_large());
+        return Err(too_large(limit));
     }
-    match tokio::time::timeout(patience, collect(&mut body, limit)).await {
-        Ok(Ok(Some(bytes))) => Ok(bytes),
-        Ok(Ok(None)) => {
-            drain(&mut body).await;
-            Err(too_large())
-        }
-        Ok(Err(_)) => Err(ApiError::new(Code::MalformedJson, "the body broke off")),
-        Err(_) => Err(ApiError::new(Code::RequestTimeout, format!("the body took longer than {patience:?}"))),
-    }
+    let reading = collect(request.into_body(), limit, &state.buffers);
+    let late = || ApiError::new(Code::RequestTimeout, format!("the body took longer than {patience:?}"));
+    tokio::time::timeout(patience, reading).await.map_err(|_| late())?
 }
 
-/// The whole body; `None` as soon as it is too large.
-async fn collect(body: &mut Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
-    let mut bytes = BytesMut::new();
+async fn collect(mut body: Body, limit: usize, buffers: &Buffers) -> Result<Bytes, ApiError> {
+    let (mut bytes, mut room): (_, Option<OwnedSemaphorePermit>) = (BytesMut::new(), None);
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
+        let frame = frame.map_err(|_| ApiError::new(Code::MalformedJson, "the body broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > limit {
-            return Ok(None);
+            return Err(too_large(limit));
+        }
+        let more = buffers.take(data.len()).ok_or_else(outgoing::overloaded)?;
+        match &mut room {
+            Some(room) => room.merge(more),
+            None => room = Some(more),
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(Some(bytes.freeze()))
+    Ok(outgoing::held(bytes.freeze(), room))
 }
 
-/// Reads on for a little while. Who closes a connection while the other side still sends resets it, and with that the
-/// answer is lost; so a body that is a little too large is read to its end before it is refused.
-async fn drain(body: &mut Body) {
-    let mut left = DRAINED_BYTES;
-    let reading = async {
-        while let Some(Ok(frame)) = body.frame().await {
-            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
-            if left == 0 {
-                break;
-            }
-        }
-    };
-    // Whether it came to its end makes no difference to the answer.
-    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
+fn too_large(limit: usize) -> ApiError {
+    ApiError::new(Code::PayloadTooLarge, format!("a body may have {limit} bytes"))
 }
 
 /// Names the place in the body where the shape is wrong.
@@ -175,6 +189,13 @@ impl Query {
         self.0.get(name).map(String::as_str)
     }
 
+    /// The parameters whose names begin so, without that beginning.
+    pub fn below(&self, beginning: &str) -> impl Iterator<Item = (String, String)> {
+        let named =
+            move |(name, value): (&String, &String)| Some((name.strip_prefix(beginning)?.to_owned(), value.clone()));
+        self.0.iter().filter_map(named)
+    }
+
     /// A whole number in `range`, or `default` when it is not given.
     pub fn number<T: FromStr + PartialOrd + Display>(
         &self,
@@ -190,9 +211,10 @@ impl Query {
         })
     }
 
-    /// Where the page begins. `list` names the list, so that a cursor of another one is noticed.
+    /// Where the page begins; an empty cursor means the first one. `list` names the list, so that a cursor of another one
+    /// is noticed.
     pub fn cursor(&self, list: &str) -> Result<Option<Cursor>, ApiError> {
-        let Some(text) = self.text("cursor") else { return Ok(None) };
+        let Some(text) = self.text("cursor").filter(|text| !text.is_empty()) else { return Ok(None) };
         read_cursor(list, text).map(Some).ok_or_else(|| {
             let detail = "cursor must be the next_cursor of an earlier page of this list";
             ApiError::at(Code::InvalidCursor, Place::Parameter("cursor".to_owned()), detail)

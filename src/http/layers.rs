@@ -8,8 +8,8 @@ use std::{
 use axum::{
     Router,
     extract::{MatchedPath, Request},
-    http::{HeaderName, HeaderValue, Method, header},
-    middleware::{Next, from_fn},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
+    middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use tower_http::{
@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{
     State,
     error::{ApiError, Code, Problem},
-    extract,
+    extract, linger, origin, outgoing,
     stream::{self, Refused},
 };
 use crate::{config::CorsOrigins, telemetry::metrics};
@@ -38,6 +38,10 @@ pub fn around(router: Router, state: &State) -> Router {
         .layer(from_fn(in_time))
         .layer(CatchPanicLayer::custom(defect))
         .layer(cors(&state.settings.cors_origins))
+        // Before CORS, which answers preflights: a foreign name gets none either.
+        .layer(from_fn_with_state(state.clone(), origin::check))
+        .layer(from_fn_with_state(state.clone(), outgoing::count))
+        .layer(from_fn(linger::keep_reading))
         .layer(from_fn(stream::not_now))
         .layer(from_fn(dress))
 }
@@ -69,7 +73,7 @@ async fn dress(request: Request, next: Next) -> Response {
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    protect(response.headers_mut());
     let refused = response.extensions().get::<Refused>().map(|refused| refused.0);
     let (status, ms) = (refused.unwrap_or(response.status()).as_u16(), began.elapsed().as_secs_f64() * 1_000.0);
     span.in_scope(|| tracing::debug!(status, ms, "answered"));
@@ -77,11 +81,26 @@ async fn dress(request: Request, next: Next) -> Response {
     response
 }
 
+/// What browsers are told of every answer, unless a handler said something more exact: what it says is private, it is no
+/// page to be framed, and where its links lead to learns nothing of it.
+fn protect(headers: &mut HeaderMap) {
+    let usual = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    ];
+    for (name, value) in usual {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+}
+
 /// The method as metrics name it: clients may invent others.
 fn known(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::POST => "POST",
+        Method::PATCH => "PATCH",
         Method::DELETE => "DELETE",
         Method::HEAD => "HEAD",
         Method::OPTIONS => "OPTIONS",
@@ -106,7 +125,7 @@ fn defect(panic: Box<dyn Any + Send>) -> Response {
 /// Without origins no page of another origin can read an answer.
 fn cors(origins: &CorsOrigins) -> CorsLayer {
     let layer = CorsLayer::new()
-        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
         .allow_headers([
             header::CONTENT_TYPE,
             header::ACCEPT,

@@ -3,13 +3,18 @@
 //! One file per noun; `extract.rs` takes requests apart, `error.rs` alone picks the status of an error, `serve.rs` owns
 //! the sockets. The contract is openapi.yaml at the top level; a test holds it against [`router`].
 
+mod clients;
 pub mod docs;
 mod error;
 mod extract;
 mod health;
 mod layers;
+mod linger;
 mod options;
+mod origin;
+mod outgoing;
 mod report;
+mod retry;
 mod runs;
 mod serve;
 pub mod sse;
@@ -43,6 +48,8 @@ pub struct Shared {
     pub patience: Patience,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
+    /// What may be held for clients.
+    buffers: outgoing::Buffers,
 }
 
 impl Deref for State {
@@ -61,7 +68,8 @@ impl State {
     /// With another patience than the usual one.
     pub fn with(runs: Runs, settings: HttpSettings, patience: Patience, shutdown: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
-        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams }))
+        let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
+        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams, buffers }))
     }
 }
 
@@ -73,13 +81,18 @@ type Route = (&'static str, &'static [&'static str], MethodRouter<State>);
 fn routes() -> Vec<Route> {
     vec![
         ("/api/v1/threads", &["GET", "POST"], get(threads::list).post(threads::create)),
-        ("/api/v1/threads/{id}", &["GET", "DELETE"], get(threads::show).delete(threads::delete)),
+        (
+            "/api/v1/threads/{id}",
+            &["GET", "PATCH", "DELETE"],
+            get(threads::show).patch(threads::change).delete(threads::delete),
+        ),
         ("/api/v1/threads/{id}/messages", &["GET", "POST"], get(threads::messages).post(threads::add_message)),
         ("/api/v1/threads/{id}/runs", &["GET"], get(threads::runs)),
         ("/api/v1/threads/{id}/events", &["GET"], get(stream::thread_events)),
         ("/api/v1/runs", &["GET"], get(runs::list)),
         ("/api/v1/runs/{id}", &["GET"], get(runs::show)),
         ("/api/v1/runs/{id}/cancel", &["POST"], post(runs::cancel)),
+        ("/api/v1/runs/{id}/retry", &["POST"], post(retry::retry)),
         ("/api/v1/runs/{id}/events", &["GET"], get(stream::run_events)),
         ("/api/v1/runs/{id}/report", &["GET"], get(report::show)),
         ("/api/v1/runs/{id}/notes", &["GET"], get(runs::notes)),

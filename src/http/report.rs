@@ -25,7 +25,8 @@ const HTML: &str = "text/html";
 pub const JSON: &str = "application/json";
 
 /// The page holds text that models and web pages had a hand in: no script runs in it, and nothing is loaded.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
 
 #[derive(Serialize)]
 struct ReportBody<'a> {

@@ -36,6 +36,7 @@ pub struct RunBody {
     finished_at: Option<Timestamp>,
     cancel_requested: bool,
     queue_position: Option<u64>,
+    retry_of: Option<RunId>,
     progress: Progress,
     usage: UsageBody,
     links: RunLinks,
@@ -59,6 +60,7 @@ struct RunLinks {
     sources: String,
     steps: String,
     cancel: String,
+    retry: String,
 }
 
 impl From<RunDetails> for RunBody {
@@ -77,6 +79,7 @@ impl From<RunDetails> for RunBody {
             finished_at: run.finished_at,
             cancel_requested: run.cancel_requested,
             queue_position,
+            retry_of: run.retry_of,
             progress: run.progress,
             usage: UsageBody { total: total(&usage), by_model: usage },
         }
@@ -94,6 +97,7 @@ impl RunLinks {
             sources: format!("{path}/sources"),
             steps: format!("{path}/steps"),
             cancel: format!("{path}/cancel"),
+            retry: format!("{path}/retry"),
             own: path,
         }
     }
@@ -220,6 +224,7 @@ struct StepBody {
     key: String,
     kind: String,
     request_hash: String,
+    inherited: bool,
     started_at: Timestamp,
     finished_at: Timestamp,
     ms: i64,
@@ -236,6 +241,7 @@ impl From<Step> for StepBody {
             key: step.key,
             kind: step.kind,
             request_hash: step.request_hash,
+            inherited: step.inherited,
             started_at: step.started_at,
             finished_at: step.finished_at,
             ms: step.finished_at.since(step.started_at),

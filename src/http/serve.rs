@@ -3,9 +3,16 @@
 //! hyper is driven by hand because its limits are wanted: on the time and size of a request's head, and on a reader that
 //! takes nothing for a minute.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use axum::Router;
+use axum::{Router, body::Body, response::Response};
+use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -14,19 +21,26 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
-    time::Instant,
+    time::{Instant, MissedTickBehavior},
 };
 use tokio_io_timeout::TimeoutStream;
 
-use super::{State, router};
+use super::{
+    State,
+    clients::{Client, Clients},
+    linger, router,
+};
 
 /// Larger heads are answered with 431.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-/// Connections beside those of streams.
-const SPARE_CONNECTIONS: usize = 2_048;
 const STREAMS_PER_CONNECTION: u32 = 250;
+/// What an HTTP/2 client may send before it is read.
+const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
+/// Without room for another connection, how often idle ones are looked for.
+const ROOM_PAUSE: Duration = Duration::from_millis(100);
 /// After a failed accept, mostly for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What a connection over HTTP/2 begins with (RFC 9113, 3.4).
@@ -55,20 +69,22 @@ impl Default for Patience {
 pub async fn serve(listener: TcpListener, state: State) {
     let router = router(&state);
     let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(state.settings.max_streams + SPARE_CONNECTIONS));
+    let clients = Arc::new(Clients::default());
+    let room = Arc::new(Semaphore::new(state.settings.max_connections));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &room) => accepted,
+            accepted = accept(&listener, &room, &clients) => accepted,
             Some(_) = connections.join_next() => continue,
             () = state.shutdown.cancelled() => break,
         };
         match accepted {
             Ok((stream, permit)) => {
                 let (state, router, watcher) = (state.clone(), router.clone(), graceful.watcher());
+                let place = clients.enter();
                 connections.spawn(async move {
-                    connection(stream, &state, router, watcher).await;
-                    drop(permit);
+                    connection(stream, &state, router, watcher, &place.client).await;
+                    drop((place, permit));
                 });
             }
             Err(error) => {
@@ -85,17 +101,23 @@ pub async fn serve(listener: TcpListener, state: State) {
     connections.shutdown().await;
 }
 
-/// Accepts when there is room. The listener's own queue holds the others meanwhile.
+/// Accepts when there is room, which idle connections make. The listener's own queue holds the others meanwhile.
 async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
+    clients: &Clients,
+) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let permit = loop {
+        match tokio::time::timeout(ROOM_PAUSE, Arc::clone(room).acquire_owned()).await {
+            Ok(permit) => break permit.map_err(io::Error::other)?,
+            Err(_) => clients.make_room(),
+        }
+    };
     let (stream, _) = listener.accept().await?;
     Ok((stream, permit))
 }
 
-async fn connection(stream: TcpStream, state: &State, router: Router, watcher: Watcher) {
+async fn connection(stream: TcpStream, state: &State, router: Router, watcher: Watcher, client: &Arc<Client>) {
     let patience = state.patience;
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection was gone at once");
@@ -106,9 +128,27 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
         biased;
         begun = begins(&stream, patience.head) => if !begun { return },
         () = state.shutdown.cancelled() => return,
+        () = client.gives_way() => return,
     }
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(patience.write));
+    let service = TowerToHyperService::new(Told { router, client: Arc::clone(client) });
+    let builder = protocol(state);
+    let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
+    tokio::select! {
+        // Dropping the connection ends its answers; those it has are sent or given up by then.
+        ended = watcher.watch(connection.into_owned()) => if let Err(error) = ended {
+            // Clients that vanish, stall or talk nonsense: nothing an operator can mend.
+            tracing::debug!(%error, "a connection ended early");
+        },
+        () = stalls(client, patience.write) => tracing::debug!("a reader took nothing and was cut off"),
+        () = drained(client, patience.body) => {}
+        () = client.gives_way() => tracing::debug!("an idle connection was closed for a new one"),
+    }
+}
+
+fn protocol(state: &State) -> auto::Builder<TokioExecutor> {
+    let patience = state.patience;
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(patience.head).max_buf_size(MAX_HEAD_BYTES);
     builder
@@ -116,13 +156,60 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_PER_CONNECTION)
         .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .keep_alive_interval(patience.head)
         .keep_alive_timeout(patience.head);
-    let service = TowerToHyperService::new(router);
-    let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
-    if let Err(error) = watcher.watch(connection.into_owned()).await {
-        // Clients that vanish, stall or talk nonsense: nothing an operator can mend.
-        tracing::debug!(%error, "a connection ended early");
+    if state.settings.http2 { builder } else { builder.http1_only() }
+}
+
+/// Waits until an answer finds no taker, although the connection itself lives: over HTTP/2 a client may answer pings and
+/// never let a byte of a body through.
+async fn stalls(client: &Client, patience: Duration) {
+    let mut looks = tokio::time::interval(patience / 4);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !client.stalls(patience) {
+        looks.tick().await;
+    }
+}
+
+/// Reads what is left of bodies; never ends.
+async fn drained(client: &Client, patience: Duration) {
+    let mut draining = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            bodies = client.left_bodies() => draining.extend(bodies.into_iter().map(|body| linger::drain(body, patience))),
+            Some(()) = draining.next() => {}
+        }
+    }
+}
+
+/// The router, whose requests know their connection.
+#[derive(Clone)]
+struct Told {
+    router: Router,
+    client: Arc<Client>,
+}
+
+impl tower::Service<hyper::Request<hyper::body::Incoming>> for Told {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        tower::Service::<axum::extract::Request>::poll_ready(&mut self.router, cx)
+    }
+
+    fn call(&mut self, request: hyper::Request<hyper::body::Incoming>) -> Self::Future {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Arc::clone(&self.client));
+        let at_work = self.client.works();
+        let answer = tower::Service::call(&mut self.router, request);
+        Box::pin(async move {
+            let answer = answer.await;
+            drop(at_work);
+            answer
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
@@ -19,11 +19,15 @@ use super::{
 };
 use crate::{
     domain::{Message, Run, RunDetails, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
-    runs::{Accepted, FirstAnswer, Key, NewThread, Page, RunFilter, Submission},
+    runs::{Accepted, FirstAnswer, Key, NewThread, Page, RunFilter, Submission, ThreadChange, ThreadFilter},
 };
 
 /// JSON text of the metadata a thread may carry.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
+/// Characters of a title that a client gives, and of the text it looks for.
+const MAX_TITLE_CHARS: usize = 200;
+const MAX_SEARCH_CHARS: usize = 200;
+const MAX_METADATA_FILTERS: usize = 16;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +45,20 @@ pub struct NewMessageBody {
     content: String,
     #[serde(default)]
     options: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadChangeBody {
+    #[serde(default, deserialize_with = "given")]
+    title: Option<String>,
+    #[serde(default)]
+    metadata: Map<String, Value>,
+}
+
+/// Something, not null: a title cannot be taken away.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    String::deserialize(deserializer).map(Some)
 }
 
 #[derive(Serialize)]
@@ -135,9 +153,12 @@ pub async fn create(
     let submission = Submission {
         options: state.runs.options(&[&options]).map_err(at)?,
         content: message,
+        given: Map::new(),
         owner: wishes.owner.clone(),
         key: wishes.key("POST /api/v1/threads", &body.bytes),
     };
+    // A request that waits for its run holds it no longer.
+    drop(body.bytes);
     let key = submission.key.clone();
     let new_thread = NewThread { metadata: metadata.clone(), options: options.clone() };
     match state.runs.create_thread(submission, new_thread).await.map_err(at)? {
@@ -206,9 +227,11 @@ pub async fn add_message(
     let submission = Submission {
         options: state.runs.options(&[&thread.options, &options]).map_err(at)?,
         content,
+        given: options,
         owner: wishes.owner.clone(),
         key: wishes.key(&format!("POST /api/v1/threads/{thread_id}/messages"), &body.bytes),
     };
+    drop(body.bytes);
     let key = submission.key.clone();
     match state.runs.add_message(thread_id, submission).await.map_err(at)? {
         Accepted::New { run, message, position } => {
@@ -250,14 +273,56 @@ async fn replied_before(state: &State, form: Form, first: FirstAnswer) -> Result
     Ok(created(StatusCode::ACCEPTED, &location, body, true))
 }
 
-fn gone() -> ApiError {
+pub fn gone() -> ApiError {
     ApiError::no_such("thread any more; this idempotency key created it")
 }
 
 pub async fn list(Shared(state): Shared<State>, query: Query) -> Result<Response, ApiError> {
     let (cursor, limit) = (query.cursor("threads")?, query.number("limit", 20, 1..=100)?);
-    let page = state.runs.store().threads(cursor, limit).await?;
+    let filter = filter(&query)?;
+    let page = match filter == ThreadFilter::default() {
+        true => state.runs.store().threads(cursor, limit).await?,
+        false => state.runs.store().search(&filter, cursor, limit).await?,
+    };
     answer(&ListBody::page("threads", page, ThreadBody::from))
+}
+
+fn filter(query: &Query) -> Result<ThreadFilter, ApiError> {
+    let words = query.text("q").map(str::trim).filter(|words| !words.is_empty());
+    if words.is_some_and(|words| words.chars().count() > MAX_SEARCH_CHARS) {
+        return Err(ApiError::parameter("q", format!("q may have {MAX_SEARCH_CHARS} characters")));
+    }
+    let named = |name: &str| ThreadStatus::ALL.into_iter().find(|status| status.as_str() == name);
+    let status = query.text("status").map(|name| {
+        let names = ThreadStatus::ALL.map(ThreadStatus::as_str).join(", ");
+        named(name).ok_or_else(|| ApiError::parameter("status", format!("status must be one of {names}")))
+    });
+    let metadata: Vec<_> = query.below("metadata.").collect();
+    if metadata.len() > MAX_METADATA_FILTERS {
+        let detail = format!("at most {MAX_METADATA_FILTERS} members of the metadata can be asked for at once");
+        return Err(ApiError::parameter("metadata", detail));
+    }
+    Ok(ThreadFilter { words: words.map(str::to_owned), status: status.transpose()?, metadata })
+}
+
+pub async fn change(
+    Shared(state): Shared<State>,
+    Id(thread_id): Id<ThreadId>,
+    body: JsonBody<ThreadChangeBody>,
+) -> Result<Response, ApiError> {
+    let ThreadChangeBody { title, metadata } = body.value;
+    let title = title.map(|title| {
+        let words = title.split(|letter: char| letter.is_whitespace() || letter.is_control());
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    });
+    let fits = |title: &String| (1..=MAX_TITLE_CHARS).contains(&title.chars().count());
+    if title.as_ref().is_some_and(|title| !fits(title)) {
+        let detail = format!("a title has 1 to {MAX_TITLE_CHARS} characters");
+        return Err(ApiError::invalid(Place::Pointer("/title".to_owned()), detail));
+    }
+    let change = ThreadChange { title, metadata, max_metadata_bytes: MAX_METADATA_BYTES };
+    let thread = state.runs.store().change_thread(thread_id, &change).await?;
+    answer(&ThreadBody::from(thread.ok_or_else(|| ApiError::no_such("thread"))?))
 }
 
 pub async fn show(Shared(state): Shared<State>, Id(thread_id): Id<ThreadId>) -> Result<Response, ApiError> {
@@ -294,7 +359,7 @@ async fn existing(state: &State, thread_id: ThreadId) -> Result<Thread, ApiError
 }
 
 /// A run that was just queued.
-fn queued(run: Run, position: u64) -> RunDetails {
+pub fn queued(run: Run, position: u64) -> RunDetails {
     RunDetails { run, usage: Default::default(), queue_position: Some(position) }
 }
 
@@ -308,7 +373,7 @@ pub async fn waited(state: &State, details: RunDetails, patience: Duration) -> R
     state.runs.details(details.run.id).await?.ok_or_else(|| ApiError::no_such("run"))
 }
 
-async fn keep(state: &State, wishes: &Wishes, key: Option<&Key>, body: &str) {
+pub async fn keep(state: &State, wishes: &Wishes, key: Option<&Key>, body: &str) {
     if let Some(key) = key {
         state.runs.keep_answer(key, &wishes.owner, body).await;
     }
@@ -334,7 +399,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Form {
 
 impl Form {
     /// The report of the run if that is wanted and there, else `data`.
-    async fn of(self, state: &State, run_id: RunId, data: String) -> Result<Body, ApiError> {
+    pub async fn of(self, state: &State, run_id: RunId, data: String) -> Result<Body, ApiError> {
         let report = match self {
             Self::Report => state.runs.store().report(run_id).await?,
             Self::Data => None,
@@ -344,12 +409,12 @@ impl Form {
 }
 
 /// A body in its form.
-enum Body {
+pub enum Body {
     Data(String),
     Report(String),
 }
 
-fn created(status: StatusCode, location: &str, body: Body, replayed: bool) -> Response {
+pub fn created(status: StatusCode, location: &str, body: Body, replayed: bool) -> Response {
     let (media_type, body) = match body {
         Body::Data(json) => (JSON, json),
         Body::Report(markdown) => (MARKDOWN, markdown),
@@ -367,7 +432,7 @@ fn created(status: StatusCode, location: &str, body: Body, replayed: bool) -> Re
     response
 }
 
-fn json(body: &impl Serialize) -> Result<String, ApiError> {
+pub fn json(body: &impl Serialize) -> Result<String, ApiError> {
     serde_json::to_string(body).map_err(|error| ApiError::defect(&error))
 }
 

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::failure::{self, Failure};
 use super::models::Listed;
 use super::reply::{self, Assembly};
@@ -183,12 +185,13 @@ impl Llm {
                 return Err(Failed { error, attempts: waits.attempts() });
             };
             caller.retrying(Retry { attempt: waits.attempts(), wait, error });
+            let _rest = caller.gate().rest();
             tokio::time::sleep(wait).await;
         }
     }
 
     async fn call(&self, server: &Server, request: &Request, caller: &dyn Caller) -> Result<Completion, Failure> {
-        let _permit = server.permit().await;
+        let _permit = turn(server, caller).await;
         caller.gate().pass().await;
         let call = server.carrier.call(server, request);
         let body = tokio::time::timeout(self.inner.settings.total_timeout, call)
@@ -203,7 +206,7 @@ impl Llm {
         request: &Request,
         caller: &dyn Caller,
     ) -> Result<(Reading, Option<Delta>), Failure> {
-        let permit = server.permit().await;
+        let permit = turn(server, caller).await;
         caller.gate().pass().await;
         let frames = server.carrier.stream(server, request, self.inner.settings.idle_timeout).await?;
         let mut reading = Reading::new(frames, Assembly::new(request), Arc::clone(server), permit);
@@ -231,6 +234,12 @@ impl Llm {
         let body = response.text().await.map_err(failed)?;
         if status.is_success() { Ok(body) } else { Err(failure::of_status(model, status.as_u16(), &headers, &body)) }
     }
+}
+
+/// Waits until the server may be asked once more.
+async fn turn(server: &Server, caller: &dyn Caller) -> Option<OwnedSemaphorePermit> {
+    let _rest = caller.gate().rest();
+    server.permit().await
 }
 
 impl Inner {

@@ -338,10 +338,11 @@ fn read_usage(raw: Value) -> Option<Usage> {
     let raw: RawUsage = serde_json::from_value(raw).ok()?;
     let prompt = raw.prompt_tokens_details.unwrap_or_default();
     let output = raw.completion_tokens_details.unwrap_or_default();
-    Some(Usage {
+    let usage = Usage {
         input_tokens: raw.prompt_tokens.unwrap_or_default(),
         cached_tokens: prompt.cached_tokens.unwrap_or_default(),
         output_tokens: raw.completion_tokens.unwrap_or_default(),
         reasoning_tokens: output.reasoning_tokens.unwrap_or_default(),
-    })
+    };
+    Some(usage.believed())
 }

@@ -10,6 +10,21 @@ pub trait Gate: Send + Sync {
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
     fn pass(&self) -> BoxFuture<'_, ()>;
+
+    /// To be held while a call waits with nothing under way: for its turn, or to be made again.
+    fn rest(&self) -> Rest {
+        Rest::until_dropped(())
+    }
+}
+
+/// As long as it lives, a call waits with nothing under way.
+pub struct Rest(#[expect(dead_code, reason = "it is held for what its end does")] Box<dyn Send>);
+
+impl Rest {
+    /// Holds a value until it is dropped.
+    pub fn until_dropped(value: impl Send + 'static) -> Self {
+        Self(Box::new(value))
+    }
 }
 
 /// A gate that is always open.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
-pub use gate::{Gate, Open};
+pub use gate::{Gate, Open, Rest};
 pub use retry::{Retry, Verdict, retry};
 
 /// How long an outbound call may take.

@@ -4,6 +4,8 @@ use std::{future::Future, time::Duration};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 
+use super::Gate;
+
 /// How often and how long to try again.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
@@ -31,10 +33,16 @@ pub enum Verdict {
 }
 
 /// Calls `operation` until it succeeds, `judge` calls its error final, or the policy is used up; then the last error.
+/// `gate` learns of the waits in between.
 ///
 /// # Cancel safety
 /// Dropping the future drops the attempt or the wait in progress.
-pub async fn retry<T, E, Op, Out>(policy: Retry, judge: impl Fn(&E) -> Verdict, mut operation: Op) -> Result<T, E>
+pub async fn retry<T, E, Op, Out>(
+    policy: Retry,
+    gate: &dyn Gate,
+    judge: impl Fn(&E) -> Verdict,
+    mut operation: Op,
+) -> Result<T, E>
 where
     Op: FnMut() -> Out,
     Out: Future<Output = Result<T, E>>,
@@ -46,7 +54,10 @@ where
             Err(error) => error,
         };
         match waits.next(judge(&error)) {
-            Some(wait) => tokio::time::sleep(wait).await,
+            Some(wait) => {
+                let _rest = gate.rest();
+                tokio::time::sleep(wait).await;
+            }
             None => return Err(error),
         }
     }
@@ -114,6 +125,7 @@ mod tests {
         let mut calls = 0;
         let result = retry(
             policy,
+            &super::super::Open,
             |_: &&str| Verdict::Again { after: None },
             || {
                 calls += 1;

@@ -52,7 +52,7 @@ async fn ask(
     if let Some(verification) = verification {
         messages.push_str(&format!("\nAI: {}", untrusted(verification)));
     }
-    let values = json!({"date": cx.date().await?, "messages": messages, "follow_up": known.is_some()});
+    let values = json!({"date": cx.date().await?, "messages": messages, "follow_up": known.is_some_and(|known| !known.report().is_empty())});
     let message = Message::User { content: cx.prompts().parts("brief", values, flexible) };
     let task = Task::Brief { question: conversation.question() };
     let request = cx.request(Role::Research, vec![message], task);

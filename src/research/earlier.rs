@@ -24,10 +24,11 @@ const MAX_NOTES: usize = 64;
 /// Bytes of their text, in sum.
 const MAX_NOTE_BYTES: usize = 1 << 20;
 
-/// What the newest run of the thread with a report or an answer left behind.
+/// What the thread's runs left behind: the newest one with a report or an answer, or one after it that could not finish.
 #[derive(Clone, Debug)]
 pub struct Earlier {
-    /// The thread's newest report and, when one came after it, the newest answer; each with its run. Not empty.
+    /// The thread's newest report and, when one came after it, the newest answer; each with its run. Empty when the
+    /// findings are those of a run that could not finish, in a thread without a report.
     pub texts: Vec<(RunId, Report)>,
     /// With snapshots.
     pub sources: Vec<Source>,

@@ -8,6 +8,7 @@ mod active;
 mod dispatcher;
 mod marks;
 mod owner;
+mod retry;
 mod stuck;
 mod submit;
 mod worker;
@@ -33,8 +34,11 @@ use crate::{
 use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
 use marks::Marks;
+pub use retry::Retry;
 use store::Clock;
-pub use store::{Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step};
+pub use store::{
+    Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step, ThreadChange, ThreadFilter,
+};
 pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
 pub use worker::Ended;
@@ -77,6 +81,8 @@ pub struct Settings {
     /// Runs that may wait, over all processes.
     pub max_queued_runs: u64,
     pub max_queued_runs_per_owner: u64,
+    /// Threads that are stored of one owner.
+    pub max_threads_per_owner: u64,
     /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
     pub event_retention: Option<Duration>,
     /// A run at work that stores no event for so long counts as stuck.
@@ -113,6 +119,13 @@ pub enum Refusal {
     Options(Vec<OptionError>),
     #[error("there is no such thread")]
     NoSuchThread,
+    #[error("there is no such run")]
+    NoSuchRun,
+    #[error("the run has not ended yet")]
+    NotFinished,
+    /// Nothing can go on from this run; the text says why.
+    #[error("{0}")]
+    NotRetryable(String),
     #[error(transparent)]
     Store(#[from] store::Error),
 }
@@ -165,7 +178,14 @@ impl Runs {
     /// # Errors
     /// [`Refusal::Options`] with everything that is wrong.
     pub fn options(&self, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
-        let mut options = self.parts.settings.options.clone();
+        self.options_over(self.parts.settings.options.clone(), layers)
+    }
+
+    /// As [`Runs::options`], over other ones than the server's.
+    ///
+    /// # Errors
+    /// [`Refusal::Options`] with everything that is wrong.
+    pub fn options_over(&self, mut options: RunOptions, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
         let mut wrong = Vec::new();
         for (name, value) in layers.iter().copied().flatten() {
             let checked = self.parts.settings.caps.check(name, value);

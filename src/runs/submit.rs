@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::{MAX_MESSAGE_CHARS, Refusal, Runs};
 use crate::{
     domain::{Message, MessageId, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
@@ -17,6 +19,8 @@ pub const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct Submission {
     pub content: String,
     pub options: RunOptions,
+    /// Those among them that were given with the message itself.
+    pub given: Map<String, Value>,
     /// Whose work it is; empty when users are not told apart.
     pub owner: String,
     pub key: Option<Key>,
@@ -60,19 +64,26 @@ impl Runs {
     pub async fn create_thread(&self, submission: Submission, thread: NewThread) -> Result<Accepted, Refusal> {
         let new_run = self.new_run(ThreadId::new(), &submission.content, submission.options.clone())?;
         let new_run = NewRun { owner: submission.owner.clone(), ..new_run };
-        let admission = self.admission(&submission, new_run.now);
+        let admission = self.admission(submission.key.as_ref(), &submission.owner, new_run.now);
         let created = self.parts.store.create_thread(&new_run, &thread, &admission).await?;
         Ok(self.accepted(created, new_run))
     }
 
-    /// Adds a message to a thread and queues the run that answers it.
+    /// Adds a message to a thread and queues the run that answers it. A message that only asks to go on, after a run that
+    /// can be retried, is answered by retrying that run.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
     pub async fn add_message(&self, thread_id: ThreadId, submission: Submission) -> Result<Accepted, Refusal> {
-        let new_run = self.new_run(thread_id, &submission.content, submission.options.clone())?;
+        let new_run = match self.asked_to_go_on(thread_id, &submission.content).await? {
+            Some(run) => {
+                let options = self.options_over(run.options.clone(), &[&submission.given])?;
+                self.retry_run(&run, options, storable(&submission.content)).await?
+            }
+            None => self.new_run(thread_id, &submission.content, submission.options.clone())?,
+        };
         let new_run = NewRun { owner: submission.owner.clone(), ..new_run };
-        let admission = self.admission(&submission, new_run.now);
+        let admission = self.admission(submission.key.as_ref(), &submission.owner, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
         self.parts.log.wake(thread_id);
         Ok(self.accepted(created, new_run))
@@ -101,12 +112,16 @@ impl Runs {
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
     pub async fn reply(&self, thread_id: ThreadId, content: &str, options: RunOptions) -> Result<Run, Refusal> {
-        let new_run = NewRun { reserved: Some(self.claimant()), ..self.new_run(thread_id, content, options)? };
+        let new_run = match self.asked_to_go_on(thread_id, content).await? {
+            Some(run) => self.retry_run(&run, options, storable(content)).await?,
+            None => self.new_run(thread_id, content, options)?,
+        };
+        let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
         let created = self.parts.store.add_run(&new_run, &Admission::default()).await?;
         created.map(run_of).ok_or(Refusal::NoSuchThread)
     }
 
-    fn accepted(&self, created: Created, new_run: NewRun) -> Accepted {
+    pub(super) fn accepted(&self, created: Created, new_run: NewRun) -> Accepted {
         match created {
             Created::New { run, position } => {
                 self.parts.log.wakes().queue();
@@ -117,15 +132,16 @@ impl Runs {
         }
     }
 
-    fn admission(&self, submission: &Submission, now: Timestamp) -> Admission {
+    pub(super) fn admission(&self, key: Option<&Key>, owner: &str, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
         let room = settings.max_concurrent_runs.saturating_sub(self.active.count());
         let limits = QueueLimits {
             total: settings.max_queued_runs,
             per_owner: settings.max_queued_runs_per_owner,
             room: u64::try_from(room).unwrap_or(u64::MAX),
+            threads_per_owner: settings.max_threads_per_owner,
         };
-        let idempotency = submission.key.as_ref().map(|key| idempotency(key, &submission.owner, now));
+        let idempotency = key.map(|key| idempotency(key, owner, now));
         Admission { limits: Some(limits), idempotency }
     }
 
@@ -137,6 +153,11 @@ impl Runs {
         if content.chars().count() > MAX_MESSAGE_CHARS {
             return Err(Refusal::TooLong);
         }
+        Ok(NewRun { content: storable(content), ..self.run_without_words(thread_id, options)? })
+    }
+
+    /// A run whose question is still to be filled in.
+    pub(super) fn run_without_words(&self, thread_id: ThreadId, options: RunOptions) -> Result<NewRun, Refusal> {
         self.parts.check(&options)?;
         let local = self.parts.local.as_ref().filter(|_| options.search_api == SearchApi::Local);
         Ok(NewRun {
@@ -144,14 +165,19 @@ impl Runs {
             thread_id,
             run_id: RunId::new(),
             message_id: MessageId::new(),
-            // The database has no place for the character 0.
-            content: content.replace('\0', "\u{fffd}"),
+            content: String::new(),
             options,
             owner: String::new(),
             reserved: None,
+            retry: None,
             now: Timestamp::now(),
         })
     }
+}
+
+/// The text of a message as it is stored: the database has no place for the character 0.
+fn storable(content: &str) -> String {
+    content.trim().replace('\0', "\u{fffd}")
 }
 
 fn idempotency(key: &Key, owner: &str, now: Timestamp) -> IdempotencyKey {
@@ -164,7 +190,7 @@ fn idempotency(key: &Key, owner: &str, now: Timestamp) -> IdempotencyKey {
 }
 
 /// Without a key nothing can have been created before.
-fn run_of(created: Created) -> Run {
+pub(super) fn run_of(created: Created) -> Run {
     match created {
         Created::New { run, .. } => *run,
         Created::Before(_) => unreachable!("no idempotency key was given"),

@@ -7,12 +7,12 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior},
 };
 
-use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Leaving, Orders, Parts, WorkError};
+use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Leaving, Orders, Parts, WorkError, retry};
 use crate::{
     context::{Cx, Error, Remains, Services},
     domain::{
-        Event, Failure, FailureCode, FollowUp, MessageId, Outcome, Run, RunStatus, Scope, Timestamp, Usage,
-        WarningCode, report::Report,
+        Event, Failure, FailureCode, FollowUp, MessageId, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope,
+        Source, Timestamp, Usage, WarningCode, report::Report,
     },
     events::Control,
     journal::{self, Journal, Stop},
@@ -54,6 +54,7 @@ enum Verdict {
     Ended(Ending),
     Failed(Failure),
     Cancelled,
+    Interrupted,
     Lost,
     Storage(store::Error),
 }
@@ -179,11 +180,16 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         remains.report_attempts = parts.store.report_attempts(lease.run_id).await?;
         remains.sources = parts.store.snapshots(lease.run_id).await?;
     }
+    let inherited = retry::inheritance(parts, run).await?;
+    remains.inherited = inherited.sources;
     let holds_until = Instant::now() + parts.settings.lease;
     // By the clock that says when it was started, which need not be this machine's.
     let (time_left, now) = (time_left(run, parts.store.clock().await?), Instant::now());
     let writing = (max_time(run) / 4).min(LONGEST_WRITING);
-    let journal = Journal::new(*lease, holds_until, steps, parts.writer.clone()).ending_at(now + time_left);
+    let journal = Journal::new(*lease, holds_until, steps, parts.writer.clone())
+        .wording(parts.prompts.wording())
+        .inheriting(inherited.steps)
+        .ending_at(now + time_left);
     let journal = Arc::new(journal);
     let mut events = vec![root(begin)];
     events.extend(skipped_documents(&search));
@@ -218,11 +224,17 @@ fn skipped_documents(search: &Engine) -> Vec<NewEvent> {
 }
 
 async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkError> {
-    let messages = parts.store.messages(run.thread_id).await?;
-    let runs = parts.store.thread_runs(run.thread_id).await?;
+    // A retry answers what the first run of its chain was asked, and knows no more than that one did.
+    let asked = parts.store.question_of(run.id).await?;
+    let mut messages = parts.store.messages(run.thread_id).await?;
+    let question =
+        messages.iter().position(|message| message.run_id == Some(asked) && message.role == MessageRole::User);
+    messages.truncate(question.map_or(messages.len(), |place| place + 1));
+    let mut runs = parts.store.thread_runs(run.thread_id).await?;
+    runs.drain(..runs.iter().position(|run| run.id == asked).map_or(0, |place| place + 1));
     let clarifications = runs.iter().filter(|run| run.outcome == Some(Outcome::Clarification)).count();
     let earlier = match run.options.follow_up {
-        FollowUp::Auto => earlier(parts, run, &runs).await?,
+        FollowUp::Auto => earlier(parts, &runs).await?,
         FollowUp::Research => None,
     };
     let answered = runs.iter().filter(|run| matches!(run.outcome, Some(Outcome::Report | Outcome::Answer)));
@@ -234,11 +246,19 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
     })
 }
 
-/// What the newest run before this one that ended with a report or an answer left behind; `runs` are newest first.
-async fn earlier(parts: &Parts, run: &Run, runs: &[Run]) -> Result<Option<Earlier>, WorkError> {
-    let before: Vec<&Run> = runs.iter().skip_while(|other| other.id != run.id).skip(1).collect();
+/// What the thread's runs before this one left behind; `before` are newest first. That is the newest report or answer
+/// with what it rests on, and what a newer run found that could not finish.
+async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkError> {
     let newest = |outcome| before.iter().position(|run| run.outcome == Some(outcome));
-    let Some(report) = newest(Outcome::Report) else { return Ok(None) };
+    let unfinished = match before.first().filter(|run| run.is_retryable()) {
+        Some(run) => found_by_chain(parts, run).await?,
+        None => None,
+    };
+    let Some(report) = newest(Outcome::Report) else {
+        let Some((sources, notes)) = unfinished else { return Ok(None) };
+        let earlier = Earlier { texts: Vec::new(), sources, notes, is_latest: false };
+        return Ok((!earlier.sources.is_empty()).then_some(earlier));
+    };
     let answer = newest(Outcome::Answer).filter(|&answer| answer < report);
     let mut texts = Vec::new();
     for place in [Some(report), answer].into_iter().flatten() {
@@ -246,16 +266,45 @@ async fn earlier(parts: &Parts, run: &Run, runs: &[Run]) -> Result<Option<Earlie
         texts.extend(parts.store.report(run_id).await?.map(|text| (run_id, text)));
     }
     let newest = answer.unwrap_or(report);
-    let sources = parts.store.snapshots(before[newest].id).await?;
-    let notes = parts.store.notes(before[newest].id).await?;
+    let (mut sources, mut notes) = found(parts, before[newest].id).await?;
+    if let Some((more, newer)) = unfinished {
+        // It took over what the report rests on, and went on numbering from there; otherwise the report's own count.
+        if sources.iter().all(|known| !texts_cite(&texts, known) || more.iter().any(|source| source.url == known.url)) {
+            (sources, notes) = (more, newer);
+        }
+    }
     Ok(Some(Earlier { texts, sources, notes, is_latest: newest == 0 }))
+}
+
+type Found = (Vec<Source>, Vec<Note>);
+
+async fn found(parts: &Parts, run_id: RunId) -> Result<Found, WorkError> {
+    Ok((parts.store.snapshots(run_id).await?, parts.store.notes(run_id).await?))
+}
+
+/// What a run that could not finish found, or the newest one it went on from that came as far as notes.
+async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Found>, WorkError> {
+    for run_id in std::iter::once(run.id).chain(retry::chain(parts, run).await?) {
+        let found = found(parts, run_id).await?;
+        if !found.1.is_empty() {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn texts_cite(texts: &[(RunId, Report)], source: &Source) -> bool {
+    let mut cited = texts.iter().flat_map(|(_, report)| &report.citations).map(|citation| citation.source_id);
+    cited.any(|id| source.id == id || source.aliases.contains(&id))
 }
 
 fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
     match joined {
         Ok(Ok(ending)) => Verdict::Ended(ending),
         Ok(Err(Error::Failed(failure))) => Verdict::Failed(failure),
+        Ok(Err(Error::Stop(Stop::Interrupted))) => Verdict::Interrupted,
         Ok(Err(Error::Stop(Stop::Storage(store::Error::Fenced)))) => Verdict::Lost,
+        Ok(Err(Error::Stop(Stop::Storage(error @ store::Error::Corrupt(_))))) => Verdict::Failed(corrupt(&error)),
         Ok(Err(Error::Stop(Stop::Storage(error)))) => Verdict::Storage(error),
         Ok(Err(Error::Stop(mismatch @ Stop::Mismatch { .. }))) => {
             Verdict::Failed(Failure::new(FailureCode::JournalMismatch, mismatch.to_string()))
@@ -268,6 +317,13 @@ fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
             Verdict::Failed(Failure::new(FailureCode::Internal, "a defect of this program ended the run; see its log"))
         }
     }
+}
+
+/// What is wrong with the journal does not pass, so trying again and again would pay without end.
+fn corrupt(error: &store::Error) -> Failure {
+    tracing::error!(%error, "a step cannot be stored or read");
+    let message = format!("a step could not be stored or read, what was found until then is kept: {error}");
+    Failure::new(FailureCode::JournalCorrupt, message)
 }
 
 /// Writes the end of the run.
@@ -288,6 +344,7 @@ async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict)
     };
     let (finish, event, ended) = match verdict {
         Verdict::Lost => return Ok(Ended::Lost),
+        Verdict::Interrupted => return Ok(Ended::Interrupted),
         Verdict::Storage(error) => return Err(error.into()),
         Verdict::Ended(Ending::Question(question)) => {
             let outcome = Outcome::Clarification;
@@ -333,7 +390,7 @@ fn stopped(stop: Stop) -> WorkError {
         Stop::Storage(error) => error.into(),
         Stop::Mismatch { key } => store::Error::Corrupt(format!("step '{key}' was made by a different request")).into(),
         // Only steps end so, and their verdict is made elsewhere.
-        Stop::TimeOver => store::Error::Corrupt(stop.to_string()).into(),
+        Stop::TimeOver | Stop::Interrupted => store::Error::Corrupt(stop.to_string()).into(),
     }
 }
 

@@ -8,7 +8,7 @@ pub mod tavily;
 
 use std::time::Duration;
 
-pub use crate::net::{Gate, Open};
+pub use crate::net::{Gate, Open, Rest};
 pub use canonical::canonical_url;
 pub use local::Local;
 pub use tavily::Tavily;

@@ -96,7 +96,9 @@ impl Tavily {
             return Err(Error::BadQuery("it is empty".into()));
         }
         let closed = |_| Error::Unavailable("it is shutting down".into());
+        let rest = gate.rest();
         let _permit = self.permits.acquire().await.map_err(closed)?;
+        drop(rest);
         tokio::time::timeout(self.settings.timeout, self.ask(&query, limits, gate))
             .await
             .map_err(|_| Error::Unavailable(format!("no answer within {} s", self.settings.timeout.as_secs())))?
@@ -104,7 +106,7 @@ impl Tavily {
 
     async fn ask(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
         let body = request(query, limits.max_results);
-        let judged = net::retry(self.settings.retry, Problem::verdict, || async {
+        let judged = net::retry(self.settings.retry, gate, Problem::verdict, || async {
             gate.pass().await;
             self.ask_once(&body, limits).await
         })

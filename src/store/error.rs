@@ -15,12 +15,20 @@ pub enum Error {
     /// A thread has one active run at most.
     #[error("the thread already has an active run")]
     ThreadBusy,
+    /// The thread went on: this run came after the one that was to be retried.
+    #[error("the thread went on with run {0}")]
+    ThreadWentOn(crate::domain::RunId),
     /// So many runs may wait, in all or of one owner.
     #[error("{limit} runs are waiting already")]
     QueueFull { limit: u64 },
+    /// So many threads are stored of one owner.
+    #[error("{limit} threads are stored already; delete some that are not needed any more")]
+    TooManyThreads { limit: u64 },
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
+    #[error("metadata may have {limit} bytes as JSON")]
+    MetadataTooLarge { limit: usize },
     /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),

@@ -30,7 +30,8 @@ use health::Health;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, End, Entry, EventRow,
     EventRows, Finish, FirstAnswer, Gap, Held, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page,
-    PageLimit, Pruned, QueueLimits, Renewal, RunFilter, RunOverview, RunPosition, Step, ThreadPosition, Wanted,
+    PageLimit, Pruned, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, ThreadChange,
+    ThreadFilter, ThreadPosition, Wanted,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -148,7 +149,7 @@ macro_rules! ensure {
 async fn answered<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     tokio::time::timeout(ANSWER_LIMIT, call)
         .await
-        .unwrap_or_else(|_| Err(Error::Unavailable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))))
+        .unwrap_or_else(|_| Err(Error::Disconnected(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))))
 }
 
 /// Whether to try again; then a moment has passed.
@@ -485,6 +486,16 @@ impl Store {
         ask!(self, engine => engine.run(run_id).await)
     }
 
+    /// The runs that a run goes on from, the direct one first, at most `limit` of them; empty unless it is a retry.
+    pub async fn retried_by(&self, run_id: RunId, limit: u32) -> Result<Vec<RunId>, Error> {
+        ask!(self, engine => engine.retried_by(run_id, limit).await)
+    }
+
+    /// The run whose message this one answers: itself, unless it is a retry.
+    pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
+        ask!(self, engine => engine.question_of(run_id).await)
+    }
+
     /// The folder that a run searches, absolute; `None` when it searches the web or does not exist.
     pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
         ask!(self, engine => engine.documents(run_id).await)
@@ -544,6 +555,24 @@ impl Store {
     /// A page of the threads, newest first.
     pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
         ask!(self, engine => engine.threads(after, limit).await)
+    }
+
+    /// A page of the threads that `filter` lets through, newest first; it may be short although more comes after it.
+    pub async fn search(
+        &self,
+        filter: &ThreadFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Thread>, Error> {
+        ask!(self, engine => engine.search(filter, after, limit).await)
+    }
+
+    /// Changes the title and the metadata of a thread; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Error::MetadataTooLarge`]; nothing is changed then.
+    pub async fn change_thread(&self, thread_id: ThreadId, change: &ThreadChange) -> Result<Option<Thread>, Error> {
+        change!(self, engine => engine.change_thread(thread_id, change).await)
     }
 
     /// The whole conversation in order; empty for an unknown thread.

@@ -43,6 +43,8 @@ pub use listen::Listener;
 pub type Db = sqlx::Postgres;
 
 /// Locks the rows a transaction is about to change.
+/// Compares with a pattern, whatever the case of the letters it knows.
+const LIKE: &str = " ILIKE ";
 const FOR_UPDATE: &str = " FOR UPDATE";
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -82,7 +84,8 @@ impl Engine {
                 let trusted_for = trusted.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
                 Box::pin(async move {
                     if metadata.age > trusted_for {
-                        return Ok(false);
+                        // As an error, since to close it in good form might wait for the server that has gone.
+                        return Err(sqlx::Error::WorkerCrashed);
                     }
                     if metadata.idle_for > TRUSTED_IDLE {
                         answers(connection).await?;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::domain::{
     Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source,
-    ThreadId, Timestamp, Usage, report::Report,
+    ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -24,11 +24,21 @@ pub struct NewRun {
     pub owner: String,
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,
+    /// The run goes on from an earlier one of its thread. Then `content` may be empty, and no message is stored.
+    pub retry: Option<RetryOf>,
     pub now: Timestamp,
 }
 
+/// Where a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryOf {
+    pub run_id: RunId,
+    /// The run whose message it answers: the first one of a chain of retries.
+    pub question_of: RunId,
+}
+
 impl NewRun {
-    /// The message that the run answers.
+    /// The user's message that comes with the run.
     pub fn message(&self) -> Message {
         Message {
             id: self.message_id,
@@ -55,13 +65,15 @@ pub struct Admission {
     pub idempotency: Option<IdempotencyKey>,
 }
 
-/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`].
+/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`]. And the most threads
+/// that are stored of one owner; reached, further ones are refused with [`super::Error::TooManyThreads`].
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
     pub total: u64,
     pub per_owner: u64,
     /// Runs that can start at once and so do not really wait; they are let in beyond both limits.
     pub room: u64,
+    pub threads_per_owner: u64,
 }
 
 /// Makes a request repeatable: the same key with the same body creates nothing twice.
@@ -306,6 +318,12 @@ pub struct Step {
     pub kind: String,
     /// SHA-256 of the request, hex; empty for marks.
     pub request_hash: String,
+    /// SHA-256 of what the request is about, whatever words say it, hex; empty when nobody knows.
+    pub input_hash: String,
+    /// The wording of the prompts that the request was made with; empty when nobody knows.
+    pub prompts: String,
+    /// Taken over from the run that this one retries, which has paid for it.
+    pub inherited: bool,
     /// JSON text of what the step returned, failures included.
     pub value: String,
     pub started_at: Timestamp,
@@ -454,4 +472,24 @@ pub struct RunPosition {
     pub is_final: bool,
     /// The run is final, and its last event not above `after_seq`: nothing comes but the gap.
     pub over: bool,
+}
+
+/// Which threads are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFilter {
+    /// Text that stands in the title or in a message, in whatever case; never empty.
+    pub words: Option<String>,
+    pub status: Option<ThreadStatus>,
+    /// Members of the metadata with their values as text.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// What is to be changed about a thread.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadChange {
+    pub title: Option<String>,
+    /// A merge patch (RFC 7396).
+    pub metadata: Map<String, Value>,
+    /// What the metadata may have afterwards, as JSON.
+    pub max_metadata_bytes: usize,
 }

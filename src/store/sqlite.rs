@@ -38,6 +38,8 @@ mod queries;
 pub type Db = sqlx::Sqlite;
 
 /// BEGIN IMMEDIATE has locked everything already.
+/// Compares with a pattern, whatever the case of the letters it knows.
+const LIKE: &str = " LIKE ";
 const FOR_UPDATE: &str = "";
 
 /// sqlx's default kind of transaction takes the write lock late and then fails at once, busy timeout or not.
@@ -211,6 +213,7 @@ mod tests {
             documents: None,
             owner: String::new(),
             reserved: None,
+            retry: None,
             now: Timestamp(0),
         }
     }

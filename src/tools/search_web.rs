@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::{
     context::{Cx, Error, Form, PageText, Registered, Role, SUMMARY_TIME, page_key},
     domain::{Event, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
-    journal::{self, Entry, Stop},
+    journal::{self, Asked, Entry, Stop},
     llm::{Message, Part, Task, Text, ToolSpec, offline},
     prompts::{Flexible, Prompts, untrusted},
     search::{self, Hit, Limits},
@@ -131,7 +131,11 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
         Limits { max_results: MAX_RESULTS as usize, max_content_length: cx.options().max_content_length as usize };
     let hash = journal::hash_of(&(query, limits.max_results, limits.max_content_length));
     let first = call.first_source.0 + MAX_RESULTS * u32::try_from(index).unwrap_or(u32::MAX / MAX_RESULTS);
+    let asked = Asked::from(hash);
     let work = async {
+        if let Some((hits, at)) = inherited(cx, &key, &asked) {
+            return Ok(Entry { inherited: Some(at), ..kept(cx, query, first, hits) });
+        }
         let answer = engine.search(query, &limits, cx).await;
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
         Ok(match answer {
@@ -143,7 +147,7 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
             }
         })
     };
-    let outcome: Result<Vec<Kept>, String> = cx.journal().step(&key, "search", hash, work).await?;
+    let outcome: Result<Vec<Kept>, String> = cx.journal().step(&key, "search", asked.clone(), work).await?;
     for kept in outcome.iter().flatten() {
         let content_hash = kept.text_hash.clone().unwrap_or_default();
         cx.register(Source { content_hash, ..source(&kept.hit, kept.source_id, String::new()) });
@@ -152,6 +156,22 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
         }
     }
     Ok(outcome)
+}
+
+/// What a run that this one retries found, with the texts of its pages; `None` when there is no such run, or not all of
+/// them are there.
+fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp, Timestamp))> {
+    let inherited = cx.journal().inherited::<Result<Vec<Kept>, String>>(key, asked)?;
+    let whole = |kept: Kept| {
+        let raw_content = match (kept.own_text, kept.text_hash) {
+            (Some(text), _) => Some(text),
+            (None, Some(hash)) => Some(cx.inherited_text(&page_key(&kept.hit.url, &hash))?.to_owned()),
+            (None, None) => None,
+        };
+        Some(Hit { raw_content, ..kept.hit })
+    };
+    let hits: Option<Vec<Hit>> = inherited.value.ok()?.into_iter().map(whole).collect();
+    Some((hits?, inherited.at))
 }
 
 fn kept(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<Kept>, String>> {

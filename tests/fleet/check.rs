@@ -12,7 +12,7 @@ use serde_json::Value;
 pub async fn check_ledger(store: &Store, run: &Run) {
     let steps = store.steps(run.id).await.expect("the journal can be read");
     let mut by_model: BTreeMap<String, ModelUsage> = BTreeMap::new();
-    for call in steps.into_iter().filter_map(|step| step.call) {
+    for call in steps.into_iter().filter(|step| !step.inherited).filter_map(|step| step.call) {
         let sum = by_model.entry(call.model).or_default();
         sum.calls += 1;
         sum.tokens += call.usage;

@@ -73,6 +73,7 @@ pub fn new_run() -> NewRun {
         documents: None,
         owner: String::new(),
         reserved: None,
+        retry: None,
         now: NOW,
     }
 }
@@ -125,6 +126,9 @@ pub fn step(key: &str) -> Step {
         key: key.to_owned(),
         kind: "value".to_owned(),
         request_hash: "ab".repeat(32),
+        input_hash: String::new(),
+        prompts: String::new(),
+        inherited: false,
         value: format!("{{\"b\": 1,  \"a\":\"{key}\"}}"),
         started_at: NOW,
         finished_at: NOW,
@@ -198,7 +202,7 @@ async fn a_thread_starts_with_its_message_and_a_queued_run(database: TestDatabas
     assert_eq!(store.message(message.id).await.unwrap().as_ref(), Some(message));
     assert_eq!((message.role, &message.content), (MessageRole::User, &new_run.content));
     let events = store.events_after(new_run.thread_id, 0, 10).await.unwrap();
-    assert_eq!((events.len(), &events[0].event), (1, &Event::RunQueued { position: Some(1) }));
+    assert_eq!((events.len(), &events[0].event), (1, &Event::RunQueued { position: Some(1), retry_of: None }));
     assert_eq!(store.thread(ThreadId::new()).await.unwrap(), None);
     assert_eq!(store.run(RunId::new()).await.unwrap(), None);
 }
@@ -515,18 +519,20 @@ async fn the_same_key_at_the_same_time_creates_once(database: TestDatabase) {
 
 async fn a_full_queue_refuses(database: TestDatabase) {
     let store = database.open().await;
-    let limits = Admission { limits: Some(QueueLimits { total: 2, per_owner: 1, room: 0 }), idempotency: None };
+    let limits = |room| {
+        let limits = QueueLimits { total: 2, per_owner: 1, room, threads_per_owner: 100 };
+        Admission { limits: Some(limits), idempotency: None }
+    };
     let create = async |owner: &str| {
         let new_run = NewRun { owner: owner.to_owned(), ..new_run() };
-        store.create_thread(&new_run, &NewThread::default(), &limits).await
+        store.create_thread(&new_run, &NewThread::default(), &limits(0)).await
     };
     assert!(matches!(create("a").await.unwrap(), Created::New { position: 1, .. }));
     assert_eq!(create("a").await, Err(Error::QueueFull { limit: 1 }));
     assert!(matches!(create("b").await.unwrap(), Created::New { position: 2, .. }));
     assert_eq!(create("c").await, Err(Error::QueueFull { limit: 2 }));
     assert_eq!(store.load().await.unwrap().queued, 2);
-    let limits = Admission { limits: Some(QueueLimits { total: 2, per_owner: 1, room: 1 }), idempotency: None };
-    let more = store.create_thread(&new_run(), &NewThread::default(), &limits).await.unwrap();
+    let more = store.create_thread(&new_run(), &NewThread::default(), &limits(1)).await.unwrap();
     assert!(matches!(more, Created::New { position: 3, .. }), "one of them can start at once");
 }
 

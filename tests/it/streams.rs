@@ -178,6 +178,11 @@ async fn with_router(max_streams: usize, test: impl AsyncFnOnce(Router, Store, C
     let engine = Engine::start(&world, &database, &[]).await;
     let settings = HttpSettings {
         listen: ([127, 0, 0, 1], 0).into(),
+        open: false,
+        allowed_hosts: fathom::config::AllowedHosts::Only(Vec::new()),
+        http2: false,
+        max_buffered_bytes: 64 << 20,
+        max_connections: 100,
         cors_origins: CorsOrigins::None,
         max_body_bytes: 1024,
         max_streams,

@@ -123,6 +123,11 @@ impl FakeTavily {
         self.add(needle, found, false);
     }
 
+    /// Forgets all rules: from now on it knows something about everything.
+    pub fn forget(&self) {
+        self.state.rules.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     pub fn set_latency(&self, latency: Duration) {
         *self.state.latency.lock().unwrap_or_else(PoisonError::into_inner) = latency;
     }

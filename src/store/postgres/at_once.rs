@@ -13,7 +13,7 @@ use super::{
     Db, Engine,
     queries::{
         commits::{Advance, usage_sums},
-        rows::{name_of, owned, signed},
+        rows::{added_usage, name_of, owned, signed},
     },
 };
 use crate::{
@@ -23,10 +23,11 @@ use crate::{
 
 /// Locks the rows of the runs whose lease holds, in the order of their ids, and writes what belongs to these. A commit
 /// that is repeated finds one of its stamps there and is left to those who can tell what became of it.
-const WRITE: &str = "WITH given AS ( \
+const WRITE: &str = concat!(
+    "WITH given AS ( \
         SELECT * FROM unnest($1::UUID[], $2::UUID[], $3::BIGINT[], $4::UUID[], $5::BIGINT[], $6::TEXT[], $7::BIGINT[], \
             $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BIGINT[], $14::BIGINT[], \
-            $45::TEXT[], $46::BIGINT[]) \
+            $48::TEXT[], $49::BIGINT[]) \
         AS given (run_id, thread_id, epoch, stamp, events, phase, keeps_deaths, iterations, researchers_started, \
             researchers_finished, researchers_failed, searches, sources_found, warnings, waiting_for, waiting_until) \
     ), held AS ( \
@@ -60,23 +61,22 @@ const WRITE: &str = "WITH given AS ( \
         JOIN advanced ON advanced.id = new.run_id JOIN numbered ON numbered.id = new.thread_id \
     ), stored_steps AS ( \
         INSERT INTO steps (run_id, key, kind, request_hash, value, started_at, finished_at, model, role, attempts, \
-            input_tokens, cached_tokens, output_tokens, reasoning_tokens) \
+            input_tokens, cached_tokens, output_tokens, reasoning_tokens, input_hash, prompts, inherited) \
         SELECT new.* FROM unnest($24::UUID[], $25::TEXT[], $26::TEXT[], $27::TEXT[], $28::TEXT[], $29::BIGINT[], $30::BIGINT[], \
-            $31::TEXT[], $32::TEXT[], $33::BIGINT[], $34::BIGINT[], $35::BIGINT[], $36::BIGINT[], $37::BIGINT[]) \
+            $31::TEXT[], $32::TEXT[], $33::BIGINT[], $34::BIGINT[], $35::BIGINT[], $36::BIGINT[], $37::BIGINT[], \
+            $38::TEXT[], $39::TEXT[], $40::BOOLEAN[]) \
             AS new (run_id, key, kind, request_hash, value, started_at, finished_at, model, role, attempts, \
-            input_tokens, cached_tokens, output_tokens, reasoning_tokens) \
+            input_tokens, cached_tokens, output_tokens, reasoning_tokens, input_hash, prompts, inherited) \
         JOIN advanced ON advanced.id = new.run_id \
     ), stored_usage AS ( \
         INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) \
-        SELECT new.* FROM unnest($38::UUID[], $39::TEXT[], $40::BIGINT[], $41::BIGINT[], $42::BIGINT[], $43::BIGINT[], \
-            $44::BIGINT[]) AS new (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) \
+        SELECT new.* FROM unnest($41::UUID[], $42::TEXT[], $43::BIGINT[], $44::BIGINT[], $45::BIGINT[], $46::BIGINT[], \
+            $47::BIGINT[]) AS new (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) \
         JOIN advanced ON advanced.id = new.run_id \
-        ON CONFLICT (run_id, model) DO UPDATE SET calls = run_usage.calls + excluded.calls, \
-            input_tokens = run_usage.input_tokens + excluded.input_tokens, \
-            cached_tokens = run_usage.cached_tokens + excluded.cached_tokens, \
-            output_tokens = run_usage.output_tokens + excluded.output_tokens, \
-            reasoning_tokens = run_usage.reasoning_tokens + excluded.reasoning_tokens \
-    ) SELECT id FROM advanced";
+        ON CONFLICT (run_id, model) DO UPDATE SET ",
+    added_usage!("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
+    " ) SELECT id FROM advanced"
+);
 
 impl Engine {
     /// Writes the entries if none of them has more than steps and events. Returns the runs of which everything was
@@ -187,6 +187,9 @@ fn bind_steps<'q>(query: Query<'q>, steps: &[(RunId, &Step)]) -> Query<'q> {
         .bind(of_call(|call| signed(call.usage.cached_tokens)))
         .bind(of_call(|call| signed(call.usage.output_tokens)))
         .bind(of_call(|call| signed(call.usage.reasoning_tokens)))
+        .bind(text(|step| &step.input_hash))
+        .bind(text(|step| &step.prompts))
+        .bind(steps.iter().map(|(_, step)| step.inherited).collect::<Vec<bool>>())
 }
 
 fn bind_usage<'q>(query: Query<'q>, steps: &[(RunId, &Step)]) -> Query<'q> {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     Connection, Db, Engine, FOR_UPDATE, log, research,
-    rows::{name_of, owned, pieces, signed, status},
+    rows::{added_usage, name_of, owned, pieces, signed, status},
     threads::insert_message,
 };
 use crate::{
@@ -342,11 +342,11 @@ async fn advance(connection: &mut Connection, entries: &[&Entry]) -> Result<(), 
     Ok(())
 }
 
-/// The calls of the group, summed up per run and model.
+/// The calls of the group, summed up per run and model; what was taken over is counted where it was paid for.
 pub fn usage_sums<'a>(steps: &[(RunId, &'a Step)]) -> BTreeMap<(RunId, &'a str), ModelUsage> {
     let mut sums: BTreeMap<(RunId, &str), ModelUsage> = BTreeMap::new();
     for (run_id, step) in steps {
-        let Some(call) = &step.call else { continue };
+        let Some(call) = step.call.as_ref().filter(|_| !step.inherited) else { continue };
         let sum = sums.entry((*run_id, &call.model)).or_default();
         sum.calls += 1;
         sum.tokens += call.usage;
@@ -366,13 +366,10 @@ async fn add_usage(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Res
             row.push_bind(signed(sum.tokens.input_tokens)).push_bind(signed(sum.tokens.cached_tokens));
             row.push_bind(signed(sum.tokens.output_tokens)).push_bind(signed(sum.tokens.reasoning_tokens));
         });
-        query.push(
-            " ON CONFLICT (run_id, model) DO UPDATE SET calls = run_usage.calls + excluded.calls, \
-             input_tokens = run_usage.input_tokens + excluded.input_tokens, \
-             cached_tokens = run_usage.cached_tokens + excluded.cached_tokens, \
-             output_tokens = run_usage.output_tokens + excluded.output_tokens, \
-             reasoning_tokens = run_usage.reasoning_tokens + excluded.reasoning_tokens",
-        );
+        query.push(concat!(
+            " ON CONFLICT (run_id, model) DO UPDATE SET ",
+            added_usage!("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+        ));
         query.build().execute(&mut *connection).await?;
     }
     Ok(())

@@ -41,15 +41,15 @@ impl Engine {
     }
 
     pub async fn journal(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
-        const SELECT: &str = "SELECT key, kind, request_hash, value, started_at, finished_at, model, role, attempts, \
-            input_tokens, cached_tokens, output_tokens, reasoning_tokens \
+        const SELECT: &str = "SELECT key, kind, request_hash, input_hash, prompts, inherited, value, started_at, \
+            finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens \
             FROM steps WHERE run_id = $1 ORDER BY finished_at, key";
         self.steps_by(SELECT, run_id).await
     }
 
     pub async fn steps(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
-        const SELECT: &str = "SELECT key, kind, request_hash, '' AS value, started_at, finished_at, model, role, \
-            attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens \
+        const SELECT: &str = "SELECT key, kind, request_hash, input_hash, prompts, inherited, '' AS value, started_at, \
+            finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens \
             FROM steps WHERE run_id = $1 ORDER BY finished_at, key";
         self.steps_by(SELECT, run_id).await
     }
@@ -59,15 +59,16 @@ impl Engine {
         query(select).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(step).collect()
     }
 
-    /// The casts are for Postgres, where a sum of BIGINTs is NUMERIC.
+    /// The sums by model, so that what is told at the end is what the run's row tells.
     pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
-        const SUM: &str = "SELECT CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens, \
-            CAST(COALESCE(SUM(cached_tokens), 0) AS BIGINT) AS cached_tokens, \
-            CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens, \
-            CAST(COALESCE(SUM(reasoning_tokens), 0) AS BIGINT) AS reasoning_tokens \
-            FROM steps WHERE run_id = $1";
+        const SELECT: &str = "SELECT input_tokens, cached_tokens, output_tokens, reasoning_tokens FROM run_usage \
+            WHERE run_id = $1";
         let mut connection = self.reader().await?;
-        usage_from(&query(SUM).bind(run_id.0).fetch_one(&mut *connection).await?)
+        let rows = query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?;
+        rows.iter().try_fold(Usage::default(), |mut sum, row| {
+            sum += usage_from(row)?;
+            Ok(sum)
+        })
     }
 }
 
@@ -98,14 +99,17 @@ pub async fn insert_events(
 
 /// Inserts steps; a key that the run has already is an error.
 pub async fn insert_steps(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Result<(), sqlx::Error> {
-    const INSERT: &str = "INSERT INTO steps (run_id, key, kind, request_hash, value, started_at, finished_at, model, \
-        role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens) ";
+    const INSERT: &str = "INSERT INTO steps (run_id, key, kind, request_hash, input_hash, prompts, inherited, value, \
+        started_at, finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens) ";
     insert(connection, INSERT, steps, |mut row, (run_id, step)| {
         let call = step.call.as_ref();
         row.push_bind(run_id.0)
             .push_bind(owned(&step.key))
             .push_bind(owned(&step.kind))
             .push_bind(owned(&step.request_hash))
+            .push_bind(owned(&step.input_hash))
+            .push_bind(owned(&step.prompts))
+            .push_bind(step.inherited)
             .push_bind(owned(&step.value))
             .push_bind(step.started_at.0)
             .push_bind(step.finished_at.0)
@@ -136,6 +140,9 @@ fn step(row: &Row) -> Result<Step, Error> {
         key: row.try_get("key")?,
         kind: row.try_get("kind")?,
         request_hash: row.try_get("request_hash")?,
+        input_hash: row.try_get("input_hash")?,
+        prompts: row.try_get("prompts")?,
+        inherited: row.try_get("inherited")?,
         value: row.try_get("value")?,
         started_at: Timestamp(row.try_get("started_at")?),
         finished_at: Timestamp(row.try_get("finished_at")?),

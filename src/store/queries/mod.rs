@@ -19,12 +19,13 @@ mod retention;
 pub mod rows;
 mod runs;
 mod schema;
+mod search;
 mod tail;
 mod threads;
 
 pub use schema::check_schema;
 
-use super::{Db, Engine, FOR_UPDATE, is_thread_busy};
+use super::{Db, Engine, FOR_UPDATE, LIKE, is_thread_busy};
 
 /// A connection of the engine at hand.
 type Connection = <Db as sqlx::Database>::Connection;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Serialize, de::DeserializeOwned, de::IntoDeserializer, de::value::StrDeserializer};
 use sqlx::{QueryBuilder, Row as _, query_builder::Separated};
+use uuid::Uuid;
 
 use super::{Connection, Db, Row};
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     store::Error,
 };
 
-/// The most rows per statement; the widest table has 14 columns and SQLite takes 32,766 values.
+/// The most rows per statement; the widest table has 17 columns and SQLite takes 32,766 values.
 const MAX_ROWS: usize = 128;
 
 /// Inserts all rows, many per statement.
@@ -80,13 +81,28 @@ pub fn signed<T: TryInto<i64>>(value: T) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }
 
+/// How a model's usage is added to the run's: a sum stops at the largest number there is, since a run must not end
+/// because a gateway tells nonsense.
+macro_rules! added_usage {
+    ($($column:literal),+) => {
+        concat!(
+            "calls = run_usage.calls + excluded.calls",
+            $(
+                ", ", $column, " = CASE WHEN run_usage.", $column, " > 9223372036854775807 - excluded.", $column,
+                " THEN 9223372036854775807 ELSE run_usage.", $column, " + excluded.", $column, " END"
+            ),+
+        )
+    };
+}
+pub(in crate::store) use added_usage;
+
 /// The columns [`run`] reads.
 macro_rules! run_columns {
     () => {
         "runs.id, runs.thread_id, runs.status, runs.outcome, runs.error_code, runs.error_message, runs.options, \
          runs.created_at, runs.started_at, runs.finished_at, runs.cancel_requested, runs.phase, runs.iterations, \
          runs.researchers_started, runs.researchers_finished, runs.researchers_failed, runs.searches, \
-         runs.sources_found, runs.warnings, runs.waiting_for"
+         runs.sources_found, runs.warnings, runs.waiting_for, runs.retry_of"
     };
 }
 pub(super) use run_columns;
@@ -105,6 +121,7 @@ pub fn run(row: &Row) -> Result<Run, Error> {
         finished_at: row.try_get::<Option<i64>, _>("finished_at")?.map(Timestamp),
         cancel_requested: row.try_get("cancel_requested")?,
         progress: progress(row)?,
+        retry_of: row.try_get::<Option<Uuid>, _>("retry_of")?.map(RunId),
     })
 }
 

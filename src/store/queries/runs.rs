@@ -333,6 +333,27 @@ impl Engine {
         row.as_ref().map(run).transpose()
     }
 
+    /// The runs that a run goes on from, the direct one first, at most `limit`.
+    pub async fn retried_by(&self, run_id: RunId, limit: u32) -> Result<Vec<RunId>, Error> {
+        const CHAIN: &str = "WITH RECURSIVE chain (id, depth) AS ( \
+                SELECT retry_of, 1 FROM runs WHERE id = $1 \
+                UNION ALL SELECT runs.retry_of, chain.depth + 1 FROM chain JOIN runs ON runs.id = chain.id \
+                WHERE chain.depth < $2 \
+            ) SELECT id FROM chain WHERE id IS NOT NULL ORDER BY depth";
+        let mut connection = self.reader().await?;
+        let ids: Vec<Uuid> =
+            query_scalar(CHAIN).bind(run_id.0).bind(i64::from(limit)).fetch_all(&mut *connection).await?;
+        Ok(ids.into_iter().map(RunId).collect())
+    }
+
+    /// The run whose message this one answers: itself, unless it is a retry.
+    pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
+        let mut connection = self.reader().await?;
+        let select = query_scalar("SELECT question_of FROM runs WHERE id = $1").bind(run_id.0);
+        let asked: Option<Option<Uuid>> = select.fetch_optional(&mut *connection).await?;
+        Ok(asked.flatten().map_or(run_id, RunId))
+    }
+
     /// Newest first.
     pub async fn runs(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
         let mut select = QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE TRUE"));

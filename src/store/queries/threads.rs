@@ -15,15 +15,19 @@ use crate::{
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
 
-/// What [`thread`] reads: each thread with the state of its newest run.
+/// What [`thread`] reads: each thread of that table with the state of its newest run.
 macro_rules! select_threads {
-    () => {
-        "SELECT threads.id, threads.title, threads.created_at, threads.last_seq, threads.metadata, threads.options, \
-         newest.id AS latest_run_id, newest.status, newest.outcome \
-         FROM threads LEFT JOIN runs AS newest ON newest.id = \
-         (SELECT id FROM runs WHERE thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1)"
+    ($table:literal) => {
+        concat!(
+            "SELECT threads.id, threads.title, threads.created_at, threads.last_seq, threads.metadata, threads.options, \
+             newest.id AS latest_run_id, newest.status, newest.outcome FROM ",
+            $table,
+            " AS threads LEFT JOIN runs AS newest ON newest.id = \
+             (SELECT id FROM runs WHERE thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1)"
+        )
     };
 }
+pub(super) use select_threads;
 
 /// The number of the first event of a thread.
 const FIRST_SEQ: i64 = 1;
@@ -48,12 +52,13 @@ impl Engine {
         new_thread: &NewThread,
         admission: &Admission,
     ) -> Result<Created, Error> {
-        const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options) \
-            VALUES ($1, $2, $3, $4, $5, $6)";
+        const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options, owner) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7)";
         let mut tx = self.begin().await?;
         if let Some(first) = first_answer(&mut tx, new_run, admission).await? {
             return Ok(Created::Before(first));
         }
+        may_have_more_threads(&mut tx, new_run, admission).await?;
         let position = place_in_queue(&mut tx, new_run, admission).await?;
         query(INSERT)
             .bind(new_run.thread_id.0)
@@ -62,6 +67,7 @@ impl Engine {
             .bind(owned(&Thread::title_of(&new_run.content)))
             .bind(owned(&serde_json::to_string(&new_thread.metadata)?))
             .bind(owned(&serde_json::to_string(&new_thread.options)?))
+            .bind(owned(&new_run.owner))
             .execute(&mut *tx)
             .await?;
         insert_run(&mut tx, new_run).await?;
@@ -81,6 +87,7 @@ impl Engine {
         if !insert_run(&mut tx, new_run).await? {
             return Ok(None);
         }
+        is_newest(&mut tx, new_run).await?;
         let seq = query_scalar("UPDATE threads SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq")
             .bind(new_run.thread_id.0)
             .fetch_one(&mut *tx)
@@ -91,7 +98,7 @@ impl Engine {
     }
 
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
-        const SELECT: &str = concat!(select_threads!(), " WHERE threads.id = $1");
+        const SELECT: &str = concat!(select_threads!("threads"), " WHERE threads.id = $1");
         let mut connection = self.reader().await?;
         let row = query(SELECT).bind(thread_id.0).fetch_optional(&mut *connection).await?;
         row.as_ref().map(thread).transpose()
@@ -99,9 +106,9 @@ impl Engine {
 
     pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
         const NEWEST: &str =
-            concat!(select_threads!(), " ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0");
+            concat!(select_threads!("threads"), " ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0");
         const OLDER: &str = concat!(
-            select_threads!(),
+            select_threads!("threads"),
             " WHERE (threads.created_at, threads.id) < ($2, $3) \
               ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0"
         );
@@ -253,6 +260,19 @@ async fn read_first_answer(connection: &mut Connection, idempotency: &Idempotenc
     })
 }
 
+/// Refuses an owner who has as many threads as are stored for one. The limit may be passed by a few at once.
+async fn may_have_more_threads(
+    connection: &mut Connection,
+    new_run: &NewRun,
+    admission: &Admission,
+) -> Result<(), Error> {
+    const COUNT: &str = "SELECT COUNT(*) FROM (SELECT id FROM threads WHERE owner = $1 LIMIT $2 + 0) AS own";
+    let Some(limit) = admission.limits.map(|limits| limits.threads_per_owner) else { return Ok(()) };
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let own: i64 = query_scalar(COUNT).bind(owned(&new_run.owner)).bind(most).fetch_one(connection).await?;
+    if own >= most { Err(Error::TooManyThreads { limit }) } else { Ok(()) }
+}
+
 /// The place in the queue that the run will have. The limits may be passed by a few when replicas look at once.
 async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission: &Admission) -> Result<u64, Error> {
     const COUNT: &str = "SELECT COUNT(*) AS total, \
@@ -274,9 +294,9 @@ async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission
 async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<bool, Error> {
     const INSERT: &str = concat!(
         "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents, owner, claimed_by, \
-         lease_expires_at) SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, CASE WHEN $8 > 0 THEN $8 + ",
+         lease_expires_at, retry_of, question_of) SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, CASE WHEN $8 > 0 THEN $8 + ",
         time!("$9"),
-        " ELSE 0 END FROM threads WHERE id = $4"
+        " ELSE 0 END, $10, $11 FROM threads WHERE id = $4"
     );
     let reserved = new_run.reserved.as_ref();
     let inserted = query(INSERT)
@@ -289,6 +309,8 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
         .bind(reserved.map(|claimant| owned(&claimant.owner)))
         .bind(reserved.map_or(0, |claimant| ms(claimant.lease)))
         .bind(reserved.and_then(|claimant| claimant.clock.given()))
+        .bind(new_run.retry.map(|retry| retry.run_id.0))
+        .bind(new_run.retry.map(|retry| retry.question_of.0))
         .execute(connection)
         .await;
     match inserted {
@@ -300,10 +322,25 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
     }
 }
 
-/// The user's message and the event that the run waits, which share a number.
+/// Only the newest run of a thread is retried: what came after another one builds on it.
+async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), Error> {
+    const NEWEST: &str =
+        "SELECT id FROM runs WHERE thread_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT 1";
+    let Some(retry) = new_run.retry else { return Ok(()) };
+    let select = query_scalar(NEWEST).bind(new_run.thread_id.0).bind(new_run.run_id.0);
+    match select.fetch_optional(connection).await?.map(RunId) {
+        Some(newest) if newest != retry.run_id => Err(Error::ThreadWentOn(newest)),
+        _ => Ok(()),
+    }
+}
+
+/// The user's message, if there is one, and the event that the run waits, which share a number.
 async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
-    insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
-    let event = Event::RunQueued { position: Some(position) };
+    if !new_run.content.is_empty() {
+        insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
+    }
+    let retry_of = new_run.retry.map(|retry| retry.run_id);
+    let event = Event::RunQueued { position: Some(position), retry_of };
     let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
     super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
 }
@@ -321,10 +358,12 @@ fn queued(new_run: &NewRun) -> Run {
         finished_at: None,
         cancel_requested: false,
         progress: Progress::default(),
+        retry_of: new_run.retry.map(|retry| retry.run_id),
     }
 }
 
-fn thread(row: &Row) -> Result<Thread, Error> {
+/// Reads a thread from the columns of [`select_threads`].
+pub fn thread(row: &Row) -> Result<Thread, Error> {
     let newest = row.try_get::<Option<&str>, _>("status")?.map(status).transpose()?;
     let outcome = row.try_get::<Option<&str>, _>("outcome")?.map(named).transpose()?;
     Ok(Thread {

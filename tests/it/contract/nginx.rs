@@ -10,7 +10,10 @@ use std::{
 };
 
 use futures::StreamExt as _;
-use reqwest::{Client, Response, Version};
+use reqwest::{
+    Client, Response, Version,
+    header::{AUTHORIZATION, HeaderMap},
+};
 
 use super::{Contract, service::Service};
 use crate::browser::Reader;
@@ -26,12 +29,23 @@ struct Proxy {
 
 impl Proxy {
     async fn start(folder: &Path, upstream: &str) -> Self {
+        Self::with(folder, upstream, "'Fathom'").await
+    }
+
+    /// Asks for no password, which a page of another address could not give.
+    async fn without_sign_in(folder: &Path, upstream: &str) -> Self {
+        Self::with(folder, upstream, "off").await
+    }
+
+    async fn with(folder: &Path, upstream: &str, sign_in: &str) -> Self {
         let folder = folder.join("nginx");
         fs::create_dir_all(&folder).unwrap();
         let [plain, secure] = free_addresses();
         make_certificate(&folder);
         let configuration = configuration(&folder, upstream, &plain, &secure);
+        let configuration = configuration.replace("auth_basic 'Fathom';", &format!("auth_basic {sign_in};"));
         fs::write(folder.join("nginx.conf"), configuration).unwrap();
+        fs::write(folder.join("users"), "ada:{PLAIN}let me in\n").unwrap();
         let master = Command::new(nginx())
             .args(["-e", "stderr", "-g", "daemon off;", "-p"])
             .arg(&folder)
@@ -44,7 +58,8 @@ impl Proxy {
             .expect("Debian's nginx is installed (scripts/test.sh does it)");
         let certificate = reqwest::Certificate::from_pem(&fs::read(folder.join("fathom.crt")).unwrap()).unwrap();
         let builder = Client::builder().read_timeout(Duration::from_secs(30)).no_proxy();
-        let client = builder.tls_certs_merge([certificate]).build().unwrap();
+        let ada = HeaderMap::from_iter([(AUTHORIZATION, "Basic YWRhOmxldCBtZSBpbg==".parse().unwrap())]);
+        let client = builder.default_headers(ada).tls_certs_merge([certificate]).build().unwrap();
         let proxy = Self { master, plain, secure, client };
         proxy.until_it_listens(&folder).await;
         proxy
@@ -113,6 +128,7 @@ fn configuration(folder: &Path, upstream: &str, plain: &str, secure: &str) -> St
         ("server fathom:8080;", format!("server {upstream};")),
         ("listen 80;", format!("listen {plain};")),
         ("#TLS listen 443 ssl", format!("listen {secure} ssl")),
+        ("/etc/nginx/fathom.users", here("users")),
         ("/etc/nginx/tls/fathom.crt", here("fathom.crt")),
         ("/etc/nginx/tls/fathom.key", here("fathom.key")),
         ("#TLS ", String::new()),
@@ -188,7 +204,7 @@ async fn a_browser_comes_back_through_nginx_when_the_service_does() {
     let origin = reader.origin.clone();
     let cors = ("FATHOM_CORS_ORIGINS", origin.as_str());
     let service = Service::at(&world, &address, cors).await;
-    let proxy = Proxy::start(world.folder(), &address).await;
+    let proxy = Proxy::without_sign_in(world.folder(), &address).await;
     let started = service.ask("How does the harbour of Skelderwick pay for its tide gate?").await;
     let run = format!("/api/v1/runs/{}", started["run"]["id"].as_str().unwrap());
     reader.open(&format!("http://{}{run}/events?event=message", proxy.plain), &["message"]);
@@ -263,4 +279,40 @@ async fn problems_behind_nginx_are_those_of_the_contract() {
     assert_eq!(status, 503);
     Contract::get().check("POST", "/api/v1/threads", status, &headers, &body);
     world.finish();
+}
+
+/// Whoever is not known sees that the service is alive, and nothing else; nobody sees the metrics or floods the service.
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_lets_in_whom_it_knows_and_only_so_many() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::with(&world, &[("FATHOM_ALLOWED_HOSTS", "research.example.com")]).await;
+    let proxy = Proxy::start(world.folder(), &service.address).await;
+    let url = |path: &str| format!("http://{}{path}", proxy.plain);
+    let stranger = Client::builder().no_proxy().build().unwrap();
+    let status = async |request: reqwest::RequestBuilder| request.send().await.unwrap().status().as_u16();
+    for path in ["/", "/docs/", "/api/v1/threads", "/readyz", "/api/v1/runs/x/events"] {
+        assert_eq!(status(stranger.get(url(path))).await, 401, "{path}");
+    }
+    assert_eq!(status(stranger.post(url("/api/v1/threads")).body("{}")).await, 401);
+    assert_eq!(status(stranger.get(url("/healthz"))).await, 200);
+    for path in ["/metrics", "//metrics", "/%6detrics", "/x/../metrics"] {
+        assert_eq!(status(proxy.client.get(url(path))).await, 404, "{path}");
+    }
+    // A page behind the proxy is of the name and port that its browser knows, and no other.
+    let post = |host: &str, origin: &str| {
+        let request = proxy.client.post(url("/api/v1/threads")).header("host", host).header("origin", origin);
+        status(request.header("content-type", "application/json").body(r#"{"message":"Which gate?"}"#))
+    };
+    assert_eq!(post("research.example.com", "https://research.example.com").await, 201);
+    assert_eq!(post("research.example.com:8443", "https://research.example.com:8443").await, 201);
+    assert_eq!(post("research.example.com", "https://evil.test").await, 403);
+    assert_eq!(post("evil.test", "https://evil.test").await, 421);
+    let flood = (0..600).map(|_| proxy.client.get(url("/api/v1/options")).send());
+    let answers: Vec<_> = futures::stream::iter(flood).buffer_unordered(20).collect().await;
+    let mut refused = answers.into_iter().map(Result::unwrap).filter(|answer| answer.status() == 503);
+    let refusal = refused.next().expect("there is a limit");
+    let headers = refusal.headers().clone();
+    Contract::get().check_problem(503, &headers, &refusal.bytes().await.unwrap());
+    drop(proxy);
+    service.stop().await;
 }

@@ -30,6 +30,13 @@ impl Service {
         Self::running(world.spawn(&arguments)).await
     }
 
+    /// The same, with further variables.
+    pub async fn with(world: &World, variables: &[(&str, &str)]) -> Self {
+        let mut command = world.fathom(&["serve", "--listen", "127.0.0.1:0"]);
+        command.envs(variables.iter().copied());
+        Self::running(Running::spawn(command, world.folder())).await
+    }
+
     /// The same at an address and with a variable, to be there again after a stop.
     pub async fn at(world: &World, address: &str, (name, value): (&str, &str)) -> Self {
         let mut command = world.fathom(&["serve", "--listen", address]);

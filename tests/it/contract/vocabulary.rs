@@ -33,7 +33,7 @@ macro_rules! one_of_each {
 }
 
 one_of_each!(events: Event {
-    RunQueued { position: Some(3) },
+    RunQueued { position: Some(3), retry_of: Some(RunId::new()) },
     RunStarted { attempt: 1 },
     RunResumed { attempt: 2 },
     PhaseStarted { phase: Phase::Brief },
@@ -93,6 +93,7 @@ one_of_each!(failure_codes: FailureCode {
     ContextWindow,
     ModelOutput,
     JournalMismatch,
+    JournalCorrupt,
     Timeout,
     CrashLoop,
     Internal,

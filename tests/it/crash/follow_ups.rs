@@ -43,6 +43,7 @@ async fn with_follow_up(engine: Engine, action: FollowUpAction) -> (Site, Run) {
         documents: None,
         owner: String::new(),
         reserved: None,
+        retry: None,
         now: Timestamp::now(),
     };
     site.store.add_run(&new_run, &Admission::default()).await.unwrap().unwrap();

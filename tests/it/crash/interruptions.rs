@@ -104,17 +104,29 @@ async fn a_finished_run_prints_its_report_again_and_asks_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_run_says_so_again() {
+async fn a_failed_run_goes_on_unless_its_reason_does_not_pass() {
     let script = Script::new().always(When::any(), reply::status(401));
     let site = Site::with_pages(Engine::Sqlite, script, few_pages).await;
     let mut process = site.research();
     assert_eq!(process.ends().await.code(), Some(1), "{}", process.stderr());
     let run = site.run().await;
+    assert!(process.stderr().contains(&format!("fathom resume {}", run.id)), "{}", process.stderr());
     let calls = site.world.models.total();
+    site.database.execute("UPDATE runs SET error_code = 'no_evidence'").await;
     let mut again = site.resume(run.id);
     assert_eq!(again.ends().await.code(), Some(1), "{}", again.stderr());
     assert!(again.stderr().contains("the run failed"), "{}", again.stderr());
     assert_eq!((again.stdout().as_str(), site.world.models.total()), ("", calls));
+    // The key is mended, and another model chosen on the way.
+    site.database.execute("UPDATE runs SET error_code = 'model_auth'").await;
+    site.world.models.follow(super::script());
+    let id = run.id.to_string();
+    let mut again = site.spawn(&["resume", &id, "--set", "final_report_model=openai:another"]);
+    assert_eq!(again.ends().await.code(), Some(0), "{}", again.stderr());
+    assert!(again.stdout().contains("### Sources"), "{}", again.stdout());
+    assert_eq!(site.world.models.calls_of(Kind::Report)[0].model(), "another");
+    let next = site.run().await;
+    assert_eq!((next.retry_of, next.thread_id), (Some(run.id), run.thread_id));
     site.world.finish();
 }
 

@@ -32,7 +32,11 @@ on_the_embedded_engine!(
     patience_with_requests_does_not_end_streams_and_waits,
     a_reader_that_never_reads_is_given_up_and_disturbs_nobody,
     idle_connections_disturb_nobody,
-    http_2_without_an_upgrade,
+    http_2_without_an_upgrade_is_there_when_asked_for,
+    an_http_2_client_that_lets_nothing_through_is_cut_off,
+    bytes_that_are_held_for_clients_are_bounded,
+    idle_connections_give_way,
+    the_refusal_of_a_large_body_is_seen_by_who_still_sends,
     memory_stays_flat_under_bad_input,
 );
 
@@ -62,18 +66,18 @@ fn status(answer: &str) -> Option<u16> {
 async fn heads_that_are_too_large_or_wrong(database: TestDatabase) {
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
-    let get = |more: &str| format!("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{more}\r\n");
+    let get = |more: &str| format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}\r\n");
     assert_eq!(status(&exchange(&service, get("").as_bytes()).await), Some(200));
     let many: String = (0..10_000).map(|n| format!("x-{n}: y\r\n")).collect();
     for flood in [many, format!("x: {}\r\n", "y".repeat(1 << 20)), format!("{}: y\r\n", "x".repeat(1 << 20))] {
         let answer = exchange(&service, get(&flood).as_bytes()).await;
         assert!(matches!(status(&answer), Some(431) | None), "{answer}");
     }
-    let long = format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", "x".repeat(1 << 20));
+    let long = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "x".repeat(1 << 20));
     let answer = exchange(&service, long.as_bytes()).await;
     assert!(matches!(status(&answer), Some(414 | 431) | None), "{answer}");
     let post = |more: &str| {
-        format!("POST /api/v1/threads HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n{more}\r\n")
+        format!("POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{more}\r\n")
     };
     let body = json!({ "message": QUESTION }).to_string();
     let lengths = format!("content-length: {}\r\ncontent-length: {}\r\n", body.len(), body.len() + 1);
@@ -87,8 +91,8 @@ async fn heads_that_are_too_large_or_wrong(database: TestDatabase) {
         post("transfer-encoding: chunked\r\n") + "zz\r\n" + &body,
         post("transfer-encoding: chunked\r\n") + "ffffffffffffffffff\r\n" + &body,
         post("content-length : 5\r\n") + &body,
-        "GET /healthz HTTP/1.1\r\nhost: a\r\nbad\0name: x\r\n\r\n".to_owned(),
-        "GET /healthz HTTP/1.1\r\nhost: a\r\nx: a\0b\r\n\r\n".to_owned(),
+        "GET /healthz HTTP/1.1\r\nhost: localhost\r\nbad\0name: x\r\n\r\n".to_owned(),
+        "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: a\0b\r\n\r\n".to_owned(),
         "GET /healthz HTTP/9.9\r\n\r\n".to_owned(),
         "get / http\r\n\r\n".to_owned(),
         "\0\0\0\0\r\n\r\n".to_owned(),
@@ -102,7 +106,7 @@ async fn heads_that_are_too_large_or_wrong(database: TestDatabase) {
     }
     // With both, the chunks count (RFC 9112, 6.3), and what stands behind them is no second request.
     let both = post("content-length: 4\r\ntransfer-encoding: chunked\r\n")
-        + "0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+        + "0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let answer = exchange(&service, both.as_bytes()).await;
     assert!(matches!(status(&answer), Some(400)) && answer.matches("HTTP/1.1").count() == 1, "{answer}");
     assert_eq!(service.list("/api/v1/threads").await.len(), 0);
@@ -113,12 +117,12 @@ async fn heads_that_are_too_large_or_wrong(database: TestDatabase) {
 const LARGE: usize = 100 << 20;
 
 /// What a connection's buffers may hold, here and there.
-const BUFFERS: usize = 16 << 20;
+const BUFFERS: usize = 32 << 20;
 
 async fn huge_bodies_are_refused_without_being_read(database: TestDatabase) {
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
-    let head = "POST /api/v1/threads HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+    let head = "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let announced = format!("{head}content-length: {LARGE}\r\n\r\n");
     let began = Instant::now();
     let answer = exchange(&service, announced.as_bytes()).await;
@@ -144,17 +148,17 @@ async fn slow_clients_are_given_up(database: TestDatabase) {
     let world = World::start(Script::new()).await;
     let patience = Patience { head: SHORT, body: SHORT, write: SHORT };
     let service = Service::patient(&world, &database, &[], patience).await;
-    let head = "POST /api/v1/threads HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+    let head = "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let cases = [
         (
             "a head",
             "",
-            "GET /healthz HTTP/1.1\r\nhost: a\r\nx-slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".to_owned(),
+            "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".to_owned(),
             None,
         ),
         ("a preface", "", "PRI * HTTP/2.0\r\n\r\nSM".to_owned() + &"\r".repeat(30), None),
         ("nothing", "", String::new(), None),
-        ("an idle connection", "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n", String::new(), Some(200)),
+        ("an idle connection", "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n", String::new(), Some(200)),
         ("a body", &format!("{head}content-length: 1000\r\n\r\n"), "[".repeat(60), Some(408)),
         ("chunks", &format!("{head}transfer-encoding: chunked\r\n\r\n"), "1\r\n[\r\n".repeat(20), Some(408)),
     ];
@@ -218,8 +222,10 @@ async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody(database: Tes
     let service = Service::patient(&world, &database, &[("FATHOM_MAX_STREAMS", "8")], patience).await;
     let started = service.start_run().await;
     pending(&world, Kind::Report).await;
-    let head =
-        format!("GET {}?after=0 HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n", started.events_path());
+    let head = format!(
+        "GET {}?after=0 HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n",
+        started.events_path()
+    );
     let mut readers = Vec::new();
     for _ in 0..8 {
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
@@ -263,9 +269,13 @@ async fn idle_connections_disturb_nobody(database: TestDatabase) {
     world.finish();
 }
 
-async fn http_2_without_an_upgrade(database: TestDatabase) {
+async fn http_2_without_an_upgrade_is_there_when_asked_for(database: TestDatabase) {
     let world = small_world().await;
-    let mut service = Service::start(&world, &database).await;
+    let service = Service::start(&world, &database).await;
+    let client = Client::builder().no_proxy().timeout(PATIENCE).http2_prior_knowledge().build().unwrap();
+    assert!(client.get(service.url("/healthz")).send().await.is_err(), "nobody asked for it");
+    service.stop().await;
+    let mut service = Service::with(&world, &database, &[("FATHOM_HTTP2", "true")]).await;
     service.client = Client::builder().no_proxy().timeout(PATIENCE).http2_prior_knowledge().build().unwrap();
     let response = service.client.get(service.url("/healthz")).send().await.unwrap();
     assert_eq!(response.version(), reqwest::Version::HTTP_2);
@@ -281,6 +291,144 @@ async fn http_2_without_an_upgrade(database: TestDatabase) {
     let large = service.client.get(service.url("/healthz")).header("x", flood).send().await;
     assert!(large.is_err() || large.unwrap().status() == 431);
     service.get("/healthz").await.expect(200);
+    service.stop().await;
+    world.finish();
+}
+
+/// Frames of HTTP/2 by hand (RFC 9113): length, type, flags, stream.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// Its window is closed, and it answers every ping.
+async fn an_http_2_client_that_lets_nothing_through_is_cut_off(database: TestDatabase) {
+    let world = small_world().await;
+    let patience = Patience { head: SHORT, write: 2 * SHORT, ..Patience::default() };
+    let service = Service::patient(&world, &database, &[("FATHOM_HTTP2", "true")], patience).await;
+    let started = service.start_run().await;
+    service.ended(&started.run).await;
+    let (mut reader, mut writer) = TcpStream::connect(service.address).await.unwrap().into_split();
+    // SETTINGS_INITIAL_WINDOW_SIZE is 0. The request's header fields: GET, http, and three literals.
+    let settings = frame(4, 0, 0, &[0, 4, 0, 0, 0, 0]);
+    let literal = |name: u8, value: &str| [&[name, u8::try_from(value.len()).unwrap()], value.as_bytes()].concat();
+    let path = format!("{}/report", started.run_path());
+    let fields = [vec![0x82, 0x86], literal(0x04, &path), literal(0x01, "localhost")].concat();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    writer.write_all(&[preface, &settings[..], &frame(1, 5, 1, &fields)].concat()).await.unwrap();
+    let (mut pings, mut answered) = (0, false);
+    let reading = async {
+        loop {
+            let mut head = [0; 9];
+            if reader.read_exact(&mut head).await.is_err() {
+                return;
+            }
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            let mut payload = vec![0; length as usize];
+            if reader.read_exact(&mut payload).await.is_err() {
+                return;
+            }
+            answered |= head[3] == 1;
+            assert!(head[3] != 0 || length == 0, "a body came through a closed window");
+            if head[3] == 6 && head[4] & 1 == 0 {
+                pings += 1;
+                let _ = writer.write_all(&frame(6, 1, 0, &payload)).await;
+            } else if head[3] == 4 && head[4] & 1 == 0 {
+                let _ = writer.write_all(&frame(4, 1, 0, &[])).await;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading).await.expect("it is cut off");
+    assert!(answered && pings > 0, "{pings} pings were answered before");
+    service.get("/healthz").await.expect(200);
+    service.stop().await;
+    world.finish();
+}
+
+/// Unfinished bodies of many connections and answers that nobody reads share one room.
+async fn bytes_that_are_held_for_clients_are_bounded(database: TestDatabase) {
+    let world = small_world().await;
+    let patience = Patience { body: Duration::from_secs(600), ..Patience::default() };
+    let variables = [("FATHOM_MAX_BUFFERED_BYTES", "4194304")];
+    let service = Service::patient(&world, &database, &variables, patience).await;
+    let head = "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    let unfinished = format!("{head}content-length: 2000000\r\n\r\n{}", "[".repeat(1_900_000));
+    let (mut holders, mut refused) = (Vec::new(), 0);
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        stream.write_all(unfinished.as_bytes()).await.unwrap();
+        let mut begin = [0; 12];
+        match tokio::time::timeout(2 * SHORT, stream.read_exact(&mut begin)).await {
+            Ok(read) => {
+                read.unwrap();
+                assert_eq!(&begin, b"HTTP/1.1 503");
+                refused += 1;
+            }
+            Err(_) => holders.push(stream),
+        }
+    }
+    assert!(refused >= 2 && !holders.is_empty(), "{refused} were refused");
+    let large = serde_json::json!({ "message": "x", "metadata": {"x": "y".repeat(700_000)} });
+    let answer = service.post("/api/v1/threads", &large).await;
+    assert_eq!(answer.refused(503, "overloaded")["retryable"], true);
+    service.get("/healthz").await.expect(200);
+    service.start_run().await;
+    drop(holders);
+    until("there is room again", async || (service.post("/api/v1/threads", &large).await.status == 422).then_some(()))
+        .await;
+    service.stop().await;
+}
+
+async fn idle_connections_give_way(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let service = Service::with(&world, &database, &[("FATHOM_MAX_CONNECTIONS", "20")]).await;
+    let started = service.start_run().await;
+    pending(&world, Kind::Clarify).await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    stream.until("phase.started").await;
+    let mut idle = Vec::new();
+    for number in 0..60 {
+        let mut connection = TcpStream::connect(service.address).await.unwrap();
+        match number % 3 {
+            0 => connection.write_all(b"GET /healthz HT").await.unwrap(),
+            1 => connection.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap(),
+            _ => {}
+        }
+        idle.push(connection);
+    }
+    let client = Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
+    let answer = client.get(service.url("/healthz")).send().await.unwrap();
+    assert_eq!(answer.status(), 200, "a newcomer is let in");
+    client.post(service.url(&format!("{}/cancel", started.run_path()))).json(&json!({})).send().await.unwrap();
+    stream.until("run.cancelled").await;
+    drop(idle);
+    service.stop().await;
+    world.finish();
+}
+
+/// It writes all it has before it reads anything, as many clients do.
+async fn the_refusal_of_a_large_body_is_seen_by_who_still_sends(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &database).await;
+    let body = vec![b' '; 10 << 20];
+    for (what, head) in [
+        ("too large", "content-type: application/json\r\n"),
+        ("no JSON", "content-type: text/plain\r\n"),
+        ("another page's", "content-type: application/json\r\norigin: http://evil.test\r\n"),
+    ] {
+        for _ in 0..10 {
+            let mut stream = TcpStream::connect(service.address).await.unwrap();
+            let head = format!(
+                "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\n{head}content-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.write_all(&body).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+            let mut begin = [0; 12];
+            stream.read_exact(&mut begin).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert!(begin.starts_with(b"HTTP/1.1 4"), "{what}");
+        }
+    }
     service.stop().await;
     world.finish();
 }

@@ -68,7 +68,7 @@ async fn cursors_belong_to_their_list(service: &Service, thread: &str) {
         service.get(&path).await.refused(422, "invalid_cursor");
     }
     let far = format!("threads.ffffffffffffffffff.{}", "0".repeat(32));
-    for garbage in ["", "x", "threads.", "threads..", "threads.-.x", "%00", "%F0%9F%A6%80", "' OR 1=1", &far] {
+    for garbage in ["x", "threads.", "threads..", "threads.-.x", "%00", "%F0%9F%A6%80", "' OR 1=1", &far] {
         let problem = service.get(&format!("/api/v1/threads?cursor={garbage}")).await.refused(422, "invalid_cursor");
         assert_eq!(problem["errors"][0]["parameter"], "cursor");
     }

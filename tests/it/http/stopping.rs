@@ -64,7 +64,7 @@ async fn requests_in_flight_are_answered(database: TestDatabase) {
     let (begin, end) = body.split_at(body.len() / 2);
     let mut slow = TcpStream::connect(service.address).await.unwrap();
     let head = format!(
-        "POST /api/v1/threads HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{begin}",
+        "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{begin}",
         body.len()
     );
     slow.write_all(head.as_bytes()).await.unwrap();
@@ -98,7 +98,7 @@ async fn connections_without_a_request_hold_nothing_up(database: TestDatabase) {
     let service = Service::start(&world, &database).await;
     let mut silent = TcpStream::connect(service.address).await.unwrap();
     let mut idle = TcpStream::connect(service.address).await.unwrap();
-    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     let mut seen = [0; 12];
     idle.read_exact(&mut seen).await.unwrap();
     assert_eq!(&seen, b"HTTP/1.1 200");

@@ -10,7 +10,7 @@ use std::{
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use super::engine::QUESTION;
-use crate::world::{Kind, Script, Shape, When, World, reply};
+use crate::world::{Kind, Running, Script, Shape, When, World, reply};
 
 fn small() -> Script {
     Script::whole_run(Shape::SMALL)
@@ -55,6 +55,28 @@ async fn bad_usage_is_one_line_and_exit_code_2() {
     ];
     for (arguments, expected) in cases {
         is_usage_error(&world, &output(&mut world.fathom(arguments)).await, expected);
+    }
+    world.finish();
+}
+
+/// Whoever reaches the service may use it, so beyond loopback it begins only when told; an owner that a proxy names keeps
+/// nobody out.
+#[tokio::test(flavor = "multi_thread")]
+async fn beyond_loopback_the_service_listens_only_when_told() {
+    let world = World::start(Script::new()).await;
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let mut command = world.fathom(&["serve", "--listen", address]);
+        command.env("FATHOM_OWNER_HEADER", "X-User");
+        is_usage_error(&world, &output(&mut command).await, "--open (FATHOM_OPEN=true)");
+    }
+    let mut flagged = world.spawn(&["serve", "--listen", "0.0.0.0:0", "--open"]);
+    flagged.says("fathom 0.1.0 on http://0.0.0.0:").await;
+    let mut command = world.fathom(&["serve", "--listen", "0.0.0.0:0"]);
+    command.env("FATHOM_OPEN", "true").env("FATHOM_CORS_ORIGINS", "*");
+    let mut told = Running::spawn(command, world.folder());
+    told.says("FATHOM_CORS_ORIGINS=* lets every page").await;
+    for process in [&mut flagged, &mut told] {
+        process.kill().await;
     }
     world.finish();
 }

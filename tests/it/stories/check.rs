@@ -91,7 +91,12 @@ fn researchers_and_calls_end(story: &Story) {
 
 fn the_ledger_adds_up(story: &Story) {
     let mut of_steps = Usage::default();
-    story.steps.iter().filter_map(|step| step.call.as_ref()).for_each(|call| of_steps += call.usage);
+    story
+        .steps
+        .iter()
+        .filter(|step| !step.inherited)
+        .filter_map(|step| step.call.as_ref())
+        .for_each(|call| of_steps += call.usage);
     assert_eq!(of_steps, story.usage);
     let mut of_events = Usage::default();
     let mut usage_events = 0;
@@ -102,7 +107,7 @@ fn the_ledger_adds_up(story: &Story) {
         }
     }
     assert_eq!(of_events, story.usage);
-    assert_eq!(usage_events, story.steps.iter().filter(|step| step.call.is_some()).count());
+    assert_eq!(usage_events, story.steps.iter().filter(|step| step.call.is_some() && !step.inherited).count());
     if let Some(Event::RunCompleted { usage, .. }) = story.own().last() {
         assert_eq!(*usage, story.usage);
     }

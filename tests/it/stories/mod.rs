@@ -13,6 +13,7 @@ mod limits;
 mod outages;
 mod report;
 mod researcher;
+mod retry;
 mod search;
 mod sequences;
 mod settings;

@@ -36,7 +36,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 /// An outage of more than a second, in the middle of the research: the run waits, says so, and goes on; nothing is
 /// asked twice.
 async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDatabase) {
-    let slow = reply::search(["dues"]).after(Duration::from_millis(300));
+    let slow = reply::search(["dues"]).after(Duration::from_secs(1));
     let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [slow]);
     let world = World::start(script).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -45,7 +45,7 @@ async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDa
         until("the first turn", || world.models.count(Kind::Researcher) > 0).await;
         let outage = database.outage().await;
         // How long the outage lasts is part of the story.
-        tokio::time::sleep(Duration::from_millis(1_600)).await;
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
         assert_eq!(world.web.total(), 0, "nothing is built on what is not stored");
         outage.end().await;
     };

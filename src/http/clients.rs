@@ -1,0 +1,243 @@
+//! The connections there are: which are at work, whose readers stall, and which give way when no more fit.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::body::Body;
+use tokio::{sync::Notify, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// A connection that was used more recently is not closed for another one.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// All connections of the service.
+#[derive(Debug, Default)]
+pub struct Clients {
+    next: AtomicU64,
+    /// Locked for map access only.
+    open: Mutex<HashMap<u64, Arc<Client>>>,
+}
+
+/// A connection's place among them, given up when dropped.
+#[derive(Debug)]
+pub struct Place {
+    clients: Arc<Clients>,
+    number: u64,
+    pub client: Arc<Client>,
+}
+
+impl Clients {
+    pub fn enter(self: &Arc<Self>) -> Place {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let client = Arc::new(Client::new());
+        lock(&self.open).insert(number, Arc::clone(&client));
+        Place { clients: Arc::clone(self), number, client }
+    }
+
+    /// Tells connections that do nothing to close: of those that were idle the longest at least one, if there is any.
+    pub fn make_room(&self) {
+        let mut idle: Vec<(Instant, Arc<Client>)> = lock(&self.open)
+            .values()
+            .filter_map(|client| Some((client.idle_since()?, Arc::clone(client))))
+            .filter(|(since, _)| since.elapsed() >= SETTLED)
+            .collect();
+        idle.sort_unstable_by_key(|(since, _)| *since);
+        // Some at once, so that a flood of new connections does not look through all of them each time.
+        let leaving = 1 + idle.len() / 16;
+        idle.iter().take(leaving).for_each(|(_, client)| client.leave.cancel());
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.clients.open).remove(&self.number);
+    }
+}
+
+/// One connection, as its requests know it.
+#[derive(Debug)]
+pub struct Client {
+    state: Mutex<ClientState>,
+    /// Cancelled when the connection should close for another one.
+    leave: CancellationToken,
+    /// Rings when there is a body to drain.
+    left: Notify,
+}
+
+#[derive(Debug)]
+struct ClientState {
+    /// Requests being answered and answers being sent.
+    at_work: usize,
+    idle_since: Instant,
+    readers: Vec<Weak<Reader>>,
+    /// What is left of the bodies of requests that were answered early.
+    bodies: Vec<Body>,
+}
+
+impl Client {
+    fn new() -> Self {
+        let state = ClientState { at_work: 0, idle_since: Instant::now(), readers: Vec::new(), bodies: Vec::new() };
+        Self { state: Mutex::new(state), leave: CancellationToken::new(), left: Notify::new() }
+    }
+
+    fn idle_since(&self) -> Option<Instant> {
+        let state = lock(&self.state);
+        (state.at_work == 0).then_some(state.idle_since)
+    }
+
+    /// The connection is at work as long as what is returned lives.
+    pub fn works(self: &Arc<Self>) -> AtWork {
+        lock(&self.state).at_work += 1;
+        AtWork(Arc::clone(self))
+    }
+
+    /// Resolves when the connection has to close for another one; never while it is at work.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    pub async fn gives_way(&self) {
+        self.leave.cancelled().await;
+        // Used in the same moment: it stays.
+        if self.idle_since().is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Someone who takes an answer over this connection.
+    pub fn reader(self: &Arc<Self>) -> Arc<Reader> {
+        let progress = Progress { pieces: 0, since: Instant::now() };
+        let reader = Arc::new(Reader { progress: Mutex::new(progress), _at_work: self.works() });
+        let mut state = lock(&self.state);
+        state.readers.retain(|reader| reader.strong_count() > 0);
+        state.readers.push(Arc::downgrade(&reader));
+        reader
+    }
+
+    /// Has an answer been waiting for its reader longer than `patience`?
+    pub fn stalls(&self, patience: Duration) -> bool {
+        let readers: Vec<_> = lock(&self.state).readers.iter().filter_map(Weak::upgrade).collect();
+        readers.iter().any(|reader| reader.stalls(patience))
+    }
+
+    /// Leaves it to the connection to read on, so that the answer is not lost (see `linger.rs`).
+    pub fn leave_body(&self, body: Body) {
+        lock(&self.state).bodies.push(body);
+        self.left.notify_one();
+    }
+
+    /// The next bodies to drain; waits until there are some.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    pub async fn left_bodies(&self) -> Vec<Body> {
+        loop {
+            let bodies = std::mem::take(&mut lock(&self.state).bodies);
+            if !bodies.is_empty() {
+                return bodies;
+            }
+            self.left.notified().await;
+        }
+    }
+}
+
+/// Marks a connection as at work.
+#[derive(Debug)]
+pub struct AtWork(Arc<Client>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        state.at_work -= 1;
+        state.idle_since = Instant::now();
+    }
+}
+
+/// Who takes an answer: whether it does.
+#[derive(Debug)]
+pub struct Reader {
+    progress: Mutex<Progress>,
+    _at_work: AtWork,
+}
+
+#[derive(Debug)]
+struct Progress {
+    /// Handed to the connection and not sent yet.
+    pieces: usize,
+    /// When a piece was sent last, or the first of those that wait was handed over.
+    since: Instant,
+}
+
+impl Reader {
+    pub fn handed(&self) {
+        let mut progress = lock(&self.progress);
+        if progress.pieces == 0 {
+            progress.since = Instant::now();
+        }
+        progress.pieces += 1;
+    }
+
+    pub fn sent(&self) {
+        let mut progress = lock(&self.progress);
+        progress.pieces -= 1;
+        progress.since = Instant::now();
+    }
+
+    fn stalls(&self, patience: Duration) -> bool {
+        let progress = lock(&self.progress);
+        progress.pieces > 0 && progress.since.elapsed() > patience
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_gives_way_and_who_works_does_not() {
+        let clients = Arc::new(Clients::default());
+        let (working, oldest, newer) = (clients.enter(), clients.enter(), clients.enter());
+        let work = working.client.works();
+        tokio::time::advance(SETTLED).await;
+        drop(newer.client.works());
+        let gone = |place: &Place| place.client.leave.is_cancelled();
+        clients.make_room();
+        assert_eq!([gone(&working), gone(&oldest), gone(&newer)], [false, true, false]);
+        drop((oldest, work));
+        clients.make_room();
+        assert_eq!([gone(&working), gone(&newer)], [false, false], "both were used just now");
+        tokio::time::advance(SETTLED).await;
+        drop(working.client.works());
+        clients.make_room();
+        assert_eq!([gone(&working), gone(&newer)], [false, true]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_stalls_while_it_takes_nothing() {
+        let place = Arc::new(Clients::default()).enter();
+        let reader = place.client.reader();
+        let patience = Duration::from_secs(60);
+        tokio::time::advance(2 * patience).await;
+        assert!(!place.client.stalls(patience), "there was nothing to take");
+        reader.handed();
+        reader.handed();
+        tokio::time::advance(patience).await;
+        assert!(!place.client.stalls(patience));
+        reader.sent();
+        tokio::time::advance(patience).await;
+        assert!(!place.client.stalls(patience), "it took a piece");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(place.client.stalls(patience));
+        drop(reader);
+        assert!(!place.client.stalls(patience), "it is gone");
+    }
+}

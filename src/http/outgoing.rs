@@ -1,0 +1,163 @@
+//! Bytes held for clients: counted over all connections, and watched whether they are taken.
+//!
+//! A piece of a body carries its place in the count until the connection has sent it, however hyper keeps it meanwhile.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use axum::{
+    body::{Body, Bytes, HttpBody as _},
+    extract::{Request, State as Shared},
+    http::Response as HttpResponse,
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use hyper::body::{Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::PollSemaphore;
+
+use super::{
+    State,
+    clients::{Client, Reader},
+    error::{ApiError, Code},
+};
+
+/// Larger pieces are cut, so that a reader shows by each of them that it takes something.
+const PIECE_BYTES: usize = 16 * 1024;
+/// Smaller answers are not counted before they are sent.
+const SMALL_BYTES: u64 = 4 * 1024;
+
+/// How many bytes may be held at the same time.
+#[derive(Clone, Debug)]
+pub struct Buffers {
+    room: Arc<Semaphore>,
+    total: usize,
+}
+
+impl Buffers {
+    pub fn new(total: usize) -> Self {
+        Self { room: Arc::new(Semaphore::new(total)), total }
+    }
+
+    /// Room for so many bytes; `None` when there is not as much left. What is larger than all room takes all of it.
+    pub fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_many_owned(self.permits(bytes)).ok()
+    }
+
+    fn permits(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.min(self.total)).unwrap_or(u32::MAX)
+    }
+}
+
+/// Bytes with their place in the count.
+pub fn held(bytes: Bytes, room: Option<OwnedSemaphorePermit>) -> Bytes {
+    Bytes::from_owner(Held { bytes, _room: room, reader: None })
+}
+
+struct Held {
+    bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+    reader: Option<Arc<Reader>>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(reader) = &self.reader {
+            reader.sent();
+        }
+    }
+}
+
+/// Counts the answer, or refuses when too much is on its way already.
+pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
+    let reader = request.extensions().get::<Arc<Client>>().map(Client::reader);
+    let response = next.run(request).await;
+    let room = match response.body().size_hint().exact() {
+        None => Room::ByPiece(PollSemaphore::new(Arc::clone(&state.buffers.room)), state.buffers.clone()),
+        Some(size) if size <= SMALL_BYTES => Room::Whole(None),
+        Some(size) => match state.buffers.take(usize::try_from(size).unwrap_or(usize::MAX)) {
+            Some(room) => Room::Whole(Some(room)),
+            None => return overloaded().into_response(),
+        },
+    };
+    let (parts, inner) = response.into_parts();
+    HttpResponse::from_parts(parts, Body::new(Outgoing { inner, piece: Bytes::new(), room, reader }))
+}
+
+pub fn overloaded() -> ApiError {
+    ApiError::new(Code::Overloaded, "as many bytes are held for clients as this process may hold; try again")
+}
+
+/// How the pieces of a body get their room.
+enum Room {
+    /// Taken before, as the size was known.
+    Whole(Option<OwnedSemaphorePermit>),
+    /// Each waits for its own.
+    ByPiece(PollSemaphore, Buffers),
+}
+
+/// A body on its way to a client.
+struct Outgoing {
+    inner: Body,
+    /// Not handed over yet.
+    piece: Bytes,
+    room: Room,
+    reader: Option<Arc<Reader>>,
+}
+
+impl Outgoing {
+    fn room(&mut self, bytes: usize, cx: &mut Context<'_>) -> Poll<Option<OwnedSemaphorePermit>> {
+        match &mut self.room {
+            Room::Whole(room) => Poll::Ready(room.as_mut().and_then(|room| room.split(bytes.min(room.num_permits())))),
+            Room::ByPiece(semaphore, buffers) => semaphore.poll_acquire_many(cx, buffers.permits(bytes)),
+        }
+    }
+}
+
+impl hyper::body::Body for Outgoing {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        while self.piece.is_empty() {
+            match ready!(Pin::new(&mut self.inner).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.piece = data,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let length = self.piece.len().min(PIECE_BYTES);
+        let room = ready!(self.room(length, cx));
+        let bytes = self.piece.split_to(length);
+        let reader = self.reader.clone();
+        if let Some(reader) = &reader {
+            reader.handed();
+        }
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(Held { bytes, _room: room, reader })))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.piece.is_empty() && self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (inner, held) = (self.inner.size_hint(), self.piece.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(inner.lower().saturating_add(held));
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper.saturating_add(held));
+        }
+        hint
+    }
+}

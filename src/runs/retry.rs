@@ -1,0 +1,272 @@
+//! Going on from a run that failed or was cancelled: a new run of the thread that takes over what the old one paid for.
+//!
+//! The old run stays as it ended, since its end was told. The new one answers the same message with a journal of its own,
+//! whose missing steps are looked up among those of the runs it goes on from before anybody is asked; see
+//! [`crate::journal::Journal::inherited`].
+
+use serde_json::{Map, Value};
+
+use super::{Accepted, Key, Parts, Refusal, Runs};
+use crate::{
+    domain::{MessageId, MessageRole, Run, RunId, RunOptions, RunStatus, Source, ThreadId},
+    store::{self, Admission, NewRun, RetryOf, Step},
+};
+
+/// Runs that one goes on from, at most; steps of older ones are asked for again.
+const CHAIN: u32 = 16;
+
+/// Messages that ask for nothing but to go on, in lower case and without punctuation. A list and no model: whoever is
+/// taken at his word wrongly would have been answered about something else.
+const GO_ON: &[&str] = &[
+    "again",
+    "try again",
+    "try it again",
+    "try once more",
+    "once more",
+    "retry",
+    "continue",
+    "go on",
+    "go ahead",
+    "keep going",
+    "carry on",
+    "resume",
+    "proceed",
+    "nochmal",
+    "noch mal",
+    "nochmals",
+    "noch einmal",
+    "erneut",
+    "erneut versuchen",
+    "versuch es nochmal",
+    "versuch es noch mal",
+    "versuch es noch einmal",
+    "versuche es noch einmal",
+    "versuche es erneut",
+    "weiter",
+    "mach weiter",
+    "weitermachen",
+    "fortsetzen",
+    "fortfahren",
+    "fahr fort",
+    "réessaie",
+    "réessaye",
+    "réessayer",
+    "réessayez",
+    "encore",
+    "encore une fois",
+    "continuer",
+    "continuez",
+    "inténtalo de nuevo",
+    "intenta de nuevo",
+    "inténtelo de nuevo",
+    "otra vez",
+    "de nuevo",
+    "continúa",
+    "continuar",
+    "sigue",
+    "reintentar",
+    "riprova",
+    "continua",
+    "ancora",
+    "ancora una volta",
+    "prosegui",
+    "tente novamente",
+    "tente de novo",
+    "tenta de novo",
+    "de novo",
+    "novamente",
+    "probeer opnieuw",
+    "opnieuw",
+    "nog een keer",
+    "ga door",
+    "ga verder",
+    "försök igen",
+    "fortsätt",
+    "prøv igen",
+    "fortsæt",
+    "prøv igjen",
+    "fortsett",
+    "spróbuj ponownie",
+    "jeszcze raz",
+    "kontynuuj",
+    "tekrar dene",
+    "devam et",
+    "попробуй ещё раз",
+    "попробуй еще раз",
+    "ещё раз",
+    "еще раз",
+    "снова",
+    "продолжай",
+    "продолжи",
+    "продолжить",
+    "спробуй ще раз",
+    "ще раз",
+    "продовжуй",
+    "もう一度",
+    "続けて",
+    "続行",
+    "再試行",
+    "继续",
+    "重试",
+    "再试一次",
+    "繼續",
+    "重試",
+    "再試一次",
+    "다시",
+    "다시 시도",
+    "계속",
+    "계속해",
+];
+
+/// Words of politeness that change nothing.
+const POLITE: &[&str] = &["please", "pls", "bitte", "s'il te plaît", "s'il vous plaît", "por favor", "per favore"];
+
+/// What a run goes on from: the answers that it need not ask for, and the pages they are about.
+#[derive(Debug, Default)]
+pub struct Inheritance {
+    /// The newest run's first.
+    pub steps: Vec<Step>,
+    /// With snapshots.
+    pub sources: Vec<Source>,
+}
+
+/// A request to go on from a run.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    pub run_id: RunId,
+    /// Options to change, such as the models.
+    pub options: Map<String, Value>,
+    pub owner: String,
+    pub key: Option<Key>,
+}
+
+impl Runs {
+    /// Queues a run that goes on from one that failed or was cancelled.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is stored then.
+    pub async fn retry(&self, retry: Retry) -> Result<Accepted, Refusal> {
+        let run = self.retryable(retry.run_id).await?;
+        let options = self.options_over(run.options.clone(), &[&retry.options])?;
+        let new_run = NewRun { owner: retry.owner.clone(), ..self.retry_run(&run, options, String::new()).await? };
+        let admission = self.admission(retry.key.as_ref(), &retry.owner, new_run.now);
+        let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchRun)?;
+        self.parts.log.wake(run.thread_id);
+        Ok(self.accepted(created, new_run))
+    }
+
+    /// As [`Runs::retry`]; this process will work on the run itself, by its id.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is stored then.
+    pub async fn retry_here(&self, run_id: RunId, options: RunOptions) -> Result<Run, Refusal> {
+        let run = self.retryable(run_id).await?;
+        let new_run = self.retry_run(&run, options, String::new()).await?;
+        let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
+        let created = self.parts.store.add_run(&new_run, &Admission::default()).await?;
+        created.map(super::submit::run_of).ok_or(Refusal::NoSuchRun)
+    }
+
+    /// The run, if another one may go on from it.
+    async fn retryable(&self, run_id: RunId) -> Result<Run, Refusal> {
+        let run = self.parts.store.run(run_id).await?.ok_or(Refusal::NoSuchRun)?;
+        match (run.status, &run.error) {
+            _ if run.is_retryable() => Ok(run),
+            (RunStatus::Queued | RunStatus::Running, _) => Err(Refusal::NotFinished),
+            (RunStatus::Failed, Some(failure)) => Err(Refusal::NotRetryable(format!(
+                "the run failed for a reason that does not pass by itself ({}): {failure}",
+                failure.code.as_str()
+            ))),
+            _ => Err(Refusal::NotRetryable("the run is completed, so there is nothing to try again".to_owned())),
+        }
+    }
+
+    /// The thread's newest run, if it can be retried and this message asks for nothing else.
+    pub(super) async fn asked_to_go_on(&self, thread_id: ThreadId, message: &str) -> Result<Option<Run>, Refusal> {
+        if message.trim().is_empty() {
+            return Ok(None);
+        }
+        let filter = store::RunFilter { thread_id: Some(thread_id), status: None };
+        let newest = self.parts.store.runs_page(&filter, None, 1).await?.items.pop();
+        let Some(run) = newest.filter(Run::is_retryable) else { return Ok(None) };
+        let goes_on = asks_to_go_on(message) || self.question(&run).await?.is_some_and(|text| text == message.trim());
+        Ok(goes_on.then_some(run))
+    }
+
+    /// The message that the run answers.
+    async fn question(&self, run: &Run) -> Result<Option<String>, Refusal> {
+        let asked = Some(self.parts.store.question_of(run.id).await?);
+        let messages = self.parts.store.messages(run.thread_id).await?;
+        let question =
+            messages.into_iter().find(|message| message.run_id == asked && message.role == MessageRole::User);
+        Ok(question.map(|message| message.content))
+    }
+
+    /// A run that goes on from `run`; `content` is what the user said, or empty.
+    pub(super) async fn retry_run(&self, run: &Run, options: RunOptions, content: String) -> Result<NewRun, Refusal> {
+        let question_of = self.parts.store.question_of(run.id).await?;
+        let retry = RetryOf { run_id: run.id, question_of };
+        let new_run = self.run_without_words(run.thread_id, options)?;
+        Ok(NewRun { content, retry: Some(retry), message_id: MessageId::new(), ..new_run })
+    }
+}
+
+/// The runs that this one goes on from, the newest first.
+///
+/// # Errors
+/// Those of the store.
+pub async fn chain(parts: &Parts, run: &Run) -> Result<Vec<RunId>, store::Error> {
+    match run.retry_of {
+        Some(_) => parts.store.retried_by(run.id, CHAIN).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// What the run may take over instead of asking for it.
+///
+/// # Errors
+/// Those of the store.
+pub async fn inheritance(parts: &Parts, run: &Run) -> Result<Inheritance, store::Error> {
+    let mut inheritance = Inheritance::default();
+    for earlier in chain(parts, run).await? {
+        inheritance.steps.extend(parts.store.journal(earlier).await?);
+        inheritance.sources.extend(parts.store.snapshots(earlier).await?);
+    }
+    Ok(inheritance)
+}
+
+/// Does the message say no more than that it shall go on?
+fn asks_to_go_on(message: &str) -> bool {
+    let letters = |letter: char| if letter.is_alphanumeric() || letter == '\'' { letter } else { ' ' };
+    let lower: String = message.chars().take(200).flat_map(char::to_lowercase).map(letters).collect();
+    let plain = lower.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = POLITE.iter().fold(format!(" {plain} "), |text, polite| text.replace(&format!(" {polite} "), " "));
+    let words = words.trim();
+    message.chars().count() <= 200 && (words.is_empty() || GO_ON.contains(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_only_asks_to_go_on_is_known_in_many_languages() {
+        let go_on = [
+            "Try again.",
+            "  please CONTINUE!",
+            "Nochmal, bitte",
+            "Réessayez s'il vous plaît.",
+            "…",
+            "继续",
+            "Weiter!",
+        ];
+        for message in go_on {
+            assert!(asks_to_go_on(message), "{message}");
+        }
+        let others =
+            ["Continue with the loan.", "Try again with the bridge", "And the bridge?", "Weiter östlich?", "no"];
+        for message in others.into_iter().chain([" ".repeat(300).as_str()]) {
+            assert!(!asks_to_go_on(message), "{message}");
+        }
+    }
+}
