@@ -48,6 +48,8 @@ const ATTEMPTS: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// What failed sooner, because a connection had broken, is tried once more.
 const AGAIN_WITHIN: Duration = Duration::from_secs(1);
+/// A database that was away so short a time ago is probably away still: nothing is tried twice then.
+const KNOWN_FOR: Duration = Duration::from_secs(3);
 
 /// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
 /// parking leave such a run alone too.
@@ -197,12 +199,17 @@ impl Store {
     /// Whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not after a long
     /// wait, since callers are waiting too.
     fn is_to_be_asked_again(&self, error: &Error, begun: Instant) -> bool {
-        let again = matches!(error, Error::Disconnected(_)) && begun.elapsed() < AGAIN_WITHIN;
+        let again =
+            matches!(error, Error::Disconnected(_)) && begun.elapsed() < AGAIN_WITHIN && !self.is_known_to_be_away();
         if again {
             tracing::debug!(%error, "trying once more over a fresh connection");
             self.distrust();
         }
         again
+    }
+
+    fn is_known_to_be_away(&self) -> bool {
+        self.since_trouble().is_some_and(|since| since < KNOWN_FOR)
     }
 
     /// Connections made before now are not used again.
@@ -259,12 +266,14 @@ impl Store {
         new_thread: &NewThread,
         admission: &Admission,
     ) -> Result<Created, Error> {
-        let begun = Instant::now();
+        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
         match change!(self, engine => engine.create_thread(new_run, new_thread, admission).await) {
-            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => match self.was_created(new_run).await? {
-                Some(created) => Ok(created),
-                None => change!(self, engine => engine.create_thread(new_run, new_thread, admission).await),
-            },
+            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
+                match self.was_created(new_run).await? {
+                    Some(created) => Ok(created),
+                    None => change!(self, engine => engine.create_thread(new_run, new_thread, admission).await),
+                }
+            }
             answer => answer,
         }
     }
@@ -274,12 +283,14 @@ impl Store {
     /// # Errors
     /// [`Error::ThreadBusy`] while the thread has an active run, and those of [`Store::create_thread`].
     pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
-        let begun = Instant::now();
+        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
         match change!(self, engine => engine.add_run(new_run, admission).await) {
-            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => match self.was_created(new_run).await? {
-                Some(created) => Ok(Some(created)),
-                None => change!(self, engine => engine.add_run(new_run, admission).await),
-            },
+            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
+                match self.was_created(new_run).await? {
+                    Some(created) => Ok(Some(created)),
+                    None => change!(self, engine => engine.add_run(new_run, admission).await),
+                }
+            }
             answer => answer,
         }
     }
@@ -319,7 +330,8 @@ impl Store {
 
     /// Takes the next of the wanted runs that anybody may take: begun ones first, then owners in turn, then by age.
     pub async fn claim_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Option<(Lease, Run)>, Error> {
-        change!(self, engine => engine.claim_next(claimant, wanted).await)
+        // One that was claimed without an answer is given back by its owner, who does not work on it.
+        ensure!(self, engine => engine.claim_next(claimant, wanted).await)
     }
 
     /// Whether a run that is to be worked on alone could have been claimed for longer than that.
@@ -398,7 +410,7 @@ impl Store {
         if entries.is_empty() {
             return Vec::new();
         }
-        let mut attempt = 1;
+        let (begun, mut attempt, mut fresh) = (Instant::now(), 1, false);
         loop {
             let commit = async { Ok(on_either!(self, engine => engine.commit(entries).await)) };
             let answers = answered(commit).await.unwrap_or_else(|error| vec![Err(error); entries.len()]);
@@ -406,6 +418,7 @@ impl Store {
             match given_up {
                 // Stamped entries may be given again, those that were written included.
                 Some(error) if is_to_be_repeated(error, attempt).await => attempt += 1,
+                Some(error) if !fresh && self.is_to_be_asked_again(error, begun) => fresh = true,
                 _ => return answers.into_iter().map(|answer| answer.map_err(|error| self.told(error))).collect(),
             }
         }
@@ -622,10 +635,10 @@ impl Store {
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. An owner of its active run is fenced.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        let begun = Instant::now();
+        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
         match change!(self, engine => engine.delete_thread(thread_id).await) {
             // Then it was there, or nothing says that it was not.
-            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => {
+            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
                 change!(self, engine => engine.delete_thread(thread_id).await).map(|_| true)
             }
             answer => answer,
