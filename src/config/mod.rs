@@ -26,7 +26,7 @@ use crate::{
     pages,
     search::tavily,
     store::{Database, Synchronous},
-    telemetry,
+    telemetry, webhooks,
 };
 use choice::Choice;
 use file::File;
@@ -64,6 +64,7 @@ pub struct Config {
     pub crash_loop: Duration,
     pub http: HttpSettings,
     pub queue: QueueSettings,
+    pub webhooks: webhooks::Settings,
     pub log: telemetry::LogSettings,
     pub telemetry: telemetry::TraceSettings,
     /// What models cost, as far as the file tells.
@@ -213,6 +214,7 @@ impl Config {
             crash_loop: layers.seconds("patience.crash_loop_seconds"),
             http,
             queue: queue(&layers),
+            webhooks: webhooks(&layers),
             log: log(&layers),
             telemetry: telemetry(&layers),
             prices: file.prices,
@@ -324,6 +326,13 @@ fn queue(layers: &Layers<'_>) -> QueueSettings {
         max_queued_runs: layers.number("limits.max_queued_runs"),
         max_queued_runs_per_owner: layers.number("limits.max_queued_runs_per_owner"),
         max_threads_per_owner: layers.number("limits.max_threads_per_owner"),
+    }
+}
+
+fn webhooks(layers: &Layers<'_>) -> webhooks::Settings {
+    webhooks::Settings {
+        secret: layers.secret("webhooks.secret"),
+        allow_private: layers.flag("webhooks.allow_private"),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
         Caps, ModelName,
         options::{OPTIONS, OptionError, OptionSpec},
     },
-    telemetry,
+    telemetry, webhooks,
 };
 
 /// The variable that names the file; the one setting that cannot stand in it.
@@ -49,6 +49,8 @@ pub enum Kind {
     Text,
     /// Never shown.
     Secret,
+    /// The same, in the form of Standard Webhooks.
+    SigningSecret,
     /// The address of a Postgres database; shown without its user and password.
     Database,
     Path,
@@ -175,6 +177,9 @@ const TABLE: &[Row] = &[
     ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
 
+    ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes); unset: there are none"),
+    ("webhooks.allow_private", "FATHOM_WEBHOOK_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may webhooks go to private addresses, such as those of this machine?"),
+
     ("log.filter", "FATHOM_LOG", None, Kind::Filter, Computed("info for serve, error for other commands"), "error, warn, info, debug, or per module (fathom=debug)"),
     ("log.format", "FATHOM_LOG_FORMAT", None, Kind::Choice(&["text", "json"]), Is("text"), "how lines of the log look"),
 
@@ -226,6 +231,7 @@ impl Kind {
             Self::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
             Self::Boolean => value.is_boolean(),
             Self::Choice(names) => text.is_some_and(|text| names.contains(&text)),
+            Self::SigningSecret => text.is_some_and(webhooks::is_secret),
             Self::Address => text.is_some_and(|text| SocketAddr::from_str(text).is_ok()),
             Self::HeaderName => text.is_some_and(|text| HeaderName::from_str(text).is_ok()),
             Self::Filter => text.is_some_and(telemetry::is_filter),
@@ -241,6 +247,7 @@ impl Kind {
             Self::Number { min, max } => return format!("a whole number from {min} to {max}"),
             Self::Choice(names) => return format!("one of {}", names.join(", ")),
             Self::Text | Self::Secret => "a text",
+            Self::SigningSecret => "whsec_ and the base64 of 24 to 64 bytes (openssl rand -base64 32 makes them)",
             Self::Database => "an address such as postgres://user:password@host:5432/name",
             Self::Path => "a path",
             Self::Url => "an address such as http://127.0.0.1:8080/v1",

@@ -101,7 +101,7 @@ fn source(layers: &Layers<'_>, setting: &Setting) -> Origin {
 
 fn fit_to_be_shown(kind: Kind, value: Value) -> Value {
     match (kind, value) {
-        (Kind::Secret | Kind::Database, _) => HIDDEN.into(),
+        (Kind::Secret | Kind::SigningSecret | Kind::Database, _) => HIDDEN.into(),
         (Kind::Headers, Value::Object(pairs)) => {
             pairs.into_iter().map(|(name, _)| (name, Value::from(HIDDEN))).collect()
         }

@@ -41,6 +41,8 @@ const CLOCK_STEP: Duration = Duration::from_secs(1);
 pub struct Dispatcher {
     runs: Runs,
     working: JoinSet<(RunId, Result<worker::Ended, super::WorkError>)>,
+    /// The one that delivers webhooks; what it drops at the end is delivered by others, or later.
+    delivering: JoinSet<()>,
     /// At most one cleaning, beside the claiming; dropped at the end, which harms nothing.
     cleaning: JoinSet<()>,
     /// The last look at the queue failed.
@@ -72,6 +74,7 @@ impl Dispatcher {
         Self {
             runs,
             working: JoinSet::new(),
+            delivering: JoinSet::new(),
             cleaning: JoinSet::new(),
             away: false,
             draining: false,
@@ -85,6 +88,8 @@ impl Dispatcher {
         let mut look = interval(LOOK);
         let mut dirt = interval(CLEANING);
         let mut silence = interval(stuck::LOOK);
+        let webhooks = self.runs.parts.webhooks.clone();
+        self.delivering.spawn(webhooks.run(self.runs.parts.store.clone(), shutdown.clone()));
         let mut queued = self.runs.parts.log.wakes().on_queue();
         self.runs.settle_the_dead().await;
         self.end_leases_of_the_dead().await;

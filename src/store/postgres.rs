@@ -46,6 +46,8 @@ pub type Db = sqlx::Postgres;
 /// Compares with a pattern, whatever the case of the letters it knows.
 const LIKE: &str = " ILIKE ";
 const FOR_UPDATE: &str = " FOR UPDATE";
+/// The same for whoever takes what is free and leaves the rest to others.
+const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is tried before use, since the server may have gone since.

@@ -24,6 +24,8 @@ pub struct NewRun {
     pub owner: String,
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,
+    /// Whom to tell when the run has ended.
+    pub webhook_url: Option<String>,
     /// The run goes on from an earlier one of its thread. Then `content` may be empty, and no message is stored.
     pub retry: Option<RetryOf>,
     pub now: Timestamp,
@@ -492,4 +494,15 @@ pub struct ThreadChange {
     pub metadata: Map<String, Value>,
     /// What the metadata may have afterwards, as JSON.
     pub max_metadata_bytes: usize,
+}
+
+/// A webhook to be delivered.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// As it ended.
+    pub run: Run,
+    pub url: String,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    pub ended_at: Timestamp,
 }

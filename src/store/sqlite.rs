@@ -41,6 +41,7 @@ pub type Db = sqlx::Sqlite;
 /// Compares with a pattern, whatever the case of the letters it knows.
 const LIKE: &str = " LIKE ";
 const FOR_UPDATE: &str = "";
+const SKIP_LOCKED: &str = "";
 
 /// sqlx's default kind of transaction takes the write lock late and then fails at once, busy timeout or not.
 const BEGIN: &str = "BEGIN IMMEDIATE";
@@ -209,6 +210,7 @@ mod tests {
             documents: None,
             owner: String::new(),
             reserved: None,
+            webhook_url: None,
             retry: None,
             now: Timestamp(0),
         }

@@ -73,6 +73,7 @@ pub fn new_run() -> NewRun {
         documents: None,
         owner: String::new(),
         reserved: None,
+        webhook_url: None,
         retry: None,
         now: NOW,
     }

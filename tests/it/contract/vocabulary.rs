@@ -190,7 +190,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     same("/components/schemas/WaitKind", wait_kinds());
     same("/components/schemas/FollowUpDecidedEvent/properties/data/properties/action", follow_up_actions());
     same("/components/schemas/RunStatus", statuses());
-    same("/components/schemas/Thread/properties/status", thread_statuses());
+    same("/components/schemas/ThreadStatus", thread_statuses());
     same("/components/schemas/Outcome", outcomes());
     same("/components/schemas/Message/properties/role", roles());
     same("/components/schemas/Failure/properties/code", failure_codes());

@@ -16,6 +16,7 @@ mod queue;
 mod requests;
 mod stopping;
 mod threads;
+mod webhooks;
 
 use std::{
     net::SocketAddr,
