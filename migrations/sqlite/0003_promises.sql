@@ -38,6 +38,9 @@ CREATE TABLE write_probe (
 ) STRICT;
 INSERT INTO write_probe (id, written_at) VALUES (1, 0);
 
+-- The option that ended the run's research early, because the run had spent what it allows.
+ALTER TABLE runs ADD COLUMN limited_by TEXT;
+
 -- Whom to tell when the run has ended; null: nobody.
 ALTER TABLE runs ADD COLUMN webhook_url TEXT;
 

@@ -4,6 +4,7 @@
 
 mod gate;
 mod guard;
+mod redact;
 mod retry;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Reach, guarded, is_public};
+pub use redact::{redact, shown_url};
 pub use retry::{Retry, Verdict, retry};
 
 /// How long an outbound call may take.

@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Leaving, Orders, Parts, WorkError, retry};
 use crate::{
-    context::{Cx, Error, Remains, Services},
+    context::{Cx, Error, Remains, Services, Spending},
     domain::{
         Event, Failure, FailureCode, FollowUp, MessageId, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope,
         Source, Timestamp, Usage, WarningCode, report::Report,
@@ -136,7 +136,7 @@ async fn supervise(
     if lease.deaths >= MAX_DEATHS && lease.suspected_for >= parts.settings.crash_loop {
         return give_up(parts, lease, &run).await;
     }
-    let (journal, cx) = prepare(parts, &lease, &run).await?;
+    let (journal, cx, spending) = prepare(parts, &lease, &run).await?;
     let conversation = conversation(parts, &run).await?;
     let mut tasks = JoinSet::new();
     tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation).await })));
@@ -156,7 +156,7 @@ async fn supervise(
     };
     // Dropping the set ends what is left of the run, its calls included.
     drop(tasks);
-    conclude(parts, &journal, &run, verdict).await
+    conclude(parts, &journal, &run, verdict, spending.limited_by()).await
 }
 
 /// Ends a run that kills whoever works on it.
@@ -164,11 +164,11 @@ async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, W
     let holds_until = Instant::now() + parts.settings.lease;
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
     let message = format!("{} processes died while they worked on the same step of this run", lease.deaths);
-    conclude(parts, &journal, run, Verdict::Failed(Failure::new(FailureCode::CrashLoop, message))).await
+    conclude(parts, &journal, run, Verdict::Failed(Failure::new(FailureCode::CrashLoop, message)), None).await
 }
 
 /// The run's journal, and its context with what earlier lives left behind.
-async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx), WorkError> {
+async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx, Arc<Spending>), WorkError> {
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
     parts.check(&run.options)?;
     let search = parts.engine(run.options.search_api)?;
@@ -186,6 +186,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     // By the clock that says when it was started, which need not be this machine's.
     let (time_left, now) = (time_left(run, parts.store.clock().await?), Instant::now());
     let writing = (max_time(run) / 4).min(LONGEST_WRITING);
+    let spending = Arc::new(Spending::new(&run.options, &steps));
     let journal = Journal::new(*lease, holds_until, steps, parts.writer.clone())
         .wording(parts.prompts.wording())
         .inheriting(inherited.steps)
@@ -196,9 +197,15 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     // Waited for: nothing is paid for before a write has shown that its result can be stored.
     journal.emit_stored(events).await.map_err(stopped)?;
     let services = Services { llm: parts.llm.clone(), prompts: Arc::clone(&parts.prompts), search: Some(search) };
-    let cx =
-        Cx::new(Arc::clone(&journal), services, run.options.clone(), remains, now + time_left.saturating_sub(writing));
-    Ok((journal, cx))
+    let cx = Cx::new(
+        Arc::clone(&journal),
+        services,
+        run.options.clone(),
+        remains,
+        now + time_left.saturating_sub(writing),
+        Arc::clone(&spending),
+    );
+    Ok((journal, cx, spending))
 }
 
 fn max_time(run: &Run) -> Duration {
@@ -327,11 +334,18 @@ fn corrupt(error: &store::Error) -> Failure {
 }
 
 /// Writes the end of the run.
-async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict) -> Result<Ended, WorkError> {
+async fn conclude(
+    parts: &Parts,
+    journal: &Journal,
+    run: &Run,
+    verdict: Verdict,
+    limited_by: Option<&'static str>,
+) -> Result<Ended, WorkError> {
     let now = Timestamp::now();
     let usage = usage(parts, run).await?;
     let ms = now.since(run.started_at.unwrap_or(run.created_at)).max(0);
-    let open = Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, now };
+    let open =
+        Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, limited_by, now };
     let complete = |outcome, content: String| Finish {
         status: RunStatus::Completed,
         outcome: Some(outcome),

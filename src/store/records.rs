@@ -361,6 +361,8 @@ pub struct Finish {
     pub report: Option<Report>,
     /// The assistant's message, if the run produced one.
     pub message: Option<(MessageId, String)>,
+    /// The option that ended its research early, because the run had spent what it allows.
+    pub limited_by: Option<&'static str>,
     pub now: Timestamp,
 }
 

@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pages", &["telemetry"]),
     ("net", &[]),
     // It fills the settings of each room.
-    ("config", &["llm", "pages", "search", "store", "telemetry", "webhooks"]),
+    ("config", &["llm", "net", "pages", "search", "store", "telemetry", "webhooks"]),
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),

@@ -371,6 +371,7 @@ fn queued(new_run: &NewRun) -> Run {
         started_at: None,
         finished_at: None,
         cancel_requested: false,
+        limited_by: None,
         progress: Progress::default(),
         retry_of: new_run.retry.map(|retry| retry.run_id),
     }

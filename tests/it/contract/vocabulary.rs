@@ -95,6 +95,8 @@ one_of_each!(failure_codes: FailureCode {
     JournalMismatch,
     JournalCorrupt,
     Timeout,
+    SpendingLimit,
+    SearchAuth,
     CrashLoop,
     Internal,
 });
@@ -106,6 +108,7 @@ one_of_each!(warning_codes: WarningCode {
     SummaryFailed,
     CompressionFailed,
     Shortened,
+    SpendingLimit,
     OutputCut,
     IterationLimit,
     ModelMisuse,
