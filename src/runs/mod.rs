@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId},
+    domain::{Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -74,6 +74,7 @@ pub struct Settings {
     pub options: RunOptions,
     /// The most that requests may ask for.
     pub caps: Caps,
+    pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
     /// A run that kills processes is given up when it has done so over so long.
