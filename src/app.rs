@@ -64,6 +64,8 @@ impl App {
                 caps: config.caps.clone(),
                 prices: Arc::new(config.prices.clone()),
                 lease: config.lease,
+                crash_loop: config.crash_loop,
+                marks: config.data_dir.join("processes"),
                 max_concurrent_runs: config.queue.max_concurrent_runs,
                 max_queued_runs: config.queue.max_queued_runs,
                 max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,

@@ -175,6 +175,7 @@ const TABLE: &[Row] = &[
     ("patience.model_idle_seconds", "FATHOM_MODEL_IDLE_SECONDS", None, SECONDS, Is("300"), "until the first piece of a streamed answer, and between any two"),
     ("patience.retry_seconds", "FATHOM_RETRY_SECONDS", None, SECONDS, Is("60"), "how long a call is tried again in all; five times as long when the provider limits the rate"),
     ("patience.lease_seconds", "FATHOM_LEASE_SECONDS", None, Kind::Number { min: 2, max: 3_600 }, Is("15"), "a silent process keeps its runs for so long"),
+    ("patience.crash_loop_seconds", "FATHOM_CRASH_LOOP_SECONDS", None, SECONDS, Is("600"), "a run that processes die of is given up after five deaths over so long"),
 
     ("limits.max_concurrent_runs", "FATHOM_MAX_CONCURRENT_RUNS", None, Kind::Number { min: 1, max: 10_000 }, Is("50"), "runs a process works on at the same time"),
     ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),

@@ -2,16 +2,22 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokio_util::sync::CancellationToken;
 
-use super::dispatcher::LastLook;
-use crate::domain::RunId;
+use super::{
+    dispatcher::LastLook,
+    marks::{Mark, Marks},
+};
+use crate::{domain::RunId, store::Lease};
 
 /// What a worker listens to.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Orders {
     /// This process stops; the run goes on elsewhere.
     pub interrupt: CancellationToken,
@@ -19,6 +25,10 @@ pub struct Orders {
     pub cancel: CancellationToken,
     /// The run is somebody else's by now, or deleted.
     pub lost: CancellationToken,
+    /// Says when our own code works on the run.
+    pub mark: Arc<Mark>,
+    /// Nothing else is begun here while it is at work.
+    alone: AtomicBool,
     pub leaving: Leaving,
 }
 
@@ -32,18 +42,31 @@ pub enum Leaving {
 }
 
 /// The runs at work in this process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Active {
     /// A std mutex: held for single map operations, never across an await.
     runs: Mutex<HashMap<RunId, Arc<Orders>>>,
+    marks: Arc<Marks>,
     pub last_look: LastLook,
 }
 
 impl Active {
+    pub fn new(marks: Marks) -> Self {
+        Self { runs: Mutex::default(), marks: Arc::new(marks), last_look: LastLook::default() }
+    }
+
     /// Enters a run that was claimed; it is struck off when the value is dropped.
-    pub fn enter(self: &Arc<Self>, run_id: RunId, interrupt: &CancellationToken, leaving: Leaving) -> Entered {
-        let (cancel, lost) = (CancellationToken::new(), CancellationToken::new());
-        let orders = Arc::new(Orders { interrupt: interrupt.clone(), cancel, lost, leaving });
+    pub fn enter(self: &Arc<Self>, lease: &Lease, interrupt: &CancellationToken, leaving: Leaving) -> Entered {
+        let run_id = lease.run_id;
+        let orders = Orders {
+            interrupt: interrupt.clone(),
+            cancel: CancellationToken::new(),
+            lost: CancellationToken::new(),
+            leaving,
+            mark: self.marks.enter(run_id, lease.epoch),
+            alone: AtomicBool::new(lease.is_suspect()),
+        };
+        let orders = Arc::new(orders);
         self.lock().insert(run_id, Arc::clone(&orders));
         Entered { active: Arc::clone(self), run_id, orders }
     }
@@ -58,6 +81,27 @@ impl Active {
         if let Some(orders) = self.lock().get(&run_id) {
             orders.lost.cancel();
         }
+    }
+
+    /// Says again whether a run is to be worked on alone.
+    pub fn leave_alone(&self, run_id: RunId, alone: bool) {
+        if let Some(orders) = self.lock().get(&run_id) {
+            orders.alone.store(alone, Ordering::Relaxed);
+        }
+    }
+
+    /// Is a run at work beside which nothing is begun?
+    pub fn is_taken(&self) -> bool {
+        self.lock().values().any(|orders| orders.alone.load(Ordering::Relaxed))
+    }
+
+    /// How many runs are at work.
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// The runs at work.

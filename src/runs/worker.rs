@@ -18,16 +18,16 @@ use crate::{
     journal::{self, Journal, Stop},
     research::{self, Conversation, Earlier, Ending},
     search::Engine,
-    store::{self, Finish, Lease, NewEvent, Renewal},
+    store::{self, Clock, Finish, Lease, NewEvent, Renewal},
     telemetry::{
         metrics::{self, ActiveRun},
         spans::RunSpan,
     },
 };
 
-/// A run in whose hands so many processes died, one after the other and at the same step, is given up: what kills them
-/// would kill the next one too.
-const MAX_DEATHS: u32 = 3;
+/// A run of which so many processes died, none of which stored a step more, is given up when that took long enough
+/// ([`super::Settings::crash_loop`]): what killed them would kill the next one too.
+const MAX_DEATHS: u32 = 5;
 /// A run that this process is not set up for is left to others for so long.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Skipped documents named one by one; the rest is counted.
@@ -117,7 +117,7 @@ async fn work_and_release(
             _ => Duration::ZERO,
         };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
-        let _ = parts.store.release(&lease, Timestamp::now().plus(pause)).await;
+        let _ = parts.store.release(lease.run_id, lease.epoch, pause, Clock::Database).await;
         if matches!(result, Ok(Ended::Lost)) {
             let _ = parts.store.survive(&lease).await;
         }
@@ -133,13 +133,13 @@ async fn supervise(
     orders: &Orders,
     span: &RunSpan,
 ) -> Result<Ended, WorkError> {
-    if lease.deaths >= MAX_DEATHS {
+    if lease.deaths >= MAX_DEATHS && lease.suspected_for >= parts.settings.crash_loop {
         return give_up(parts, lease, &run).await;
     }
     let (journal, cx, spending) = prepare(parts, &lease, &run).await?;
     let conversation = conversation(parts, &run).await?;
     let mut tasks = JoinSet::new();
-    tasks.spawn(span.over(async move { research::research(&cx, conversation).await }));
+    tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation).await })));
     let mut heart = Heart::new(parts, &journal, lease);
     let verdict = loop {
         tokio::select! {
@@ -163,7 +163,7 @@ async fn supervise(
 async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, WorkError> {
     let holds_until = Instant::now() + parts.settings.lease;
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
-    let message = format!("{} processes died at the same step of this run, one after the other", lease.deaths);
+    let message = format!("{} processes died while they worked on the same step of this run", lease.deaths);
     conclude(parts, &journal, run, Verdict::Failed(Failure::new(FailureCode::CrashLoop, message)), None).await
 }
 
@@ -183,7 +183,8 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     let inherited = retry::inheritance(parts, run).await?;
     remains.inherited = inherited.sources;
     let holds_until = Instant::now() + parts.settings.lease;
-    let (time_left, now) = (time_left(run), Instant::now());
+    // By the clock that says when it was started, which need not be this machine's.
+    let (time_left, now) = (time_left(run, parts.store.clock().await?), Instant::now());
     let writing = (max_time(run) / 4).min(LONGEST_WRITING);
     let spending = Arc::new(Spending::new(&run.options, &steps));
     let journal = Journal::new(*lease, holds_until, steps, parts.writer.clone())
@@ -193,7 +194,8 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     let journal = Arc::new(journal);
     let mut events = vec![root(begin)];
     events.extend(skipped_documents(&search));
-    journal.emit(events).await.map_err(stopped)?;
+    // Waited for: nothing is paid for before a write has shown that its result can be stored.
+    journal.emit_stored(events).await.map_err(stopped)?;
     let services = Services {
         llm: parts.llm.clone(),
         prompts: Arc::clone(&parts.prompts),
@@ -216,8 +218,8 @@ fn max_time(run: &Run) -> Duration {
 }
 
 /// Of the run's time, counted from its first start: neither a restart nor a pause prolongs it.
-fn time_left(run: &Run) -> Duration {
-    let used = run.started_at.map(|started_at| Timestamp::now().after(started_at));
+fn time_left(run: &Run, now: Timestamp) -> Duration {
+    let used = run.started_at.map(|started_at| now.after(started_at));
     max_time(run).saturating_sub(used.unwrap_or_default())
 }
 
@@ -346,7 +348,7 @@ async fn conclude(
 ) -> Result<Ended, WorkError> {
     let now = Timestamp::now();
     let usage = usage(parts, run).await?;
-    let ms = now.since(run.started_at.unwrap_or(run.created_at));
+    let ms = now.since(run.started_at.unwrap_or(run.created_at)).max(0);
     let open =
         Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, limited_by, now };
     let complete = |outcome, content: String| Finish {
@@ -448,7 +450,7 @@ impl<'a> Heart<'a> {
             () = self.control.called() => {}
         }
         let sent = Instant::now();
-        let renewal = self.parts.store.renew(&self.lease, Timestamp::now().plus(self.parts.settings.lease));
+        let renewal = self.parts.store.renew(&self.lease, self.parts.settings.lease, Clock::Database);
         match tokio::time::timeout(self.ticks.period(), renewal).await {
             Ok(Ok(Renewal::Held { cancel_requested })) => {
                 self.journal.extend(sent + self.parts.settings.lease);

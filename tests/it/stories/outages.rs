@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use fathom::{
-    domain::{RunStatus, Timestamp, WarningCode},
+    domain::{RunStatus, WarningCode},
     runs::Ended,
+    store::Clock,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +36,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 /// An outage of more than a second, in the middle of the research: the run waits, says so, and goes on; nothing is
 /// asked twice.
 async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDatabase) {
-    let slow = reply::search(["dues"]).after(Duration::from_millis(300));
+    let slow = reply::search(["dues"]).after(Duration::from_secs(1));
     let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [slow]);
     let world = World::start(script).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -44,7 +45,7 @@ async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDa
         until("the first turn", || world.models.count(Kind::Researcher) > 0).await;
         let outage = database.outage().await;
         // How long the outage lasts is part of the story.
-        tokio::time::sleep(Duration::from_millis(1_600)).await;
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
         assert_eq!(world.web.total(), 0, "nothing is built on what is not stored");
         outage.end().await;
     };
@@ -66,7 +67,7 @@ async fn d14_a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) 
     let run_id = run.id;
     let cancel = async {
         until("the call", || world.models.count(Kind::Researcher) > 0).await;
-        engine.app.runs.store().request_cancel(run_id, Timestamp::now()).await.unwrap();
+        engine.app.runs.store().request_cancel(run_id, Clock::Database).await.unwrap();
     };
     let (story, ()) = tokio::join!(engine.tell(run), cancel);
     assert!(matches!(story.ended, Ended::Cancelled));
