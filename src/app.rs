@@ -61,6 +61,7 @@ impl App {
                 options: config.options.clone(),
                 caps: config.caps.clone(),
                 lease: config.lease,
+                grace: config.http.grace,
                 max_concurrent_runs: config.queue.max_concurrent_runs,
                 max_queued_runs: config.queue.max_queued_runs,
                 max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,

@@ -63,7 +63,8 @@ impl Dispatcher {
         Self { runs, working: JoinSet::new(), cleaning: JoinSet::new(), away: false, stuck: Stuck::default() }
     }
 
-    /// Claims and works until `shutdown`; then gives every run back and returns when the last one is.
+    /// Claims and works until `shutdown`; then begins nothing more, gives each run back when what is under way of it is
+    /// stored, or the grace is over, and returns when the last one is.
     pub async fn run(mut self, shutdown: &CancellationToken) {
         let mut look = interval(LOOK);
         let mut dirt = interval(CLEANING);

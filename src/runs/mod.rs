@@ -66,6 +66,8 @@ pub struct Settings {
     pub options: RunOptions,
     /// The most that requests may ask for.
     pub caps: Caps,
+    /// How long calls that are under way may take when the process stops.
+    pub grace: Duration,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
     /// Runs that the service works on at the same time.
