@@ -19,6 +19,7 @@ pub mod tools;
 // At the side.
 pub mod config;
 pub mod events;
+pub mod files;
 pub mod journal;
 pub mod prompts;
 pub mod store;

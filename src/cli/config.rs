@@ -1,17 +1,14 @@
 //! `fathom config`: the settings as they count, and who said each; secrets are masked.
 
-use std::io::{self, Write};
-
 use serde_json::{Value, json};
 
-use super::Exit;
+use super::{Exit, print};
 use crate::config::{Config, Effective, Usable};
 
 /// Prints every setting, a line each, or all as one JSON object.
 pub fn run(config: &Config, as_json: bool) -> Exit {
     let text = if as_json { json(config) } else { text(config) };
-    // A reader that has seen enough is nobody's loss.
-    let _ = writeln!(io::stdout().lock(), "{text}");
+    print::line(&text);
     Exit::Success
 }
 

@@ -1,15 +1,14 @@
 //! `fathom doctor`: looks at everything a run needs and says what to do about what is missing.
 
 use std::{
-    io::{self, Write},
     path::Path,
     time::{Duration, Instant},
 };
 
-use super::Exit;
+use super::{Exit, print};
 use crate::{
     config::{Config, shown_database},
-    domain::{Provider, SearchApi},
+    domain::{Provider, SearchApi, printable_line},
     llm::Llm,
     net,
     pages::Parser,
@@ -59,14 +58,13 @@ pub async fn run(config: Config) -> Exit {
 }
 
 fn print(findings: &[Finding]) -> Exit {
-    let mut stdout = io::stdout().lock();
     for finding in findings {
         let grade = match finding.grade {
             Grade::Ok => "ok  ",
             Grade::Note => "note",
             Grade::Broken => "FAIL",
         };
-        let _ = writeln!(stdout, "{grade}  {:<10} {}", finding.subject, finding.detail);
+        print::line(&format!("{grade}  {:<10} {}", finding.subject, printable_line(&finding.detail)));
     }
     let broken = findings.iter().filter(|finding| finding.grade == Grade::Broken).count();
     let verdict = match broken {
@@ -74,7 +72,7 @@ fn print(findings: &[Finding]) -> Exit {
         1 => "One thing has to be mended first.".to_owned(),
         _ => format!("{broken} things have to be mended first."),
     };
-    let _ = writeln!(stdout, "\n{verdict}");
+    print::line(&format!("\n{verdict}"));
     if broken == 0 { Exit::Success } else { Exit::Failed }
 }
 

@@ -3,14 +3,16 @@
 mod config;
 mod doctor;
 mod health;
+mod print;
 mod progress;
 mod research;
 mod runs;
 mod serve;
 mod signals;
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
+use self::print::complain;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
@@ -366,18 +368,18 @@ pub async fn run() -> ExitCode {
     exit.into()
 }
 
+/// Says that the process cannot start to work.
+pub fn no_runtime(error: &std::io::Error) -> ExitCode {
+    complain(&format!("the threads of the process cannot be started: {error}"));
+    Exit::Failed.into()
+}
+
 /// Each call in flight is an open connection, and most systems start processes with room for 1024 although they may
 /// ask for more. Where even that is too little, calls fail to connect and are tried again.
 fn raise_file_limit() {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
-}
-
-/// One line on standard error. A closed standard error is nobody's loss.
-fn complain(message: &str) {
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let _ = writeln!(std::io::stderr(), "fathom: {line}");
 }
 
 /// The option table as `research --help` shows it.

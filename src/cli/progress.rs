@@ -4,16 +4,16 @@
 
 use std::{
     collections::HashMap,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     time::Duration,
 };
 
 use futures::StreamExt;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use super::complain;
+use super::{complain, print};
 use crate::{
-    domain::{Agent, Envelope, Event, RunId, Timestamp, Usage},
+    domain::{Agent, Envelope, Event, RunId, Timestamp, Usage, printable_line, shortened},
     events::EventLog,
 };
 
@@ -80,7 +80,7 @@ impl Plain {
         let who = envelope.scope.id.as_ref().map(|id| format!("{id} ")).unwrap_or_default();
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run are few")]
         let seconds = envelope.ts.since(first) as f64 / 1000.0;
-        let _ = writeln!(io::stderr(), "{seconds:8.1}s {who}{text}");
+        print::error(&format!("{seconds:8.1}s {who}{text}\n"));
     }
 }
 
@@ -252,14 +252,10 @@ fn described(event: &Event, width: usize) -> Option<String> {
     })
 }
 
-/// The start of a text on one line; control characters, which could redraw a terminal, become spaces.
+/// The start of a text on one line, without what could redraw a terminal.
 fn line(text: &str, width: usize) -> String {
-    let plain: String = text.chars().take(width * 4).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let mut words = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    if words.chars().count() > width {
-        words = words.chars().take(width - 1).collect::<String>() + "…";
-    }
-    words
+    let beginning = text.char_indices().nth(width * 4).map_or(text, |(end, _)| &text[..end]);
+    shortened(&printable_line(beginning), width).into_owned()
 }
 
 fn thousands(number: u64) -> String {

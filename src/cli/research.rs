@@ -1,14 +1,15 @@
 //! `fathom research`, `fathom resume` and `fathom ask`: one run, from the question to the printed report.
 
 use std::{
-    io::{self, BufRead, IsTerminal, Read, Write},
+    io::{self, BufRead, IsTerminal, Read},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain,
+    AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, print,
     progress::{self, Screen},
     signals,
 };
@@ -190,6 +191,9 @@ fn question(argument: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// For what is still to be stored, and for the database to close, after an interrupt.
+const STOPPING: Duration = Duration::from_secs(60);
+
 /// The app, the signals, and where the report goes.
 struct Session {
     app: App,
@@ -197,7 +201,7 @@ struct Session {
     prices: Prices,
     screen: Screen,
     cancel: CancellationToken,
-    _signals: AbortOnDropHandle<()>,
+    _signals: Option<DropGuard>,
 }
 
 impl Session {
@@ -205,7 +209,7 @@ impl Session {
         let cancel = CancellationToken::new();
         let screen = Screen::new();
         let told = screen.clone();
-        let signals = signals::listen(cancel.clone(), move |message| told.say(message));
+        let signals = signals::listen(cancel.clone(), move |message| told.say(message), STOPPING);
         Self { app, out, prices, screen, cancel, _signals: signals }
     }
 
@@ -293,7 +297,7 @@ impl Session {
         let messages = self.app.runs.store().messages(run.thread_id).await.map_err(|error| unavailable(&error))?;
         let asked = messages.iter().rev().find(|message| message.role == MessageRole::Assistant);
         let question = asked.map(|message| message.content.as_str()).unwrap_or_default();
-        let _ = writeln!(io::stderr(), "\n{question}\n");
+        print::error(&format!("\n{question}\n\n"));
         if !io::stdin().is_terminal() {
             complain(
                 "the model asks the question above; ask again with the answer in the question, or with --no-clarify",
@@ -391,7 +395,7 @@ fn sources_cited(report: &Report) -> String {
 pub fn give(markdown: &str, run_id: RunId, out: Option<&Path>) -> Exit {
     let written = match out {
         Some(path) => write_whole(path, markdown),
-        None => print(markdown),
+        None => print::output(markdown),
     };
     match written {
         Ok(()) => Exit::Success,
@@ -423,16 +427,10 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-fn print(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
-}
-
 /// A line from the terminal; `None` at its end or when the process shall stop.
 async fn read_answer(cancel: &CancellationToken) -> Option<String> {
     let line = tokio::task::spawn_blocking(|| {
-        let _ = write!(io::stderr(), "> ");
+        print::error("> ");
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).ok().filter(|&bytes| bytes > 0).map(|_| line)
     });

@@ -2,17 +2,16 @@
 //! alone, so it needs no service, and reaches runs of any process.
 
 use std::{
-    io::{self, Write},
     path::Path,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use super::{Exit, RunsCommand, RunsListArgs, complain, research};
+use super::{Exit, RunsCommand, RunsListArgs, complain, print, research};
 use crate::{
     config::Config,
-    domain::{Run, RunDetails, RunId, RunStatus, Timestamp},
+    domain::{Run, RunDetails, RunId, RunStatus, Timestamp, printable_line, shortened},
     runs::longest_silence,
     store::{Cancelling, Error, RunOverview, Store, Wake},
 };
@@ -239,12 +238,7 @@ fn as_value(overview: &RunOverview, silence: Duration) -> Value {
 
 /// The beginning of a text, on one line, without what would move the terminal's cursor.
 fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter.is_control()).collect();
-    let line = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= QUESTION_CHARS {
-        return line;
-    }
-    line.chars().take(QUESTION_CHARS - 1).chain(['…']).collect()
+    shortened(&printable_line(text), QUESTION_CHARS).into_owned()
 }
 
 /// In the largest unit that fits.
@@ -260,7 +254,7 @@ fn age(ms: i64) -> String {
 
 /// On standard output; a reader that has seen enough is nobody's loss.
 fn print(text: &str) -> Exit {
-    let _ = writeln!(io::stdout().lock(), "{text}");
+    print::line(text);
     Exit::Success
 }
 

@@ -1,15 +1,11 @@
 //! `fathom serve`: the service, from its settings to its orderly end.
 
-use std::{
-    io::{self, Write},
-    net::SocketAddr,
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, complain, signals};
+use super::{Exit, complain, print, signals};
 use crate::{
     app::App,
     config::{Config, HttpSettings, Usable, shown_database},
@@ -46,13 +42,14 @@ pub async fn run(config: Config) -> Exit {
         }
     };
     // A closed standard output is nobody's loss.
-    let _ = io::stdout().lock().write_all(banner(&config, address).as_bytes());
+    let _ = print::output(&banner(&config, address));
     if let Err(trouble) = &metrics {
         complain(&format!("there will be no metrics: {trouble}"));
     }
     let shutdown = CancellationToken::new();
     // From here on standard error is the log's, which a machine may read.
-    let _signals = signals::listen(shutdown.clone(), |text| tracing::info!("{text}"));
+    let limit = config.http.grace + 2 * CLOSING;
+    let _signals = signals::listen(shutdown.clone(), |text| tracing::info!("{text}"), limit);
     serve(&app, &config, listener, &shutdown, metrics.ok()).await;
     if tokio::time::timeout(CLOSING, app.close()).await.is_err() {
         tracing::warn!("the database did not close in time; nothing is lost");

@@ -1,22 +1,55 @@
 //! Ctrl-C and termination: the first asks for an orderly end, the second does not ask.
 
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use std::{io, time::Duration};
 
-use super::Exit;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Cancels the token at the first signal and says so by `tell`, ends the process at the second; listens as long as the
-/// value lives.
-pub fn listen(cancel: CancellationToken, tell: impl Fn(&str) + Send + 'static) -> AbortOnDropHandle<()> {
-    let mut signals = Signals::caught();
-    #[expect(clippy::disallowed_methods, reason = "the returned handle owns the task")]
-    let task = tokio::spawn(async move {
-        signals.next().await;
-        tell("stopping; once more to stop at once");
-        cancel.cancel();
-        signals.next().await;
-        std::process::exit(Exit::Interrupted as i32);
+use super::{Exit, complain};
+
+/// Cancels the token at the first signal and says so by `tell`; ends the process at the second, or when `limit` has
+/// passed since the first. Listens as long as the value lives.
+///
+/// On a thread and a runtime of its own, so that no work can keep it from hearing, or the process from ending.
+pub fn listen(cancel: CancellationToken, tell: impl Fn(&str) + Send + 'static, limit: Duration) -> Option<DropGuard> {
+    let over = CancellationToken::new();
+    let listening = over.clone();
+    let started = listener().and_then(|(runtime, signals)| {
+        let watch = async move {
+            tokio::select! {
+                () = watch(signals, &cancel, tell, limit) => {}
+                () = over.cancelled() => {}
+            }
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watch))
     });
-    AbortOnDropHandle::new(task)
+    // Signals then end the process as they would anyway; its journal is made for that.
+    started.inspect_err(|error| complain(&format!("signals cannot be listened to: {error}"))).ok()?;
+    Some(listening.drop_guard())
+}
+
+/// Catches signals from now on, before anything is done about them.
+fn listener() -> io::Result<(Runtime, Signals)> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let signals = {
+        let _entered = runtime.enter();
+        Signals::caught()
+    };
+    Ok((runtime, signals))
+}
+
+async fn watch(mut signals: Signals, cancel: &CancellationToken, tell: impl Fn(&str), limit: Duration) {
+    signals.next().await;
+    tell("stopping; once more to stop at once");
+    cancel.cancel();
+    let code = tokio::select! {
+        () = signals.next() => Exit::Interrupted,
+        () = tokio::time::sleep(limit) => {
+            complain("something does not stop; the process ends all the same, and nothing stored is lost");
+            Exit::Failed
+        }
+    };
+    std::process::exit(code as i32);
 }
 
 /// Ctrl-C and termination, none of them lost between two waits.

@@ -9,6 +9,7 @@ mod merge;
 pub mod nearest;
 pub mod options;
 pub mod price;
+pub mod printable;
 pub mod report;
 pub mod run;
 pub mod time;
@@ -18,6 +19,7 @@ pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
 pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Price, Prices};
+pub use printable::{printable, printable_line, printable_log, shortened};
 pub use report::{Note, Source};
 pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,

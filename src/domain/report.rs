@@ -78,3 +78,15 @@ pub struct Report {
     /// Citations the model wrote that point to nothing this run retrieved; they were removed.
     pub dropped_citations: u32,
 }
+
+/// Stands above the list of sources, which code writes under a report.
+pub const SOURCES_HEADING: &str = "### Sources\n\n";
+
+impl Report {
+    /// The text, and the list of sources under it, heading included; empty when there is none.
+    pub fn parts(&self) -> (&str, &str) {
+        let at = self.markdown.rfind(SOURCES_HEADING);
+        let at = at.filter(|&at| at == 0 || self.markdown[..at].ends_with('\n'));
+        self.markdown.split_at(at.unwrap_or(self.markdown.len()))
+    }
+}

@@ -13,6 +13,7 @@ mod linger;
 mod options;
 mod origin;
 mod outgoing;
+mod page;
 mod report;
 mod retry;
 mod runs;
@@ -48,6 +49,8 @@ pub struct Shared {
     pub patience: Patience,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
+    /// Reports as pages, those asked for last.
+    pub pages: page::Pages,
     /// What may be held for clients.
     buffers: outgoing::Buffers,
 }
@@ -69,7 +72,8 @@ impl State {
     pub fn with(runs: Runs, settings: HttpSettings, patience: Patience, shutdown: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
         let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
-        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams, buffers }))
+        let pages = page::Pages::default();
+        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams, pages, buffers }))
     }
 }
 

@@ -96,7 +96,7 @@ impl Llm {
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
         if request.model.provider == Provider::Offline {
-            return Ok(offline::complete(request));
+            return Ok(offline::complete_aside(request).await);
         }
         let (completion, attempts) =
             self.attempts(request, caller, |server| self.call(server, request, caller)).await?;
@@ -113,7 +113,7 @@ impl Llm {
     /// As `complete`; so does dropping the stream.
     pub async fn stream(&self, request: &Request, caller: &dyn Caller) -> Result<ReplyStream, Failed> {
         if request.model.provider == Provider::Offline {
-            return Ok(ReplyStream::of(offline::deltas(request)));
+            return Ok(ReplyStream::of(offline::deltas(offline::complete_aside(request).await)));
         }
         let begin = |server| self.begin(server, request, caller);
         let ((mut reading, first), attempts) = self.attempts(request, caller, begin).await?;

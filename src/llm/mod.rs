@@ -6,6 +6,8 @@
 
 mod client;
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod limits;
 pub mod message;
 mod models;

@@ -4,7 +4,10 @@
 //! and with the notes that cite them; researchers of this run are numbered on from there. Being a step of the journal,
 //! it happens once, and a replay sees what the first life saw.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -142,7 +145,11 @@ fn within<T>(items: Vec<T>, number: usize, bytes: usize, size: impl Fn(&T) -> us
 
 /// The sources behind `ids`, in the order of first mention; all when none is mentioned.
 fn in_order(sources: Vec<Source>, ids: &[SourceId]) -> Vec<Source> {
-    let place = |source: &Source| ids.iter().position(|&id| is_known_as(source, id));
+    let mut places = HashMap::new();
+    for (place, id) in ids.iter().enumerate() {
+        places.entry(*id).or_insert(place);
+    }
+    let place = |source: &Source| known_ids(source).filter_map(|id| places.get(&id).copied()).min();
     let mut placed: Vec<_> = sources.into_iter().map(|source| (place(&source), source)).collect();
     if placed.iter().any(|(place, _)| place.is_some()) {
         placed.retain(|(place, _)| place.is_some());
@@ -151,27 +158,31 @@ fn in_order(sources: Vec<Source>, ids: &[SourceId]) -> Vec<Source> {
     placed.into_iter().map(|(_, source)| source).collect()
 }
 
-fn is_known_as(source: &Source, id: SourceId) -> bool {
-    source.id == id || source.aliases.contains(&id)
+fn known_ids(source: &Source) -> impl Iterator<Item = SourceId> {
+    std::iter::once(source.id).chain(source.aliases.iter().copied())
+}
+
+/// Each source's own id, by all the ids it is known as.
+fn own_ids(sources: &[Source]) -> HashMap<SourceId, SourceId> {
+    sources.iter().flat_map(|source| known_ids(source).map(move |id| (id, source.id))).collect()
 }
 
 fn numbers(report: &Report, sources: &[Source]) -> BTreeMap<SourceId, u32> {
-    let number = |citation: &crate::domain::report::Citation| {
-        let source = sources.iter().find(|source| is_known_as(source, citation.source_id))?;
-        Some((source.id, citation.number))
-    };
-    report.citations.iter().filter_map(number).collect()
+    let own = own_ids(sources);
+    let numbers = report.citations.iter().map(|citation| (own.get(&citation.source_id).copied(), citation.number));
+    numbers.filter_map(|(id, number)| Some((id?, number))).collect()
 }
 
 /// The text with `[S1003]` where readers see `[1]`, and nothing where a source was not taken over.
 fn cited_by_id(report: &Report, sources: &[Source]) -> String {
     let body: Vec<char> = source_list::without(&report.markdown).chars().collect();
+    let own = own_ids(sources);
     let (mut text, mut at) = (String::new(), 0);
     for citation in &report.citations {
         let Some(before) = body.get(at..citation.start).filter(|_| citation.end <= body.len()) else { continue };
         text.extend(before);
-        if let Some(source) = sources.iter().find(|source| is_known_as(source, citation.source_id)) {
-            text.push_str(&format!("[{}]", source.id));
+        if let Some(id) = own.get(&citation.source_id) {
+            text.push_str(&format!("[{id}]"));
         }
         at = citation.end;
     }

@@ -120,7 +120,7 @@ fn sources(known: &Known) -> Vec<Value> {
             "id": source.id.to_string(),
             "number": known.numbers.get(&source.id),
             "title": untrusted(&source.title),
-            "published": source.published,
+            "published": source.published.as_deref().map(untrusted),
         })
     };
     known.sources.iter().map(line).collect()

@@ -11,6 +11,8 @@ mod compress;
 mod cut;
 mod earlier;
 mod follow_up;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod researcher;
 mod source_list;
 mod supervisor;

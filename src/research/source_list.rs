@@ -1,8 +1,6 @@
 //! The list of sources under a report, written by code.
 
-use crate::domain::Source;
-
-const HEADING: &str = "### Sources\n\n";
+use crate::domain::{Source, report::SOURCES_HEADING as HEADING};
 
 /// The list for `cited` in order; when the text cites nothing, all of `retrieved`, with a sentence that says so.
 /// Empty when there is neither.

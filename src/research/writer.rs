@@ -3,15 +3,26 @@
 //! Each time the writing starts anew (a retry, a restart of the process) is an attempt of its own; the deltas of the
 //! last attempt, put together, are the stored report byte for byte.
 
-use std::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Conversation, Findings, citations::Resolver, cut, earlier::Known};
+use super::{
+    Conversation, Findings,
+    citations::{self, Proof, Resolver},
+    cut,
+    earlier::Known,
+};
 use crate::{
     context::{Cx, Error, Role, TextSink},
-    domain::{Event, Failure, FailureCode, Note, Source, WarningCode, report::Report},
+    domain::{
+        Event, Failure, FailureCode, Note, Source, SourceId, WarningCode,
+        report::{Citation, Report},
+    },
     journal::{self, Stop},
     llm::{Completion, Evidence, Finding, Message, StopReason, Task, Text},
     prompts::{Flexible, untrusted},
@@ -21,6 +32,8 @@ use crate::{
 const PIECES: u32 = 6;
 /// Report text is passed on at least this often.
 const DELTA_TIME: Duration = Duration::from_millis(50);
+/// Characters of a delta of a report that is told as a whole.
+const DELTA_CHARS: usize = 8_000;
 /// Wait before the first new try after a stream that broke; doubled each time.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 
@@ -106,22 +119,14 @@ fn notes<'a>(findings: &'a Findings, known: Option<&'a Known>) -> impl Iterator<
 
 /// The sources that the notes cite, under the ids the notes use; all when they cite none.
 fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec<Value> {
-    let line = |id: String, source: &Source| json!({"id": id, "title": untrusted(&source.title), "published": source.published});
-    let mut lines = Vec::new();
-    for note in notes {
-        for id in super::citations::cited_ids(&note.text) {
-            if let Some(source) = sources.iter().find(|source| source.id == id || source.aliases.contains(&id)) {
-                let line = line(id.to_string(), source);
-                if !lines.contains(&line) {
-                    lines.push(line);
-                }
-            }
-        }
-    }
-    if lines.is_empty() {
-        lines = sources.iter().map(|source| line(source.id.to_string(), source)).collect();
-    }
-    lines
+    let line = |id: SourceId, source: &Source| json!({"id": id.to_string(), "title": untrusted(&source.title), "published": source.published.as_deref().map(untrusted)});
+    let ids = |source: &'_ Source| std::iter::once(source.id).chain(source.aliases.iter().copied()).collect::<Vec<_>>();
+    let by_id: HashMap<SourceId, &Source> =
+        sources.iter().flat_map(|source| ids(source).into_iter().map(move |id| (id, source))).collect();
+    let mut seen = HashSet::new();
+    let cited = notes.flat_map(|note| citations::cited_ids(&note.text)).filter(|id| seen.insert(*id));
+    let lines: Vec<_> = cited.filter_map(|id| Some(line(id, by_id.get(&id)?))).collect();
+    if lines.is_empty() { sources.iter().map(|source| line(source.id, source)).collect() } else { lines }
 }
 
 fn task(brief: &str, findings: &Findings, known: Option<&Known>, sources: &[Source]) -> Task {
@@ -283,8 +288,13 @@ impl<'a> Page<'a> {
     fn new_citations(&mut self) -> Vec<Event> {
         let all = self.resolver.citations();
         let new = &all[self.citations_told..];
+        let told = self.told(new);
         self.citations_told = all.len();
-        let told = new.iter().filter_map(|citation| {
+        told
+    }
+
+    fn told(&self, citations: &[Citation]) -> Vec<Event> {
+        let told = citations.iter().filter_map(|citation| {
             let source = self.resolver.source(citation.number)?;
             Some(Event::ReportCitation {
                 number: citation.number,
@@ -301,24 +311,70 @@ impl<'a> Page<'a> {
     async fn finish(mut self) -> Result<Report, Error> {
         let rest = self.resolver.finish();
         self.hold(&rest);
-        self.flush().await?;
-        let dropped_citations = self.resolver.dropped();
-        if dropped_citations > 0 {
-            let detail = format!(
-                "{dropped_citations} citations or links pointed to nothing this run retrieved and were removed"
-            );
-            self.cx.warn("report/dropped", WarningCode::CitationsDropped, detail).await?;
+        let whole = format!("{}{}", self.text, self.held);
+        let mut report = Report {
+            markdown: whole,
+            citations: self.resolver.citations().to_vec(),
+            dropped_citations: self.resolver.dropped(),
+        };
+        match proofread(&report).await? {
+            None => self.flush().await?,
+            Some(proof) => {
+                report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
+                (report.markdown, report.citations) = (proof.markdown, proof.citations);
+                self.publish(&report).await?;
+            }
         }
+        self.warn_of_removals(&report).await?;
         let finished = Event::ReportFinished {
             attempt: self.attempt,
             chars: self.offset,
             sources: self.resolver.cited(),
-            dropped_citations,
-            sha256: journal::sha256(self.text.as_bytes()),
+            dropped_citations: report.dropped_citations,
+            sha256: journal::sha256(report.markdown.as_bytes()),
         };
         self.cx.emit(vec![finished]).await?;
-        Ok(Report { markdown: self.text, citations: self.resolver.citations().to_vec(), dropped_citations })
+        Ok(report)
     }
+
+    /// Tells the whole report as a new attempt, since what was told of it cannot be taken back.
+    async fn publish(&mut self, report: &Report) -> Result<(), Stop> {
+        self.attempt += 1;
+        self.offset = 0;
+        let mut events = vec![Event::ReportStarted { attempt: self.attempt }];
+        let chars: Vec<char> = report.markdown.chars().collect();
+        for part in chars.chunks(DELTA_CHARS) {
+            let text = part.iter().collect();
+            events.push(Event::ReportDelta { attempt: self.attempt, offset: self.offset, text });
+            self.offset += part.len();
+        }
+        events.extend(self.told(&report.citations));
+        self.cx.emit(events).await
+    }
+
+    async fn warn_of_removals(&self, report: &Report) -> Result<(), Stop> {
+        let (dropped, removed) = (report.dropped_citations, self.resolver.removed());
+        let mut details = Vec::new();
+        if dropped > 0 {
+            details
+                .push(format!("{dropped} citations or links pointed to nothing this run retrieved and were removed"));
+        }
+        if removed > 0 {
+            details
+                .push(format!("{removed} lines of a source list or with the address of a link, or tags, were removed"));
+        }
+        if details.is_empty() {
+            return Ok(());
+        }
+        self.cx.warn("report/dropped", WarningCode::CitationsDropped, details.join("; ")).await
+    }
+}
+
+/// Reads the report as a reader's program will; off the runtime's threads, since a long one takes time.
+async fn proofread(report: &Report) -> Result<Option<Proof>, Error> {
+    let (markdown, citations) = (report.markdown.clone(), report.citations.clone());
+    let read = tokio::task::spawn_blocking(move || citations::proof(&markdown, &citations)).await;
+    read.map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be read: {error}")).into())
 }
 
 impl TextSink for Page<'_> {

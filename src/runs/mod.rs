@@ -39,6 +39,8 @@ pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
 pub use worker::Ended;
 
+/// Wrong options of one request that are looked into.
+const MAX_WRONG_OPTIONS: usize = 32;
 /// A message may have so many characters; what is longer belongs into a document.
 pub const MAX_MESSAGE_CHARS: usize = 100_000;
 
@@ -168,7 +170,7 @@ impl Runs {
     /// The server's options with those of a thread and of a request laid over them, in this order.
     ///
     /// # Errors
-    /// [`Refusal::Options`] with everything that is wrong.
+    /// [`Refusal::Options`] with what is wrong, as far as anybody would read it.
     pub fn options(&self, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
         self.options_over(self.parts.settings.options.clone(), layers)
     }
@@ -180,6 +182,10 @@ impl Runs {
     pub fn options_over(&self, mut options: RunOptions, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
         let mut wrong = Vec::new();
         for (name, value) in layers.iter().copied().flatten() {
+            // For each wrong name the nearest right one is looked for, and a request has room for many of them.
+            if wrong.len() == MAX_WRONG_OPTIONS {
+                break;
+            }
             let checked = self.parts.settings.caps.check(name, value);
             if let Err(error) = checked.and_then(|()| options.set(name, value.clone())) {
                 wrong.push(error);

@@ -283,6 +283,14 @@ fn found(result: &RawValue) -> Option<Found> {
     })
 }
 
+/// For the fuzz targets (docs/fuzzing.md); not part of any other build.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub fn answer(body: &[u8]) {
+        let _ = super::parse(body);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ use sqlx::{
 };
 
 use super::{Entry, Error, NEWEST_SCHEMA, READER_LIMIT, Synchronous};
-use crate::domain::RunId;
+use crate::{domain::RunId, files};
 
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
@@ -52,7 +52,7 @@ pub struct Engine {
 
 impl Engine {
     pub async fn open(path: &Path, synchronous: Synchronous) -> Result<Self, Error> {
-        create_folder(path)?;
+        create_privately(path)?;
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
             .idle_timeout(None)
@@ -131,18 +131,14 @@ fn writer_options(path: &Path, synchronous: Synchronous) -> SqliteConnectOptions
     })
 }
 
-/// Creates the folder of the file, for its owner alone; one that exists is left as it is.
-fn create_folder(path: &Path) -> Result<(), Error> {
-    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) else {
-        return Ok(());
-    };
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(folder)
-        .map_err(|error| Error::Unusable(format!("the data folder {} cannot be created: {error}", folder.display())))
+/// Creates the file and its folder, for their owner alone; a folder that exists is left as it is.
+fn create_privately(path: &Path) -> Result<(), Error> {
+    let unusable = |what: &Path, error| Error::Unusable(format!("{} cannot be created: {error}", what.display()));
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        let create = files::create_private_folder(folder);
+        create.map_err(|error| unusable(Path::new(&format!("the data folder {}", folder.display())), error))?;
+    }
+    files::keep_private(path).map(drop).map_err(|error| unusable(path, error))
 }
 
 async fn migrate_patiently(writer: &SqlitePool, path: &Path) -> Result<(), Error> {

@@ -10,6 +10,7 @@ pub mod spans;
 
 use std::{fmt, io::IsTerminal as _, time::Duration};
 
+use crate::domain::printable_log;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use secrecy::SecretString;
@@ -105,10 +106,25 @@ pub fn start(log: &LogSettings, traces: &TraceSettings, default_filter: &str) ->
 fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
     // Colours are for people: a file or a collector gets the bare text.
     let colours = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Lines).with_ansi(colours);
     match format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().with_current_span(false).boxed(),
+    }
+}
+
+/// Standard error, for text that others had a hand in.
+struct Lines;
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        std::io::stderr().lock().write_all(printable_log(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
     }
 }
 

@@ -240,7 +240,7 @@ async fn read_page(cx: &Cx, key: &str, hit: &Hit, question: &str) -> Result<Page
         Err(Error::Failed(failure)) => {
             let detail = format!("{}: {failure}; an excerpt stands in", hit.url);
             cx.warn(&format!("{key}/failed"), WarningCode::SummaryFailed, detail).await?;
-            Ok(PageText { summary: offline::extract(question, &page, EXCERPT_CHARS), excerpts: Vec::new() })
+            Ok(PageText { summary: offline::extract(question, page, EXCERPT_CHARS).await, excerpts: Vec::new() })
         }
     }
 }
@@ -313,7 +313,7 @@ fn shown(kept: &Kept, page: &PageText) -> serde_json::Value {
         "id": kept.source_id.to_string(),
         "title": untrusted(&kept.hit.title),
         "location": location(&kept.hit),
-        "published": kept.hit.published,
+        "published": kept.hit.published.as_deref().map(untrusted),
         "summary": untrusted(&page.summary),
         "excerpts": excerpts,
     })

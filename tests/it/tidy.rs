@@ -22,7 +22,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tools", &["context", "llm", "search", "prompts", "journal", "telemetry"]),
     ("context", &["llm", "search", "prompts", "journal", "telemetry"]),
     ("llm", &["net"]),
-    ("search", &["pages", "net"]),
+    ("search", &["pages", "net", "files"]),
+    ("files", &[]),
     ("pages", &["telemetry"]),
     ("net", &[]),
     // It fills the settings of each room.
@@ -30,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),
-    ("store", &[]),
+    ("store", &["files"]),
     // Spans and counters are spoken where things happen; it knows none of the rooms that speak.
     ("telemetry", &["net"]),
     ("domain", &[]),
@@ -98,6 +99,24 @@ fn nothing_names_a_place_on_one_machine() {
             assert!(!text.contains(place), "{} names {place}", file.display());
         }
     }
+}
+
+/// What a page, a model or a server said must not steer a terminal, so there is one way to print.
+#[test]
+fn everything_printed_passes_one_function() {
+    let mut wrong = Vec::new();
+    for source in sources().into_iter().filter(|source| source.path != "src/cli/print.rs") {
+        for (number, line) in source.without_tests().lines().enumerate() {
+            let prints = ["stdout()", "stderr()", "println!", "eprint"].iter().any(|way| line.contains(way));
+            // The log has a writer of its own, parser processes speak to their parent, and asking what a stream is
+            // prints nothing.
+            let fine = line.contains("is_terminal") || ["telemetry", "pages"].contains(&source.room.as_str());
+            if prints && !fine && !line.trim_start().starts_with("//") {
+                wrong.push(format!("{}:{}: {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "printed past `cli::print`:\n{}", wrong.join("\n"));
 }
 
 struct Source {

@@ -5,6 +5,7 @@
 //! together, `orders` keeps out text that speaks to machines, `notes` and `report` put the rest together again,
 //! `requests` knows what it cannot do at all.
 
+mod bounds;
 mod notes;
 mod orders;
 mod phrases;
@@ -17,12 +18,14 @@ mod statements;
 mod tables;
 mod words;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::limits::{estimate_request, estimate_tokens};
-use super::{Completion, Delta, Request, StopReason, Task, ToolCall};
+use super::{Completion, Delta, Evidence, Finding, Request, StopReason, Task, ToolCall};
 use crate::domain::Usage;
-pub use notes::extract;
+pub(super) use bounds::complete as complete_aside;
 pub use requests::declined;
 
 /// Names of the tools it calls, as `tools` offers them.
@@ -46,7 +49,7 @@ enum Answer {
 
 /// Answers `request` from its task; empty text for [`Task::Other`].
 pub fn complete(request: &Request) -> Completion {
-    let (text, tool_calls) = match answer(&request.task) {
+    let (text, tool_calls) = match answer(&bounds::bounded(&request.task)) {
         Answer::Text(text) => (text, Vec::new()),
         Answer::Calls(calls) => (String::new(), numbered(calls)),
     };
@@ -60,9 +63,14 @@ pub fn complete(request: &Request) -> Completion {
     Completion { text, tool_calls, stop, usage, attempts: 0 }
 }
 
+/// The best sentences of `text` for `question`, as the offline model would quote them, made on a thread of its own.
+pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> String {
+    let question = bounds::start(question, bounds::QUESTION_CHARS).to_owned();
+    bounds::aside(move || notes::extract(&question, &text, max_chars)).await
+}
+
 /// The same answer as a stream: its text a few words at a time, then its end.
-pub(super) fn deltas(request: &Request) -> Vec<Delta> {
-    let completion = complete(request);
+pub(super) fn deltas(completion: Completion) -> Vec<Delta> {
     let words: Vec<&str> = completion.text.split_inclusive(' ').collect();
     let mut deltas: Vec<Delta> = words.chunks(PIECE_WORDS).map(|words| Delta::Text(words.concat())).collect();
     deltas.push(Delta::End(completion));
@@ -113,7 +121,7 @@ fn research(topic: &str, turn: u32, retrieved: bool) -> Vec<(&'static str, Value
 }
 
 fn summarise(question: &str, page: &str) -> String {
-    let summary = extract(question, page, SUMMARY_CHARS);
+    let summary = notes::extract(question, page, SUMMARY_CHARS);
     json!({"summary": summary, "key_excerpts": notes::excerpts(question, page, EXCERPTS)}).to_string()
 }
 
@@ -130,7 +138,7 @@ fn numbered(calls: Vec<(&'static str, Value)>) -> Vec<ToolCall> {
 mod tests {
     use super::*;
     use crate::domain::{ModelName, SourceId};
-    use crate::llm::{Evidence, Finding, Message, OutputFormat, ToolChoice};
+    use crate::llm::{Message, OutputFormat, ToolChoice};
 
     fn request(task: Task) -> Request {
         Request {
@@ -222,7 +230,7 @@ mod tests {
     fn a_stream_is_the_same_answer_in_pieces() {
         let task = Task::Compress { topic: "When was the mill destroyed?".into(), evidence: evidence() };
         let request = request(task);
-        let mut deltas = deltas(&request);
+        let mut deltas = deltas(complete(&request));
         let end = deltas.pop();
         let texts: Vec<String> = deltas
             .into_iter()
@@ -242,7 +250,7 @@ mod tests {
     fn long_tables_take_no_time() {
         let page = "| name | 12 | 13 |\n".repeat(1_000) + &"name 12 13\n".repeat(1_500) + &"a [b](c \n".repeat(500);
         let begin = std::time::Instant::now();
-        extract("What name has the number 12?", &page, 1_000);
+        notes::extract("What name has the number 12?", &page, 1_000);
         assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
     }
 
@@ -253,7 +261,7 @@ mod tests {
             question in "([a-zÄßİ潮。?,;. \n(]{0,12}|compare | and |who |[0-9]){0,8}",
             page in "([a-zA-Zéİß潮。? .!*|#<>()\\[\\]\n-]{0,9}|\\[S1001\\]|[0-9]{1,3}|\n\n|\\]\\(|Yours sincerely,\n){0,40}",
         ) {
-            let short = extract(&question, &page, 40);
+            let short = notes::extract(&question, &page, 40);
             proptest::prop_assert!(short.chars().count() <= 40, "{short}");
             let piece = Evidence { source_id: SourceId(1001), title: page.chars().take(9).collect(), text: page.clone() };
             let notes = text(Task::Compress { topic: question.clone(), evidence: vec![piece] });

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::bounds::{PAGE_CHARS, start};
 use super::orders::without_orders;
 use super::rank::{self, Piece, best_first};
 use super::sentences::{self, Sentence};
@@ -25,8 +26,8 @@ const MOST_SENTENCES: usize = 150;
 /// sentence has to do with the question.
 ///
 /// Sentences that stood together stay on a line, others are separated by an empty line.
-pub fn extract(question: &str, text: &str, max_chars: usize) -> String {
-    let sentences = without_orders(sentences::split(text));
+pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
+    let sentences = without_orders(sentences::split(start(text, PAGE_CHARS)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
     let mut chosen: Vec<usize> = Vec::new();
     let mut room = max_chars;
@@ -46,7 +47,7 @@ pub fn extract(question: &str, text: &str, max_chars: usize) -> String {
 
 /// The best few sentences of `page`, each alone, best first.
 pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> {
-    let sentences = without_orders(sentences::split(page));
+    let sentences = without_orders(sentences::split(start(page, PAGE_CHARS)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
     let good = best_first(&scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
     good.take(count).map(|place| sentences[place].text.clone()).collect()

@@ -1,5 +1,6 @@
 //! What to ask: a question taken apart, each part made to stand alone, and search queries for it.
 
+use super::bounds::{QUESTION_CHARS, start};
 use super::sentences;
 use super::words::{self, is_cjk, is_number, is_stop_word};
 
@@ -9,6 +10,10 @@ const MAX_TOPICS: usize = 3;
 const LEAST_WORDS: usize = 2;
 /// Words of the question that a part takes along at most.
 const CARRIED_WORDS: usize = 8;
+/// Parts of a question that are looked at.
+const MAX_PARTS: usize = 12;
+/// Where a question begins with its interrogative, it does so within so many characters.
+const OPENING_CHARS: usize = 100;
 /// Words of a keyword query.
 const KEYWORDS: usize = 10;
 const MAX_QUERY_CHARS: usize = 400;
@@ -69,9 +74,11 @@ const ASKING_IN_CHINESE: &[&str] = &["几", "多少", "谁", "哪", "什么", "�
 /// end, as [`topics`] puts them there, are not part of any.
 pub(super) fn parts(question: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
+    let question = start(question, QUESTION_CHARS);
     for sentence in sentences::split(without_carried(question)) {
         parts.extend(clauses(&sentence.text));
     }
+    parts.truncate(MAX_PARTS);
     if parts.is_empty() && !question.trim().is_empty() {
         parts.push(question.trim().to_owned());
     }
@@ -119,7 +126,7 @@ fn asks(text: &str) -> bool {
     if text.chars().next().is_some_and(is_cjk) {
         return ASKING_IN_CHINESE.iter().any(|word| text.contains(word));
     }
-    let words = words::raw(text);
+    let words = words::raw(start(text, OPENING_CHARS));
     let first = words.iter().position(|word| !PREPOSITIONS.contains(&word.as_str()));
     first.is_some_and(|first| first < 3 && INTERROGATIVES.contains(&words[first].as_str()))
 }

@@ -20,6 +20,10 @@ const SECTION_SENTENCES: usize = 24;
 /// A sentence in short needs this share of the best score for its part of the question, in a section this of all.
 const SHARE_IN_SHORT: f64 = 0.5;
 const SHARE_IN_SECTION: f64 = 0.15;
+/// Statements looked at: each is compared with those before it.
+const MOST_STATEMENTS: usize = 500;
+/// The best of them are compared for contradictions.
+const MOST_COMPARED: usize = 300;
 /// Contradictions shown.
 const MOST_CONFLICTS: usize = 5;
 /// Words of the question named as missing.
@@ -63,7 +67,9 @@ fn gather(brief: &str, findings: &[Finding]) -> Material {
     let mut statements: Vec<Statement> = Vec::new();
     let (mut prints, mut from): (Vec<Print>, Vec<usize>) = (Vec::new(), Vec::new());
     for (number, finding) in findings.iter().enumerate() {
-        for statement in statements::read(&finding.text).into_iter().filter(|statement| !is_order(&statement.text)) {
+        let read = statements::read(&finding.text).into_iter().filter(|statement| !is_order(&statement.text));
+        // What is cited comes first in notes, and each finding has its share.
+        for statement in read.take((MOST_STATEMENTS / findings.len().max(1)).max(1)) {
             let print = Print::of(&statement.text);
             match prints.iter().position(|other: &Print| other.repeats(&print)) {
                 Some(same) => add_sources(&mut statements[same], statement.sources),
@@ -174,7 +180,8 @@ fn topic_lines(material: &Material, finding: usize, shown: &mut HashSet<usize>) 
 /// Pairs of statements from different sources that differ in a number, best first.
 fn conflicts(material: &Material) -> Vec<(usize, usize)> {
     let scores = &material.scores.overall;
-    let good: Vec<usize> = best_first(scores).into_iter().filter(|place| scores[*place] >= SHARE_IN_SECTION).collect();
+    let good: Vec<usize> =
+        best_first(scores).into_iter().filter(|place| scores[*place] >= SHARE_IN_SECTION).take(MOST_COMPARED).collect();
     let mut pairs = Vec::new();
     for (index, one) in good.iter().copied().enumerate() {
         for other in good[index + 1..].iter().copied() {

@@ -2,6 +2,7 @@
 //!
 //! What comes out is plain text: no markup, no addresses, no brackets that could pass for a citation.
 
+use super::bounds::start;
 use super::tables;
 use super::words::is_cjk;
 
@@ -19,6 +20,13 @@ pub(super) struct Sentence {
 const SHORTEST_WRAPPED: usize = 40;
 /// Longer lines are whole paragraphs, which says nothing about the width of a page.
 const WIDEST_WRAPPED: usize = 140;
+
+/// A longer sentence is torn, since no reader wants it whole and ranking looks at all of one at once.
+const LONGEST_SENTENCE: usize = 1_200;
+/// A longer heading, or name of a column, is cut: each sentence below has it beside it.
+const LONGEST_HEADING: usize = 200;
+/// No greeting is longer, in bytes.
+const LONGEST_GREETING: usize = 64;
 
 const ABBREVIATIONS: &[&str] = &[
     "al", "approx", "apr", "art", "aug", "bzw", "ca", "cf", "co", "corp", "dec", "dez", "dept", "dr", "e.g", "eg",
@@ -92,7 +100,7 @@ impl Splitter {
             self.end_paragraph();
         } else if let Some(heading) = heading(trimmed) {
             self.end_paragraph();
-            self.heading = plain(heading);
+            self.heading = plain(start(heading, LONGEST_HEADING));
         } else if let Some(item) = item(trimmed) {
             self.end_paragraph();
             self.begin(line, item);
@@ -139,7 +147,7 @@ impl Splitter {
     fn break_line(&mut self) {
         let open = std::mem::take(&mut self.open);
         let text = plain(&open);
-        for text in sentences(&text) {
+        for text in sentences(&text).into_iter().flat_map(torn) {
             self.push(text.to_owned());
         }
     }
@@ -149,7 +157,7 @@ impl Splitter {
             return;
         }
         if (is_title(&self.open) && self.lines == 1) || is_question(&self.open) {
-            self.heading = plain(&self.open);
+            self.heading = plain(start(&self.open, LONGEST_HEADING));
         }
         self.break_line();
         self.lines = 0;
@@ -160,7 +168,8 @@ impl Splitter {
         let table = std::mem::take(&mut self.table);
         if !table.is_empty() {
             for row in rows(&table) {
-                self.push(plain(&row));
+                let row = plain(&row);
+                torn(&row).into_iter().for_each(|part| self.push(part.to_owned()));
             }
             self.paragraph += 1;
         }
@@ -219,6 +228,7 @@ fn cells(line: &str) -> Option<Vec<String>> {
 /// A sentence per row, each cell after the header above it.
 fn rows(table: &[Vec<String>]) -> Vec<String> {
     let [header, rows @ ..] = table else { return Vec::new() };
+    let header = &header.iter().map(|name| start(name, LONGEST_HEADING).to_owned()).collect::<Vec<_>>();
     let is_year = |cell: &String| cell.len() == 4 && cell.bytes().all(|byte| byte.is_ascii_digit());
     let is_name = |cell: &String| !cell.starts_with(|char: char| char.is_ascii_digit()) || is_year(cell);
     let is_header = !rows.is_empty() && header.iter().all(is_name);
@@ -266,8 +276,9 @@ fn is_question(paragraph: &str) -> bool {
 
 /// Does the text begin with the end of a letter?
 pub(super) fn is_signature(text: &str) -> bool {
-    let head = text.split(',').next().unwrap_or_default();
-    is_greeting(head)
+    let near = &text[..text.floor_char_boundary(LONGEST_GREETING)];
+    near.split_once(',').map_or(text, |(head, _)| head).len() <= LONGEST_GREETING
+        && is_greeting(near.split(',').next().unwrap_or_default())
 }
 
 /// Is it a row of a table, as [`split`] writes it?
@@ -276,8 +287,26 @@ pub(super) fn is_row(text: &str) -> bool {
 }
 
 fn is_greeting(text: &str) -> bool {
+    if text.len() > LONGEST_GREETING {
+        return false;
+    }
     let text = text.trim().trim_end_matches([',', '.', '!']).to_lowercase();
     GREETINGS.contains(&text.as_str())
+}
+
+/// Pieces of at most [`LONGEST_SENTENCE`] characters, torn between words where there are any.
+fn torn(text: &str) -> Vec<&str> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    loop {
+        let head = start(rest, LONGEST_SENTENCE);
+        if head.len() == rest.len() {
+            pieces.push(rest);
+            return pieces;
+        }
+        let end = head.rfind(char::is_whitespace).filter(|end| *end > 0).unwrap_or(head.len());
+        pieces.push(rest[..end].trim_end());
+        rest = rest[end..].trim_start();
+    }
 }
 
 /// The sentences of a paragraph of plain text.
@@ -331,7 +360,7 @@ fn is_abbreviated(before: &str, after: &str) -> bool {
         return word != "no" || after.trim_start().starts_with(|char: char| char.is_ascii_digit());
     }
     let is_ordinal = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty();
-    let next = after.trim_start().to_lowercase();
+    let next = start(after.trim_start(), 12).to_lowercase();
     let article = words.next().unwrap_or_default().to_lowercase();
     is_ordinal && (MONTHS.iter().any(|month| next.starts_with(month)) || BEFORE_ORDINALS.contains(&article.as_str()))
 }
@@ -365,10 +394,14 @@ fn without_stars(word: &str) -> String {
 fn without_tags(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
+    let mut closable = true;
     while let Some((head, tail)) = rest.split_once('<') {
         kept.push_str(head);
         let is_tag = tail.starts_with(|char: char| char.is_ascii_alphabetic() || "/!".contains(char));
-        match tail.find('>').filter(|_| is_tag) {
+        // Where none closes, none will.
+        let end = if is_tag && closable { tail.find('>') } else { None };
+        closable &= !is_tag || end.is_some();
+        match end {
             Some(end) => rest = &tail[end + 1..],
             None => {
                 kept.push('<');

@@ -40,8 +40,11 @@ fn table_length(lines: &[&str]) -> usize {
     let columns = rows.first().map_or(0, |row| number_columns(row));
     let words = header.split_whitespace().count();
     let is_header = columns > 0 && words > columns && words <= columns + 3 && is_bare(header) && header.len() < 60;
+    if !is_header {
+        return 0;
+    }
     let length = rows.iter().take_while(|row| is_bare(row) && number_columns(row) == columns).count();
-    if is_header && length >= 2 { length + 1 } else { 0 }
+    if length >= 2 { length + 1 } else { 0 }
 }
 
 /// How many numbers end the line, after at least one word.

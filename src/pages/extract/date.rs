@@ -50,7 +50,7 @@ fn stated_in_line(line: &str) -> Option<String> {
 }
 
 /// The date `text` begins with: `2031-03-10`, `10.03.2031`, `10 March 2031`, `12. Januar 2031`, `March 10, 2031`, `2031年3月10日`.
-pub(super) fn parse(text: &str) -> Option<String> {
+pub fn parse(text: &str) -> Option<String> {
     let pieces = pieces(text);
     let date = match pieces.as_slice() {
         [Piece::Number(year), Piece::Number(month), Piece::Number(day), ..] if *year >= 1000 => {

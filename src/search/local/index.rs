@@ -18,6 +18,7 @@ use sqlx::{
 };
 
 use super::{query::spaced, rank::Candidate};
+use crate::files;
 
 /// Raised whenever the tables, or the passages made of a document, change.
 const VERSION: i64 = 2;
@@ -117,6 +118,7 @@ impl Index {
     }
 
     async fn connect(file: &Path) -> Result<Self, Error> {
+        files::keep_private(file)?;
         let options = SqliteConnectOptions::new()
             .filename(file)
             .create_if_missing(true)
@@ -277,7 +279,7 @@ fn hash(body: &str) -> String {
 
 /// Waits for the lock file, at most [`PATIENCE`]; dropping the file gives it free.
 async fn lock(path: &Path) -> Result<File, Error> {
-    let file = File::options().create(true).truncate(false).write(true).open(path)?;
+    let file = files::keep_private(path)?;
     let end = Instant::now() + PATIENCE;
     loop {
         match file.try_lock() {

@@ -21,7 +21,7 @@ use tokio::sync::RwLock;
 
 use self::{index::Index, query::Query, rank::Candidate, refresh::Progress};
 use super::{Error, Hit, Limits, Skipped};
-use crate::pages::Parser;
+use crate::{files, pages::Parser};
 
 /// How many passages the index offers for ranking.
 const MAX_CANDIDATES: usize = 100;
@@ -96,7 +96,7 @@ impl Local {
         let refused = |error: std::io::Error| failed(folder, &error);
         let folder = std::path::absolute(folder).map_err(refused)?;
         std::fs::read_dir(&folder).map_err(refused)?;
-        std::fs::create_dir_all(index_dir).map_err(|error| failed(index_dir, &error))?;
+        files::create_private_folder(index_dir).map_err(|error| failed(index_dir, &error))?;
         let index_file = index::file_of(&folder, index_dir);
         let index = Index::open(&index_file).await.map_err(|error| failed(&index_file, &error))?;
         let shared = Shared {
@@ -133,17 +133,21 @@ impl Local {
         let Some(expression) = query.expression() else {
             return Err(Error::BadQuery("there is no word in it".into()));
         };
+        let candidates = self.find(&expression).await.map_err(without_path)?;
+        let picked = rank::pick(&query, candidates, limits.max_results);
+        Ok(picked.into_iter().map(|(score, candidate)| hit(score, candidate)).collect())
+    }
+
+    async fn find(&self, expression: &str) -> Result<Vec<Candidate>, Error> {
         self.refresh(self.shared.settings.refresh_budget).await?;
-        let candidates = match self.candidates(&expression).await {
+        let candidates = match self.candidates(expression).await {
             Err(index::Error::Unusable) => {
                 self.start_over().await?;
-                self.candidates(&expression).await
+                self.candidates(expression).await
             }
             candidates => candidates,
         };
-        let candidates = candidates.map_err(|error| failed(&self.shared.index_file, &error))?;
-        let picked = rank::pick(&query, candidates, limits.max_results);
-        Ok(picked.into_iter().map(|(score, candidate)| hit(score, candidate)).collect())
+        candidates.map_err(|error| failed(&self.shared.index_file, &error))
     }
 
     async fn candidates(&self, expression: &str) -> Result<Vec<Candidate>, index::Error> {
@@ -192,6 +196,17 @@ impl Local {
 
 fn failed(what: &Path, why: &dyn fmt::Display) -> Error {
     Error::Documents(format!("{}: {why}", what.display()))
+}
+
+/// A failed search becomes an event of its run, which any client reads; where things lie is for the log alone.
+fn without_path(error: Error) -> Error {
+    match error {
+        Error::Documents(detail) => {
+            tracing::warn!(detail, "the documents folder cannot be searched");
+            Error::Documents("it or its index cannot be read; the log of the service says why".into())
+        }
+        other => other,
+    }
 }
 
 fn hit(score: f64, candidate: Candidate) -> Hit {

@@ -4,8 +4,8 @@ use std::{
     collections::{HashMap, HashSet},
     io,
     num::NonZero,
-    path::Path,
-    sync::PoisonError,
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -18,6 +18,7 @@ use super::{
     walk::{self, Found, Walk},
 };
 use crate::{
+    files,
     pages::{
         self, Document, Parser, Section,
         extract::{date, passages},
@@ -62,7 +63,7 @@ impl From<index::Error> for Error {
 pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) -> Result<(), Error> {
     let began = Instant::now();
     progress.complete_since = None;
-    let Walk { found, skipped } = walk_folder(shared).await?;
+    let Walk { root, found, skipped } = walk_folder(shared).await?;
     let index = shared.index.read().await.clone();
     let known = index.known().await?;
     let present: HashSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
@@ -71,7 +72,7 @@ pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) 
         index.forget(&gone).await?;
     }
     let changed: Vec<Found> = found.iter().filter(|found| !is_known(found, &known)).cloned().collect();
-    let left = index_changed(shared, &index, changed, end).await?;
+    let left = index_changed(shared, &index, root, changed, end).await?;
     let known = if left.changed { index.known().await? } else { known };
     report(shared, skipped, &found, &known, left.waiting);
     if left.waiting == 0 {
@@ -102,12 +103,14 @@ struct Left {
 async fn index_changed(
     shared: &Shared,
     index: &index::Index,
+    root: PathBuf,
     changed: Vec<Found>,
     end: Instant,
 ) -> Result<Left, Error> {
     let total = changed.len();
     let readers = std::thread::available_parallelism().map_or(2, NonZero::get);
-    let read = |found| read_document(found, &shared.parser, shared.settings.max_file_bytes);
+    let root: Arc<Path> = root.into();
+    let read = |found| read_document(Arc::clone(&root), found, &shared.parser, shared.settings.max_file_bytes);
     let mut batches = stream::iter(changed).map(read).buffer_unordered(readers).ready_chunks(MAX_BATCH);
     let mut done = 0;
     while Instant::now() < end {
@@ -136,11 +139,11 @@ enum Read {
     Later,
 }
 
-async fn read_document(found: Found, parser: &Parser, max_bytes: u64) -> Read {
-    let name = address::shown(Path::new(found.file.file_name().unwrap_or_default()));
+async fn read_document(root: Arc<Path>, found: Found, parser: &Parser, max_bytes: u64) -> Read {
+    let name = address::shown(Path::new(&found.name));
     let entry = Entry { path: found.path, stamp: found.stamp, title: name, ..Entry::default() };
     let skipped = |reason| Read::Entry(Box::new(Entry { skipped: Some(reason), ..entry.clone() }));
-    let bytes = match spawn_blocking(move || walk::read(&found.file, max_bytes))
+    let bytes = match spawn_blocking(move || files::read_beneath(&root, &found.file, max_bytes))
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)))
     {

@@ -2,8 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fs::{self, DirEntry, Metadata},
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -22,6 +23,9 @@ pub(super) struct Found {
     pub path: String,
     /// The same for people.
     pub shown: String,
+    /// Its name, which for a link is not the name of what it leads to.
+    pub name: OsString,
+    /// Relative, without links: what is read.
     pub file: PathBuf,
     pub format: Format,
     /// Changes when the file does: size, times, identity.
@@ -31,6 +35,8 @@ pub(super) struct Found {
 /// What a walk brings back, ordered by path.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
+    /// The folder itself, without links.
+    pub root: PathBuf,
     pub found: Vec<Found>,
     pub skipped: Vec<Skipped>,
 }
@@ -94,7 +100,7 @@ impl<'a> Walker<'a> {
             Ok(metadata) if metadata.is_symlink() => self.visit_link(&path),
             Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => self.open.push((path, depth + 1)),
             Ok(metadata) if metadata.is_dir() => self.skip(&path, format!("nested more than {MAX_DEPTH} folders deep")),
-            Ok(metadata) => self.visit_file(path, &metadata),
+            Ok(metadata) => self.visit_file(&path, self.relative(&path).to_owned(), &metadata),
             Err(error) => self.skip(&path, reason(&error)),
         }
     }
@@ -108,24 +114,25 @@ impl<'a> Walker<'a> {
         };
         let is_hidden = inside.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
         match fs::metadata(&target) {
-            Ok(metadata) if is_hidden && metadata.is_file() => self.visit_file(path.to_owned(), &metadata),
+            Ok(metadata) if is_hidden && metadata.is_file() => self.visit_file(path, inside.to_owned(), &metadata),
             Ok(_) => {}
             Err(error) => self.skip(path, reason(&error)),
         }
     }
 
-    fn visit_file(&mut self, file: PathBuf, metadata: &Metadata) {
-        let extension = file.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    fn visit_file(&mut self, path: &Path, file: PathBuf, metadata: &Metadata) {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         let Some(format) = extension.as_deref().and_then(Format::of_extension) else {
             *self.others.entry(extension.unwrap_or_default()).or_default() += 1;
             return;
         };
         if let Some(reason) = self.refusal(metadata) {
-            return self.skip(&file, reason);
+            return self.skip(path, reason);
         }
         self.total_bytes += metadata.len();
-        let (path, shown) = (address::of_path(self.relative(&file)), address::shown(self.relative(&file)));
-        self.walk.found.push(Found { path, shown, file, format, stamp: stamp(metadata) });
+        let name = path.file_name().unwrap_or_default().to_owned();
+        let (path, shown) = (address::of_path(self.relative(path)), address::shown(self.relative(path)));
+        self.walk.found.push(Found { path, shown, name, file, format, stamp: stamp(metadata) });
     }
 
     fn refusal(&self, metadata: &Metadata) -> Option<String> {
@@ -169,6 +176,7 @@ impl<'a> Walker<'a> {
             reason: format!("{count} of a kind that is not read"),
         });
         self.walk.skipped.extend(others);
+        self.walk.root = self.root;
         self.walk.found.sort_by(|one, other| one.path.cmp(&other.path));
         self.walk
     }
@@ -176,13 +184,6 @@ impl<'a> Walker<'a> {
 
 fn is_hidden(entry: &DirEntry) -> bool {
     entry.file_name().as_encoded_bytes().starts_with(b".")
-}
-
-/// Reads a document whole, up to `max_bytes`; `None` if it has grown beyond that.
-pub(super) fn read(file: &Path, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    fs::File::open(file)?.take(max_bytes + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= max_bytes).then_some(bytes))
 }
 
 /// A reason for people; paths and numbers of the operating system left out.

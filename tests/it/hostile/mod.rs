@@ -9,7 +9,10 @@ mod documents;
 mod health;
 mod innocent;
 mod pages;
+mod questions;
+mod reports;
 mod shapes;
+mod terminals;
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,0 +1,30 @@
+//! The one way to standard output and standard error: what a model, a page or a server said cannot steer the terminal.
+
+use std::io::{self, Write};
+
+use crate::domain::{printable, printable_line};
+
+/// Prints on standard output.
+///
+/// # Errors
+/// As writing does; a reader of a pipe that has seen enough is [`io::ErrorKind::BrokenPipe`].
+pub fn output(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(printable(text).as_bytes())?;
+    stdout.flush()
+}
+
+/// Prints a line, or several, on standard output; a reader that has seen enough is nobody's loss.
+pub fn line(text: &str) {
+    let _ = output(&format!("{text}\n"));
+}
+
+/// Prints on standard error, which may be closed.
+pub fn error(text: &str) {
+    let _ = io::stderr().lock().write_all(printable(text).as_bytes());
+}
+
+/// One line on standard error, from the program.
+pub fn complain(message: &str) {
+    error(&format!("fathom: {}\n", printable_line(message)));
+}

@@ -1,0 +1,80 @@
+//! Text that is safe to print: what could steer a terminal, or show text in another order than it is read, is removed.
+//!
+//! Everything that is printed or logged as text passes [`printable`]; reports and titles are stored that way.
+
+use std::borrow::Cow;
+
+/// `text` without control characters other than newline and tab, and without the characters that change the direction
+/// of text. Borrowed when there is none.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    match text.find(is_unprintable) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(text.chars().filter(|&character| !is_unprintable(character)).collect()),
+    }
+}
+
+/// As [`printable`], on one line: every run of white space becomes one space, so no line can be faked.
+pub fn printable_line(text: &str) -> String {
+    // Controls first become spaces, so that what they parted stays apart.
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    printable(&spaced).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first `limit` characters, with an ellipsis in place of the last when there are more.
+pub fn shortened(text: &str, limit: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(limit) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(text.chars().take(limit.saturating_sub(1)).chain(['…']).collect()),
+    }
+}
+
+/// As [`printable`] for lines of the log, whose own colours stay: the escapes of what is logged are spelt out already.
+pub fn printable_log(text: &str) -> Cow<'_, str> {
+    let is_unprintable = |character: char| character != '\u{1b}' && is_unprintable(character);
+    match text.find(is_unprintable) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(text.replace(is_unprintable, "")),
+    }
+}
+
+fn is_unprintable(character: char) -> bool {
+    let is_control = character.is_control() && !matches!(character, '\n' | '\t');
+    is_control || turns_text(character)
+}
+
+/// Marks, embeddings, overrides and isolates of the bidirectional algorithm.
+fn turns_text(character: char) -> bool {
+    matches!(character, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_or_turns_text_is_removed() {
+        fn check(text: &str, expected: &str) {
+            assert_eq!(printable(text), expected, "{text:?}");
+        }
+        check("plain\ttext\nüber 来源 👩‍🔬", "plain\ttext\nüber 来源 👩‍🔬");
+        check("a\u{1b}[2Jb\u{1b}]0;title\u{7}", "a[2Jb]0;title");
+        check("a\rb\u{8}\u{9b}31m\u{7f}\0", "ab31m");
+        check("pay \u{202e}evil\u{202c} \u{2066}x\u{2069}\u{200e}\u{200f}\u{61c}", "pay evil x");
+        assert!(matches!(printable("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn the_log_keeps_its_colours() {
+        assert_eq!(printable_log("\u{1b}[32mINFO\u{1b}[0m a\u{202e}b\u{9b}c\n"), "\u{1b}[32mINFO\u{1b}[0m abc\n");
+    }
+
+    #[test]
+    fn a_line_is_one_line() {
+        assert_eq!(printable_line(" a\r\n b\u{1b}[2J\u{202e}\tc\u{2028}d"), "a b [2J c d");
+    }
+
+    #[test]
+    fn a_shortened_text_says_so() {
+        assert_eq!((shortened("äöü", 3), shortened("äöüß", 3)), ("äöü".into(), "äö…".into()));
+    }
+}

@@ -1,0 +1,136 @@
+//! Files of our own, for their owner alone, and files of others, read without being led elsewhere.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    path::Path,
+};
+
+/// Creates a folder and those above it, for their owner alone; one that exists is left as it is.
+///
+/// # Errors
+/// As [`std::fs::create_dir_all`].
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes sure that a file exists and that nobody but its owner may read or write it; its content is left as it is.
+///
+/// What SQLite puts beside a database gets the permissions of the database itself.
+///
+/// # Errors
+/// When it cannot be opened for writing. Permissions that cannot be changed are left as they are: then the file is
+/// somebody else's, who decided on them.
+pub fn keep_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = file.metadata()?.permissions().mode();
+        if mode & 0o077 != 0 {
+            let _ = file.set_permissions(std::fs::Permissions::from_mode(mode & 0o700));
+        }
+    }
+    Ok(file)
+}
+
+/// Reads the regular file at `path`, which leads from `root`, whole; `None` if it has more than `max_bytes`.
+///
+/// No part of `path` may be a link: between the time a folder is looked at and the time a file in it is read, anybody
+/// who may write there could put one, and have any file of this machine read.
+///
+/// # Errors
+/// When there is no such file, or it is no regular one.
+pub fn read_beneath(root: &Path, path: &Path, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = open_beneath(root, path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= max_bytes).then_some(bytes))
+}
+
+#[cfg(target_os = "linux")]
+fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
+    use rustix::{
+        fs::{Mode, OFlags, ResolveFlags, openat2},
+        io::Errno,
+    };
+    // Not blocking, should it be a pipe by now.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let only_within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    match openat2(File::open(root)?, path, flags, Mode::empty(), only_within) {
+        Ok(file) => Ok(file.into()),
+        // Older systems, and filters that do not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_last(&root.join(path)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
+    open_last(&root.join(path))
+}
+
+#[cfg(not(unix))]
+fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
+    File::open(root.join(path))
+}
+
+/// Opens a path whose last part is no link; the others may be.
+#[cfg(unix)]
+fn open_last(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    Ok(open(path, flags, Mode::empty())?.into())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt as _, symlink},
+    };
+
+    use super::*;
+
+    #[test]
+    fn files_of_our_own_are_for_their_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let path = folder.path().join("new");
+        keep_private(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        fs::write(&path, "kept").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        keep_private(&path).unwrap();
+        assert_eq!((mode(&path), fs::read_to_string(&path).unwrap()), (0o600, "kept".to_owned()));
+    }
+
+    #[test]
+    fn links_lead_nowhere() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(other.path().join("secret"), "secret").unwrap();
+        fs::create_dir(folder.path().join("inner")).unwrap();
+        fs::write(folder.path().join("inner/file"), "text").unwrap();
+        symlink(other.path().join("secret"), folder.path().join("link")).unwrap();
+        symlink(other.path(), folder.path().join("elsewhere")).unwrap();
+        let read = |path: &str| read_beneath(folder.path(), Path::new(path), 4);
+        assert_eq!(read("inner/file").unwrap(), Some(b"text".to_vec()));
+        assert_eq!(read_beneath(folder.path(), Path::new("inner/file"), 3).unwrap(), None);
+        for path in ["link", "elsewhere/secret", "../x", "inner", "missing"] {
+            assert!(read(path).is_err(), "{path}");
+        }
+        assert!(open_last(&folder.path().join("link")).is_err());
+        assert!(open_last(&folder.path().join("inner/file")).is_ok());
+    }
+}

@@ -1,0 +1,417 @@
+//! A report as a page of its own: rendered once, off the runtime's threads, and kept for a while.
+//!
+//! Nothing runs in it, nothing is loaded by it, and it links to nothing but the sources that the run retrieved. What it
+//! costs grows with the length of the report alone: what is nested too deep is shown flat.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::body::Bytes;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
+use tokio::sync::{OnceCell, Semaphore};
+
+use super::error::{ApiError, Code};
+use crate::domain::{
+    RunId, Source,
+    report::{Citation, Report},
+};
+
+/// Pages kept; their bytes are bounded too.
+const KEPT_PAGES: usize = 64;
+const KEPT_BYTES: usize = 32 << 20;
+/// What is nested deeper is shown at this depth.
+const DEPTH: usize = 32;
+/// Stand around the number of a citation between Markdown and HTML. Private-use characters.
+const MARKS: [char; 2] = ['\u{E010}', '\u{E011}'];
+
+/// The pages rendered last.
+#[derive(Debug)]
+pub struct Pages {
+    kept: Mutex<VecDeque<(RunId, Arc<OnceCell<Bytes>>)>>,
+    /// One page is rendered at a time, so that a processor is left for everything else.
+    rendering: Semaphore,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), rendering: Semaphore::new(1) }
+    }
+}
+
+impl Pages {
+    /// The page of a run's report; `load` is asked for what it is made of unless the page is there already.
+    pub async fn get<L>(&self, run_id: RunId, load: L) -> Result<Bytes, ApiError>
+    where
+        L: AsyncFnOnce() -> Result<(Report, Vec<Source>), ApiError>,
+    {
+        let cell = self.cell(run_id);
+        let page = cell
+            .get_or_try_init(|| async {
+                let (report, sources) = load().await?;
+                // Never closed, so this is never an error; without a permit the rendering would merely go uncounted.
+                let _permit = self.rendering.acquire().await.ok();
+                let rendered = tokio::task::spawn_blocking(move || Bytes::from(render(&report, &sources))).await;
+                rendered.map_err(|error| ApiError::new(Code::Internal, format!("the page was not rendered: {error}")))
+            })
+            .await
+            .cloned();
+        self.trim();
+        page
+    }
+
+    /// The place of a page; it becomes the one used last.
+    fn cell(&self, run_id: RunId) -> Arc<OnceCell<Bytes>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = kept.iter().position(|(known, _)| *known == run_id);
+        let cell = place.and_then(|place| kept.remove(place)).map_or_else(Arc::default, |(_, cell)| cell);
+        kept.push_back((run_id, Arc::clone(&cell)));
+        cell
+    }
+
+    fn trim(&self) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let size = |cell: &OnceCell<Bytes>| cell.get().map_or(0, Bytes::len);
+        let mut bytes: usize = kept.iter().map(|(_, cell)| size(cell)).sum();
+        while kept.len() > KEPT_PAGES || bytes > KEPT_BYTES {
+            let Some((_, cell)) = kept.pop_front() else { return };
+            bytes -= size(&cell);
+        }
+    }
+}
+
+/// The whole page.
+pub fn render(report: &Report, sources: &[Source]) -> String {
+    let (text, list) = report.parts();
+    let marked = marked(text, &report.citations);
+    let flat = flattened(&marked);
+    let urls: HashSet<&str> = sources.iter().map(|source| source.url.as_str()).collect();
+    let (mut body, title) = body(&flat, &urls);
+    body = body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
+    let title = if title.trim().is_empty() { "Report" } else { title.trim() };
+    let head = HEAD.replacen("<title>", &format!("<title>{}", escaped(title)), 1);
+    format!("{head}{}{}</main></body></html>\n", linked(&body), source_list(list, &urls))
+}
+
+/// The text with marks in place of the brackets of citations, and none of its own.
+fn marked(text: &str, citations: &[Citation]) -> String {
+    let starts: HashMap<usize, &Citation> = citations.iter().map(|citation| (citation.start, citation)).collect();
+    let (mut out, mut skip) = (String::with_capacity(text.len()), 0);
+    for (at, character) in text.chars().enumerate() {
+        if at < skip || MARKS.contains(&character) {
+            continue;
+        }
+        match starts.get(&at).filter(|citation| citation.end > at && character == '[') {
+            Some(citation) => {
+                out.push_str(&format!("{}{}{}", MARKS[0], citation.number, MARKS[1]));
+                skip = citation.end;
+            }
+            None => out.push(character),
+        }
+    }
+    out
+}
+
+/// Each citation leads to its source; the first one of a source is where its entry leads back to.
+fn linked(body: &str) -> String {
+    let mut seen = HashSet::new();
+    let mut pieces = body.split(MARKS[0]);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (number, rest) = piece.split_once(MARKS[1]).unwrap_or(("", piece));
+        if let Ok(number) = number.parse::<u32>() {
+            let id = if seen.insert(number) { format!(" id=\"cited-{number}\"") } else { String::new() };
+            out.push_str(&format!("<a class=\"cite\"{id} href=\"#source-{number}\">[{number}]</a>"));
+        }
+        out.push_str(rest);
+    }
+    out
+}
+
+/// The list as code wrote it: a heading, perhaps a sentence, and a line per source.
+fn source_list(list: &str, urls: &HashSet<&str>) -> String {
+    let mut out = String::new();
+    let mut entries = String::new();
+    for line in list.lines().filter(|line| !line.is_empty()) {
+        if let Some(heading) = line.strip_prefix("### ") {
+            out.push_str(&format!("<h2>{}</h2>\n", escaped(heading)));
+        } else if let Some(entry) = entry(line, urls) {
+            entries.push_str(&entry);
+        } else {
+            out.push_str(&format!("<p>{}</p>\n", escaped(line)));
+        }
+    }
+    if entries.is_empty() { out } else { format!("{out}<ul class=\"sources\">\n{entries}</ul>\n") }
+}
+
+fn entry(line: &str, urls: &HashSet<&str>) -> Option<String> {
+    let (number, rest) = line.strip_prefix("- [")?.split_once("] ")?;
+    let number: u32 = number.parse().ok()?;
+    let (title, url) = rest.rsplit_once(": ").unwrap_or((rest, ""));
+    let (title, shown) = (escaped(title), escaped(url));
+    let is_web = url.starts_with("https://") || url.starts_with("http://");
+    let place = match is_web && urls.contains(url) {
+        true => format!("<a href=\"{shown}\" rel=\"noopener noreferrer nofollow\">{shown}</a>"),
+        false => shown,
+    };
+    Some(format!(
+        "<li id=\"source-{number}\"><a class=\"cite\" href=\"#cited-{number}\">[{number}]</a> {title}<br>{place}</li>\n"
+    ))
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            character if MARKS.contains(&character) => {}
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+/// The text as HTML, and the words of its first heading. Markup in it is shown as text, and what is left is cleaned
+/// all the same.
+fn body(markdown: &str, urls: &HashSet<&str>) -> (String, String) {
+    let parser = Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
+    let mut flat = Flat { urls, open: Vec::new(), title: Title::Before };
+    let events: Vec<_> = parser.filter_map(|event| flat.take(event)).collect();
+    let mut body = String::with_capacity(markdown.len() * 3 / 2);
+    html::push_html(&mut body, events.into_iter());
+    let body = ammonia::Builder::default().rm_tags(["img"]).clean(&body).to_string();
+    let title = match flat.title {
+        Title::Before => String::new(),
+        Title::Inside(title) | Title::Known(title) => title,
+    };
+    (body, title)
+}
+
+/// Lets events through as far as their nesting is bearable and their links are known.
+struct Flat<'a> {
+    urls: &'a HashSet<&'a str>,
+    /// Is each open tag shown?
+    open: Vec<bool>,
+    title: Title,
+}
+
+enum Title {
+    Before,
+    Inside(String),
+    Known(String),
+}
+
+impl Flat<'_> {
+    fn take<'e>(&mut self, event: Event<'e>) -> Option<Event<'e>> {
+        self.read_title(&event);
+        match event {
+            Event::Start(tag) => {
+                let shown = self.open.len() < DEPTH && self.is_allowed(&tag);
+                self.open.push(shown);
+                shown.then_some(Event::Start(tag))
+            }
+            Event::End(tag) => match self.open.pop() {
+                Some(false) => ends_block(tag).then_some(Event::SoftBreak),
+                _ => Some(Event::End(tag)),
+            },
+            Event::InlineHtml(text) if is_harmless(&text) => Some(Event::InlineHtml(text)),
+            Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
+            event => Some(event),
+        }
+    }
+
+    fn is_allowed(&self, tag: &Tag<'_>) -> bool {
+        match tag {
+            Tag::Image { .. } => false,
+            Tag::Link { dest_url, .. } => {
+                let is_web = dest_url.starts_with("https://") || dest_url.starts_with("http://");
+                is_web && self.urls.contains(dest_url.as_ref())
+            }
+            _ => true,
+        }
+    }
+
+    fn read_title(&mut self, event: &Event<'_>) {
+        match (event, &mut self.title) {
+            (Event::Start(Tag::Heading { .. }), title @ Title::Before) => *title = Title::Inside(String::new()),
+            (Event::Text(text) | Event::Code(text), Title::Inside(title)) if title.len() < 200 => title.push_str(text),
+            (Event::End(TagEnd::Heading(_)), Title::Inside(title)) => self.title = Title::Known(without_marks(title)),
+            _ => {}
+        }
+    }
+}
+
+/// A heading without its citations.
+fn without_marks(title: &str) -> String {
+    let mut pieces = title.split(MARKS[0]);
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |title, piece| title + piece.split_once(MARKS[1]).map_or(piece, |(_, rest)| rest))
+}
+
+fn ends_block(tag: TagEnd) -> bool {
+    matches!(tag, TagEnd::Paragraph | TagEnd::Item | TagEnd::Heading(_) | TagEnd::CodeBlock | TagEnd::TableRow)
+}
+
+/// Tags that only mark text, and bear no attribute.
+fn is_harmless(html: &str) -> bool {
+    let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
+    matches!(name.as_str(), "br" | "sub" | "sup" | "b" | "i" | "em" | "strong" | "s" | "del" | "ins" | "small" | "wbr")
+}
+
+/// Markers of quotations and lists beyond the depth become text: parsers need time that grows with the square of their
+/// number on one line.
+fn flattened(markdown: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut kept = 0;
+    let mut at = 0;
+    for line in markdown.split_inclusive('\n') {
+        if let Some(cut) = too_deep(line) {
+            out.push_str(&markdown[kept..at + cut]);
+            out.push('\\');
+            kept = at + cut;
+        }
+        at += line.len();
+    }
+    if kept == 0 && out.is_empty() {
+        return Cow::Borrowed(markdown);
+    }
+    out.push_str(&markdown[kept..]);
+    Cow::Owned(out)
+}
+
+/// Bytes before the first marker of a line that is one too many.
+fn too_deep(line: &str) -> Option<usize> {
+    let mut markers = 0;
+    let mut previous = b' ';
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            b'>' => markers += 1,
+            b'-' | b'+' | b'*' if previous != byte => markers += 1,
+            b'.' | b')' if previous.is_ascii_digit() => markers += 1,
+            b'-' | b'+' | b'*' | b' ' | b'\t' | b'0'..=b'9' => {}
+            _ => return None,
+        }
+        if markers > DEPTH {
+            return Some(at);
+        }
+        previous = byte;
+    }
+    None
+}
+
+const HEAD: &str = "<!doctype html><html><head><meta charset=\"utf-8\">\
+<meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
+<title></title><style>\
+:root{color-scheme:light dark}body{font:1rem/1.6 system-ui,sans-serif;margin:0}\
+main{max-width:44rem;margin:2rem auto;padding:0 1rem;overflow-wrap:break-word}\
+a{color:#0b57d0}.cite{text-decoration:none;font-size:.85em}:target{background:#ffec9e}\
+.wide{overflow-x:auto}table{border-collapse:collapse}td,th{border:1px solid #999;padding:.2rem .6rem;vertical-align:top}\
+pre{overflow:auto;padding:.6rem;border:1px solid #999}code{font-size:.9em}\
+blockquote{margin:1rem 0;padding:0 1rem;border-left:.25rem solid #999}\
+.sources{list-style:none;padding:0}.sources li{margin:.5rem 0}\
+@media(prefers-color-scheme:dark){body{background:#16181c;color:#e6e6e6}a{color:#8ab4f8}:target{background:#4a4215}}\
+@media print{main{max-width:none;margin:0}a{color:inherit}pre,.wide{overflow:visible}}\
+</style></head><body><main>";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{SourceId, Timestamp};
+
+    fn page(markdown: &str, cited: &[(u32, usize)]) -> String {
+        let source = Source {
+            id: SourceId(1001),
+            aliases: Vec::new(),
+            url: "https://a.test/x?b=1&c=2".to_owned(),
+            title: "A".to_owned(),
+            section: None,
+            engine: "tavily".to_owned(),
+            score: None,
+            published: None,
+            fetched_at: Timestamp(0),
+            content_hash: String::new(),
+            snapshot: String::new(),
+        };
+        let citation = |(number, start): &(u32, usize)| Citation {
+            number: *number,
+            source_id: SourceId(1001),
+            start: *start,
+            end: *start + 3,
+        };
+        let citations = cited.iter().map(citation).collect();
+        render(&Report { markdown: markdown.to_owned(), citations, dropped_citations: 0 }, &[source])
+    }
+
+    fn main_of(page: &str) -> &str {
+        page.split_once("<main>").unwrap().1
+    }
+
+    #[test]
+    fn a_page_runs_nothing_and_loads_nothing() {
+        let page = page(
+            "# A <script>alert(1)</script>\n\n[x](javascript:alert(1)) ![p](https://a.test/p.png) [e](//evil.test) \
+             [f](https://evil.test)\n\n<img src=x onerror=y> H<sub>2</sub>O\n\n[c]\n\n[c]: https://evil.test\n",
+            &[],
+        );
+        let body = main_of(&page);
+        assert!(!body.contains("<script") && !body.contains("javascript:") && !body.contains("<img"), "{body}");
+        assert!(!body.contains("href=\"") && !body.contains("src=\""), "{body}");
+        assert!(body.contains("&lt;script&gt;") && body.contains("H<sub>2</sub>O"), "{body}");
+        assert!(page.contains("<title>A alert(1)</title>"), "{page}");
+    }
+
+    #[test]
+    fn citations_lead_to_their_sources_and_back() {
+        let text = "# Dues [1]\n\nPaid [1] by a[1].\n\n| a |\n|---|\n| [x](https://a.test/x?b=1&c=2) |\n\n\
+                    ### Sources\n\n- [1] A: <b>: https://a.test/x?b=1&c=2\n";
+        let page = page(text, &[(1, 7), (1, 17)]);
+        let body = main_of(&page);
+        assert!(page.contains("<title>Dues</title>"), "{page}");
+        assert!(body.contains("<a class=\"cite\" id=\"cited-1\" href=\"#source-1\">[1]</a>"), "{body}");
+        assert!(body.contains("Paid <a class=\"cite\" href=\"#source-1\">[1]</a> by a[1]."), "{body}");
+        assert!(
+            body.contains("<li id=\"source-1\"><a class=\"cite\" href=\"#cited-1\">[1]</a> A: &lt;b&gt;<br>"),
+            "{body}"
+        );
+        assert!(body.contains("<a href=\"https://a.test/x?b=1&amp;c=2\" rel="), "{body}");
+        assert!(body.contains("<div class=\"wide\"><table>"), "{body}");
+    }
+
+    #[test]
+    fn depth_is_shown_flat_and_its_text_stays() {
+        for shape in ["> ", "- ", "1. ", "* > "] {
+            let page = page(&format!("{}deep\n", shape.repeat(20_000)), &[]);
+            assert!(page.contains("deep") && page.matches("<blockquote>").count() <= DEPTH, "{shape}");
+        }
+        let nested: String = (0..200).map(|depth| format!("{}- item\n", "  ".repeat(depth))).collect();
+        let page = page(&nested, &[]);
+        assert!(page.matches("<ul>").count() <= DEPTH && page.matches("item").count() == 200, "{page}");
+    }
+
+    /// Work that grows with the square of the length would take 64 times as long for eight times as much.
+    #[test]
+    fn time_grows_with_the_length() {
+        let shapes = [
+            "> ", "- ", "* ", "1. ", "*", "**a ", "*a **b ", "_", "[", "![", "`", "<", "<b>", "~~a ", "| a ", "> a\n",
+            "- a\n  ", "[x](y)", "- > ", "#", "&lt;", "\\", "> - a\n", "a\n===\n", "[a]: b\n", "|-|\n", "```\n",
+            "<sub>", "<!--",
+        ];
+        for shape in shapes {
+            let time = |length: usize| {
+                let text = shape.repeat(length / shape.len());
+                let begin = std::time::Instant::now();
+                page(&text, &[]);
+                begin.elapsed().as_secs_f64()
+            };
+            // Other work disturbs single measurements, but not five of them.
+            let linear = (0..5).any(|_| time(64_000) < 16.0 * time(8_000).max(0.002));
+            assert!(linear, "{shape:?} takes more than 16 times as long when there is eight times as much of it");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Readers of this room for the fuzz targets (docs/fuzzing.md); not part of any other build.
+
+use super::{Message, OutputFormat, Request, Task, ToolChoice, reply::Assembly, text_calls};
+use crate::domain::ModelName;
+
+/// Reads a stream of events, each chunk after `data:` on a line of its own.
+pub fn stream(text: &str) {
+    let request = Request {
+        model: ModelName::offline(),
+        messages: vec![Message::user("a question")],
+        tools: Vec::new(),
+        tool_choice: ToolChoice::Auto,
+        output: OutputFormat::Text,
+        max_tokens: 1_000,
+        task: Task::Other,
+    };
+    let mut assembly = Assembly::new(&request);
+    for chunk in text.lines().filter_map(|line| line.strip_prefix("data:")) {
+        if assembly.add_chunk(chunk.trim()).is_err() {
+            return;
+        }
+    }
+    let _ = assembly.finish_stream();
+}
+
+/// Takes the calls out of a text.
+pub fn calls(text: &str) {
+    let mut rest = text.to_owned();
+    text_calls::take(&mut rest, |name| name == "search_web");
+}

@@ -1,0 +1,87 @@
+//! Web addresses in text: what counts as one, where it ends, and which of them are the same page.
+
+/// Longest name of a scheme that is looked for.
+const LONGEST_SCHEME: usize = 32;
+
+/// Does `text` begin with an address that a reader's program may turn into a link?
+pub(super) fn is_address(text: &str) -> bool {
+    let starts = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    starts("http://") || starts("https://") || starts("www.")
+}
+
+/// Bytes before the address in a word such as `ftp://host`, `mailto:me@host` or `xhttps://host`; `None` when the word
+/// that `text` begins with holds no address.
+pub(super) fn address_in_word(text: &str) -> Option<usize> {
+    if let Some(rest) = text.strip_prefix("//") {
+        let host = rest.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | ':'))).next()?;
+        return host.trim_matches(['.', ':']).contains('.').then_some(0);
+    }
+    let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
+    let length = text.bytes().take(LONGEST_SCHEME).take_while(is_scheme).count();
+    let (scheme, rest) = text.split_at(length);
+    if length < 2 || !rest.starts_with(':') {
+        return None;
+    }
+    if let Some(place) = rest.strip_prefix("://") {
+        if place.starts_with(char::is_whitespace) || place.is_empty() {
+            return None;
+        }
+        let web = ["https", "http"].into_iter().find(|web| scheme.to_ascii_lowercase().ends_with(web));
+        return Some(web.map_or(0, |web| length - web.len()));
+    }
+    let mail = matches!(scheme.to_ascii_lowercase().as_str(), "mailto" | "xmpp");
+    (mail && rest[1..].starts_with(|c: char| !c.is_whitespace())).then_some(0)
+}
+
+/// What follows the scheme of an address of any kind (`mailto:`, `ftp://`), which angle brackets make a link.
+pub(super) fn behind_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let fits = scheme.len() >= 2 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
+    (fits && !rest.contains(char::is_whitespace)).then(|| rest.trim_start_matches('/'))
+}
+
+/// Bytes of the address that `text` begins with, without the punctuation of the sentence around it.
+pub(super) fn address_length(text: &str) -> usize {
+    let address = &text[..to_its_end(text)];
+    address.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_', '~']).len()
+}
+
+fn to_its_end(text: &str) -> usize {
+    let mut depth = 0_u32;
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 0 => return at,
+            ')' => depth -= 1,
+            '<' | '>' | '"' | '[' | ']' | '`' | '|' | '\\' => return at,
+            c if c.is_whitespace() || matches!(c, '，' | '。' | '、' | '；' | '）' | '】' | '」') => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The host of an address, without what would make it a link again.
+pub(super) fn host(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest).trim_start_matches('/');
+    let rest = match rest.split_once(':') {
+        Some((scheme, rest)) if ["mailto", "xmpp"].iter().any(|mail| scheme.eq_ignore_ascii_case(mail)) => rest,
+        _ => rest,
+    };
+    let mut host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if address.contains("//") {
+        host = host.rsplit('@').next().unwrap_or_default();
+    }
+    while let Some(start) = host.get(..4).filter(|start| start.eq_ignore_ascii_case("www.")) {
+        host = &host[start.len()..];
+    }
+    host
+}
+
+/// Addresses that differ only in scheme, case of the host, `www.` or a trailing slash are the same page.
+pub(super) fn normal(address: &str) -> String {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let rest = rest.strip_prefix("www.").unwrap_or(rest).trim_end_matches('/');
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    format!("{}/{path}", host.to_lowercase())
+}

@@ -1,0 +1,270 @@
+//! What kind of line a line is, as CommonMark has it: fences, headings over source lists, definitions.
+//!
+//! Lists and block quotations are followed as far as single lines tell. Where that is not far enough, a line counts as
+//! text, which is the safe side: text is cleaned, code is not.
+
+use super::{
+    address::{address_in_word, is_address},
+    ids::ids_in,
+};
+
+/// Headings under which models list sources, lower case.
+const SOURCE_HEADINGS: [&str; 20] = [
+    "sources",
+    "source list",
+    "sources used",
+    "sources cited",
+    "references",
+    "reference list",
+    "bibliography",
+    "works cited",
+    "citations",
+    "quellen",
+    "quellenverzeichnis",
+    "literatur",
+    "références",
+    "fuentes",
+    "referencias",
+    "fonti",
+    "来源",
+    "参考文献",
+    "参考资料",
+    "資料來源",
+];
+/// The kind of a line shows within so many bytes, or it is an ordinary one.
+const HEAD_BYTES: usize = 256;
+/// Lists in lists that are followed.
+const LISTS: usize = 32;
+
+/// What the first characters of a line tell.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    Undecided,
+    /// The whole line is needed to know.
+    Whole,
+    Ordinary,
+}
+
+/// Judges the beginning of a line.
+pub(super) fn head(line: &str) -> Head {
+    if line.len() > HEAD_BYTES {
+        return Head::Ordinary;
+    }
+    let rest = without_containers(line);
+    match rest.bytes().next() {
+        None => Head::Undecided,
+        Some(b'#' | b'`' | b'~' | b'[') => Head::Whole,
+        Some(_) if is_part_of_marker(rest) || may_be_title(line.trim()) => Head::Undecided,
+        Some(_) => Head::Ordinary,
+    }
+}
+
+/// A line behind the markers of quotations and list items.
+pub(super) fn without_containers(line: &str) -> &str {
+    let mut rest = line.trim_start();
+    loop {
+        let inner = match rest.strip_prefix('>') {
+            Some(inner) => Some(inner),
+            None => marker(rest).filter(|&width| rest[width..].starts_with([' ', '\t'])).map(|width| &rest[width..]),
+        };
+        match inner {
+            Some(inner) => rest = inner.trim_start(),
+            None => return rest,
+        }
+    }
+}
+
+/// Bytes of the list marker (`-`, `12.`) that `text` begins with.
+fn marker(text: &str) -> Option<usize> {
+    let digits = text.bytes().take(10).take_while(u8::is_ascii_digit).count();
+    match text.as_bytes().get(digits)? {
+        b'-' | b'*' | b'+' if digits == 0 => Some(1),
+        b'.' | b')' if (1..=9).contains(&digits) => Some(digits + 1),
+        _ => None,
+    }
+}
+
+fn is_part_of_marker(rest: &str) -> bool {
+    marker(rest) == Some(rest.len()) || (rest.len() <= 9 && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// An open fenced code block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fence {
+    mark: char,
+    count: usize,
+    /// Block quotations it stands in.
+    quotes: usize,
+    /// Where the content of the list item it stands in begins; 0 outside of lists.
+    column: usize,
+}
+
+/// What a line inside a fenced code block is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Inside {
+    Code,
+    Closing,
+    /// The quotation or list item has ended, and the block with it.
+    Outside,
+}
+
+impl Fence {
+    /// Judges a whole line.
+    pub(super) fn judge(&self, line: &str) -> Inside {
+        let Some(rest) = behind_quotes(line, self.quotes) else { return Inside::Outside };
+        let (indent, text) = indented(rest);
+        let text = text.trim_end();
+        if text.is_empty() {
+            return Inside::Code;
+        }
+        if indent < self.column {
+            return Inside::Outside;
+        }
+        let closes = text.len() >= self.count && text.chars().all(|c| c == self.mark) && indent - self.column <= 3;
+        if closes { Inside::Closing } else { Inside::Code }
+    }
+}
+
+fn behind_quotes(line: &str, quotes: usize) -> Option<&str> {
+    let mut rest = line;
+    for _ in 0..quotes {
+        let (indent, text) = indented(rest);
+        rest = text.strip_prefix('>').filter(|_| indent <= 3)?;
+        rest = rest.strip_prefix(' ').unwrap_or(rest);
+    }
+    Some(rest)
+}
+
+/// Columns of white space at the front, a tab reaching to the next fourth, and the rest.
+fn indented(line: &str) -> (usize, &str) {
+    let mut column = 0;
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            b' ' => column += 1,
+            b'\t' => column += 4 - column % 4,
+            _ => return (column, &line[at..]),
+        }
+    }
+    (column, "")
+}
+
+/// The list items that are open, by the column at which their content begins.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    columns: Vec<usize>,
+    quotes: usize,
+}
+
+impl Lists {
+    /// Follows a line outside of fenced code; returns the fence that it opens.
+    pub(super) fn follow(&mut self, line: &str) -> Option<Fence> {
+        let (mut quotes, mut rest) = (0, line);
+        while let Some(inner) = behind_quotes(rest, 1) {
+            (quotes, rest) = (quotes + 1, inner);
+        }
+        let (mut column, mut text) = indented(rest);
+        if text.trim_end().is_empty() {
+            return None;
+        }
+        if std::mem::replace(&mut self.quotes, quotes) != quotes {
+            self.columns.clear();
+        }
+        while self.columns.last().is_some_and(|&last| last > column) {
+            self.columns.pop();
+        }
+        while let Some((width, content)) = item(text) {
+            if column - self.columns.last().copied().unwrap_or(0) > 3 || self.columns.len() == LISTS {
+                return None;
+            }
+            column += width;
+            self.columns.push(column);
+            text = content;
+        }
+        let base = self.columns.last().copied().unwrap_or(0);
+        let (mark, count) = opening(text).filter(|_| column - base <= 3)?;
+        Some(Fence { mark, count, quotes, column: base })
+    }
+}
+
+/// Width of a list marker with the space behind it, and the item's first text.
+fn item(text: &str) -> Option<(usize, &str)> {
+    let width = marker(text)?;
+    let (spaces, content) = indented(&text[width..]);
+    let content = (1..=4).contains(&spaces).then_some(content).filter(|content| !content.trim().is_empty())?;
+    Some((width + spaces, content))
+}
+
+/// Mark and length of the fence that a line's text may open: backticks have no backtick behind them.
+fn opening(text: &str) -> Option<(char, usize)> {
+    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let count = text.bytes().take_while(|&byte| char::from(byte) == mark).count();
+    (count >= 3 && (mark == '~' || !text[count..].contains('`'))).then_some((mark, count))
+}
+
+/// Bytes before a fence that CommonMark might see on this line, wherever its containers begin.
+pub(super) fn possible_fence(line: &str) -> Option<usize> {
+    let rest = without_containers(line);
+    opening(rest).map(|_| line.len() - rest.len())
+}
+
+/// Could the line, once whole, be a title like `**Sources:**`?
+fn may_be_title(trimmed: &str) -> bool {
+    let title = trimmed.trim_start_matches(['*', '_', ' ']).to_lowercase();
+    let begins = |heading: &str| {
+        let rest = title.strip_prefix(heading);
+        heading.starts_with(title.as_str())
+            || rest.is_some_and(|rest| rest.chars().all(|c| matches!(c, '*' | '_' | ' ' | ':' | '：')))
+    };
+    title.is_empty() || SOURCE_HEADINGS.iter().any(|heading| begins(heading))
+}
+
+/// Level and title of a Markdown heading.
+pub(super) fn heading(trimmed: &str) -> Option<(usize, &str)> {
+    let level = trimmed.bytes().take_while(|&byte| byte == b'#').count();
+    (1..=6).contains(&level).then(|| (level, trimmed[level..].trim()))
+}
+
+/// The level of a heading over a source list; 7 for a bold or plain line that serves as one.
+pub(super) fn source_heading(trimmed: &str) -> Option<usize> {
+    let (level, title) = heading(trimmed).unwrap_or((7, trimmed));
+    let marked = level < 7 || title.starts_with(['*', '_']) || title.ends_with([':', '：']);
+    // A plain line is held back only while it can become a title, so no more is forgiven here than there.
+    let around = |c: char| if level < 7 { !c.is_alphabetic() } else { matches!(c, '*' | '_' | ' ' | ':' | '：') };
+    let title = title.trim_matches(around).to_lowercase();
+    (marked && SOURCE_HEADINGS.contains(&title.as_str())).then_some(level)
+}
+
+/// Does a line belong to a list, when the list has no heading of its own?
+pub(super) fn is_list_line(trimmed: &str) -> bool {
+    let first = trimmed.chars().next();
+    first.is_none_or(|first| matches!(first, '-' | '*' | '+' | '[' | '【' | '•') || first.is_ascii_digit())
+        || is_reference(trimmed)
+}
+
+/// Does a line under a heading like "Sources" name a source, rather than say something? It does with an address, an
+/// id or a number in brackets at its front, and as an item of a list that is no sentence.
+pub(super) fn is_reference(trimmed: &str) -> bool {
+    let rest = without_containers(trimmed).trim_start_matches(['•', '*', '_', ' ']);
+    let is_item = rest.len() < trimmed.len();
+    let cites = rest.starts_with(['[', '【', '^']) || ids_in(rest).first().is_some_and(|(start, _, _)| *start == 0);
+    cites || holds_address(rest) || (is_item && !rest.ends_with(['.', '。', '!', '?', '！', '？', ':', '：']))
+}
+
+fn holds_address(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '<' | '[' | '"' | '，' | '：'));
+    words.any(|word| is_address(word) || address_in_word(word).is_some())
+}
+
+/// Does the line define where `[label]` leads? The target is one word; a title in quotation marks may follow.
+pub(super) fn definition(line: &str) -> Option<&str> {
+    let label = without_containers(line).strip_prefix('[')?;
+    let (label, target) = label.split_once("]:")?;
+    if label.contains(['[', ']']) || label.trim().is_empty() {
+        return None;
+    }
+    let (target, title) = target.trim().split_once(char::is_whitespace).unwrap_or((target.trim(), ""));
+    let title = title.trim();
+    let quoted = title.starts_with(['"', '\'', '(']) && title.ends_with(['"', '\'', ')']);
+    // A single word is more likely said of the label than a place.
+    (target.contains(['/', '.', '#', ':', '<']) && (title.is_empty() || quoted)).then_some(label)
+}

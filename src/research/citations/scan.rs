@@ -1,0 +1,109 @@
+//! Cuts a line of streamed text into segments that can be judged on their own.
+//!
+//! A segment is a word with the white space before it, or as many words as an open bracket, code span, tag or formula
+//! holds together. Where segments end is decided character by character from the text alone, so it never matters in
+//! which pieces the text arrived.
+
+/// A bracket, code span or tag that is still open after so many bytes is ordinary text.
+const HELD_BYTES: usize = 2_048;
+/// A formula (`$…$`) is shorter than this.
+const FORMULA_BYTES: usize = 256;
+/// Scripts without spaces are cut after so many bytes.
+const UNSPACED_BYTES: usize = 64;
+
+/// Collects the segment that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Segmenter {
+    text: String,
+    /// Open square and black lenticular brackets.
+    brackets: usize,
+    /// Open parentheses of a link's target.
+    parens: usize,
+    /// A bracket has just been closed, so a target may follow.
+    closed: bool,
+    /// Backticks that opened a code span.
+    span: usize,
+    /// Backticks of the run that is being read.
+    ticks: usize,
+    /// A `<` that may begin a tag.
+    angle: bool,
+    /// Bytes left for the formula that a `$` opened.
+    formula: usize,
+    previous: Option<char>,
+}
+
+impl Segmenter {
+    /// Adds a character; returns the segment that it completes. `spans` tells whether code spans are recognised.
+    pub(super) fn push(&mut self, character: char, spans: bool) -> Option<String> {
+        self.end_run(character, spans);
+        let full = self.ends_before(character);
+        let segment = if full { self.take() } else { None };
+        self.follow(character);
+        self.text.push(character);
+        self.previous = Some(character);
+        segment
+    }
+
+    /// What is left; the line ends here.
+    pub(super) fn take(&mut self) -> Option<String> {
+        let text = std::mem::take(self).text;
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A run of backticks opens a span, or closes the open one when it is as long.
+    fn end_run(&mut self, character: char, spans: bool) {
+        if character == '`' || self.ticks == 0 {
+            return;
+        }
+        let run = std::mem::take(&mut self.ticks);
+        if self.span == run {
+            self.span = 0;
+        } else if self.span == 0 && spans {
+            self.span = run;
+        }
+    }
+
+    fn ends_before(&self, character: char) -> bool {
+        if self.text.len() >= HELD_BYTES {
+            return true;
+        }
+        let target = self.closed && character == '(';
+        let open = self.span > 0 || self.ticks > 0 || self.brackets > 0 || self.parens > 0 || target;
+        if open || self.angle || self.formula > 0 {
+            return false;
+        }
+        let is_word = || self.text.contains(|c: char| !c.is_whitespace());
+        let unspaced = self.text.len() > UNSPACED_BYTES && self.previous.is_some_and(|c| c >= '\u{2E80}');
+        unspaced || (character.is_whitespace() && !self.previous.is_some_and(char::is_whitespace) && is_word())
+    }
+
+    fn follow(&mut self, character: char) {
+        let closed = std::mem::take(&mut self.closed);
+        self.formula = self.formula.saturating_sub(character.len_utf8());
+        if character == '`' {
+            self.ticks += 1;
+            return;
+        }
+        if self.span > 0 {
+            return;
+        }
+        if self.previous == Some('<') {
+            self.angle = character.is_alphanumeric() || matches!(character, '/' | '!' | '?');
+        }
+        match character {
+            '(' if closed || self.parens > 0 => self.parens += 1,
+            ')' => self.parens = self.parens.saturating_sub(1),
+            '[' | '【' if self.parens == 0 => self.brackets += 1,
+            ']' | '】' if self.brackets > 0 => {
+                self.brackets -= 1;
+                self.closed = self.brackets == 0;
+            }
+            ']' | '】' => self.closed = true,
+            '>' => self.angle = false,
+            '<' => self.angle = true,
+            '$' if self.formula > 0 => self.formula = 0,
+            '$' => self.formula = FORMULA_BYTES,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Citations, links and everything that only looks like them.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::{SourceId, Timestamp};
+
+fn source(id: u32, aliases: &[u32], url: &str, title: &str) -> Source {
+    Source {
+        id: SourceId(id),
+        aliases: aliases.iter().copied().map(SourceId).collect(),
+        url: url.to_owned(),
+        title: title.to_owned(),
+        section: None,
+        engine: "tavily".to_owned(),
+        score: None,
+        published: None,
+        fetched_at: Timestamp(0),
+        content_hash: String::new(),
+        snapshot: String::new(),
+    }
+}
+
+fn sources() -> Vec<Source> {
+    vec![
+        source(1001, &[2003], "https://harbour.test/tariff", "Tariff"),
+        source(1002, &[], "https://museum.test/", "Museum"),
+    ]
+}
+
+fn body(resolver: &mut Resolver, chunks: &[&str]) -> String {
+    let mut out: String = chunks.iter().map(|chunk| resolver.push(chunk)).collect();
+    out.push_str(&resolver.finish());
+    out.split("\n\n### Sources").next().unwrap().to_owned()
+}
+
+fn check(input: &str, expected: &str, dropped: u32) {
+    let mut resolver = Resolver::new(sources());
+    assert_eq!(body(&mut resolver, &[input]), expected, "for {input:?}");
+    assert_eq!(resolver.dropped(), dropped, "dropped in {input:?}");
+}
+
+#[test]
+fn ids_become_numbers_in_order_of_first_use() {
+    check("Open [S1002]. Cheap [S1001]. Old [S1002].", "Open [1]. Cheap [2]. Old [1].", 0);
+    check("Both [S1001][S1002] and [S1001, S1002].", "Both [1][2] and [1][2].", 0);
+    check("Same page [S1001] [S2003].", "Same page [1].", 0);
+    check("[S1001][S2003][S1002][S2003] and [S1001]", "[1][2] and [1]", 0);
+    check("中文【S1001】。", "中文[1]。", 0);
+    check("Named (Source S1001) and S1002 bare.", "Named (Source [1]) and [2] bare.", 0);
+    check("[Source: S1001] [sources S1001 and S1002]", "[1] [1][2]", 0);
+    check("[see the tariff, S1001]", "(see the tariff, [1])", 0);
+}
+
+#[test]
+fn what_was_never_retrieved_is_no_citation() {
+    check("Bold claim [S9999].", "Bold claim.", 1);
+    check("Half [S1001, S9999].", "Half [1].", 1);
+    check("Own number [3] and [1, 2] and [^4].", "Own number and and.", 3);
+    check("A year [2031] and a box [ ] stay.", "A year [2031] and a box [ ] stay.", 0);
+}
+
+#[test]
+fn links_are_cut_unless_their_page_was_retrieved() {
+    check("See [the tariff](https://www.harbour.test/tariff/).", "See the tariff [1].", 0);
+    check("See [this](https://evil.test/x?y=1).", "See this.", 1);
+    check("[S1001](https://evil.test)", "[1]", 0);
+    check("![logo](https://evil.test/pixel.png) text", "logo text", 1);
+    check("At https://harbour.test/tariff, or https://evil.test/a(b)c.", "At [1], or evil.test.", 1);
+    check("<https://evil.test> <a href=\"https://evil.test\">x</a> 1 < 2", "evil.test x 1 < 2", 1);
+    check("www.evil.test (https://evil.test/a)", "evil.test (evil.test)", 2);
+    check("[a [b](https://evil.test) c](https://evil.test)", "a b c", 2);
+    check("[see [b](https://evil.test/x), s1001]", "(see b, [1])", 1);
+    check("![a <img src=x> [3]](https://evil.test)", "a ", 2);
+    check("xhttps://evil.test/a", "xevil.test", 1);
+    check("<ftp://evil.test/a> <b: c>", "evil.test/a <b: c>", 1);
+}
+
+#[test]
+fn links_too_long_to_be_held_back_are_taken_apart() {
+    let far = format!("[{}](u)", "x".repeat(3_000));
+    check(&far, &far.replace("](", "] ("), 1);
+    let mut resolver = Resolver::new(sources());
+    let deep = "[".repeat(2_000) + "x" + &"](u)".repeat(2_000);
+    assert!(!body(&mut resolver, &[&deep]).contains("]("));
+}
+
+#[test]
+fn code_is_left_alone() {
+    check("`a[1]` and ``b`[2]``", "`a[1]` and ``b`[2]``", 0);
+    check("one ` tick [S1001]\nnext", "one ` tick [1]\nnext", 0);
+    check("```\nx[1] https://evil.test\n```\n[S1001]", "```\nx[1] https://evil.test\n```\n[1]", 0);
+}
+
+#[test]
+fn a_source_list_of_the_models_own_is_removed() {
+    check("Text [S1001].\n\n## Sources\n- [S1002] https://evil.test\n", "Text [1].", 0);
+    check("A [S1001]\n\n**Sources:**\n1. https://evil.test\n\nAfter.", "A [1]\n\nAfter.", 0);
+    check("## References\n[1] x\n## Next\ny", "## Next\ny", 0);
+    check("Sources of error are few.", "Sources of error are few.", 0);
+    check("## Sources of error\nfew", "## Sources of error\nfew", 0);
+}
+
+#[test]
+fn the_list_numbers_every_cited_source_once() {
+    let mut resolver = Resolver::new(sources());
+    let text = resolver.push("Old [S1002], cheap [S2003].") + &resolver.finish();
+    assert_eq!(
+        text,
+        "Old [1], cheap [2].\n\n### Sources\n\n- [1] Museum: https://museum.test/\n- [2] Tariff: https://harbour.test/tariff\n"
+    );
+    assert_eq!(resolver.output.written(), text.chars().count());
+    let places: Vec<_> = resolver.citations().iter().map(|c| &text[c.start..c.end]).collect();
+    assert_eq!(places, ["[1]", "[2]"]);
+}
+
+/// The report as it is stored, and what was removed from it.
+fn settled(text: &str) -> (String, u32) {
+    let mut resolver = Resolver::new(sources());
+    let markdown = resolver.push(text) + &resolver.finish();
+    let counted = resolver.dropped() + resolver.removed();
+    match proof(&markdown, resolver.citations()) {
+        None => (markdown, counted),
+        Some(proof) => {
+            let chars: Vec<char> = proof.markdown.chars().collect();
+            for citation in &proof.citations {
+                let shown: String = chars[citation.start..citation.end].iter().collect();
+                assert_eq!(shown, format!("[{}]", citation.number), "in {:?}", proof.markdown);
+            }
+            (proof.markdown, counted + proof.stripped)
+        }
+    }
+}
+
+/// What a reader's program links to or loads.
+fn links(markdown: &str) -> Vec<String> {
+    use pulldown_cmark::{Options, Parser, html};
+    let mut page = String::new();
+    html::push_html(&mut page, Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH));
+    let tags = page.split('<').skip(1).map(|part| part.split('>').next().unwrap_or_default());
+    tags.filter(|tag| tag.contains("href=") || tag.contains("src=")).map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn nothing_foreign_becomes_a_link() {
+    let check = |text: &str| {
+        let (markdown, counted) = settled(text);
+        assert!(links(&markdown).is_empty(), "{text:?} became {markdown:?}");
+        assert!(counted > 0 || markdown.contains("\\<"), "{text:?} became {markdown:?} and nothing was counted");
+    };
+    check("See [c] and [the c][c].\n\n[c]: //evil.test/x\n");
+    check("See [c].\n\n> - [c]:\n//evil.test/x\n");
+    check("See [c].\n\n[c]: evil.html \"title\"\n[a\nb]: /evil\n");
+    check("A [x](//evil.test/x) b ![](//evil.test/y) c [d](evil.html) e <//evil.test>");
+    check("``` a`b\n[x](https://evil.test)\n```\n");
+    check("~~~\ncode\n~~~~ x\n~~~\n[x](https://evil.test)");
+    check("- a\n  ```\n  code\n[x](https://evil.test)\n```\n");
+    check("> ```\n> code\n[x](https://evil.test)\n");
+    check("- > ```\n  > [x](https://evil.test)\n  > ```\n> [x](https://evil.test)\n");
+    check("    ```\n[x](https://evil.test)\n    ```\n");
+    check("a ` b\nc `[x](https://evil.test)` d");
+    check("a ` b\nc `` d ` [x](https://evil.test) `` e");
+    check("| a ` | [x](https://evil.test) ` |\n|---|---|\n| ` | [x](https://evil.test) ` |");
+    check(&format!("<a title=\"{}\" href=\"https://evil.test\">x</a>", "y".repeat(3_000)));
+    check("<img\nsrc=https://evil.test/p.png> <a\nhref='//evil.test'>x</a>");
+    check("a<br>\n\n<br>\n```\n\n[x](https://evil.test)\n```\n");
+    check("<script>\n```\n</script>\n[x](https://evil.test)");
+    check("<mailto:a@evil.test> <a@evil.test> <1@evil.test> <x-y:z>");
+    check("[S1001](\nhttps://evil.test) [x](\nhttps://evil.test) [S1001]:\nevil.html\n");
+    check("[S1001]: evil.html\n\n[S1001]");
+    check("\\\\[x](https://evil.test) \\![x](https://evil.test) [x\\](https://evil.test)");
+    check(&format!("{}\\`[x](https://evil.test)`", "y".repeat(2_047)));
+    check("ftp://evil.test/x ws://evil.test mailto:me@evil.test //evil.test/x xhttp://evil.test");
+}
+
+#[test]
+fn what_the_stream_cannot_know_the_proof_strips() {
+    let check = |markdown: &str, expected: &str| {
+        let citation = Citation { number: 1, source_id: SourceId(1001), start: 0, end: 3 };
+        let proof = proof(markdown, std::slice::from_ref(&citation)).expect("something is found");
+        assert_eq!(proof.markdown, expected);
+        let end = proof.citations.last().map(|citation| (citation.start, citation.end));
+        assert_eq!(end, Some((0, 3)));
+    };
+    check("[1] a [b *c*](https://evil.test \"t\") d", "[1] a b *c* d");
+    check("[1] ![b](x.png)![](y.png) c", "[1] b c");
+    check("[1] [![b](x.png)](y) c", "[1] b c");
+    check("[1] <b onclick=x>c</b> <br>", "[1] \\<b onclick=x>c</b> <br>");
+    check("[1] <https://evil.test/x> and www.evil.test/y.", "[1] evil.test and evil.test.");
+    check("[1] see [c]\n\n[c]: //evil.test\n\nd", "[1] see [c]\n\n\n\nd");
+    assert_eq!(proof("[1] plain `[x](y)` \\[x](y) $a[1]$ 1 < 2 <sup>2</sup>", &[]), None);
+    let list = "Dues [1].\n\n### Sources\n\n- [1] Tariff: https://harbour.test/tariff\n";
+    assert_eq!(proof(list, &[]), None);
+}
+
+#[test]
+fn what_is_not_certainly_a_citation_stays() {
+    let check = |text: &str| {
+        check(text, text, 0);
+        assert_eq!(proof(text, &[]), None);
+    };
+    check("A rise of 37 % (95% CI [22, 54]), ages [18-65], on a scale [1, 2].");
+    check("Values in [0, 1] and [0], the interval [1, 2] and [-1, 1] and [1.5, 2] in [2031].");
+    check("The entry a[1], x_max[2] and b[1][2], and $x \\in [1, 2]$, $$v = [1]$$.");
+    check("The `S3` bucket [S3 bucket], the list [x] and the task [ ] or [sic].");
+    check("Inline `a[1] [S1001]` and ``b`[2]`` code, `List<T>` too.");
+    check("```rust\nlet x = a[1]; // https://evil.test\n```\ndone");
+    check("1. Run:\n   ```sh\n   curl https://evil.test [1]\n   ```\n2. Done.");
+    check("- a\n    - b\n\n      ~~~\n      x[1] [S1001]\n      ~~~\n    - c");
+    check("> ```\n> x[1] <a>\n> ```\n\nquoted");
+    check("x < 2, 3 > 2, a <- b, H<sub>2</sub>O, 10<sup>6</sup>, Tom & Jerry, a // b, 1/2//3");
+    check("Prices of $5, $6 and US$7 for data: one, two; ratio 3:1; note: yes; file://");
+    check("שלום [טקסט] مرحبا (نص) 来源很多。");
+    check("| a | b |\n|---|---|\n| [0, 1] | a<br>b |");
+    check("## Sources of error\n\nFew [x].");
+    check("## Literatur\n\nDie Literatur ist reich. Sie reicht weit.\n\nUnd tief.");
+    check("[Note]: Important\n".trim_end().replace("]:", "]\\:").as_str());
+    check("---\n\n***\n\n* * *\n\n- - -\n\ntitle\n=====");
+}
+
+#[test]
+fn a_generic_type_is_shown_and_tags_lose_their_bite() {
+    check("A Vec<T> and <T>.", "A Vec\\<T> and \\<T>.", 0);
+    check("x <b onclick=\"y\">z</b> <!-- hidden --> a", "x \\<b onclick=\"y\">z</b>  a", 0);
+    check("<br>\nx", "\\<br>\nx", 0);
+}
+
+#[test]
+fn more_ways_to_cite_a_retrieved_page() {
+    check("[dues](S1001) [1](https://harbour.test/tariff) \\[S1002\\]", "dues [1] [2]", 0);
+    check("Great![S1001]", "Great![1]", 0);
+}
+
+#[test]
+fn a_list_goes_only_if_most_of_it_are_references() {
+    let counted = |text: &str, expected: &str, removed: u32| {
+        let mut resolver = Resolver::new(sources());
+        assert_eq!(body(&mut resolver, &[text]), expected, "for {text:?}");
+        assert_eq!(resolver.removed(), removed, "in {text:?}");
+    };
+    counted("A.\n\n## Sources\n- [S1002] x\n- https://evil.test\n- Y\n", "A.", 3);
+    counted("A.\n\n## Sources\n[1] x\n[2] y\n\nSeen in March, all of them.\n", "A.\n\nSeen in March, all of them.", 2);
+    counted(
+        "## Citations\nThe most cited work is X.\nIt is old.\n- [S1002]\n",
+        "## Citations\nThe most cited work is X.\nIt is old.\n- [1]",
+        0,
+    );
+    counted("A\n[1]: https://evil.test/x \"t\"\nB", "A\nB", 1);
+    let long = format!("A.\n## Sources\n{}", "- [1] https://evil.test\n".repeat(10_000));
+    counted(&long, "A.", 10_000);
+}
+
+#[test]
+fn controls_and_turned_text_are_not_stored() {
+    check("a\u{1b}[2J\r b\u{202e}c [S1001]\0", "a[2J bc [1]", 0);
+}
+
+/// Times of the same shape, once and eight times as long: work that grows with the square would show as 64.
+#[test]
+fn time_grows_with_the_length() {
+    let shapes = [
+        "[",
+        "]",
+        "(",
+        "[[x](",
+        "![",
+        "`",
+        "`a",
+        "<",
+        "<a ",
+        "<a>",
+        "【",
+        "$",
+        "$a[1]",
+        "\\",
+        "\\[",
+        "> ",
+        "- ",
+        "* ",
+        "1. ",
+        "#",
+        "**",
+        "|",
+        "//",
+        "x://a.b ",
+        "http://",
+        "S1001",
+        "[S1001]",
+        "[S1001, ",
+        "[1, ",
+        "[x]: y\n",
+        "```\n",
+        "> ```\n",
+        "` \n",
+        "Sources:\n",
+        "## Sources\n- x\n",
+        "[x](y)",
+        "<!--",
+        "_a",
+        "~~~",
+        "s ",
+        "中",
+        "](",
+        "[a](<b",
+    ];
+    for shape in shapes {
+        let time = |length: usize| {
+            let text = shape.repeat(length / shape.len());
+            let begin = std::time::Instant::now();
+            settled(&text);
+            begin.elapsed().as_secs_f64()
+        };
+        // Other work disturbs single measurements, but not five of them.
+        let linear = (0..5).any(|_| time(64_000) < 16.0 * time(8_000).max(0.002));
+        assert!(linear, "{shape:?} takes more than 16 times as long when there is eight times as much of it");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn chunks_never_change_the_result(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "[S1001]", "[S1002, S9]", "[", "]", "(", ")", "`", "``", "\n", " ", "S1001", "S1", "https://evil.test/a",
+            "http", "www.", "【S1001】", "#", "## Sources", "Sources:", "**", "```", "- x", "![a](b)", "[t](https://museum.test)", "[t](https://evil.test/a)", "](https://evil.test/a)",
+            "<a href=x>", "<", ">", "[1]", "!", "é", "。", "\\",
+        ]), 0..24),
+        cuts in prop::collection::vec(0usize..200, 0..8),
+    ) {
+        let text = words.concat();
+        let mut whole = Resolver::new(sources());
+        let expected = whole.push(&text) + &whole.finish();
+        prop_assert!(text.contains('`') || !expected.contains("//evil.test"), "only code may hold the address: {}", expected);
+        let mut borders: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).filter(|&cut| text.is_char_boundary(cut)).collect();
+        borders.extend([0, text.len()]);
+        borders.sort_unstable();
+        let mut pieces = Resolver::new(sources());
+        let mut actual: String = borders.windows(2).map(|pair| pieces.push(&text[pair[0]..pair[1]])).collect();
+        actual.push_str(&pieces.finish());
+        prop_assert_eq!(&actual, &expected);
+        prop_assert_eq!(pieces.output.written(), actual.chars().count());
+    }
+
+    #[test]
+    fn whatever_is_written_links_to_nothing(text in nasty_markdown()) {
+        let (markdown, _) = settled(&text);
+        prop_assert!(links(&markdown).is_empty(), "{:?} became {:?}: {:?}", text, markdown, links(&markdown));
+        prop_assert_eq!(proof(&markdown, &[]), None, "a second reading finds nothing");
+    }
+
+    #[test]
+    fn nasty_text_in_any_chunks_is_the_same(text in nasty_markdown(), size in 1usize..9) {
+        let mut whole = Resolver::new(sources());
+        let expected = whole.push(&text) + &whole.finish();
+        let mut pieces = Resolver::new(sources());
+        let chars: Vec<char> = text.chars().collect();
+        let mut actual: String = chars.chunks(size).map(|part| pieces.push(&part.iter().collect::<String>())).collect();
+        actual.push_str(&pieces.finish());
+        prop_assert_eq!(actual, expected);
+        prop_assert_eq!((pieces.dropped(), pieces.removed()), (whole.dropped(), whole.removed()));
+        prop_assert_eq!(pieces.citations(), whole.citations());
+    }
+}
+
+/// What is special in Markdown, and what is special to us.
+const WORDS: [&str; 61] = [
+    "[S1001]",
+    "[c]",
+    "[c]: //evil.test/x",
+    "[c]:",
+    "[",
+    "](",
+    "]",
+    ")",
+    "(",
+    "[x](https://evil.test)",
+    "[x](//evil.test)",
+    "![x](evil.png)",
+    "[x][c]",
+    "`",
+    "``",
+    "```",
+    "````",
+    "~~~",
+    "\\",
+    "<",
+    ">",
+    "<a href=//evil.test>",
+    "</a>",
+    "<br>",
+    "<b>",
+    "<!--",
+    "-->",
+    "<https://evil.test>",
+    "<a@evil.test>",
+    "https://evil.test/a_b",
+    "www.evil.test",
+    "//evil.test/x",
+    "javascript:alert(1)",
+    "*",
+    "**",
+    "_",
+    "$",
+    "|",
+    "|---|",
+    "---",
+    "===",
+    "!",
+    "x",
+    "a b",
+    "S1001",
+    "[1]",
+    "[0, 1]",
+    "&lt;",
+    "&#91;",
+    "Sources:",
+    "## Sources",
+    "é",
+    "来源",
+    "\"",
+    "'",
+    ":",
+    "<script>",
+    "</script>",
+    "<div>",
+    "\u{202e}",
+    "\r",
+];
+
+/// Lines of such words, nested and broken.
+fn nasty_markdown() -> impl Strategy<Value = String> {
+    let start = prop::sample::select(vec![
+        "", "", "", "> ", "- ", "1. ", "  ", "    ", "      ", "> > ", "- > ", "> - ", "\t", "10) ", "# ", "| ", "* ",
+    ]);
+    let word = prop::sample::select(WORDS.to_vec());
+    let line = (start.clone(), start, prop::collection::vec(word, 0..6), prop::bool::ANY)
+        .prop_map(|(one, two, words, spaced)| format!("{one}{two}{}", words.join(if spaced { " " } else { "" })));
+    prop::collection::vec(line, 1..9).prop_map(|lines| lines.join("\n"))
+}

@@ -1,0 +1,33 @@
+//! Readers of this room for the fuzz targets (docs/fuzzing.md); not part of any other build.
+
+use super::citations::Resolver;
+use crate::domain::{Source, SourceId, Timestamp};
+
+/// What becomes of a report that comes in pieces of so many characters, and how many citations it has.
+pub fn resolved(text: &str, piece: usize) -> (String, usize) {
+    let sources = [(1001, "https://example.org/a"), (1002, "guide.md#costs"), (2001, "https://example.org/b_(c)")];
+    let mut resolver = Resolver::new(sources.map(|(id, url)| source(id, url)).to_vec());
+    let letters: Vec<char> = text.chars().collect();
+    let mut report: String = letters
+        .chunks(piece.min(letters.len().max(1)))
+        .map(|piece| resolver.push(&piece.iter().collect::<String>()))
+        .collect();
+    report.push_str(&resolver.finish());
+    (report, resolver.citations().len())
+}
+
+fn source(id: u32, url: &str) -> Source {
+    Source {
+        id: SourceId(id),
+        aliases: Vec::new(),
+        url: url.into(),
+        title: "A page".into(),
+        section: None,
+        engine: "tavily".into(),
+        score: None,
+        published: None,
+        fetched_at: Timestamp::now(),
+        content_hash: String::new(),
+        snapshot: String::new(),
+    }
+}
