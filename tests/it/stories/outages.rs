@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::engine::{Engine, QUESTION, on_the_embedded_engine};
 use crate::{
     database::{TestDatabase, on_each_engine},
-    world::{Call, Kind, Script, Shape, When, World, reply},
+    world::{Kind, Script, Shape, When, World, reply},
 };
 
 on_each_engine!(
