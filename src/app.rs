@@ -15,6 +15,7 @@ use crate::{
     runs::{self, Parts, Runs},
     search::{Local, Tavily, local},
     store::Store,
+    webhooks::Webhooks,
 };
 
 /// Everything a process needs, built once.
@@ -56,6 +57,7 @@ impl App {
             llm: Llm::new(config.llm.clone())?,
             prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
             tavily,
+            webhooks: Webhooks::new(&config.webhooks)?,
             local: open_documents(config, parser).await?,
             settings: runs::Settings {
                 options: config.options.clone(),

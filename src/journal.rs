@@ -19,11 +19,11 @@ use tokio::{sync::watch, time::Instant};
 
 use self::activity::Activity;
 pub use self::activity::Resting;
-pub use crate::store::{CallRecord, NewEvent};
+pub use crate::store::{CallRecord, NewEvent, Step};
 use crate::{
     domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
-    store::{self, Commit, Lease, Step},
+    store::{self, Commit, Lease},
     telemetry::metrics,
 };
 

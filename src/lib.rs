@@ -16,6 +16,7 @@ pub mod research;
 pub mod runs;
 pub mod search;
 pub mod tools;
+pub mod webhooks;
 // At the side.
 pub mod config;
 pub mod events;

@@ -88,6 +88,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         documents: None,
         owner: String::new(),
         reserved: None,
+        webhook_url: None,
         retry: None,
         now,
     };

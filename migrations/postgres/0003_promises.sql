@@ -24,3 +24,34 @@ CREATE INDEX threads_by_owner ON threads (owner);
 -- a provider that is away is seen to wait and does not count as stuck.
 ALTER TABLE runs ADD COLUMN waiting_for TEXT;
 ALTER TABLE runs ADD COLUMN waiting_until BIGINT;
+
+-- The option that ended the run's research early, because the run had spent what it allows.
+ALTER TABLE runs ADD COLUMN limited_by TEXT;
+
+-- Whom to tell when the run has ended; null: nobody.
+ALTER TABLE runs ADD COLUMN webhook_url TEXT;
+
+-- Webhooks that are still to be delivered. Gone with their run, and so with its thread.
+CREATE TABLE webhook_deliveries (
+    run_id   UUID   PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    ended_at BIGINT NOT NULL,
+    -- Attempts that were begun.
+    attempts BIGINT NOT NULL DEFAULT 0,
+    -- When the next attempt is due. Whoever takes a delivery sets it to the time at which others may take it.
+    next_at  BIGINT NOT NULL
+);
+
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (next_at);
+
+-- The row is written in the transaction that ends the run, whichever statement of whichever release does so.
+CREATE FUNCTION add_webhook_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO webhook_deliveries (run_id, ended_at, next_at) VALUES (NEW.id, NEW.finished_at, NEW.finished_at)
+    ON CONFLICT (run_id) DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER runs_webhook AFTER UPDATE OF finished_at ON runs FOR EACH ROW
+WHEN (OLD.finished_at IS NULL AND NEW.finished_at IS NOT NULL AND NEW.webhook_url IS NOT NULL)
+EXECUTE FUNCTION add_webhook_delivery();

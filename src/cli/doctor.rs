@@ -1,9 +1,8 @@
 //! `fathom doctor`: looks at everything a run needs and says what to do about what is missing.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Instant};
+
+use url::Url;
 
 use super::{Exit, print};
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
     llm::Llm,
     net,
     pages::Parser,
-    search::{Local, local, tavily},
+    search::{self, Local, Tavily, local, tavily},
     store::Store,
 };
 
@@ -48,7 +47,8 @@ impl Finding {
 
 /// Checks everything, prints a line each, and fails when something a run needs is broken.
 pub async fn run(config: Config) -> Exit {
-    let mut findings = vec![Finding::ok("settings", "all values are in range")];
+    let read = config.file.as_ref().map(|file| format!("; {} was read", file.display())).unwrap_or_default();
+    let mut findings = vec![Finding::ok("settings", format!("all values are in range{read}"))];
     findings.extend(config.notices.iter().map(|notice| Finding::note("settings", notice)));
     findings.push(data_folder(&config.data_dir));
     findings.push(database(&config).await);
@@ -164,28 +164,26 @@ async fn tavily(config: &Config) -> Finding {
     let Some(settings) = &config.tavily else {
         return Finding::note("search", "tavily: TAVILY_API_KEY is not set, so the web is not searched");
     };
-    match reached(settings).await {
-        Ok(latency) => Finding::ok(
-            "search",
-            format!(
-                "tavily at {} answers, {} ms (the key is tried by the first search)",
-                settings.base_url,
-                latency.as_millis()
-            ),
-        ),
-        Err(error) => Finding::broken(
-            "search",
-            format!("tavily at {}: {error}; check TAVILY_BASE_URL and the network", settings.base_url),
-        ),
+    let address = Url::parse(&settings.base_url)
+        .map_or_else(|_| "an address that is none".to_owned(), |url| net::shown_url(&url));
+    let begin = Instant::now();
+    match tavily_answers(config, settings).await {
+        Ok(()) => {
+            let ms = begin.elapsed().as_millis();
+            Finding::ok("search", format!("tavily at {address}: key accepted by one search, {ms} ms"))
+        }
+        Err(error @ search::Error::Auth(_)) => {
+            Finding::broken("search", format!("tavily at {address}: {error}; check TAVILY_API_KEY"))
+        }
+        Err(error) => {
+            Finding::broken("search", format!("tavily at {address}: {error}; check TAVILY_BASE_URL and the network"))
+        }
     }
 }
 
-/// Any HTTP answer will do: a search would cost a credit.
-async fn reached(settings: &tavily::Settings) -> Result<Duration, String> {
-    let begin = Instant::now();
-    let client = net::client(net::Timeouts::default()).map_err(|error| error.to_string())?;
-    client.get(&settings.base_url).send().await.map_err(|error| error.without_url().to_string())?;
-    Ok(begin.elapsed())
+/// Only a search tells whether the key is good.
+async fn tavily_answers(config: &Config, settings: &tavily::Settings) -> Result<(), search::Error> {
+    Tavily::new(settings.clone(), Parser::new(config.parser.clone()))?.probe().await
 }
 
 async fn documents(config: &Config) -> Vec<Finding> {

@@ -111,6 +111,9 @@ fn banner(config: &Config, address: SocketAddr) -> String {
         let missing = "there is nothing to search, so every question is refused: name a documents folder with --docs DIR, or set TAVILY_API_KEY";
         lines.push(format!("  note       {missing}"));
     }
+    if let Some(file) = &config.file {
+        lines.push(format!("  settings   {}", file.display()));
+    }
     lines.extend(config.notices.iter().map(|notice| format!("  note       {notice}")));
     lines.join("\n") + "\n"
 }

@@ -11,6 +11,7 @@ pub mod settings;
 mod shown;
 
 use std::{
+    ffi::OsString,
     net::SocketAddr,
     path::{Path, PathBuf},
     str::FromStr,
@@ -21,12 +22,12 @@ use reqwest::header::HeaderName;
 use url::Url;
 
 use crate::{
-    domain::{Caps, OptionError, Prices, RunOptions},
+    domain::{Caps, OptionError, Prices, RunOptions, nearest::nearest},
     llm::{self, Endpoint},
     pages,
     search::tavily,
     store::{Database, Synchronous},
-    telemetry,
+    telemetry, webhooks,
 };
 use choice::Choice;
 use file::File;
@@ -62,6 +63,7 @@ pub struct Config {
     pub lease: Duration,
     pub http: HttpSettings,
     pub queue: QueueSettings,
+    pub webhooks: webhooks::Settings,
     pub log: telemetry::LogSettings,
     pub telemetry: telemetry::TraceSettings,
     /// What models cost, as far as the file tells.
@@ -152,6 +154,9 @@ pub enum ConfigError {
     Value { place: String, expected: String },
     #[error("{}: {problem}", path.display())]
     File { path: PathBuf, problem: String },
+    /// `nearest` is what was most likely meant.
+    #[error("{name} is not a setting{}", nearest.map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
+    Variable { name: String, nearest: Option<&'static str> },
     #[error("{0}")]
     Place(String),
 }
@@ -166,6 +171,7 @@ impl Config {
     /// The first setting that cannot be used.
     pub fn from_process(flags: &Flags) -> Result<Self, ConfigError> {
         let usual = Path::new(USUAL_FILE);
+        check_names(std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name))?;
         #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
         Self::combine(flags, &|name| std::env::var(name).ok(), usual.exists().then_some(usual))
     }
@@ -180,7 +186,7 @@ impl Config {
 
     // table of contents: every part of the settings, in the order of the fields
     fn combine(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<Self, ConfigError> {
-        let file = file(flags, environment, usual)?;
+        let (file, found) = file(flags, environment, usual)?;
         let layers = Layers::read(flags, environment, &file)?;
         let data_dir = match flags.data_dir.clone().or_else(|| layers.path("data_dir")) {
             Some(folder) => folder,
@@ -189,10 +195,14 @@ impl Config {
         let documents = flags.documents.clone().or_else(|| layers.path("docs"));
         let (llm, tavily) = (llm(&layers), tavily(&layers));
         let mut notices = Vec::new();
+        if found {
+            notices.push(format!("settings are also read from {}, found in this folder", file.path.display()));
+        }
         let choice = Choice { layers: &layers, llm: &llm, tavily: tavily.is_some(), documents: documents.is_some() };
         let mut options = choice.options(&mut notices)?;
-        let caps = caps(&layers);
+        let mut caps = caps(&layers);
         caps.lower(&mut options);
+        caps.allow_models(layers.list("limits.allowed_models"), &options);
         let http = http(&layers);
         if http.cors_origins == CorsOrigins::All {
             notices.push(ANY_PAGE.to_owned());
@@ -210,6 +220,7 @@ impl Config {
             lease: layers.seconds("patience.lease_seconds"),
             http,
             queue: queue(&layers),
+            webhooks: webhooks(&layers),
             log: log(&layers),
             telemetry: telemetry(&layers),
             prices: file.prices,
@@ -222,11 +233,41 @@ impl Config {
     }
 }
 
-/// The file that the command line or the environment names, which must be there, else the usual one, else none.
-fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<File, ConfigError> {
+/// The file that the command line or the environment names, which must be there, else the usual one, else none; and
+/// whether it was only found. Who starts Fathom in a folder of somebody else's does not want that one's addresses to get
+/// the keys of the environment, nor the service opened.
+fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<(File, bool), ConfigError> {
     let named = || environment(settings::FILE_VARIABLE).filter(|path| !path.trim().is_empty()).map(PathBuf::from);
-    let path = flags.config.clone().or_else(named).or_else(|| usual.map(Path::to_owned));
-    path.map_or_else(|| Ok(File::default()), |path| File::read(&path))
+    if let Some(path) = flags.config.clone().or_else(named) {
+        return Ok((File::read(&path)?, false));
+    }
+    let Some(usual) = usual else { return Ok((File::default(), false)) };
+    let file = File::read(usual)?;
+    let mut keys: Vec<_> =
+        file.values.keys().filter(|key| settings::find(key).is_some_and(|s| s.leads_out())).collect();
+    keys.sort();
+    match keys.first() {
+        Some(key) => {
+            let problem = format!(
+                "{key} is not taken from a file that was merely found here: name the file (--config {} or FATHOM_CONFIG) if you trust it",
+                usual.display()
+            );
+            Err(ConfigError::File { path: usual.to_owned(), problem })
+        }
+        None => Ok((file, true)),
+    }
+}
+
+/// Refuses variables that look like settings and are none: a misspelt one would silently not count.
+fn check_names(names: impl Iterator<Item = OsString>) -> Result<(), ConfigError> {
+    let known = || settings::all().iter().map(|setting| &*setting.variable).chain([settings::FILE_VARIABLE]);
+    for name in names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("FATHOM_")) {
+        if !known().any(|known| known == name) {
+            let nearest = nearest(&name, known());
+            return Err(ConfigError::Variable { name, nearest });
+        }
+    }
+    Ok(())
 }
 
 fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
@@ -321,6 +362,13 @@ fn queue(layers: &Layers<'_>) -> QueueSettings {
         max_queued_runs: layers.number("limits.max_queued_runs"),
         max_queued_runs_per_owner: layers.number("limits.max_queued_runs_per_owner"),
         max_threads_per_owner: layers.number("limits.max_threads_per_owner"),
+    }
+}
+
+fn webhooks(layers: &Layers<'_>) -> webhooks::Settings {
+    webhooks::Settings {
+        secret: layers.secret("webhooks.secret"),
+        allow_private: layers.flag("webhooks.allow_private"),
     }
 }
 
@@ -430,6 +478,42 @@ mod tests {
             "FATHOM_LEASE_SECONDS must be a whole number from 2 to 3600"
         );
         assert!(message(&set(&["research_model=acme:x"]), &[]).contains("openai, ollama, openrouter, offline"));
+    }
+
+    #[test]
+    fn unknown_variables_of_ours_are_refused() {
+        let check = |name: &str| check_names([OsString::from(name)].into_iter()).map_err(|error| error.to_string());
+        assert_eq!(check("FATHOM_LISTEN"), Ok(()));
+        assert_eq!(check("FATHOM_CONFIG"), Ok(()));
+        assert_eq!(check("OTHER"), Ok(()));
+        assert_eq!(check("FATHOM_LISTN").unwrap_err(), "FATHOM_LISTN is not a setting; did you mean FATHOM_LISTEN?");
+        assert_eq!(check("FATHOM_ZZZZZZZZZZZZ").unwrap_err(), "FATHOM_ZZZZZZZZZZZZ is not a setting");
+    }
+
+    #[test]
+    fn a_found_file_sets_no_address_and_opens_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fathom.toml");
+        let environment = |name: &str| (name == "HOME").then(|| "/home/ada".to_owned());
+        for (toml, key) in [
+            ("[providers.openai]\nbase_url = 'https://evil.test/v1'", "providers.openai.base_url"),
+            ("[providers.openrouter]\nheaders = { A = '1' }", "providers.openrouter.headers"),
+            ("[search.tavily]\nbase_url = 'https://evil.test'", "search.tavily.base_url"),
+            ("[telemetry]\nendpoint = 'https://evil.test'", "telemetry.endpoint"),
+            ("[database]\nurl = 'postgres://evil.test/x'", "database.url"),
+            ("[http]\nopen = true", "http.open"),
+            ("[http]\ncors_origins = ['*']", "http.cors_origins"),
+        ] {
+            std::fs::write(&path, toml).unwrap();
+            let error = Config::combine(&Flags::default(), &environment, Some(&path)).unwrap_err().to_string();
+            assert!(error.contains(key) && error.contains("--config"), "{error}");
+            let named = Flags { config: Some(path.clone()), ..Flags::default() };
+            assert!(Config::combine(&named, &environment, None).is_ok());
+        }
+        std::fs::write(&path, "[options]\nmax_react_tool_calls = 3").unwrap();
+        let config = Config::combine(&Flags::default(), &environment, Some(&path)).unwrap();
+        assert_eq!(config.options.max_react_tool_calls, 3);
+        assert!(config.notices.iter().any(|notice| notice.contains("fathom.toml")), "{:?}", config.notices);
     }
 
     /// Flags, variables and a file.

@@ -9,10 +9,10 @@ use url::Url;
 
 use crate::{
     domain::{
-        Caps, ModelName,
+        Caps, ModelName, Provider,
         options::{OPTIONS, OptionError, OptionSpec},
     },
-    telemetry,
+    telemetry, webhooks,
 };
 
 /// The variable that names the file; the one setting that cannot stand in it.
@@ -49,6 +49,8 @@ pub enum Kind {
     Text,
     /// Never shown.
     Secret,
+    /// The same, in the form of Standard Webhooks.
+    SigningSecret,
     /// The address of a Postgres database; shown without its user and password.
     Database,
     Path,
@@ -69,6 +71,8 @@ pub enum Kind {
     Origins,
     /// Names of hosts, without ports: a list in the file, separated by commas in a variable.
     Hosts,
+    /// Names of models, in which `*` stands for any text: a list in the file, separated by commas in a variable.
+    Models,
     /// A list in the file, separated by commas in a variable: `NAME=NUMBER` of research options.
     Caps,
     HeaderName,
@@ -98,6 +102,12 @@ pub fn find(key: &str) -> Option<&'static Setting> {
 type Row = (&'static str, &'static str, Option<&'static str>, Kind, Fallback, &'static str);
 
 impl Setting {
+    /// Does it say where requests with keys and questions go, or who may come in?
+    pub fn leads_out(&self) -> bool {
+        let opens = matches!(&*self.key, "http.open" | "http.owner_header");
+        opens || matches!(self.kind, Kind::Url | Kind::Headers | Kind::Database | Kind::Origins | Kind::Hosts)
+    }
+
     fn of(&(key, variable, flag, kind, default, meaning): &Row) -> Self {
         Self { key: key.into(), variable: variable.into(), flag, kind, default, meaning }
     }
@@ -170,9 +180,13 @@ const TABLE: &[Row] = &[
     ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),
     ("limits.max_queued_runs_per_owner", "FATHOM_MAX_QUEUED_RUNS_PER_OWNER", None, RUNS, Is("100"), "runs of one owner that may wait"),
     ("limits.max_threads_per_owner", "FATHOM_MAX_THREADS_PER_OWNER", None, Kind::Number { min: 1, max: 100_000_000 }, Is("10000"), "threads stored of one owner; further ones are refused until some are deleted"),
+    ("limits.allowed_models", "FATHOM_ALLOWED_MODELS", None, Kind::Models, Unset, "models that requests may name, * for any text, beside those that the server uses; unset: all"),
     ("limits.option_caps", "FATHOM_OPTION_CAPS", None, Kind::Caps, Unset, "the most that runs of the service may ask for, by research option"),
     ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
+
+    ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes); unset: there are none"),
+    ("webhooks.allow_private", "FATHOM_WEBHOOK_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may webhooks go to private addresses, such as those of this machine?"),
 
     ("log.filter", "FATHOM_LOG", None, Kind::Filter, Computed("info for serve, error for other commands"), "error, warn, info, debug, or per module (fathom=debug)"),
     ("log.format", "FATHOM_LOG_FORMAT", None, Kind::Choice(&["text", "json"]), Is("text"), "how lines of the log look"),
@@ -192,7 +206,7 @@ impl Kind {
             Self::Path => Value::String(text.to_owned()),
             Self::Number { .. } | Self::Boolean => serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into()),
             Self::Headers => pairs(trimmed).unwrap_or_else(|| trimmed.into()),
-            Self::Origins | Self::Hosts | Self::Caps => {
+            Self::Origins | Self::Hosts | Self::Models | Self::Caps => {
                 trimmed.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(Value::from).collect()
             }
             Self::Research(spec) => spec.read(text),
@@ -211,6 +225,9 @@ impl Kind {
         if let Self::Origins = self {
             return origins(&value).ok_or_else(|| self.expected());
         }
+        if let Self::Models = self {
+            return models(value).ok_or_else(|| self.expected());
+        }
         if let Self::Hosts = self {
             return hosts(&value).ok_or_else(|| self.expected());
         }
@@ -219,17 +236,21 @@ impl Kind {
         }
         let text = value.as_str();
         let fits = match self {
-            Self::Text | Self::Secret | Self::Database | Self::Path => text.is_some(),
+            Self::Text | Self::Secret | Self::Path => text.is_some(),
+            Self::Database => text.is_some_and(is_database),
             Self::Url => text.is_some_and(is_url),
             Self::Headers => value.as_object().is_some_and(|pairs| pairs.values().all(Value::is_string)),
             Self::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
             Self::Boolean => value.is_boolean(),
             Self::Choice(names) => text.is_some_and(|text| names.contains(&text)),
+            Self::SigningSecret => text.is_some_and(webhooks::is_secret),
             Self::Address => text.is_some_and(|text| SocketAddr::from_str(text).is_ok()),
             Self::HeaderName => text.is_some_and(|text| HeaderName::from_str(text).is_ok()),
             Self::Filter => text.is_some_and(telemetry::is_filter),
             Self::Model => text.map(ModelName::from_str).ok_or_else(|| self.expected())?.map(|_| true)?,
-            Self::Origins | Self::Hosts | Self::Caps | Self::Research(_) => unreachable!("returned above"),
+            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::Research(_) => {
+                unreachable!("returned above")
+            }
         };
         if fits { Ok(value) } else { Err(self.expected()) }
     }
@@ -240,13 +261,17 @@ impl Kind {
             Self::Number { min, max } => return format!("a whole number from {min} to {max}"),
             Self::Choice(names) => return format!("one of {}", names.join(", ")),
             Self::Text | Self::Secret => "a text",
-            Self::Database => "an address such as postgres://user:password@host:5432/name",
+            Self::Database => {
+                "an address of Postgres such as postgres://user:password@host:5432/name (special characters of a password as %40, %2F, %23)"
+            }
+            Self::SigningSecret => "whsec_ and the base64 of 24 to 64 bytes (openssl rand -base64 32 makes them)",
             Self::Path => "a path",
             Self::Url => "an address such as http://127.0.0.1:8080/v1",
             Self::Headers => "Name=value pairs, separated by commas (in a file: a table of texts)",
             Self::Boolean => "true or false",
             Self::Address => "an address and a port such as 127.0.0.1:8080 or 0.0.0.0:8080",
             Self::Origins => "origins such as https://app.example.com, separated by commas (in a file: a list), or *",
+            Self::Models => "model names such as openai:gpt-4.1*, separated by commas (in a file: a list)",
             Self::Hosts => "names of hosts such as research.example.com, separated by commas (in a file: a list), or *",
             Self::Caps => "NAME=NUMBER of research options, separated by commas (in a file: a list)",
             Self::HeaderName => "the name of a header such as X-Forwarded-User",
@@ -260,7 +285,7 @@ impl Kind {
 fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
     spec.check(value).map_err(|error| match error {
         OptionError::Invalid { expected, given, .. } => format!("{expected}, not {given}"),
-        unknown @ OptionError::Unknown { .. } => unknown.to_string(),
+        other => other.to_string(),
     })
 }
 
@@ -272,6 +297,18 @@ fn pairs(text: &str) -> Option<Value> {
         Some((name.trim().to_owned(), Value::from(value.trim())))
     };
     pairs.map(pair).collect::<Option<serde_json::Map<_, _>>>().map(Value::Object)
+}
+
+/// One of Postgres, whose parts are where they seem to be: a password with characters that mean something in addresses
+/// would end up in the name of the host or of the database.
+fn is_database(text: &str) -> bool {
+    Url::from_str(text.trim()).is_ok_and(|url| {
+        let name = url.path().strip_prefix('/').unwrap_or(url.path());
+        matches!(url.scheme(), "postgres" | "postgresql")
+            && !url.cannot_be_a_base()
+            && url.fragment().is_none()
+            && !name.contains(['/', '@', ':'])
+    })
 }
 
 fn is_url(text: &str) -> bool {
@@ -290,6 +327,17 @@ fn origins(value: &Value) -> Option<Value> {
         }
     };
     given.iter().map(|value| origin(value).map(Value::from)).collect()
+}
+
+/// Each with its provider, or one that any text stands for.
+fn models(value: Value) -> Option<Value> {
+    let names = value.as_array()?;
+    let fits = |name: &Value| {
+        let provider = name.as_str().and_then(|name| name.split_once(':')).map(|(provider, _)| provider);
+        let known = |provider: &str| Provider::ALL.iter().any(|known| known.as_str() == provider);
+        name == "*" || provider.is_some_and(|provider| provider == "*" || known(provider))
+    };
+    names.iter().all(fits).then_some(value)
 }
 
 /// The names in lower case; `None` when one is none. A single text stands for a list of one.
@@ -373,5 +421,26 @@ mod tests {
         check(Kind::Filter, "fathom=loud", None);
         check(Kind::Choice(&["text", "json"]), "xml", None);
         check(Kind::Model, "acme:x", None);
+        for good in [
+            "postgres://me:pa%2F55@host:5432/fathom?sslmode=require",
+            "postgresql://host/db",
+            "postgres:///db?host=/run",
+        ] {
+            check(Kind::Database, good, Some(json!(good)));
+        }
+        for wrong in [
+            "mysql://me:pa55@host/db",
+            "sqlite:fathom.db",
+            "me:pa55@host/db",
+            "postgres:me:pa55@host/db",
+            "postgres://me:1/pa55@host/db",
+            "postgres://me:pa#55@host/db",
+            "postgres://me:pa55@host:port/db",
+            "",
+        ] {
+            check(Kind::Database, wrong, None);
+            let error = Kind::Database.check(json!(wrong)).unwrap_err();
+            assert!(!error.contains("pa55") && error.contains("postgres://"), "{error}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Cx, Error, fit, watch};
+use super::{Cx, Error, fit, spending::Purpose, watch};
 use crate::{
     domain::{Event, Failure, FailureCode, WarningCode},
     journal::{self, Asked, CallRecord, Entry, Stop},
@@ -90,7 +90,8 @@ impl Cx {
                 return Ok(Entry::inherited(inherited));
             }
             let watch = watch::begin(key, role, &request);
-            let call = watch.over(self.fitted(key, role, request, None::<&mut NoText>));
+            let purpose = Purpose::of(role, deadline.is_some());
+            let call = watch.over(self.fitted(key, role, purpose, request, None::<&mut NoText>));
             let entry = match deadline {
                 None => call.await?,
                 Some(deadline) => match tokio::time::timeout_at(deadline, call).await {
@@ -124,7 +125,7 @@ impl Cx {
             }
             streamed = true;
             let watch = watch::begin(key, role, &request);
-            let entry = watch.over(self.fitted(key, role, request, Some(&mut *sink))).await?;
+            let entry = watch.over(self.fitted(key, role, Purpose::of(role, false), request, Some(&mut *sink))).await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
@@ -141,6 +142,7 @@ impl Cx {
         &self,
         key: &str,
         role: Role,
+        purpose: Purpose,
         request: Request,
         mut sink: Option<&mut S>,
     ) -> Result<Entry<Outcome>, Stop> {
@@ -154,6 +156,10 @@ impl Cx {
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
+            let _reserved = match self.run.spending.begin_call(purpose, fitted.tokens) {
+                Ok(reserved) => reserved,
+                Err(refusal) => return Ok(self.refused(&refusal, Err(refusal.failure()))),
+            };
             let answer = match &mut sink {
                 Some(sink) => self.stream(&fitted.request, *sink).await?,
                 None => self.run.services.llm.complete(&fitted.request, self).await,
@@ -163,13 +169,18 @@ impl Cx {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
                 Ok(completion) => return Ok(self.answered(role, &model.to_string(), completion)),
-                Err(failed) => return Ok(Entry::new(Err(failure(failed.error)))),
+                Err(failed) => {
+                    self.run.spending.end_call(failed.attempts, 0);
+                    return Ok(Entry::new(Err(failure(failed.error))));
+                }
             }
         }
         unreachable!("the loop returns")
     }
 
     fn answered(&self, role: Role, model: &str, completion: Completion) -> Entry<Outcome> {
+        let tokens = completion.usage.input_tokens + completion.usage.output_tokens;
+        self.run.spending.end_call(completion.attempts, tokens);
         let call = CallRecord {
             model: model.to_owned(),
             role: role.as_str().to_owned(),

@@ -6,6 +6,7 @@
 mod ask;
 mod fit;
 mod pages;
+mod spending;
 mod watch;
 
 use std::{
@@ -18,6 +19,9 @@ use tokio::{sync::OnceCell, time::Instant};
 
 pub use ask::{Form, Role, TextSink};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
+pub use spending::Spending;
+
+use spending::Refusal;
 
 use crate::{
     domain::{Event, Failure, Note, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
@@ -71,6 +75,7 @@ struct RunContext {
     services: Services,
     options: RunOptions,
     research_ends: Instant,
+    spending: Arc<Spending>,
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
     date: OnceCell<String>,
@@ -103,6 +108,7 @@ impl Cx {
         options: RunOptions,
         remains: Remains,
         research_ends: Instant,
+        spending: Arc<Spending>,
     ) -> Self {
         let (mut sources, mut texts) = (HashMap::new(), HashMap::new());
         for mut source in remains.sources {
@@ -116,6 +122,7 @@ impl Cx {
             services,
             options,
             research_ends,
+            spending,
             report_attempts: remains.report_attempts,
             date: OnceCell::new(),
             sources: Mutex::new(sources),
@@ -144,6 +151,26 @@ impl Cx {
     /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.
     pub fn requires_thought(&self) -> bool {
         self.run.options.require_think && self.run.options.research_model.provider != Provider::Offline
+    }
+
+    /// Counts a search that is to be made next.
+    ///
+    /// # Errors
+    /// It must not be made; the entry is its step.
+    pub fn begin_search<T>(&self) -> Result<(), Entry<Result<T, String>>> {
+        self.run.spending.begin_search().map_err(|refusal| {
+            let message = refusal.message.clone();
+            self.refused(&refusal, Err(message))
+        })
+    }
+
+    /// The step of something that was not done because the run has spent what it may; the first one warns.
+    fn refused<T>(&self, refusal: &Refusal, value: T) -> Entry<T> {
+        let entry = Entry::new(value);
+        match refusal.is_first {
+            true => entry.event(&self.scope, Event::warning(WarningCode::SpendingLimit, refusal.message.clone())),
+            false => entry,
+        }
     }
 
     pub fn prompts(&self) -> &Prompts {

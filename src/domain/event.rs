@@ -312,6 +312,8 @@ pub enum WarningCode {
     CompressionFailed,
     /// A request was too long for the model and was shortened.
     Shortened,
+    /// The run has spent what it may; its report is made of what is there.
+    SpendingLimit,
     /// The model's output hit its limit.
     OutputCut,
     /// A round or turn limit ended the work before the model did.

@@ -25,6 +25,14 @@ pub struct RunOptions {
     /// Seconds, from the first time that the run was begun. Runs stored before there was this option have the default.
     #[serde(default = "default_run_seconds")]
     pub max_run_seconds: u32,
+    /// Model calls of the whole run; as the next two, runs stored before there was this option have the default.
+    #[serde(default = "default_model_calls")]
+    pub max_model_calls: u32,
+    #[serde(default = "default_searches")]
+    pub max_searches: u32,
+    /// Read and written, of all model calls.
+    #[serde(default = "default_tokens")]
+    pub max_tokens: u32,
     pub require_think: bool,
     /// Runs stored before there was this option have the default.
     #[serde(default)]
@@ -116,6 +124,24 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "time of the whole run; near its end the report is written from what is there, at its end the run fails",
     },
     OptionSpec {
+        name: "max_model_calls",
+        kind: OptionKind::Integer { min: 10, max: 1_000_000 },
+        default: "2000",
+        meaning: "model calls of the whole run; research stops before they are used up, so that the report can be written",
+    },
+    OptionSpec {
+        name: "max_searches",
+        kind: OptionKind::Integer { min: 1, max: 1_000_000 },
+        default: "500",
+        meaning: "searches of the whole run; then the report is written from what is there",
+    },
+    OptionSpec {
+        name: "max_tokens",
+        kind: OptionKind::Integer { min: 10_000, max: 4_000_000_000 },
+        default: "20000000",
+        meaning: "tokens, read and written, of the whole run; research stops before they are used up",
+    },
+    OptionSpec {
         name: "require_think",
         kind: OptionKind::Boolean,
         default: "false",
@@ -195,13 +221,46 @@ pub const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
+/// What Open Deep Research knows and Fathom does not, and what to do instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("mcp_config", "MCP servers are not supported; put what they know into the documents folder (search_api=local)"),
+    ("mcp_prompt", "MCP servers are not supported; put what they know into the documents folder (search_api=local)"),
+    ("apiKeys", "keys are settings of the server: OPENAI_API_KEY, OPENROUTER_API_KEY, OLLAMA_API_KEY, TAVILY_API_KEY"),
+    ("thread_id", "a thread's id is in the path: POST /api/v1/threads/{id}/messages"),
+    ("x-supabase-access-token", "sign-in is up to the proxy in front, which names the user in FATHOM_OWNER_HEADER"),
+];
+
+/// Values of `search_api` that Open Deep Research has.
+const SEARCHES_ELSEWHERE: [&str; 2] = ["openai", "anthropic"];
+
+/// Its providers of models.
+const PROVIDERS_ELSEWHERE: [&str; 12] = [
+    "anthropic",
+    "azure_openai",
+    "bedrock",
+    "bedrock_converse",
+    "cohere",
+    "deepseek",
+    "fireworks",
+    "google_genai",
+    "google_vertexai",
+    "groq",
+    "mistralai",
+    "xai",
+];
+
 /// Options that name a model, one per role.
 pub const MODEL_OPTIONS: [&str; 4] =
     ["summarization_model", "research_model", "compression_model", "final_report_model"];
 
-/// The most that may be asked for, by option; only options that are whole numbers have one.
+/// What requests may ask for on a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Caps(BTreeMap<&'static str, u32>);
+pub struct Caps {
+    /// The most, by option; only options that are whole numbers have one.
+    most: BTreeMap<&'static str, u32>,
+    /// Models that may be named, `*` standing for any text; empty when any may.
+    models: Vec<String>,
+}
 
 impl Caps {
     /// Adds one from `NAME=NUMBER`.
@@ -215,16 +274,34 @@ impl Caps {
             return Err(format!("NAME=NUMBER with an option that is a whole number, which {} is not", spec.name));
         };
         let most = most.trim().parse().ok().filter(|most| (min..=max).contains(most));
-        self.0.insert(spec.name, most.ok_or_else(|| format!("{}=NUMBER from {min} to {max}", spec.name))?);
+        self.most.insert(spec.name, most.ok_or_else(|| format!("{}=NUMBER from {min} to {max}", spec.name))?);
         Ok(())
     }
 
-    /// Refuses a value that is above the cap of its option.
+    /// Lets requests name these models only, beside those that the server uses itself.
+    pub fn allow_models(&mut self, patterns: Vec<String>, own: &RunOptions) {
+        self.models = patterns;
+        if !self.models.is_empty() {
+            self.models.extend(own.models().map(ToString::to_string));
+            self.models.sort();
+            self.models.dedup();
+        }
+    }
+
+    /// Refuses a value that is above the cap of its option, and a model that is not allowed.
     ///
     /// # Errors
     /// [`OptionError::Invalid`] with what would be accepted.
     pub fn check(&self, name: &str, value: &Value) -> Result<(), OptionError> {
-        match self.0.get_key_value(name) {
+        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
+            && let Some(model) = value.as_str()
+            && !self.models.is_empty()
+            && !self.models.iter().any(|pattern| fits(pattern, model))
+        {
+            let expected = format!("one of the models that this server allows ({})", self.models.join(", "));
+            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        }
+        match self.most.get_key_value(name) {
             Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
                 let expected = format!("{most} at most on this server");
                 Err(OptionError::Invalid { name, expected, given: value.to_string() })
@@ -236,7 +313,7 @@ impl Caps {
     /// Brings options that are above their caps down to them.
     pub fn lower(&self, options: &mut RunOptions) {
         let given = serde_json::to_value(&*options).unwrap_or_default();
-        for (name, most) in &self.0 {
+        for (name, most) in &self.most {
             if self.check(name, &given[*name]).is_err() {
                 options.set(name, json!(most)).expect("a cap is in the range of its option");
             }
@@ -245,10 +322,40 @@ impl Caps {
 
     /// Shows the caps as the maxima of a schema made by [`RunOptions::json_schema`].
     fn narrow(&self, schema: &mut Value) {
-        for (name, most) in &self.0 {
+        for (name, most) in &self.most {
             schema["properties"][*name]["maximum"] = json!(most);
         }
+        let pattern = |text: &String| escaped_pattern(text);
+        let allowed = self.models.iter().map(pattern).collect::<Vec<_>>().join("|");
+        for name in MODEL_OPTIONS.iter().filter(|_| !allowed.is_empty()) {
+            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})$"));
+        }
     }
+}
+
+/// Does the pattern, in which `*` stands for any text, fit the whole name? Takes the first place for each part between
+/// stars, which leaves the most for the rest.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*') {
+        let Some(at) = name.find(part) else { return false };
+        name = &name[at + part.len()..];
+    }
+    name.ends_with(end)
+}
+
+/// The same as a regular expression (ECMA-262).
+fn escaped_pattern(pattern: &str) -> String {
+    pattern.chars().fold(String::new(), |mut text, character| {
+        match character {
+            '*' => text.push_str(".*"),
+            c if c.is_ascii_punctuation() && !"-:_/@".contains(c) => text.extend(['\\', c]),
+            c => text.push(c),
+        }
+        text
+    })
 }
 
 /// Why an option was refused; says what would be accepted.
@@ -256,6 +363,9 @@ impl Caps {
 pub enum OptionError {
     #[error("unknown option '{name}'{}", nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default())]
     Unknown { name: String, nearest: Option<&'static str> },
+    /// An option of Open Deep Research that is not there.
+    #[error("option '{name}' is not there: {instead}")]
+    Elsewhere { name: &'static str, instead: &'static str },
     #[error("option '{name}' must be {expected}, not {given}")]
     Invalid { name: &'static str, expected: String, given: String },
 }
@@ -265,7 +375,7 @@ impl OptionError {
     pub fn name(&self) -> &str {
         match self {
             Self::Unknown { name, .. } => name,
-            Self::Invalid { name, .. } => name,
+            Self::Elsewhere { name, .. } | Self::Invalid { name, .. } => name,
         }
     }
 }
@@ -351,10 +461,14 @@ impl OptionSpec {
     /// # Errors
     /// [`OptionError::Unknown`] with the nearest valid name.
     pub fn find(name: &str) -> Result<&'static Self, OptionError> {
-        OPTIONS.iter().find(|spec| spec.name == name).ok_or_else(|| OptionError::Unknown {
-            name: name.to_owned(),
-            nearest: nearest(name, OPTIONS.iter().map(|spec| spec.name)),
-        })
+        if let Some(spec) = OPTIONS.iter().find(|spec| spec.name == name) {
+            return Ok(spec);
+        }
+        if let Some((name, instead)) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == name) {
+            return Err(OptionError::Elsewhere { name, instead });
+        }
+        let nearest = nearest(name, OPTIONS.iter().map(|spec| spec.name));
+        Err(OptionError::Unknown { name: name.to_owned(), nearest })
     }
 
     fn default_value(&self) -> Value {
@@ -383,7 +497,12 @@ impl OptionSpec {
                 (value.is_null() || integer(min, max), format!("null or an integer from {min} to {max}"))
             }
             OptionKind::Choice(names) => {
-                (value.as_str().is_some_and(|given| names.contains(&given)), format!("one of {}", names.join(", ")))
+                let given = value.as_str().unwrap_or_default();
+                let mut expected = format!("one of {}", names.join(", "));
+                if self.name == "search_api" && SEARCHES_ELSEWHERE.contains(&given) {
+                    expected.push_str(" (the search of a model's provider is not supported: tavily searches the web)");
+                }
+                (names.contains(&given), expected)
             }
             OptionKind::Model => match value.as_str().map(ModelName::from_str) {
                 Some(Ok(_)) => (true, String::new()),
@@ -415,6 +534,18 @@ impl OptionSpec {
 /// Agrees with the table, as a test holds.
 fn default_run_seconds() -> u32 {
     14_400
+}
+
+fn default_model_calls() -> u32 {
+    2_000
+}
+
+fn default_searches() -> u32 {
+    500
+}
+
+fn default_tokens() -> u32 {
+    20_000_000
 }
 
 /// What becomes of a message in a thread that has a report.
@@ -506,7 +637,7 @@ impl FromStr for ModelName {
         let provider = Provider::ALL
             .into_iter()
             .find(|candidate| candidate.as_str() == provider)
-            .ok_or_else(|| format!("a model of a known provider ({})", known()))?;
+            .ok_or_else(|| format!("a model of a known provider ({}){}", known(), elsewhere(provider)))?;
         let model = model.trim();
         if model.is_empty() {
             return Err("a model name of the form provider:model".to_owned());
@@ -518,6 +649,16 @@ impl FromStr for ModelName {
             return Err("offline:extractive, the only offline model".to_owned());
         }
         Ok(Self { provider, model: model.to_owned() })
+    }
+}
+
+/// What to do about a provider that Open Deep Research has and Fathom does not.
+fn elsewhere(provider: &str) -> &'static str {
+    match PROVIDERS_ELSEWHERE.contains(&provider) {
+        true => {
+            "; models of others are reached through openrouter (openrouter:VENDOR/MODEL), or by what speaks OpenAI's API at OPENAI_BASE_URL"
+        }
+        false => "",
     }
 }
 
@@ -568,7 +709,7 @@ mod tests {
     #[test]
     fn options_stored_before_there_were_these_still_read() {
         let Value::Object(mut stored) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
-        for newer in ["max_run_seconds", "follow_up"] {
+        for newer in ["max_run_seconds", "follow_up", "max_model_calls", "max_searches", "max_tokens"] {
             stored.remove(newer).unwrap();
         }
         assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());

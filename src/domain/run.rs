@@ -110,6 +110,10 @@ pub enum FailureCode {
     JournalCorrupt,
     /// The run took longer than it may.
     Timeout,
+    /// The run spent what it may before a report could be written: raise `max_model_calls`, `max_searches`, `max_tokens`.
+    SpendingLimit,
+    /// The search engine refused the key: fix it.
+    SearchAuth,
     /// Process after process died at the same step: see their logs.
     CrashLoop,
     /// A defect of ours; also what a code of a newer release is read as.
@@ -132,6 +136,8 @@ impl FailureCode {
             Self::JournalMismatch => "journal_mismatch",
             Self::JournalCorrupt => "journal_corrupt",
             Self::Timeout => "timeout",
+            Self::SpendingLimit => "spending_limit",
+            Self::SearchAuth => "search_auth",
             Self::CrashLoop => "crash_loop",
             Self::Internal => "internal",
         }
@@ -148,6 +154,8 @@ impl FailureCode {
             | Self::JournalMismatch
             | Self::JournalCorrupt
             | Self::Timeout
+            | Self::SpendingLimit
+            | Self::SearchAuth
             | Self::CrashLoop => true,
             Self::NoEvidence | Self::ModelRefused | Self::ModelOutput | Self::Internal => false,
         }
@@ -301,6 +309,9 @@ pub struct Run {
     /// Somebody asked for it to stop.
     #[serde(default)]
     pub cancel_requested: bool,
+    /// The option that ended its research early, because the run had spent what it allows.
+    #[serde(default)]
+    pub limited_by: Option<String>,
     #[serde(default)]
     pub progress: Progress,
     /// The earlier run of the thread from whose journal it goes on.

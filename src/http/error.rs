@@ -248,6 +248,7 @@ impl ApiError {
             Refusal::Store(error) => error.into(),
             Refusal::Options(wrong) => Self::options(&wrong),
             Refusal::NoSuchThread => Self::no_such("thread"),
+            Refusal::Webhook(_) => Self::invalid(Place::Pointer("/webhook_url".to_owned()), detail),
             Refusal::NoSuchRun => Self::no_such("run"),
             Refusal::NotFinished => Self::new(Code::NotFinished, detail),
             Refusal::NotRetryable(_) => Self::new(Code::NotRetryable, detail),

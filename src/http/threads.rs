@@ -37,6 +37,7 @@ pub struct NewThreadBody {
     options: Map<String, Value>,
     #[serde(default)]
     metadata: Map<String, Value>,
+    webhook_url: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -45,6 +46,7 @@ pub struct NewMessageBody {
     content: String,
     #[serde(default)]
     options: Map<String, Value>,
+    webhook_url: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -144,7 +146,7 @@ pub async fn create(
     form: Form,
     body: JsonBody<NewThreadBody>,
 ) -> Result<Response, ApiError> {
-    let NewThreadBody { message, options, metadata } = body.value;
+    let NewThreadBody { message, options, metadata, webhook_url } = body.value;
     if serde_json::to_string(&metadata).is_ok_and(|text| text.len() > MAX_METADATA_BYTES) {
         let detail = format!("metadata may have {MAX_METADATA_BYTES} bytes as JSON");
         return Err(ApiError::invalid(Place::Pointer("/metadata".to_owned()), detail));
@@ -156,6 +158,7 @@ pub async fn create(
         given: Map::new(),
         owner: wishes.owner.clone(),
         key: wishes.key("POST /api/v1/threads", &body.bytes),
+        webhook_url,
     };
     // A request that waits for its run holds it no longer.
     drop(body.bytes);
@@ -221,7 +224,7 @@ pub async fn add_message(
     form: Form,
     body: JsonBody<NewMessageBody>,
 ) -> Result<Response, ApiError> {
-    let NewMessageBody { content, options } = body.value;
+    let NewMessageBody { content, options, webhook_url } = body.value;
     let thread = state.runs.store().thread(thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))?;
     let at = |refusal| ApiError::refused(refusal, "/content");
     let submission = Submission {
@@ -230,6 +233,7 @@ pub async fn add_message(
         given: options,
         owner: wishes.owner.clone(),
         key: wishes.key(&format!("POST /api/v1/threads/{thread_id}/messages"), &body.bytes),
+        webhook_url,
     };
     drop(body.bytes);
     let key = submission.key.clone();

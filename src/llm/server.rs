@@ -11,9 +11,10 @@ use url::{Host, Url};
 use super::Error;
 use super::failure::one_line;
 use super::models::Listed;
-use super::settings::{Endpoint, Settings, without_password};
+use super::settings::{Endpoint, Settings};
 use super::wire::Carrier;
 use crate::domain::Provider;
+use crate::net;
 
 /// Shorter keys (`ollama`, `none`) are placeholders, and hiding them would garble messages.
 const MIN_SECRET_BYTES: usize = 8;
@@ -126,7 +127,7 @@ impl Server {
 
     /// The base URL, fit to be shown.
     pub(super) fn shown_url(&self) -> String {
-        without_password(&self.base_url)
+        net::shown_url(&self.base_url)
     }
 
     pub(super) fn headers(&self) -> &HeaderMap {
@@ -160,12 +161,7 @@ impl Server {
         let values = self.headers.values().filter_map(|value| value.to_str().ok());
         let key = self.key.iter().map(ExposeSecret::expose_secret);
         let password = self.base_url.password();
-        values.chain(key).chain(password).filter(|secret| secret.len() >= MIN_SECRET_BYTES).fold(
-            text,
-            |text, secret| {
-                if text.contains(secret) { text.replace(secret, "(hidden)") } else { text }
-            },
-        )
+        net::redact(&text, values.chain(key).chain(password).filter(|secret| secret.len() >= MIN_SECRET_BYTES))
     }
 }
 

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::domain::Provider;
+use crate::net;
 
 /// How to reach one provider.
 #[derive(Clone, Default)]
@@ -80,21 +81,11 @@ impl fmt::Debug for Endpoint {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
         formatter
             .debug_struct("Endpoint")
-            .field("base_url", &self.base_url.as_ref().map(without_password))
+            .field("base_url", &self.base_url.as_ref().map(net::shown_url))
             .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
             .field("headers", &names)
             .finish()
     }
-}
-
-/// The URL as it may be shown: a password in it is replaced.
-pub(super) fn without_password(url: &Url) -> String {
-    let mut url = url.clone();
-    if url.password().is_some() {
-        // Fails only for URLs that cannot have a password, and this one has.
-        let _ = url.set_password(Some("hidden"));
-    }
-    url.into()
 }
 
 #[cfg(test)]
@@ -114,6 +105,6 @@ mod tests {
         for secret in ["sk-secret", "t0ken", "pa55"] {
             assert!(!shown.contains(secret), "{shown}");
         }
-        assert!(shown.contains("X-Token") && shown.contains("https://me:hidden@host/v1"), "{shown}");
+        assert!(shown.contains("X-Token") && shown.contains("https://host/v1"), "{shown}");
     }
 }

@@ -3,6 +3,8 @@
 //! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`.
 
 mod gate;
+mod guard;
+mod redact;
 mod retry;
 
 use std::time::Duration;
@@ -11,6 +13,8 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
 pub use gate::{Gate, Open, Rest};
+pub use guard::{Reach, guarded, is_public};
+pub use redact::{redact, shown_url};
 pub use retry::{Retry, Verdict, retry};
 
 /// How long an outbound call may take.
@@ -56,15 +60,19 @@ impl From<reqwest::Error> for Error {
 /// # Errors
 /// [`Error::Client`] when TLS or a proxy variable cannot be set up.
 pub fn client(timeouts: Timeouts) -> Result<reqwest::Client, Error> {
-    let mut builder = reqwest::Client::builder()
+    let builder = builder(timeouts).redirect(reqwest::redirect::Policy::limited(5));
+    builder.build().map_err(|error| Error::Client(describe(&error)))
+}
+
+fn builder(timeouts: Timeouts) -> reqwest::ClientBuilder {
+    let builder = reqwest::Client::builder()
         .user_agent(concat!("fathom/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(timeouts.connect)
-        .read_timeout(timeouts.idle)
-        .redirect(reqwest::redirect::Policy::limited(5));
-    if let Some(total) = timeouts.total {
-        builder = builder.timeout(total);
+        .read_timeout(timeouts.idle);
+    match timeouts.total {
+        Some(total) => builder.timeout(total),
+        None => builder,
     }
-    builder.build().map_err(|error| Error::Client(describe(&error)))
 }
 
 /// Reads a body of at most `max_bytes` after decompression; a bomb or an endless page costs no more than that.

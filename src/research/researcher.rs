@@ -271,7 +271,15 @@ async fn one_search(
     let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name: name.clone(), args };
     cx.mark(&format!("{path}/call/{index}/started"), started).await?;
     let span = spans::ToolCall::begin(SEARCH, &call.id, &call.arguments);
-    let found = span.over(search_web::run(cx, search)).await?;
+    let found = match span.over(search_web::run(cx, search)).await {
+        Err(Error::Failed(failure)) => {
+            span.end(Some(failure.code.as_str()), String::new);
+            let failed = Event::ToolFailed { tool_call_id, name, problem: failure.message.clone() };
+            cx.mark(&format!("{path}/call/{index}/finished"), failed).await?;
+            return Err(failure.into());
+        }
+        found => found?,
+    };
     let failed = !found.failures.is_empty() && found.links.is_empty();
     span.end(failed.then_some("search_failed"), || found.text.joined());
     let ended = match found.failures.as_slice() {

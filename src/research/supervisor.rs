@@ -44,7 +44,11 @@ pub async fn lead(cx: &Cx, brief: &str, taken: u32) -> Result<Findings, Error> {
         Err(Error::Failed(failure)) => {
             let detail = format!("the supervisor failed, the report is made of what was found until then: {failure}");
             cx.warn("lead/failed", WarningCode::ResearcherFailed, detail).await?;
-            let reason = if failure.code == FailureCode::Timeout { "a lack of time" } else { "a technical failure" };
+            let reason = match failure.code {
+                FailureCode::Timeout => "a lack of time",
+                FailureCode::SpendingLimit => "the limits on what it may spend",
+                _ => "a technical failure",
+            };
             supervisor.findings.limits.push(format!("The research was cut short by {reason}."));
         }
         Err(stop) => return Err(stop),
@@ -176,6 +180,10 @@ impl<'a> Supervisor<'a> {
                 Err(Error::Failed(failure)) => self.failed(cx, &job, failure),
                 Err(stop) => return Err(stop),
             });
+        }
+        // Another round would find the key refused too.
+        if let Some(failure) = self.last_failure.take_if(|failure| failure.code == FailureCode::SearchAuth) {
+            return Err(failure.into());
         }
         Ok(answers)
     }

@@ -35,6 +35,8 @@ const PRUNING_PAUSE: Duration = Duration::from_millis(50);
 pub struct Dispatcher {
     runs: Runs,
     working: JoinSet<(RunId, Result<worker::Ended, super::WorkError>)>,
+    /// The one that delivers webhooks; what it drops at the end is delivered by others, or later.
+    delivering: JoinSet<()>,
     /// At most one cleaning, beside the claiming; dropped at the end, which harms nothing.
     cleaning: JoinSet<()>,
     /// The last look at the queue failed.
@@ -60,7 +62,14 @@ impl LastLook {
 
 impl Dispatcher {
     pub fn new(runs: Runs) -> Self {
-        Self { runs, working: JoinSet::new(), cleaning: JoinSet::new(), away: false, stuck: Stuck::default() }
+        Self {
+            runs,
+            working: JoinSet::new(),
+            delivering: JoinSet::new(),
+            cleaning: JoinSet::new(),
+            away: false,
+            stuck: Stuck::default(),
+        }
     }
 
     /// Claims and works until `shutdown`; then begins nothing more, gives each run back when what is under way of it is
@@ -69,6 +78,8 @@ impl Dispatcher {
         let mut look = interval(LOOK);
         let mut dirt = interval(CLEANING);
         let mut silence = interval(stuck::LOOK);
+        let webhooks = self.runs.parts.webhooks.clone();
+        self.delivering.spawn(webhooks.run(self.runs.parts.store.clone(), shutdown.clone()));
         let mut queued = self.runs.parts.log.wakes().on_queue();
         self.bury_the_dead().await;
         while !shutdown.is_cancelled() {

@@ -28,6 +28,7 @@ use crate::{
     prompts::Prompts,
     search::{Engine, Local, Tavily},
     store::{self, Claimed, Store},
+    webhooks::{self, Webhooks},
 };
 use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
@@ -58,6 +59,7 @@ pub struct Parts {
     pub prompts: Arc<Prompts>,
     pub tavily: Option<Tavily>,
     pub local: Option<Local>,
+    pub webhooks: Webhooks,
     pub settings: Settings,
 }
 
@@ -122,6 +124,8 @@ pub enum Refusal {
     /// Nothing can go on from this run; the text says why.
     #[error("{0}")]
     NotRetryable(String),
+    #[error(transparent)]
+    Webhook(#[from] webhooks::BadAddress),
     #[error(transparent)]
     Store(#[from] store::Error),
 }

@@ -24,6 +24,8 @@ pub struct Submission {
     /// Whose work it is; empty when users are not told apart.
     pub owner: String,
     pub key: Option<Key>,
+    /// Whom to tell when the run has ended.
+    pub webhook_url: Option<String>,
 }
 
 /// An idempotency key as the client gave it.
@@ -63,7 +65,8 @@ impl Runs {
     /// [`Refusal`]; nothing is stored then.
     pub async fn create_thread(&self, submission: Submission, thread: NewThread) -> Result<Accepted, Refusal> {
         let new_run = self.new_run(ThreadId::new(), &submission.content, submission.options.clone())?;
-        let new_run = NewRun { owner: submission.owner.clone(), ..new_run };
+        let webhook_url = self.webhook(&submission)?;
+        let new_run = NewRun { owner: submission.owner.clone(), webhook_url, ..new_run };
         let admission = self.admission(submission.key.as_ref(), &submission.owner, new_run.now);
         let created = self.parts.store.create_thread(&new_run, &thread, &admission).await?;
         Ok(self.accepted(created, new_run))
@@ -82,7 +85,8 @@ impl Runs {
             }
             None => self.new_run(thread_id, &submission.content, submission.options.clone())?,
         };
-        let new_run = NewRun { owner: submission.owner.clone(), ..new_run };
+        let webhook_url = self.webhook(&submission)?;
+        let new_run = NewRun { owner: submission.owner.clone(), webhook_url, ..new_run };
         let admission = self.admission(submission.key.as_ref(), &submission.owner, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
         self.parts.log.wake(thread_id);
@@ -132,6 +136,12 @@ impl Runs {
         }
     }
 
+    /// The address that is to be told, if it can be.
+    fn webhook(&self, submission: &Submission) -> Result<Option<String>, Refusal> {
+        let check = |url: &String| Ok(self.parts.webhooks.check(url)?.to_string());
+        submission.webhook_url.as_ref().map(check).transpose()
+    }
+
     pub(super) fn admission(&self, key: Option<&Key>, owner: &str, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
         let limits = QueueLimits {
@@ -167,6 +177,7 @@ impl Runs {
             options,
             owner: String::new(),
             reserved: None,
+            webhook_url: None,
             retry: None,
             now: Timestamp::now(),
         })

@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Leaving, Orders, Parts, WorkError, retry};
 use crate::{
-    context::{Cx, Error, Remains, Services},
+    context::{Cx, Error, Remains, Services, Spending},
     domain::{
         Event, Failure, FailureCode, FollowUp, MessageId, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope,
         Source, Timestamp, Usage, WarningCode, report::Report,
@@ -142,7 +142,7 @@ async fn supervise(
         return give_up(parts, lease, &run).await;
     }
     let prepared = async { Ok((prepare(parts, &lease, &run).await?, conversation(parts, &run).await?)) };
-    let ((journal, cx), conversation) = match prepared.await {
+    let ((journal, cx, spending), conversation) = match prepared.await {
         Err(WorkError::Store(error @ store::Error::Corrupt(_))) => {
             return end_unworked(parts, lease, &run, corrupt(&error)).await;
         }
@@ -167,7 +167,7 @@ async fn supervise(
     };
     // Dropping the set ends what is left of the run, its calls included.
     drop(tasks);
-    conclude(parts, &journal, &run, verdict).await
+    conclude(parts, &journal, &run, verdict, spending.limited_by()).await
 }
 
 /// Resolves when a process that stops has to let go of the run: when all its work waits with nothing under way, or the
@@ -189,11 +189,11 @@ async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, W
 async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) -> Result<Ended, WorkError> {
     let holds_until = Instant::now() + parts.settings.lease;
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
-    conclude(parts, &journal, run, Verdict::Failed(failure)).await
+    conclude(parts, &journal, run, Verdict::Failed(failure), None).await
 }
 
 /// The run's journal, and its context with what earlier lives left behind.
-async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx), WorkError> {
+async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx, Arc<Spending>), WorkError> {
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
     parts.check(&run.options)?;
     let search = parts.engine(run.options.search_api)?;
@@ -210,6 +210,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     let holds_until = Instant::now() + parts.settings.lease;
     let (time_left, now) = (time_left(run), Instant::now());
     let writing = (max_time(run) / 4).min(LONGEST_WRITING);
+    let spending = Arc::new(Spending::new(&run.options, &steps));
     let journal = Journal::new(*lease, holds_until, steps, parts.writer.clone())
         .wording(parts.prompts.wording())
         .inheriting(inherited.steps)
@@ -219,9 +220,15 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     events.extend(skipped_documents(&search));
     journal.emit(events).await.map_err(stopped)?;
     let services = Services { llm: parts.llm.clone(), prompts: Arc::clone(&parts.prompts), search: Some(search) };
-    let cx =
-        Cx::new(Arc::clone(&journal), services, run.options.clone(), remains, now + time_left.saturating_sub(writing));
-    Ok((journal, cx))
+    let cx = Cx::new(
+        Arc::clone(&journal),
+        services,
+        run.options.clone(),
+        remains,
+        now + time_left.saturating_sub(writing),
+        Arc::clone(&spending),
+    );
+    Ok((journal, cx, spending))
 }
 
 fn max_time(run: &Run) -> Duration {
@@ -350,7 +357,13 @@ fn corrupt(error: &store::Error) -> Failure {
 }
 
 /// Writes the end of the run.
-async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict) -> Result<Ended, WorkError> {
+async fn conclude(
+    parts: &Parts,
+    journal: &Journal,
+    run: &Run,
+    verdict: Verdict,
+    limited_by: Option<&'static str>,
+) -> Result<Ended, WorkError> {
     let now = Timestamp::now();
     let usage = match usage(parts, run).await {
         // The end of the run does not hang on what it tells.
@@ -358,7 +371,8 @@ async fn conclude(parts: &Parts, journal: &Journal, run: &Run, verdict: Verdict)
         usage => usage?,
     };
     let ms = now.since(run.started_at.unwrap_or(run.created_at));
-    let open = Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, now };
+    let open =
+        Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, limited_by, now };
     let complete = |outcome, content: String| Finish {
         status: RunStatus::Completed,
         outcome: Some(outcome),

@@ -180,10 +180,13 @@ mod tests {
     #[test]
     fn what_enters_is_short_and_printable() {
         let long = format!("{}\u{202e}\u{1b}[2J\n", "x".repeat(5_000_000));
-        let hit = hit("https://a.test/", &long, &long).bounded().unwrap();
-        assert_eq!((hit.title.chars().count(), hit.section.map(|section| section.chars().count())), (300, Some(300)));
-        assert_eq!(hit.published, None);
-        assert_eq!(super::tests::hit(&format!("https://a.test/{}", "x".repeat(2_000)), "A", "").bounded(), None);
+        let entered = hit("https://a.test/", &long, &long).bounded().unwrap();
+        assert_eq!(
+            (entered.title.chars().count(), entered.section.map(|section| section.chars().count())),
+            (300, Some(300))
+        );
+        assert_eq!(entered.published, None);
+        assert_eq!(hit(&format!("https://a.test/{}", "x".repeat(2_000)), "A", "").bounded(), None);
     }
 
     #[test]

@@ -90,6 +90,14 @@ impl Tavily {
         Ok(Self { client, endpoint, settings: Arc::new(settings), permits, reading, parser })
     }
 
+    /// Asks for nothing much, to see whether the service is there and takes the key; costs what a search costs.
+    ///
+    /// # Errors
+    /// As a search.
+    pub async fn probe(&self) -> Result<(), Error> {
+        self.search("Fathom", &Limits { max_results: 1, max_content_length: 1_000 }, &net::Open).await.map(drop)
+    }
+
     pub(super) async fn search(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
         let query = extract::cut(query.trim(), MAX_QUERY_CHARS).to_owned();
         if query.is_empty() {
@@ -191,7 +199,7 @@ impl Tavily {
         let detail = [&body["detail"]["error"], &body["detail"], &body["error"], &body["message"]]
             .into_iter()
             .find_map(Value::as_str)?;
-        let line = extract::one_line(&detail.replace(self.settings.api_key.expose_secret(), "…"));
+        let line = extract::one_line(&net::redact(detail, [self.settings.api_key.expose_secret()]));
         (!line.is_empty()).then(|| extract::cut(&line, 200).to_owned())
     }
 }
@@ -353,6 +361,6 @@ mod tests {
         let tavily = Tavily::new(settings, Parser::new(Default::default())).unwrap();
         assert!(!format!("{tavily:?}").contains("tvly-secret"));
         let said = tavily.complaint(br#"{"detail":{"error":"key tvly-secret is unknown"}}"#);
-        assert_eq!(said.as_deref(), Some("key … is unknown"));
+        assert_eq!(said.as_deref(), Some("key (hidden) is unknown"));
     }
 }

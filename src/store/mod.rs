@@ -22,9 +22,10 @@ use crate::domain::{
 
 pub use error::Error;
 pub use records::{
-    Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Entry, EventRow, EventRows, Finish,
-    FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit, Pruned, QueueLimits,
-    Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, ThreadChange, ThreadFilter, ThreadPosition,
+    Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Delivery, Entry, EventRow,
+    EventRows, Finish, FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit,
+    Pruned, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, ThreadChange, ThreadFilter,
+    ThreadPosition,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -428,6 +429,21 @@ impl Store {
     /// How many runs wait and are at work, over all processes.
     pub async fn load(&self) -> Result<Load, Error> {
         ask!(self, engine => engine.load().await)
+    }
+
+    /// Takes webhooks that are due, at most `limit`, and keeps them from others until `until`.
+    pub async fn take_deliveries(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, Error> {
+        change!(self, engine => engine.take_deliveries(now, until, limit).await)
+    }
+
+    /// Lets a webhook be taken again from `next_at` on, unless it was meanwhile.
+    pub async fn put_off_delivery(&self, run_id: RunId, attempt: u32, next_at: Timestamp) -> Result<(), Error> {
+        change!(self, engine => engine.put_off_delivery(run_id, attempt, next_at).await)
+    }
+
+    /// Forgets a webhook that was delivered, or given up.
+    pub async fn end_delivery(&self, run_id: RunId) -> Result<(), Error> {
+        change!(self, engine => engine.end_delivery(run_id).await)
     }
 
     /// A thread; `None` when there is none.

@@ -27,6 +27,8 @@ pub type Db = sqlx::Postgres;
 /// Compares with a pattern, whatever the case of the letters it knows.
 const LIKE: &str = " ILIKE ";
 const FOR_UPDATE: &str = " FOR UPDATE";
+/// The same for whoever takes what is free and leaves the rest to others.
+const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 /// Lets several replicas look for work without waiting for one another. Runs that were begun go first, then those of
 /// the owner with the fewest in work, then the oldest.
 const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \

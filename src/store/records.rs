@@ -22,6 +22,8 @@ pub struct NewRun {
     pub owner: String,
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,
+    /// Whom to tell when the run has ended.
+    pub webhook_url: Option<String>,
     /// The run goes on from an earlier one of its thread. Then `content` may be empty, and no message is stored.
     pub retry: Option<RetryOf>,
     pub now: Timestamp,
@@ -276,6 +278,8 @@ pub struct Finish {
     pub report: Option<Report>,
     /// The assistant's message, if the run produced one.
     pub message: Option<(MessageId, String)>,
+    /// The option that ended its research early, because the run had spent what it allows.
+    pub limited_by: Option<&'static str>,
     pub now: Timestamp,
 }
 
@@ -409,4 +413,15 @@ pub struct ThreadChange {
     pub metadata: Map<String, Value>,
     /// What the metadata may have afterwards, as JSON.
     pub max_metadata_bytes: usize,
+}
+
+/// A webhook to be delivered.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// As it ended.
+    pub run: Run,
+    pub url: String,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    pub ended_at: Timestamp,
 }

@@ -27,6 +27,7 @@ pub type Db = sqlx::Sqlite;
 /// Compares with a pattern, whatever the case of the letters it knows.
 const LIKE: &str = " LIKE ";
 const FOR_UPDATE: &str = "";
+const SKIP_LOCKED: &str = "";
 /// As the Postgres one; nobody else writes meanwhile.
 const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \
     (SELECT owner, COUNT(*) AS runs FROM runs WHERE status = 'running' GROUP BY owner) AS busy ON busy.owner = runs.owner \
@@ -200,6 +201,7 @@ mod tests {
             documents: None,
             owner: String::new(),
             reserved: None,
+            webhook_url: None,
             retry: None,
             now: Timestamp(0),
         }

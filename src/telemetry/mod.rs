@@ -15,7 +15,12 @@ use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use secrecy::SecretString;
 use tracing::Subscriber;
-use tracing_subscriber::{EnvFilter, Layer, filter::filter_fn, layer::SubscriberExt, registry::LookupSpan};
+use tracing_subscriber::{
+    EnvFilter, Layer,
+    filter::{FilterExt as _, filter_fn},
+    layer::SubscriberExt,
+    registry::LookupSpan,
+};
 use url::Url;
 
 /// How long the last spans may take to reach their collector at the end of the process.
@@ -94,7 +99,10 @@ pub fn start(log: &LogSettings, traces: &TraceSettings, default_filter: &str) ->
         let layer = layer.with_location(false).with_threads(false).with_target(false).with_tracked_inactivity(false);
         layer.with_filter(filter_fn(|metadata| metadata.target() == spans::TARGET))
     });
-    let lines = lines(log.format).with_filter(filter(log.filter.as_deref().unwrap_or(default_filter)));
+    let directives = filter(log.filter.as_deref().unwrap_or(default_filter));
+    let lines = lines(log.format).with_filter(
+        directives.and(filter_fn(|metadata| !is_wire(metadata.target()) || *metadata.level() <= tracing::Level::WARN)),
+    );
     let subscriber = tracing_subscriber::registry().with(layer).with(lines);
     // Fails only when there is a log already, as in tests.
     if tracing::subscriber::set_global_default(subscriber).is_ok() {
@@ -111,6 +119,14 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().with_current_span(false).boxed(),
     }
+}
+
+/// Those that carry requests and answers say in their finer lines what these hold, keys included; so these lines are
+/// dropped whatever the directives ask for.
+fn is_wire(target: &str) -> bool {
+    const WIRE: [&str; 8] =
+        ["genai", "reqwest", "hyper", "hyper_util", "h2", "rustls", "tower_http", "opentelemetry_http"];
+    WIRE.iter().any(|name| target.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
 }
 
 /// Standard error, for text that others had a hand in.
@@ -138,6 +154,14 @@ fn filter(directives: &str) -> EnvFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_carries_requests_is_known() {
+        for target in ["hyper", "hyper::proto::h1::io", "h2::codec", "reqwest::connect", "hyper_util::client"] {
+            assert!(is_wire(target), "{target}");
+        }
+        assert!(!is_wire("fathom::http") && !is_wire("h2o") && !is_wire("hyperion"));
+    }
 
     #[test]
     fn some_are_never_heard() {

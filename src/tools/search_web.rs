@@ -12,14 +12,16 @@ use tokio::time::Instant;
 
 use crate::{
     context::{Cx, Error, Form, PageText, Registered, Role, SUMMARY_TIME, page_key},
-    domain::{Event, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
-    journal::{self, Asked, Entry, Stop},
+    domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
+    journal::{self, Asked, Entry},
     llm::{Message, Part, Task, Text, ToolSpec, offline},
     prompts::{Flexible, Prompts, untrusted},
     search::{self, Hit, Limits},
     telemetry::metrics,
 };
 
+/// How the reason of a search begins whose key was refused; known by it in the journal too.
+const KEY_REFUSED: &str = "the search engine refused the API key";
 /// Results asked for per query.
 pub const MAX_RESULTS: u32 = 5;
 /// Pages of one call that are summarised at the same time.
@@ -124,7 +126,7 @@ pub async fn run(cx: &Cx, call: Call<'_>) -> Result<Found, Error> {
 }
 
 /// Searches once per run and place, and stores the sources with their texts.
-async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Result<Result<Vec<Kept>, String>, Stop> {
+async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Result<Result<Vec<Kept>, String>, Error> {
     let key = format!("{}/search/{}", call.path, call.first_query + index);
     let Some(engine) = cx.search() else { return Ok(Err("no search engine is configured".to_owned())) };
     let limits =
@@ -136,10 +138,17 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
         if let Some((hits, at)) = inherited(cx, &key, &asked) {
             return Ok(Entry { inherited: Some(at), ..kept(cx, query, first, hits) });
         }
+        if let Err(refused) = cx.begin_search() {
+            return Ok(refused);
+        }
         let answer = engine.search(query, &limits, cx).await;
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
         Ok(match answer {
             Ok(hits) => kept(cx, query, first, hits),
+            Err(search::Error::Auth(said)) => {
+                metrics::step_failed("search", "auth");
+                Entry::new(Err(format!("{KEY_REFUSED}: {said}")))
+            }
             Err(error) => {
                 metrics::step_failed("search", error.code());
                 let detail = format!("the search for '{query}' failed: {error}");
@@ -148,6 +157,12 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
         })
     };
     let outcome: Result<Vec<Kept>, String> = cx.journal().step(&key, "search", asked.clone(), work).await?;
+    // Every other search would end in the same way, and so would each later one.
+    if let Err(reason) = &outcome
+        && reason.starts_with(KEY_REFUSED)
+    {
+        return Err(Failure::new(FailureCode::SearchAuth, format!("{reason}; see fathom doctor")).into());
+    }
     for kept in outcome.iter().flatten() {
         let content_hash = kept.text_hash.clone().unwrap_or_default();
         cx.register(Source { content_hash, ..source(&kept.hit, kept.source_id, String::new()) });

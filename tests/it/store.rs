@@ -65,6 +65,7 @@ pub fn new_run() -> NewRun {
         documents: None,
         owner: String::new(),
         reserved: None,
+        webhook_url: None,
         retry: None,
         now: NOW,
     }
@@ -134,6 +135,7 @@ pub fn finish_of(lease: Lease) -> Commit {
         error: None,
         report: None,
         message: Some((MessageId::new(), "It is decided.".to_owned())),
+        limited_by: None,
         now: NOW,
     };
     let event = Event::RunCompleted { outcome: Outcome::Answer, usage: Usage::default(), ms: 5 };
@@ -555,6 +557,7 @@ async fn the_end_of_a_run_is_atomic(database: TestDatabase) {
         error: Some(Failure::new(FailureCode::NoEvidence, "nothing found")),
         report: None,
         message: None,
+        limited_by: None,
         now: Timestamp(NOW.0 + 1),
     });
     let results = store.commit(vec![commit_of(lease, "a"), commit, commit_of(lease, "after the end")]).await;

@@ -17,7 +17,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cli", EVERY_ROOM),
     ("app", EVERY_ROOM),
     ("http", &["runs", "events", "config", "telemetry"]),
-    ("runs", &["research", "context", "llm", "search", "prompts", "journal", "events", "store", "telemetry"]),
+    (
+        "runs",
+        &["webhooks", "research", "context", "llm", "search", "prompts", "journal", "events", "store", "telemetry"],
+    ),
+    ("webhooks", &["store", "net"]),
     ("research", &["tools", "context", "llm", "search", "prompts", "journal", "telemetry"]),
     ("tools", &["context", "llm", "search", "prompts", "journal", "telemetry"]),
     ("context", &["llm", "search", "prompts", "journal", "telemetry"]),
@@ -27,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pages", &["telemetry"]),
     ("net", &[]),
     // It fills the settings of each room.
-    ("config", &["llm", "pages", "search", "store", "telemetry"]),
+    ("config", &["llm", "net", "pages", "search", "store", "telemetry", "webhooks"]),
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),

@@ -231,7 +231,7 @@ async fn store_finish(
     last_seq: i64,
 ) -> Result<(), Error> {
     const FINISH: &str = "UPDATE runs SET status = $2, outcome = $3, error_code = $4, error_message = $5, report = $6, \
-        finished_at = $7, claimed_by = NULL, lease_expires_at = 0 WHERE id = $1";
+        finished_at = $7, limited_by = $8, claimed_by = NULL, lease_expires_at = 0 WHERE id = $1";
     let run_id = commit.lease.run_id;
     query(FINISH)
         .bind(run_id.0)
@@ -241,6 +241,7 @@ async fn store_finish(
         .bind(finish.error.as_ref().map(|error| owned(&error.message)))
         .bind(finish.report.as_ref().map(serde_json::to_string).transpose()?)
         .bind(finish.now.0)
+        .bind(finish.limited_by)
         .execute(&mut *connection)
         .await?;
     if let Some((id, content)) = &finish.message {

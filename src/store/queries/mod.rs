@@ -15,10 +15,11 @@ mod schema;
 mod search;
 mod tail;
 mod threads;
+mod webhooks;
 
 pub use schema::check_schema;
 
-use super::{CLAIM_NEXT, Db, Engine, FOR_UPDATE, LIKE, is_thread_busy};
+use super::{CLAIM_NEXT, Db, Engine, FOR_UPDATE, LIKE, SKIP_LOCKED, is_thread_busy};
 
 /// A connection of the engine at hand.
 type Connection = <Db as sqlx::Database>::Connection;

@@ -102,7 +102,8 @@ macro_rules! run_columns {
         "runs.id, runs.thread_id, runs.status, runs.outcome, runs.error_code, runs.error_message, runs.options, \
          runs.created_at, runs.started_at, runs.finished_at, runs.cancel_requested, runs.phase, runs.iterations, \
          runs.researchers_started, runs.researchers_finished, runs.researchers_failed, runs.searches, \
-         runs.sources_found, runs.warnings, runs.waiting_for, runs.retry_of"
+         runs.sources_found, runs.warnings, runs.waiting_for, runs.retry_of, \
+         runs.limited_by"
     };
 }
 pub(super) use run_columns;
@@ -120,6 +121,7 @@ pub fn run(row: &Row) -> Result<Run, Error> {
         started_at: row.try_get::<Option<i64>, _>("started_at")?.map(Timestamp),
         finished_at: row.try_get::<Option<i64>, _>("finished_at")?.map(Timestamp),
         cancel_requested: row.try_get("cancel_requested")?,
+        limited_by: row.try_get("limited_by")?,
         progress: progress(row)?,
         retry_of: row.try_get::<Option<Uuid>, _>("retry_of")?.map(RunId),
     })

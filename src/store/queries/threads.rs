@@ -63,6 +63,7 @@ impl Engine {
             .execute(&mut *tx)
             .await?;
         insert_run(&mut tx, new_run).await?;
+        keep_webhook(&mut tx, new_run).await?;
         insert_question(&mut tx, new_run, FIRST_SEQ, position).await?;
         tx.commit().await?;
         Ok(Created::New { run: queued(new_run).into(), position })
@@ -79,6 +80,7 @@ impl Engine {
         if !insert_run(&mut tx, new_run).await? {
             return Ok(None);
         }
+        keep_webhook(&mut tx, new_run).await?;
         is_newest(&mut tx, new_run).await?;
         let seq = query_scalar("UPDATE threads SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq")
             .bind(new_run.thread_id.0)
@@ -306,6 +308,18 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
     }
 }
 
+/// Notes whom to tell when the run has ended: who wants that, or wanted it of the run that it goes on from.
+async fn keep_webhook(connection: &mut Connection, new_run: &NewRun) -> Result<(), sqlx::Error> {
+    const GIVEN: &str = "UPDATE runs SET webhook_url = $2 WHERE id = $1";
+    const INHERITED: &str = "UPDATE runs SET webhook_url = (SELECT webhook_url FROM runs WHERE id = $2) WHERE id = $1";
+    let update = match (&new_run.webhook_url, new_run.retry) {
+        (Some(url), _) => query(GIVEN).bind(new_run.run_id.0).bind(owned(url)),
+        (None, Some(retry)) => query(INHERITED).bind(new_run.run_id.0).bind(retry.run_id.0),
+        (None, None) => return Ok(()),
+    };
+    update.execute(connection).await.map(drop)
+}
+
 /// Only the newest run of a thread is retried: what came after another one builds on it.
 async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), Error> {
     const NEWEST: &str =
@@ -341,6 +355,7 @@ fn queued(new_run: &NewRun) -> Run {
         started_at: None,
         finished_at: None,
         cancel_requested: false,
+        limited_by: None,
         progress: Progress::default(),
         retry_of: new_run.retry.map(|retry| retry.run_id),
     }

@@ -95,6 +95,8 @@ one_of_each!(failure_codes: FailureCode {
     JournalMismatch,
     JournalCorrupt,
     Timeout,
+    SpendingLimit,
+    SearchAuth,
     CrashLoop,
     Internal,
 });
@@ -106,6 +108,7 @@ one_of_each!(warning_codes: WarningCode {
     SummaryFailed,
     CompressionFailed,
     Shortened,
+    SpendingLimit,
     OutputCut,
     IterationLimit,
     ModelMisuse,
@@ -190,7 +193,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     same("/components/schemas/WaitKind", wait_kinds());
     same("/components/schemas/FollowUpDecidedEvent/properties/data/properties/action", follow_up_actions());
     same("/components/schemas/RunStatus", statuses());
-    same("/components/schemas/Thread/properties/status", thread_statuses());
+    same("/components/schemas/ThreadStatus", thread_statuses());
     same("/components/schemas/Outcome", outcomes());
     same("/components/schemas/Message/properties/role", roles());
     same("/components/schemas/Failure/properties/code", failure_codes());

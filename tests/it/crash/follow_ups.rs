@@ -43,6 +43,7 @@ async fn with_follow_up(engine: Engine, action: FollowUpAction) -> (Site, Run) {
         documents: None,
         owner: String::new(),
         reserved: None,
+        webhook_url: None,
         retry: None,
         now: Timestamp::now(),
     };

@@ -17,6 +17,7 @@ mod requests;
 mod retrying;
 mod stopping;
 mod threads;
+mod webhooks;
 
 use std::{
     net::SocketAddr,

@@ -137,13 +137,13 @@ async fn refusals_are_typed_and_never_show_the_key() {
     })
     .await;
     let check = async |status: &str, expected: Error| assert_eq!(fake.error(status).await, expected);
-    check("401", Error::Auth("refused … (status 401)".into())).await;
-    check("403", Error::Auth("refused … (status 403)".into())).await;
-    check("432", Error::Auth("the plan's credits are used up: refused … (status 432)".into())).await;
-    check("433", Error::Auth("the plan's credits are used up: refused … (status 433)".into())).await;
-    check("404", Error::Unavailable("refused … (status 404)".into())).await;
+    check("401", Error::Auth("refused (hidden) (status 401)".into())).await;
+    check("403", Error::Auth("refused (hidden) (status 403)".into())).await;
+    check("432", Error::Auth("the plan's credits are used up: refused (hidden) (status 432)".into())).await;
+    check("433", Error::Auth("the plan's credits are used up: refused (hidden) (status 433)".into())).await;
+    check("404", Error::Unavailable("refused (hidden) (status 404)".into())).await;
     assert_eq!(fake.requests(), 5, "none of these passes by itself");
-    check("503", Error::Unavailable("refused … (status 503)".into())).await;
+    check("503", Error::Unavailable("refused (hidden) (status 503)".into())).await;
     assert_eq!(fake.requests(), 8);
 }
 

@@ -17,6 +17,7 @@ mod retry;
 mod search;
 mod sequences;
 mod settings;
+mod spending;
 mod structured;
 mod supervisor;
 mod telemetry;

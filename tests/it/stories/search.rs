@@ -152,11 +152,11 @@ async fn a_refused_search_key_fails_the_run_by_name(database: TestDatabase) {
     let world = World::start(small()).await;
     world.web.always("", Found::Fault(reply::status(401)));
     let story = research(&world, &database, &[]).await;
-    story.failed_with(FailureCode::SearchUnavailable);
+    story.failed_with(FailureCode::SearchAuth);
     assert!(story.failure().message.contains("refused the API key"), "{}", story.failure());
     assert_eq!(world.web.total(), 1);
     assert!(matches!(story.named("tool.failed")[..], [Event::ToolFailed { .. }]));
-    assert_eq!(world.models.count(Kind::Report), 0);
+    assert_eq!((world.models.count(Kind::Supervisor), world.models.count(Kind::Report)), (1, 0), "no further round");
     world.finish();
 }
 

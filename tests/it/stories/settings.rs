@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::binary::{is_usage_error, output, text};
-use crate::world::{Script, World};
+use crate::world::{Found, Script, World, reply};
 
 /// The lines of `fathom config`, which must succeed.
 async fn told(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> String {
@@ -27,6 +27,7 @@ async fn config_tells_values_and_their_sources_and_no_secret() {
         [database]\nurl = 'postgres://me:s3cret@db.test:5433/fathom'\n[prices]\n'openai:m' = {input = 1, output = 2}\n";
     fs::write(world.folder().join("fathom.toml"), toml).unwrap();
     let variables = [
+        ("FATHOM_CONFIG", "fathom.toml"),
         ("OPENAI_HEADERS", "X-Token=s3cret"),
         ("TAVILY_API_KEY", "tvly-s3cret"),
         ("OLLAMA_BASE_URL", "http://me:s3cret@127.0.0.1:1/v1"),
@@ -41,7 +42,7 @@ async fn config_tells_values_and_their_sources_and_no_secret() {
         ("http.owner_header", "(not set)  # default"),
         ("providers.openrouter.api_key", "***  # file fathom.toml"),
         ("providers.openai.headers", r#"{"X-Token":"***"}  # environment variable OPENAI_HEADERS"#),
-        ("providers.ollama.base_url", "http://***@127.0.0.1:1/v1  # environment variable OLLAMA_BASE_URL"),
+        ("providers.ollama.base_url", "http://127.0.0.1:1/v1  # environment variable OLLAMA_BASE_URL"),
         ("search.tavily.api_key", "***  # environment variable TAVILY_API_KEY"),
         ("options.max_react_tool_calls", "5  # environment variable FATHOM_MAX_REACT_TOOL_CALLS"),
         ("options.max_content_length", "2000  # flag --set"),
@@ -91,5 +92,58 @@ async fn a_bad_file_is_bad_usage() {
     let mut command = world.fathom(&["config"]);
     let loud = output(command.env("FATHOM_LOG", "fathom=loud")).await;
     is_usage_error(&world, &loud, "FATHOM_LOG must be error, warn, info, debug");
+    world.finish();
+}
+
+/// What would silently not count, or lead a key elsewhere, is refused in one line that says what to do and no secret.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_accepted_silently() {
+    let world = World::start(Script::new()).await;
+    let refused = async |variables: &[(&str, &str)], arguments: &[&str], expected: &str| {
+        let mut command = world.fathom(arguments);
+        let output = output(command.envs(variables.iter().copied())).await;
+        is_usage_error(&world, &output, expected);
+        assert!(!text(&output.stderr).contains("pa55"), "{}", text(&output.stderr));
+    };
+    let research = ["research", "Which gate?"];
+    refused(&[("FATHOM_MAX_RUN_SECOND", "60")], &research, "did you mean FATHOM_MAX_RUN_SECONDS?").await;
+    refused(&[("DATABASE_URL", "mysql://me:pa55@host/db")], &research, "DATABASE_URL must be an address of Postgres")
+        .await;
+    refused(&[("DATABASE_URL", "postgres://me:1/pa55@host/db")], &["doctor"], "postgres://user:password@host").await;
+    for (option, instead) in [
+        ("mcp_config={}", "MCP servers are not supported"),
+        ("mcp_prompt=x", "MCP servers are not supported"),
+        ("search_api=openai", "tavily searches the web"),
+        ("research_model=anthropic:claude-x", "openrouter:VENDOR/MODEL"),
+        ("apiKeys={}", "OPENAI_API_KEY"),
+    ] {
+        refused(&[], &["research", "Which gate?", "--set", option], instead).await;
+    }
+    fs::write(world.folder().join("fathom.toml"), "[providers.openai]\nbase_url = 'https://evil.test/v1'\n").unwrap();
+    refused(&[], &research, "providers.openai.base_url is not taken from a file that was merely found").await;
+    assert_eq!(world.models.total(), 0);
+    world.finish();
+}
+
+/// The doctor asks one search whether the key is good, and shows addresses without what may be a secret.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_tries_the_search_key_and_shows_no_secret() {
+    let world = World::start(Script::new()).await;
+    let with_user = |base: String| base.replace("http://", "http://me:pa55@") + "?key=pa55";
+    let (models, web) = (with_user(world.models.base_url()), with_user(world.web.base_url()));
+    let told = async || {
+        let mut command = world.fathom(&["doctor"]);
+        command.env("OPENAI_BASE_URL", &models).env("TAVILY_BASE_URL", world.web.base_url());
+        text(&output(&mut command).await.stdout)
+    };
+    let fine = told().await;
+    assert!(fine.contains("key accepted by one search"), "{fine}");
+    assert_eq!(world.web.total(), 1);
+    world.web.always("", Found::Fault(reply::status(401)));
+    let wrong = told().await;
+    assert!(wrong.contains("check TAVILY_API_KEY") && wrong.contains("FAIL"), "{wrong}");
+    let mut command = world.fathom(&["doctor"]);
+    let elsewhere = text(&output(command.env("TAVILY_BASE_URL", &web)).await.stdout);
+    assert!(![fine, wrong, elsewhere].concat().contains("pa55"));
     world.finish();
 }

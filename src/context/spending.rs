@@ -1,0 +1,253 @@
+//! What a run may spend: model calls, searches and tokens, refused before they are made.
+//!
+//! It ends softly, as time does: research stops before everything is used up, so that the notes and the report can still
+//! be written. A refusal is a failed step of the journal, so a replay goes the same way; what was spent in earlier lives
+//! is read off their steps.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Role;
+use crate::{
+    domain::{Failure, FailureCode, RunOptions},
+    journal::Step,
+};
+
+/// How a refusal begins, by which it is known in the journal.
+const USED_UP: &str = "the run has spent what it may";
+
+/// What is kept of the model calls for notes and report: a quarter, and at most this.
+const MOST_KEPT_CALLS: u64 = 100;
+/// And of the tokens.
+const MOST_KEPT_TOKENS: u64 = 4_000_000;
+
+/// What a model call is for: the later in a run, the more it may use of what there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A turn of an agent, which searches.
+    Turn,
+    /// A page's summary.
+    Summary,
+    Notes,
+    /// The report, and what comes before the research.
+    Whole,
+}
+
+impl Purpose {
+    /// Research has a deadline, so that the report can be written; so the same calls leave something over here.
+    pub fn of(role: Role, has_deadline: bool) -> Self {
+        match role {
+            Role::Research if has_deadline => Self::Turn,
+            Role::Summarization => Self::Summary,
+            Role::Compression => Self::Notes,
+            Role::Research | Role::FinalReport => Self::Whole,
+        }
+    }
+
+    /// How much of `limit` calls of this purpose leave to others.
+    fn leaves(self, limit: u64, most: u64) -> u64 {
+        let kept = (limit / 4).clamp(2, most);
+        match self {
+            Self::Turn | Self::Summary => kept,
+            Self::Notes => (kept / 4).max(1),
+            Self::Whole => 0,
+        }
+    }
+}
+
+/// What a run has spent, in this life and earlier ones.
+#[derive(Debug)]
+pub struct Spending {
+    max_model_calls: u64,
+    max_searches: u64,
+    max_tokens: u64,
+    /// Locked for counting only.
+    spent: Mutex<Spent>,
+}
+
+#[derive(Debug, Default)]
+struct Spent {
+    model_calls: u64,
+    searches: u64,
+    tokens: u64,
+    /// Estimated, of calls that are being made.
+    reserved: u64,
+    /// The option that was used up first.
+    limited_by: Option<&'static str>,
+}
+
+/// Why something is not done, and whether that is new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub message: String,
+    pub is_first: bool,
+}
+
+impl Refusal {
+    pub fn failure(&self) -> Failure {
+        Failure::new(FailureCode::SpendingLimit, self.message.clone())
+    }
+}
+
+/// Room for a call that is being made; given back when dropped.
+#[derive(Debug)]
+pub struct Reserved<'a> {
+    spending: &'a Spending,
+    tokens: u64,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.spending.spent().reserved -= self.tokens;
+    }
+}
+
+impl Spending {
+    /// `steps` are those of earlier lives.
+    pub fn new(options: &RunOptions, steps: &[Step]) -> Self {
+        let mut spent = Spent::default();
+        for step in steps {
+            spent.count(step);
+        }
+        Self {
+            max_model_calls: options.max_model_calls.into(),
+            max_searches: options.max_searches.into(),
+            max_tokens: options.max_tokens.into(),
+            spent: Mutex::new(spent),
+        }
+    }
+
+    /// The option that ended the research, if one did.
+    pub fn limited_by(&self) -> Option<&'static str> {
+        self.spent().limited_by
+    }
+
+    /// Counts a model call with a prompt of about `tokens` tokens, which is to be made next.
+    ///
+    /// # Errors
+    /// The call must not be made.
+    pub fn begin_call(&self, purpose: Purpose, tokens: u32) -> Result<Reserved<'_>, Refusal> {
+        let tokens = u64::from(tokens);
+        let mut spent = self.spent();
+        if purpose == Purpose::Turn && spent.searches >= self.max_searches {
+            return Err(spent.refuse("max_searches", self.max_searches));
+        }
+        let calls = self.max_model_calls.saturating_sub(purpose.leaves(self.max_model_calls, MOST_KEPT_CALLS));
+        if spent.model_calls >= calls {
+            return Err(spent.refuse("max_model_calls", self.max_model_calls));
+        }
+        let most = self.max_tokens.saturating_sub(purpose.leaves(self.max_tokens, MOST_KEPT_TOKENS));
+        if spent.tokens + spent.reserved + tokens > most {
+            return Err(spent.refuse("max_tokens", self.max_tokens));
+        }
+        spent.model_calls += 1;
+        spent.reserved += tokens;
+        Ok(Reserved { spending: self, tokens })
+    }
+
+    /// Counts what a call that was made took: attempts beyond its first, and tokens.
+    pub fn end_call(&self, attempts: u32, tokens: u64) {
+        let mut spent = self.spent();
+        spent.model_calls += u64::from(attempts.saturating_sub(1));
+        spent.tokens += tokens;
+    }
+
+    /// Counts a search that is to be made next.
+    ///
+    /// # Errors
+    /// It must not be made.
+    pub fn begin_search(&self) -> Result<(), Refusal> {
+        let mut spent = self.spent();
+        if spent.searches >= self.max_searches {
+            return Err(spent.refuse("max_searches", self.max_searches));
+        }
+        spent.searches += 1;
+        Ok(())
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Spent {
+    fn refuse(&mut self, option: &'static str, limit: u64) -> Refusal {
+        let is_first = self.limited_by.is_none();
+        self.limited_by.get_or_insert(option);
+        Refusal { message: format!("{USED_UP}: {option} is {limit}"), is_first }
+    }
+
+    fn count(&mut self, step: &Step) {
+        // The run that this one retries has paid for it.
+        if step.inherited {
+            return;
+        }
+        if step.call.is_none() && step.value.contains(USED_UP) && matches!(&*step.kind, "model" | "search") {
+            let options = ["max_model_calls", "max_searches", "max_tokens"];
+            let option = options.into_iter().find(|option| step.value.contains(&format!("{USED_UP}: {option} is")));
+            self.limited_by = self.limited_by.or(option);
+            return;
+        }
+        match (&*step.kind, &step.call) {
+            ("search", _) => self.searches += 1,
+            ("model", Some(call)) => {
+                self.model_calls += u64::from(call.attempts);
+                self.tokens += call.usage.input_tokens + call.usage.output_tokens;
+            }
+            ("model", None) => self.model_calls += 1,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spending(name: &str, limit: u32) -> Spending {
+        let mut options = RunOptions::default();
+        options.set(name, limit.into()).unwrap();
+        Spending::new(&options, &[])
+    }
+
+    fn calls(spending: &Spending, purpose: Purpose) -> u32 {
+        let mut made = 0;
+        while spending.begin_call(purpose, 10).is_ok() {
+            made += 1;
+        }
+        made
+    }
+
+    #[test]
+    fn research_leaves_calls_for_notes_and_these_for_the_report() {
+        let spending = spending("max_model_calls", 100);
+        assert_eq!(calls(&spending, Purpose::Turn), 75);
+        assert_eq!(spending.limited_by(), Some("max_model_calls"));
+        assert_eq!(calls(&spending, Purpose::Summary), 0);
+        assert_eq!(calls(&spending, Purpose::Notes), 19);
+        assert_eq!(calls(&spending, Purpose::Whole), 6);
+        let refusal = spending.begin_call(Purpose::Whole, 10).unwrap_err();
+        assert_eq!(refusal.message, "the run has spent what it may: max_model_calls is 100");
+        assert!(!refusal.is_first);
+    }
+
+    #[test]
+    fn tokens_count_when_they_are_used_and_before() {
+        let spending = spending("max_tokens", 100_000);
+        let first = spending.begin_call(Purpose::Turn, 50_000).unwrap();
+        assert!(spending.begin_call(Purpose::Turn, 50_000).unwrap_err().is_first, "the first is still being made");
+        spending.end_call(1, 10_000);
+        drop(first);
+        drop(spending.begin_call(Purpose::Turn, 50_000).unwrap());
+        spending.end_call(1, 90_000);
+        assert!(spending.begin_call(Purpose::Whole, 1).is_err());
+    }
+
+    #[test]
+    fn without_searches_left_nobody_researches_and_what_was_found_is_summed_up() {
+        let spending = spending("max_searches", 1);
+        spending.begin_search().unwrap();
+        assert!(spending.begin_search().is_err());
+        assert!(spending.begin_call(Purpose::Turn, 1).is_err());
+        assert!(spending.begin_call(Purpose::Summary, 1).is_ok() && spending.begin_call(Purpose::Notes, 1).is_ok());
+    }
+}

@@ -1,0 +1,155 @@
+//! Addresses that somebody else chose are only called when they are public: nobody shall reach this machine, or those
+//! beside it, through us. What is checked is the address that is connected to, so a name cannot change its mind.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+use super::{Error, Timeouts, builder, describe};
+
+/// Which addresses may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Public,
+    /// Private ones, too.
+    All,
+}
+
+impl Reach {
+    /// May this be called, as far as the address itself tells? A name is looked up when it is called.
+    pub fn covers(self, url: &Url) -> bool {
+        let ip = match url.host() {
+            None => return false,
+            Some(Host::Domain(_)) => return true,
+            Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
+            Some(Host::Ipv6(ip)) => IpAddr::V6(ip),
+        };
+        self == Self::All || is_public(ip)
+    }
+}
+
+/// A client for addresses that somebody else chose: it follows no redirects, uses no proxy, and connects to what `reach`
+/// covers. Check addresses that are numbers with [`Reach::covers`], they are never looked up.
+///
+/// # Errors
+/// [`Error::Client`] when TLS cannot be set up.
+pub fn guarded(timeouts: Timeouts, reach: Reach) -> Result<reqwest::Client, Error> {
+    let builder = builder(timeouts).redirect(reqwest::redirect::Policy::none()).no_proxy();
+    let builder = builder.dns_resolver(Arc::new(Resolver { reach }));
+    builder.build().map_err(|error| Error::Client(describe(&error)))
+}
+
+struct Resolver {
+    reach: Reach,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the address is not a public one")]
+struct NotPublic;
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.reach;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let allowed: Vec<SocketAddr> =
+                found.filter(|address| reach == Reach::All || is_public(address.ip())).collect();
+            if allowed.is_empty() {
+                return Err(NotPublic.into());
+            }
+            let addresses: Addrs = Box::new(allowed.into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+/// Is it an address of the public internet (IANA's special-purpose registries, as of 2026)?
+pub fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => is_public_v6(ip),
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    let special = ip.is_unspecified()
+        || ip.is_loopback()
+        || ip.is_private()
+        || ip.is_link_local()
+        || ip.is_multicast()
+        || ip.is_broadcast()
+        || ip.is_documentation();
+    // This network, shared addresses of providers, protocol assignments, 6to4 relays, benchmarks, reserved ones.
+    let reserved = a == 0
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (18..20).contains(&b))
+        || a >= 240;
+    !special && !reserved
+}
+
+/// Only what is assigned for global use (2000::/3), less the parts that lead elsewhere, and the ways to IPv4.
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    let segments = ip.segments();
+    if let Some(v4) = ip.to_ipv4_mapped() {
+        return is_public_v4(v4);
+    }
+    let last = Ipv4Addr::from((u32::from(segments[6]) << 16) | u32::from(segments[7]));
+    match segments {
+        // NAT64 and 6to4 carry an IPv4 address.
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => is_public_v4(last),
+        [0x2002, high, low, ..] => is_public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))),
+        // Protocol assignments (Teredo, ORCHID, benchmarks …) and documentation.
+        [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => false,
+        [0x3fff, second, ..] if second < 0x1000 => false,
+        [first, ..] => (0x2000..0x4000).contains(&first),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_public_addresses_are_public() {
+        let check = |expected: bool, addresses: &[&str]| {
+            addresses.iter().for_each(|ip| assert_eq!(is_public(ip.parse().unwrap()), expected, "{ip}"));
+        };
+        check(true, &["1.1.1.1", "93.184.216.34", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450:4001::1"]);
+        check(true, &["::ffff:1.1.1.1", "64:ff9b::101:101", "2002:101:101::1"]);
+        check(false, &["127.0.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254"]);
+        check(false, &["0.0.0.0", "0.1.2.3", "100.64.0.1", "192.0.0.8", "198.18.0.1", "224.0.0.1", "255.255.255.255"]);
+        check(
+            false,
+            &["::", "::1", "fe80::1", "fc00::1", "fd12:3456::1", "fec0::1", "ff02::1", "2001:db8::1", "2001::1"],
+        );
+        check(false, &["::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::1"]);
+    }
+
+    #[test]
+    fn numbers_in_an_address_are_seen_however_they_are_written() {
+        let covers = |url: &str| Reach::Public.covers(&url.parse().unwrap());
+        for url in ["http://127.1/", "http://0x7f000001/", "http://2130706433/", "http://[::ffff:7f00:1]/", "http://0/"]
+        {
+            assert!(!covers(url), "{url}");
+            assert!(Reach::All.covers(&url.parse().unwrap()));
+        }
+        assert!(covers("https://example.com/") && covers("https://1.1.1.1/"));
+    }
+
+    #[tokio::test]
+    async fn a_name_of_a_private_address_is_not_connected_to() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://localhost:{}/", listener.local_addr().unwrap().port());
+        let error = guarded(Timeouts::default(), Reach::Public).unwrap().get(&url).send().await.unwrap_err();
+        assert!(Error::from(error).to_string().contains("not a public one"));
+        let connected = std::pin::pin!(listener.accept());
+        assert!(futures::FutureExt::now_or_never(connected).is_none(), "nobody connected");
+    }
+}

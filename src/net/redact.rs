@@ -1,0 +1,187 @@
+//! What may be a secret goes before an address or a text of somebody else's is shown, stored or logged.
+
+use url::Url;
+
+/// What stands for a secret.
+const HIDDEN: &str = "(hidden)";
+
+/// Names of parameters whose values are secrets.
+const NAMES: [&str; 13] = [
+    "key",
+    "api_key",
+    "apikey",
+    "api-key",
+    "x-api-key",
+    "token",
+    "access_token",
+    "auth",
+    "authorization",
+    "password",
+    "secret",
+    "client_secret",
+    "sig",
+];
+
+/// The address without user, password, query and fragment.
+pub fn shown_url(url: &Url) -> String {
+    let mut url = url.clone();
+    // These fail only for addresses that have no host, and so nobody at it.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+/// The text without these secrets, and without what looks like one: users and passwords of addresses, values of
+/// parameters such as `key=`, and what stands behind `Bearer` and `Basic`.
+pub fn redact<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> String {
+    let text = secrets
+        .into_iter()
+        .filter(|secret| !secret.is_empty())
+        .fold(text.to_owned(), |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text });
+    let (mut shown, mut before, mut last) = (String::with_capacity(text.len()), Before::Nothing, String::new());
+    for piece in text.split_inclusive(is_between) {
+        let end =
+            piece.char_indices().next_back().filter(|(_, last)| is_between(*last)).map_or(piece.len(), |(at, _)| at);
+        let (word, between) = piece.split_at(end);
+        if before != Before::Nothing && is_credential(word, before) {
+            shown.push_str(HIDDEN);
+        } else {
+            shown.push_str(&without_parameters(&without_user(word)));
+        }
+        before = match (word, before) {
+            ("", before) => before,
+            // In JSON the name ends before its quote, and the colon is a word of its own.
+            (":", _) if is_secret_name(&last) => Before::Name,
+            (word, _) => Before::of(word),
+        };
+        if !word.is_empty() {
+            last = word.to_ascii_lowercase();
+        }
+        shown.push_str(between);
+    }
+    shown
+}
+
+fn is_between(character: char) -> bool {
+    character.is_whitespace() || "\"'`<>,(){}[]".contains(character)
+}
+
+/// What the word before says about the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    /// `Bearer`, `Basic`, `key:`; what follows may be a credential or just the next word.
+    Scheme,
+    /// `"api_key":`, `Authorization:`.
+    Name,
+}
+
+impl Before {
+    fn of(word: &str) -> Self {
+        let lower = word.to_ascii_lowercase();
+        let name = lower.trim_end_matches([':', '=']);
+        match name.rsplit(['=', ':']).next().unwrap_or_default() {
+            "bearer" | "basic" => Self::Scheme,
+            // "a key: see the manual" is prose, "x-api-key: abc" is not.
+            _ if word.len() > name.len() && is_secret_name(name) => {
+                if name.contains(['-', '_']) || name.starts_with("auth") { Self::Name } else { Self::Scheme }
+            }
+            _ => Self::Nothing,
+        }
+    }
+}
+
+fn is_credential(word: &str, before: Before) -> bool {
+    match before {
+        Before::Nothing => false,
+        // "Basic research" is none.
+        Before::Scheme => {
+            word.len() >= 8 && word.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase() || b == b'=')
+        }
+        Before::Name => !matches!(&*word.to_ascii_lowercase(), "" | "bearer" | "basic" | "null" | ":"),
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// `https://user:password@host/` without what stands before the host.
+fn without_user(word: &str) -> String {
+    let Some(start) = word.find("://").map(|at| at + 3) else { return word.to_owned() };
+    let end = word[start..].find(['/', '?', '#']).map_or(word.len(), |at| start + at);
+    match word[start..end].rfind('@') {
+        Some(at) => format!("{}{HIDDEN}{}", &word[..start], &word[start + at..]),
+        None => word.to_owned(),
+    }
+}
+
+/// `?key=value&more` with the values of secret names hidden.
+fn without_parameters(word: &str) -> String {
+    if !word.contains('=') {
+        return word.to_owned();
+    }
+    let mut shown = String::with_capacity(word.len());
+    for part in word.split_inclusive(['?', '&', ';', '#']) {
+        let end = part.trim_end_matches(['?', '&', ';', '#']).len();
+        let (pair, mark) = part.split_at(end);
+        match pair.split_once('=') {
+            Some((name, value)) if !value.is_empty() && is_secret_name(&name.to_ascii_lowercase()) => {
+                shown.push_str(&format!("{name}={HIDDEN}"));
+            }
+            _ => shown.push_str(pair),
+        }
+        shown.push_str(mark);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_their_secrets() {
+        let check = |given: &str, expected: &str| assert_eq!(shown_url(&Url::parse(given).unwrap()), expected);
+        check("http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1");
+        check("https://me:pa55@host/v1?key=s3cret#t", "https://host/v1");
+        check("https://t0ken@host/", "https://host/");
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_hidden() {
+        let check = |given: &str, expected: &str| assert_eq!(redact(given, ["known-s3cret"]), expected);
+        check("the key known-s3cret is wrong", "the key (hidden) is wrong");
+        check("Authorization: Basic bWU6cGE1NXdvcmQ=", "Authorization: Basic (hidden)");
+        check("got 'Bearer tok3n-abcdef'.", "got 'Bearer (hidden)'.");
+        check(
+            r#"{"headers":{"authorization":"Bearer tok3n-abcdef"}}"#,
+            r#"{"headers":{"authorization":"Bearer (hidden)"}}"#,
+        );
+        check(r#"{"api_key": "abc", "model": "m"}"#, r#"{"api_key": "(hidden)", "model": "m"}"#);
+        check(
+            "POST https://api.test/v1?key=abc&model=m failed",
+            "POST https://api.test/v1?key=(hidden)&model=m failed",
+        );
+        check("api_key=abc123 was refused", "api_key=(hidden) was refused");
+        check("x-api-key: abc123", "x-api-key: (hidden)");
+        check("https://me:pa55@host/v1: refused", "https://(hidden)@host/v1: refused");
+    }
+
+    #[test]
+    fn other_text_stays_as_it_is() {
+        for text in [
+            "",
+            "The model `gpt-9` does not exist",
+            "Basic research needs a key: see the manual",
+            "max_tokens=5 is too large; 2+2=4, ä=ö",
+            "https://host/path?model=m&n=1#x",
+            "mail me@host.test",
+            "This model's maximum context length is 8192 tokens.",
+        ] {
+            assert_eq!(redact(text, []), text);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Deliveries of webhooks: taken when due, put off, ended. Their rows come from a trigger, see the migration.
+
+use std::collections::HashMap;
+
+use sqlx::{QueryBuilder, Row as _, query};
+
+use super::{
+    Db, Engine, SKIP_LOCKED,
+    rows::{run, run_columns, unsigned},
+};
+use crate::{
+    domain::{RunId, Timestamp},
+    store::{Delivery, Error},
+};
+
+impl Engine {
+    /// Counts an attempt for each that is due, and keeps it from others until `until`.
+    pub async fn take_deliveries(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, Error> {
+        if !self.has_delivery(now).await? {
+            return Ok(Vec::new());
+        }
+        let mut tx = self.begin().await?;
+        let mut take = QueryBuilder::<Db>::new("UPDATE webhook_deliveries SET attempts = attempts + 1, next_at = ");
+        take.push_bind(until.0);
+        take.push(" WHERE run_id IN (SELECT run_id FROM webhook_deliveries WHERE next_at <= ").push_bind(now.0);
+        take.push(" ORDER BY next_at LIMIT ").push_bind(i64::from(limit)).push(" + 0").push(SKIP_LOCKED);
+        take.push(") RETURNING run_id, attempts, ended_at");
+        let mut taken = HashMap::new();
+        for row in take.build().fetch_all(&mut *tx).await? {
+            let attempt: u32 = unsigned(row.try_get("attempts")?)?;
+            taken.insert(RunId(row.try_get("run_id")?), (attempt, Timestamp(row.try_get("ended_at")?)));
+        }
+        let mut deliveries = Vec::with_capacity(taken.len());
+        for (run_id, (attempt, ended_at)) in taken {
+            const SELECT: &str = concat!(
+                "SELECT runs.webhook_url, ",
+                run_columns!(),
+                " FROM runs WHERE id = $1 AND webhook_url IS NOT NULL"
+            );
+            if let Some(row) = query(SELECT).bind(run_id.0).fetch_optional(&mut *tx).await? {
+                deliveries.push(Delivery { run: run(&row)?, url: row.try_get("webhook_url")?, attempt, ended_at });
+            }
+        }
+        tx.commit().await?;
+        Ok(deliveries)
+    }
+
+    /// A look without a lock, since most looks find nothing.
+    async fn has_delivery(&self, now: Timestamp) -> Result<bool, Error> {
+        const SELECT: &str = "SELECT run_id FROM webhook_deliveries WHERE next_at <= $1 LIMIT 1";
+        let mut connection = self.reader().await?;
+        Ok(query(SELECT).bind(now.0).fetch_optional(&mut *connection).await?.is_some())
+    }
+
+    /// Not when it has been taken again meanwhile.
+    pub async fn put_off_delivery(&self, run_id: RunId, attempt: u32, next_at: Timestamp) -> Result<(), Error> {
+        const UPDATE: &str = "UPDATE webhook_deliveries SET next_at = $3 WHERE run_id = $1 AND attempts = $2";
+        let mut connection = self.writer().await?;
+        query(UPDATE).bind(run_id.0).bind(i64::from(attempt)).bind(next_at.0).execute(&mut *connection).await?;
+        Ok(())
+    }
+
+    pub async fn end_delivery(&self, run_id: RunId) -> Result<(), Error> {
+        let mut connection = self.writer().await?;
+        query("DELETE FROM webhook_deliveries WHERE run_id = $1").bind(run_id.0).execute(&mut *connection).await?;
+        Ok(())
+    }
+}

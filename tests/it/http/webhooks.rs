@@ -1,0 +1,259 @@
+//! Whoever asked for it is told that a run has ended: signed, at least once, and never at a private address by mistake.
+
+use std::{
+    path::PathBuf,
+    process::Stdio,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    extract::State as Shared,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::any,
+};
+use fathom::domain::RunStatus;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, process::Command, task::JoinSet};
+
+use super::{NOBODY, Service, cancelling::silent_at, small_world};
+use crate::{
+    contract::Contract,
+    crash::{Engine, QUESTION, Site, script, until},
+    database::{TestDatabase, on_each_engine},
+    fleet::Replica,
+    world::{Kind, Script, When, World, reply},
+};
+
+on_each_engine!(
+    a_run_tells_its_end_until_it_is_heard,
+    failed_and_cancelled_runs_tell_it_too,
+    a_private_address_is_not_called,
+);
+
+const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0tP8v/gmEmM=";
+const ALLOWED: [(&str, &str); 2] = [("FATHOM_WEBHOOK_SECRET", SECRET), ("FATHOM_WEBHOOK_ALLOW_PRIVATE", "true")];
+
+/// What a receiver got.
+#[derive(Clone, Debug)]
+struct Told {
+    path: String,
+    headers: HeaderMap,
+    body: String,
+}
+
+impl Told {
+    fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// Verifies it with the library of those who made the standard; and that the library would notice a change.
+    async fn is_signed(&self) {
+        const VERIFY: &str = "import json, sys
+from standardwebhooks import Webhook, WebhookVerificationError
+told = json.load(sys.stdin)
+webhook = Webhook(told['secret'])
+webhook.verify(told['body'], told['headers'])
+try:
+    webhook.verify(told['body'].replace('completed', 'failed') + ' ', told['headers'])
+except WebhookVerificationError:
+    print('verified')";
+        let headers: serde_json::Map<String, Value> = ["webhook-id", "webhook-timestamp", "webhook-signature"]
+            .map(|name| (name.to_owned(), json!(self.header(name))))
+            .into_iter()
+            .collect();
+        let python =
+            PathBuf::from(env!("CARGO_BIN_EXE_fathom")).ancestors().nth(2).unwrap().join("tools/venv/bin/python");
+        let mut verifier = Command::new(&python);
+        verifier
+            .args(["-c", VERIFY])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut verifier = verifier.spawn().expect("scripts/test.sh installs standardwebhooks");
+        let told = json!({"secret": SECRET, "body": self.body, "headers": headers}).to_string();
+        tokio::io::AsyncWriteExt::write_all(&mut verifier.stdin.take().unwrap(), told.as_bytes()).await.unwrap();
+        let output = tokio::time::timeout(Duration::from_secs(60), verifier.wait_with_output()).await.unwrap().unwrap();
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(stdout.trim(), "verified", "{stderr}");
+    }
+}
+
+/// How a receiver answers.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    Status(u16),
+    /// Somewhere else.
+    Redirect,
+    /// Never.
+    Silence,
+}
+
+/// Somebody on loopback who answers so, one after the other, the last answer again and again.
+struct Receiver {
+    url: String,
+    told: Arc<Mutex<Vec<Told>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Receiver {
+    async fn start(answers: &[Answer]) -> Self {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let app = Router::new().fallback(any(Self::take)).with_state((Arc::clone(&told), answers.to_vec()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook?for=me", listener.local_addr().unwrap());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { url, told, _tasks: tasks }
+    }
+
+    async fn take(
+        Shared((told, answers)): Shared<(Arc<Mutex<Vec<Told>>>, Vec<Answer>)>,
+        uri: axum::http::Uri,
+        headers: HeaderMap,
+        body: String,
+    ) -> Response {
+        let place = {
+            let mut told = told.lock().unwrap();
+            told.push(Told { path: uri.to_string(), headers, body });
+            told.len() - 1
+        };
+        match answers[place.min(answers.len() - 1)] {
+            Answer::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+            Answer::Redirect => (StatusCode::FOUND, [(header::LOCATION, "/elsewhere")]).into_response(),
+            Answer::Silence => std::future::pending().await,
+        }
+    }
+
+    fn told(&self) -> Vec<Told> {
+        self.told.lock().unwrap().clone()
+    }
+
+    async fn has_heard(&self, times: usize) -> Vec<Told> {
+        until("the receiver was told", async || Some(self.told()).filter(|told| told.len() >= times)).await
+    }
+}
+
+async fn open_deliveries(database: &TestDatabase) -> usize {
+    database.rows("SELECT run_id FROM webhook_deliveries".to_owned()).await.unwrap()
+}
+
+async fn a_run_tells_its_end_until_it_is_heard(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::with(&world, &database, &ALLOWED).await;
+    let receiver = Receiver::start(&[Answer::Status(500), Answer::Redirect, Answer::Status(204)]).await;
+    let started = service.create(&json!({"message": QUESTION, "webhook_url": receiver.url})).await;
+    let run = service.ended(&started.run).await;
+    let told = receiver.has_heard(3).await;
+    until("nothing is left to be delivered", async || (open_deliveries(&database).await == 0).then_some(())).await;
+    assert_eq!(receiver.told().len(), 3, "heard once, it is not told again");
+    for attempt in &told {
+        assert_eq!((attempt.path.as_str(), attempt.header("content-type")), ("/hook?for=me", "application/json"));
+        assert_eq!(attempt.header("webhook-id"), told[0].header("webhook-id"));
+        assert_eq!(attempt.body, told[0].body);
+    }
+    told[2].is_signed().await;
+    let told = told[2].json();
+    let complaints = Contract::get().validate("/components/schemas/RunEnded", &told);
+    assert!(complaints.is_empty(), "{complaints:?}: {told:#}");
+    assert_eq!((&told["type"], &told["timestamp"]), (&json!("run.completed"), &run["finished_at"]));
+    for field in ["id", "thread_id", "status", "outcome", "created_at", "finished_at"] {
+        assert_eq!(told["data"]["run"][field], run[field], "{field}");
+    }
+    // The next run of the thread tells nobody who did not ask.
+    let next = service.say(&started.thread, "And the dues?").await;
+    service.ended(&next).await;
+    assert_eq!(open_deliveries(&database).await, 0);
+    service.stop().await;
+    world.finish();
+}
+
+async fn failed_and_cancelled_runs_tell_it_too(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let service = Service::with(&world, &database, &ALLOWED).await;
+    let receiver = Receiver::start(&[Answer::Status(200)]).await;
+    let started = service.create(&json!({"message": QUESTION, "webhook_url": receiver.url})).await;
+    until("the model is asked", async || (world.models.count(Kind::Clarify) > 0).then_some(())).await;
+    service.post(&format!("/api/v1/runs/{}/cancel", started.run), &json!({})).await;
+    let told = receiver.has_heard(1).await[0].json();
+    assert_eq!((&told["type"], &told["data"]["run"]["id"]), (&json!("run.cancelled"), &json!(started.run)));
+
+    world.models.follow(Script::new().always(When::any(), reply::status(401)));
+    let path = format!("/api/v1/threads/{}/messages", started.thread);
+    let body = json!({"content": "Again?", "webhook_url": receiver.url});
+    let failed = service.post(&path, &body).await.expect(202).json();
+    let told = receiver.has_heard(2).await[1].json();
+    assert_eq!((&told["type"], &told["data"]["run"]["id"]), (&json!("run.failed"), &failed["run"]["id"]));
+    assert_eq!(told["data"]["run"]["error"]["code"], "model_auth");
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_private_address_is_not_called(database: TestDatabase) {
+    let world = small_world().await;
+    let receiver = Receiver::start(&[Answer::Status(200)]).await;
+    let refused = async |service: &Service, url: &str| {
+        let body = json!({"message": QUESTION, "webhook_url": url});
+        let problem = service.post("/api/v1/threads", &body).await.refused(422, "validation_failed");
+        assert_eq!(problem["errors"][0]["pointer"], "/webhook_url", "{problem:#}");
+        problem["detail"].as_str().unwrap().to_owned()
+    };
+    let unsigned = Service::start(&world, &database).await;
+    assert!(refused(&unsigned, "https://example.com/hook").await.contains("FATHOM_WEBHOOK_SECRET"));
+    unsigned.stop().await;
+
+    let service = Service::with(&world, &database, &ALLOWED[..1]).await;
+    for url in [receiver.url.as_str(), "http://[::1]/", "http://169.254.169.254/latest", "http://127.1:80/"] {
+        assert!(refused(&service, url).await.contains("FATHOM_WEBHOOK_ALLOW_PRIVATE"));
+    }
+    assert!(refused(&service, "https://me:secret@example.com/").await.contains("without user and password"));
+    let missing = json!({"content": "?", "webhook_url": "file:///etc/passwd"});
+    service.post(&format!("/api/v1/threads/{NOBODY}/messages"), &missing).await.refused(404, "not_found");
+
+    // A name may lead anywhere, which is only known when it is called.
+    let named = receiver.url.replace("127.0.0.1", "localhost");
+    let started = service.create(&json!({"message": QUESTION, "webhook_url": named})).await;
+    service.ended(&started.run).await;
+    let tried = || "SELECT run_id FROM webhook_deliveries WHERE attempts > 0".to_owned();
+    until("it was tried", async || (database.rows(tried()).await.unwrap() == 1).then_some(())).await;
+    assert!(receiver.told().is_empty(), "{:?}", receiver.told());
+    service.delete(&started.thread_path()).await.expect(204);
+    assert_eq!(open_deliveries(&database).await, 0, "it goes with its thread");
+    service.stop().await;
+    world.finish();
+}
+
+/// The delivery is stored in the transaction that ends the run, so whoever dies in between, or in the middle of telling,
+/// leaves it to the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_replica_tells_what_a_dead_one_did_not() {
+    let site = Site::new(Engine::Postgres, script()).await;
+    let receiver = Receiver::start(&[Answer::Silence, Answer::Status(200)]).await;
+    let mut first = Replica::start_with(&site.world, &site.database.database, &ALLOWED).await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let body = json!({"message": QUESTION, "webhook_url": receiver.url});
+    let asked = client.post(first.url("/api/v1/threads")).json(&body).send().await.unwrap();
+    assert_eq!(asked.status(), 201, "{}", asked.text().await.unwrap());
+    let told = receiver.has_heard(1).await;
+    first.running.kill().await;
+    let run = site.run().await;
+    assert_eq!((run.status, open_deliveries(&site.database).await), (RunStatus::Completed, 1));
+
+    let mut second = Replica::start_with(&site.world, &site.database.database, &ALLOWED).await;
+    // The dead one's minute is over.
+    site.database.execute("UPDATE webhook_deliveries SET next_at = 0").await;
+    let again = receiver.has_heard(2).await;
+    assert_eq!(again[1].header("webhook-id"), told[0].header("webhook-id"));
+    assert_eq!(again[1].body, told[0].body);
+    until("nothing is left", async || (open_deliveries(&site.database).await == 0).then_some(())).await;
+    second.running.terminate().await;
+    second.running.ends().await;
+    site.world.finish();
+}

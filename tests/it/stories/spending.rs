@@ -1,0 +1,96 @@
+//! What a run may spend: it ends softly with a report, or with a code of its own; replay spends nothing.
+
+use fathom::domain::{FailureCode, WarningCode};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
+use crate::{
+    database::{TestDatabase, on_each_engine},
+    world::{Call, Found, Kind, Page, Script, Shape, When, World, reply},
+};
+
+on_each_engine!(a_greedy_model_ends_softly_under_its_limit);
+
+on_the_embedded_engine!(
+    searches_end_softly_too,
+    tokens_end_softly_too,
+    a_limit_that_leaves_nothing_to_report_is_a_failure_of_its_own,
+);
+
+/// Always asks for 64 topics more, each of which searches for something new in every turn.
+fn greedy() -> Script {
+    let delegate = |call: &Call| {
+        let topic = |n| format!("Topic {n} of round {}.", call.turns());
+        reply::calls((0..64).map(|n| ("ConductResearch", json!({ "research_topic": topic(n) }))))
+    };
+    let search = |call: &Call| {
+        let topic: String =
+            call.said_by("user").first().map(|topic| topic.chars().take(80).collect()).unwrap_or_default();
+        reply::calls([("search_web", json!({ "queries": [format!("{topic} {}", call.turns())] }))])
+    };
+    Script::whole_run(Shape::SMALL).by(When::kind(Kind::Supervisor), delegate).by(When::kind(Kind::Researcher), search)
+}
+
+async fn world(script: Script) -> World {
+    let world = World::start(script).await;
+    let page = Page::new("https://harbour.test/dues", "Dues", "The gate is paid by harbour dues.").without_text();
+    world.web.always("", Found::Pages(vec![page]));
+    world
+}
+
+async fn a_greedy_model_ends_softly_under_its_limit(database: TestDatabase) {
+    let world = world(greedy()).await;
+    let engine = Engine::start(&world, &database, &["max_model_calls=60"]).await;
+    let story = engine.research(QUESTION).await;
+    assert!(story.markdown().contains("[1]"), "{:?}", story.ended);
+    let calls = world.models.total();
+    assert!((20..=60).contains(&calls), "{calls} calls");
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_model_calls"));
+    let warned = story.warned(WarningCode::SpendingLimit);
+    assert_eq!(warned, ["the run has spent what it may: max_model_calls is 60"], "once");
+    let report = world.models.calls_of(Kind::Report).pop().unwrap();
+    assert!(report.says("The research was cut short by the limits on what it may spend."));
+    // Replayed, it goes the same way for nothing.
+    database
+        .execute(
+            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, limited_by = NULL; \
+             DELETE FROM messages WHERE role = 'assistant'",
+        )
+        .await;
+    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
+    let replayed = engine.app.runs.store().report(story.run.id).await.unwrap();
+    assert_eq!((replayed.as_ref(), world.models.total()), (story.report.as_ref(), calls));
+    let run = engine.app.runs.store().run(story.run.id).await.unwrap().unwrap();
+    assert_eq!(run.limited_by.as_deref(), Some("max_model_calls"));
+    engine.app.close().await;
+    world.finish();
+}
+
+async fn searches_end_softly_too(database: TestDatabase) {
+    let world = world(greedy()).await;
+    let story = research(&world, &database, &["max_searches=7"]).await;
+    assert!(story.markdown().contains("[1]"));
+    assert_eq!(world.web.total(), 7);
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_searches"));
+    world.finish();
+}
+
+async fn tokens_end_softly_too(database: TestDatabase) {
+    let world = world(greedy()).await;
+    let story = research(&world, &database, &["max_tokens=60000"]).await;
+    assert!(story.markdown().contains("[1]"));
+    assert!(story.usage.input_tokens + story.usage.output_tokens <= 60_000, "{:?}", story.usage);
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_tokens"));
+    world.finish();
+}
+
+async fn a_limit_that_leaves_nothing_to_report_is_a_failure_of_its_own(database: TestDatabase) {
+    let idle = |call: &Call| reply::think(&format!("Thought {}.", call.turns()));
+    let world = world(Script::whole_run(Shape::SMALL).by(When::kind(Kind::Researcher), idle)).await;
+    let story = research(&world, &database, &["max_model_calls=10", "max_react_tool_calls=30"]).await;
+    story.failed_with(FailureCode::SpendingLimit);
+    assert!(story.failure().message.contains("max_model_calls is 10"), "{}", story.failure());
+    assert!(world.models.total() <= 10);
+    world.finish();
+}
