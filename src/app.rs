@@ -62,6 +62,7 @@ impl App {
             settings: runs::Settings {
                 options: config.options.clone(),
                 caps: config.caps.clone(),
+                prices: Arc::new(config.prices.clone()),
                 lease: config.lease,
                 grace: config.http.grace,
                 max_concurrent_runs: config.queue.max_concurrent_runs,

@@ -55,3 +55,8 @@ $$;
 CREATE TRIGGER runs_webhook AFTER UPDATE OF finished_at ON runs FOR EACH ROW
 WHEN (OLD.finished_at IS NULL AND NEW.finished_at IS NOT NULL AND NEW.webhook_url IS NOT NULL)
 EXECUTE FUNCTION add_webhook_delivery();
+
+-- What a call cost, in billionths of a dollar, so that sums are exact; null where no price is known. As the tokens, it is
+-- kept with the call and summed up per run and model.
+ALTER TABLE steps ADD COLUMN cost BIGINT;
+ALTER TABLE run_usage ADD COLUMN cost BIGINT;

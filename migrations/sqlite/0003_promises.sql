@@ -50,3 +50,8 @@ BEGIN
     INSERT OR IGNORE INTO webhook_deliveries (run_id, ended_at, next_at)
     VALUES (NEW.id, NEW.finished_at, NEW.finished_at);
 END;
+
+-- What a call cost, in billionths of a dollar, so that sums are exact; null where no price is known. As the tokens, it is
+-- kept with the call and summed up per run and model.
+ALTER TABLE steps ADD COLUMN cost INTEGER;
+ALTER TABLE run_usage ADD COLUMN cost INTEGER;

@@ -204,7 +204,9 @@ fn spinner(bars: &MultiProgress, indent: &str) -> ProgressBar {
 fn described(event: &Event, width: usize) -> Option<String> {
     let line = |text: &str| line(text, width);
     Some(match event {
-        Event::RunQueued { .. }
+        Event::RunCreated { .. }
+        | Event::RunQueued { .. }
+        | Event::ModelStarted { .. }
         | Event::PhaseFinished { .. }
         | Event::ReportDelta { .. }
         | Event::ReportCitation { .. }
@@ -223,7 +225,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
         Event::SupervisorIteration { n, max } => format!("round {n} of {max}"),
         Event::Thought { text } => format!("thought: {}", line(text)),
         Event::ResearcherStarted { topic, .. } => format!("topic: {}", line(topic)),
-        Event::ResearcherFinished { sources, turns, notes_chars } => {
+        Event::ResearcherFinished { sources, turns, notes_chars, .. } => {
             format!("done: {sources} sources, {turns} turns, {notes_chars} characters of notes")
         }
         Event::ResearcherFailed { problem } => format!("failed: {}", line(&problem.message)),

@@ -89,6 +89,7 @@ impl Cx {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
+            self.begins(role, &request);
             let watch = watch::begin(key, role, &request);
             let purpose = Purpose::of(role, deadline.is_some());
             let call = watch.over(self.fitted(key, role, purpose, request, None::<&mut NoText>));
@@ -124,6 +125,7 @@ impl Cx {
                 return Ok(Entry::inherited(inherited));
             }
             streamed = true;
+            self.begins(role, &request);
             let watch = watch::begin(key, role, &request);
             let entry = watch.over(self.fitted(key, role, Purpose::of(role, false), request, Some(&mut *sink))).await?;
             watch::end(watch, &entry.value);
@@ -135,6 +137,12 @@ impl Cx {
             sink.take(&completion.text).await?;
         }
         Ok(completion)
+    }
+
+    /// Tells the world that a model is asked; nobody waits for that to be stored.
+    fn begins(&self, role: Role, request: &Request) {
+        let event = Event::ModelStarted { model: request.model.to_string(), role: role.as_str().to_owned() };
+        self.run.journal.try_emit(vec![self.now(event)]);
     }
 
     /// Makes the call, shorter and shorter while the provider says it is too long; streams when there is a sink.
@@ -178,9 +186,11 @@ impl Cx {
         unreachable!("the loop returns")
     }
 
-    fn answered(&self, role: Role, model: &str, completion: Completion) -> Entry<Outcome> {
+    fn answered(&self, role: Role, model: &str, mut completion: Completion) -> Entry<Outcome> {
         let tokens = completion.usage.input_tokens + completion.usage.output_tokens;
         self.run.spending.end_call(completion.attempts, tokens);
+        let price = self.run.services.prices.get(model);
+        completion.usage.cost = price.map(|price| price.cost(&completion.usage));
         let call = CallRecord {
             model: model.to_owned(),
             role: role.as_str().to_owned(),

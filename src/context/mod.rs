@@ -24,7 +24,7 @@ pub use spending::Spending;
 use spending::Refusal;
 
 use crate::{
-    domain::{Event, Failure, Note, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Failure, Note, Prices, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
     journal::{self, Asked, Entry, Journal, NewEvent, Stop},
     llm::Llm,
     prompts::Prompts,
@@ -59,6 +59,8 @@ pub struct Services {
     pub prompts: Arc<Prompts>,
     /// The engine of the run's `search_api`; `None` for `none`.
     pub search: Option<Engine>,
+    /// What models cost, as far as the operator told.
+    pub prices: Arc<Prices>,
 }
 
 /// The context of one run, as one agent of it sees it. Cheap to clone.

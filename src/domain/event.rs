@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Outcome, RunId, SourceId, Timestamp, Usage};
+use super::{Failure, Outcome, RunId, RunOptions, Source, SourceId, Timestamp, Usage};
 
 /// One numbered entry of a thread's event log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,13 +134,23 @@ pub const THREAD_DELETED: &str = "thread.deleted";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 pub enum Event {
-    /// `position` is the run's place in the queue when it joined it, from 1; `retry_of` the run it goes on from.
-    #[serde(rename = "run.queued")]
-    RunQueued {
+    /// The first event of a run. `question` is cut as [`beginning`] does it; `position` is the run's place in the queue
+    /// when it joined it, from 1; `retry_of` the run that it goes on from.
+    #[serde(rename = "run.created")]
+    RunCreated {
+        question: String,
+        options: Box<RunOptions>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         position: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<RunId>,
+    },
+    /// The run's place in the queue has changed. Never stored, and without a number of its own: who follows a run that
+    /// waits is told. In logs of earlier releases it is the first event of a run.
+    #[serde(rename = "run.queued")]
+    RunQueued {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        position: Option<u64>,
     },
     #[serde(rename = "run.started")]
     RunStarted { attempt: i64 },
@@ -172,7 +182,17 @@ pub enum Event {
     #[serde(rename = "researcher.started")]
     ResearcherStarted { topic: String, tool_call_id: String },
     #[serde(rename = "researcher.finished")]
-    ResearcherFinished { notes_chars: usize, sources: usize, turns: u32 },
+    ResearcherFinished {
+        notes_chars: usize,
+        sources: usize,
+        turns: u32,
+        /// The beginning of what it found; logs of earlier releases lack it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// A model is asked. `usage` tells when it has answered, a warning or failure when it has not.
+    #[serde(rename = "model.started")]
+    ModelStarted { model: String, role: String },
     #[serde(rename = "researcher.failed")]
     ResearcherFailed { problem: Failure },
     #[serde(rename = "tool.started")]
@@ -183,7 +203,21 @@ pub enum Event {
     ToolFailed { tool_call_id: String, name: String, problem: String },
     /// Once per source and run; `query` is empty for a source taken over from an earlier run of the thread.
     #[serde(rename = "source.found")]
-    SourceFound { source_id: SourceId, url: String, title: String, query: String },
+    SourceFound {
+        source_id: SourceId,
+        url: String,
+        title: String,
+        query: String,
+        /// The first words of what was found, in one line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        snippet: Option<String>,
+        /// The host of an address; absent for a document.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        site: Option<String>,
+        /// As the search engine says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        published: Option<String>,
+    },
     #[serde(rename = "summary.finished")]
     SummaryFinished { url: String, chars_in: usize, chars_out: usize },
     #[serde(rename = "compress.started")]
@@ -245,7 +279,39 @@ pub enum Event {
     ThreadDeleted {},
 }
 
+/// The most of a text that an event repeats, in bytes.
+const TEXT_BYTES: usize = 64 * 1024;
+/// Characters of a snippet.
+const SNIPPET_CHARS: usize = 300;
+
+/// The text, or as much of it as fits into an event, with a mark that it was cut.
+pub fn beginning(text: &str) -> String {
+    if text.len() <= TEXT_BYTES {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(TEXT_BYTES)])
+}
+
 impl Event {
+    /// A source that is new to the run; `text` is what was found there, or its beginning.
+    pub fn source_found(source: &Source, text: &str, query: &str) -> Self {
+        // Not more than a few words are needed, however long the page.
+        let start = &text[..text.floor_char_boundary(8 * SNIPPET_CHARS)];
+        let words = start.split_whitespace().collect::<Vec<_>>().join(" ");
+        let snippet: String = words.chars().take(SNIPPET_CHARS).collect();
+        let url = url::Url::parse(&source.url).ok();
+        let site = url.as_ref().and_then(url::Url::host_str);
+        Self::SourceFound {
+            source_id: source.id,
+            url: source.url.clone(),
+            title: source.title.clone(),
+            query: query.to_owned(),
+            snippet: Some(snippet).filter(|snippet| !snippet.is_empty()),
+            site: site.map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned()),
+            published: source.published.clone(),
+        }
+    }
+
     /// A warning that is not of a wait.
     pub fn warning(code: WarningCode, detail: impl Into<String>) -> Self {
         Self::Warning { code, detail: detail.into(), wait: None }
@@ -254,6 +320,7 @@ impl Event {
     /// The `type` on the wire.
     pub fn name(&self) -> &'static str {
         match self {
+            Self::RunCreated { .. } => "run.created",
             Self::RunQueued { .. } => "run.queued",
             Self::RunStarted { .. } => "run.started",
             Self::RunResumed { .. } => "run.resumed",
@@ -268,6 +335,7 @@ impl Event {
             Self::ResearcherStarted { .. } => "researcher.started",
             Self::ResearcherFinished { .. } => "researcher.finished",
             Self::ResearcherFailed { .. } => "researcher.failed",
+            Self::ModelStarted { .. } => "model.started",
             Self::ToolStarted { .. } => "tool.started",
             Self::ToolFinished { .. } => "tool.finished",
             Self::ToolFailed { .. } => "tool.failed",
@@ -352,6 +420,33 @@ mod tests {
         };
         check(None, json!({"action": "revise"}));
         check(Some("It is to be shorter."), json!({"action": "revise", "reason": "It is to be shorter."}));
+    }
+
+    #[test]
+    fn what_an_event_repeats_is_bounded() {
+        assert_eq!(beginning("short"), "short");
+        let long = beginning(&"ü".repeat(TEXT_BYTES));
+        assert!(long.ends_with("ü…") && long.len() <= TEXT_BYTES + '…'.len_utf8());
+        let source = |url: &str| Source {
+            id: SourceId::of(1, 1),
+            aliases: Vec::new(),
+            url: url.to_owned(),
+            title: "T".to_owned(),
+            section: None,
+            engine: "local".to_owned(),
+            score: None,
+            published: Some("2030".to_owned()),
+            fetched_at: Timestamp(0),
+            content_hash: String::new(),
+            snapshot: String::new(),
+        };
+        let told = |url: &str, text: &str| serde_json::to_value(Event::source_found(&source(url), text, "q")).unwrap();
+        let event = told("https://www.a.example/x?y", " one\n\ttwo  ");
+        assert_eq!((&event["data"]["site"], &event["data"]["snippet"]), (&json!("a.example"), &json!("one two")));
+        let event = told("reports/a.pdf#page=2", &"ü ".repeat(10_000));
+        assert_eq!(event["data"].get("site"), None);
+        assert_eq!(event["data"]["snippet"].as_str().unwrap().chars().count(), SNIPPET_CHARS);
+        assert_eq!(told("a.md", "")["data"].get("snippet"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    MessageId, RunId, RunOptions, ThreadId, Timestamp,
+    Cost, MessageId, RunId, RunOptions, ThreadId, Timestamp,
     event::{Phase, Wait, WaitKind},
 };
 
@@ -368,6 +368,9 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Part of `output_tokens` spent on hidden reasoning.
     pub reasoning_tokens: u64,
+    /// What the calls cost of whose models a price is known; absent when of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 impl Usage {
@@ -382,6 +385,7 @@ impl Usage {
             cached_tokens: self.cached_tokens.min(Self::MOST_PER_CALL),
             output_tokens: self.output_tokens.min(Self::MOST_PER_CALL),
             reasoning_tokens: self.reasoning_tokens.min(Self::MOST_PER_CALL),
+            cost: self.cost,
         }
     }
 }
@@ -392,5 +396,9 @@ impl std::ops::AddAssign for Usage {
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
+        self.cost = match (self.cost, other.cost) {
+            (Some(one), Some(more)) => Some(one + more),
+            (one, more) => one.or(more),
+        };
     }
 }

@@ -69,12 +69,12 @@ impl Frame {
         })
     }
 
-    /// The last word to a reader whose thread is deleted. It has no `id`: a reader keeps the one it has.
+    /// What is told about a stream and stands in no log, under the number of the last event before it. It has no `id`: a
+    /// reader keeps the one it has.
     ///
     /// # Errors
     /// None that could come about.
-    pub(super) fn of_deletion(last_seq: i64, run_id: RunId) -> Result<Self, Error> {
-        let event = Event::ThreadDeleted {};
+    pub fn unstored(event: &Event, last_seq: i64, run_id: RunId) -> Result<Self, Error> {
         let frame = Self::new(&EventRow {
             seq: last_seq.max(1),
             run_id,
@@ -82,7 +82,7 @@ impl Frame {
             agent: "root".to_owned(),
             agent_id: None,
             name: event.name().to_owned(),
-            body: serde_json::to_string(&event)?,
+            body: serde_json::to_string(event)?,
         })?;
         let mut sse = BytesMut::from(format!("event: {}\ndata: ", frame.name).as_bytes());
         sse.extend_from_slice(&frame.json);
@@ -158,6 +158,9 @@ mod tests {
                 url: "https://a.example/?q=1&r=<2>".to_owned(),
                 title: String::new(),
                 query: "q".to_owned(),
+                snippet: None,
+                site: Some("a.example".to_owned()),
+                published: None,
             },
             Event::Usage { model: "a:b".to_owned(), role: "c".to_owned(), tokens: Usage::default() },
             Event::warning(WarningCode::Retrying, "d"),
@@ -193,9 +196,9 @@ mod tests {
     }
 
     #[test]
-    fn the_word_of_a_deletion_has_no_number_of_its_own() {
+    fn what_is_not_stored_has_no_number_of_its_own() {
         let run_id = RunId::new();
-        let frame = Frame::of_deletion(9, run_id).unwrap();
+        let frame = Frame::unstored(&Event::ThreadDeleted {}, 9, run_id).unwrap();
         let envelope = frame.envelope().unwrap();
         assert_eq!((envelope.seq, envelope.run_id, envelope.event), (9, run_id, Event::ThreadDeleted {}));
         let json = std::str::from_utf8(&frame.json).unwrap();

@@ -11,7 +11,7 @@ use super::{
     tail::{End, Subscription, Tails, Taken},
 };
 use crate::{
-    domain::{RunId, ThreadId},
+    domain::{Event, RunId, ThreadId},
     store::{Error, Gap, PageLimit, RunPosition, ThreadPosition},
 };
 
@@ -189,7 +189,7 @@ impl Reader {
     /// The last word of a deleted thread's stream; `false` when it was said.
     fn say_deleted(&mut self) -> Result<bool, Error> {
         let Some(run_id) = self.last_run.filter(|_| !self.over) else { return Ok(false) };
-        self.batch = vec![Arc::new(Frame::of_deletion(self.after_seq, run_id)?)].into_iter();
+        self.batch = vec![Arc::new(Frame::unstored(&Event::ThreadDeleted {}, self.after_seq, run_id)?)].into_iter();
         self.over = true;
         Ok(true)
     }

@@ -14,6 +14,7 @@ mod options;
 mod origin;
 mod outgoing;
 mod page;
+mod queue;
 mod report;
 mod retry;
 mod runs;

@@ -15,6 +15,7 @@ use super::{
     State,
     error::{ApiError, Code, Problem},
     extract::{Id, Query, negotiate},
+    queue,
     sse::{self, BadInput, Naming, Types, page_json, sse, starting_point},
 };
 use crate::{
@@ -90,7 +91,8 @@ async fn stream(
         Opening::Over => return Ok(StatusCode::NO_CONTENT.into_response()),
         Opening::Frames(frames) => frames,
     };
-    let permitted = frames.inspect(move |_| _ = &permit);
+    let waiting = if let Subject::Run(run_id) = subject { Some(run_id) } else { None };
+    let permitted = queue::with_places(state, frames, waiting).inspect(move |_| _ = &permit);
     Ok(answer(sse(permitted, types, naming, state.shutdown.clone())))
 }
 

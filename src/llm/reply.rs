@@ -343,6 +343,7 @@ fn read_usage(raw: Value) -> Option<Usage> {
         cached_tokens: prompt.cached_tokens.unwrap_or_default(),
         output_tokens: raw.completion_tokens.unwrap_or_default(),
         reasoning_tokens: output.reasoning_tokens.unwrap_or_default(),
+        cost: None,
     };
     Some(usage.believed())
 }

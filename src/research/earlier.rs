@@ -114,12 +114,7 @@ fn chosen(earlier: Earlier) -> Entry<Known> {
 
 /// Readers hear of each source of a run once, wherever it comes from.
 fn told(cx: &Cx, entry: Entry<Known>) -> Entry<Known> {
-    let found = |source: &Source| Event::SourceFound {
-        source_id: source.id,
-        url: source.url.clone(),
-        title: source.title.clone(),
-        query: String::new(),
-    };
+    let found = |source: &Source| Event::source_found(source, &source.snapshot, "");
     let events: Vec<_> = entry.sources.iter().map(found).collect();
     events.into_iter().fold(entry, |entry, event| entry.event(cx.scope(), event))
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     context::{Cx, Error, Role},
-    domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode},
+    domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode, event::beginning},
     llm::{Evidence, Message, Part, Request, Task, Text, ToolCall, ToolSpec},
     search::Engine,
     telemetry::spans,
@@ -42,7 +42,8 @@ pub async fn research(
     match notes(cx, number, path, topic, question).await {
         Ok((note, sources, turns)) => {
             let notes_chars = note.text.chars().count();
-            let finished = Event::ResearcherFinished { notes_chars, sources, turns };
+            let text = Some(beginning(&note.text));
+            let finished = Event::ResearcherFinished { notes_chars, sources, turns, note: text };
             cx.mark(&format!("{path}/finished"), finished).await?;
             Ok(note)
         }

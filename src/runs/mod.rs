@@ -22,7 +22,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    domain::{
+        Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp,
+    },
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -72,6 +74,7 @@ pub struct Settings {
     pub caps: Caps,
     /// How long calls that are under way may take when the process stops.
     pub grace: Duration,
+    pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
     /// Runs that the service works on at the same time.

@@ -219,7 +219,12 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     let mut events = vec![root(begin)];
     events.extend(skipped_documents(&search));
     journal.emit(events).await.map_err(stopped)?;
-    let services = Services { llm: parts.llm.clone(), prompts: Arc::clone(&parts.prompts), search: Some(search) };
+    let services = Services {
+        llm: parts.llm.clone(),
+        prompts: Arc::clone(&parts.prompts),
+        search: Some(search),
+        prices: Arc::clone(&parts.settings.prices),
+    };
     let cx = Cx::new(
         Arc::clone(&journal),
         services,

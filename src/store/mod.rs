@@ -352,6 +352,14 @@ impl Store {
         ask!(self, engine => engine.run_position(run_id, after_seq).await)
     }
 
+    /// A run's place in the queue, from 1; `None` unless it waits.
+    ///
+    /// # Errors
+    /// As every read.
+    pub async fn place_in_queue(&self, run_id: RunId) -> Result<Option<u64>, Error> {
+        ask!(self, engine => engine.place_in_queue(run_id).await)
+    }
+
     /// The types of a run's events with a number above `after_seq`, each once.
     ///
     /// # Errors

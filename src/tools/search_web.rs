@@ -202,8 +202,7 @@ fn kept(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<Ke
         }
         let registered = cx.register(source.clone());
         if registered == Registered::New {
-            let (url, title) = (hit.url.clone(), hit.title.clone());
-            entry = entry.event(cx.scope(), Event::SourceFound { source_id, url, title, query: query.to_owned() });
+            entry = entry.event(cx.scope(), Event::source_found(&source, &hit.snippet, query));
         }
         entry.sources.push(source);
         let own_text = text.filter(|_| registered == Registered::OtherText);

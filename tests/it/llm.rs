@@ -14,7 +14,7 @@ use fathom::llm::{
     StopReason, Task, Text, ToolCall, ToolChoice, ToolSpec,
 };
 
-const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 2, reasoning_tokens: 1 };
+const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 2, reasoning_tokens: 1, cost: None };
 const KEY: &str = "sk-test-0123456789";
 
 fn settings(vendor: &FakeVendor) -> Settings {

@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, time::Duration};
 
 use fathom::{
     domain::{
-        Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope,
-        Source, SourceId, ThreadId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
+        Cost, Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus,
+        Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
         event::Phase,
         report::{Citation, Report},
     },
@@ -187,7 +187,9 @@ async fn a_thread_starts_with_its_message_and_a_queued_run(database: TestDatabas
     assert_eq!(store.message(message.id).await.unwrap().as_ref(), Some(message));
     assert_eq!((message.role, &message.content), (MessageRole::User, &new_run.content));
     let events = store.events_after(new_run.thread_id, 0, 10).await.unwrap();
-    assert_eq!((events.len(), &events[0].event), (1, &Event::RunQueued { position: Some(1), retry_of: None }));
+    let (question, options) = (new_run.content.clone(), Box::new(new_run.options.clone()));
+    let created = Event::RunCreated { question, options, position: Some(1), retry_of: None };
+    assert_eq!((events.len(), &events[0].event), (1, &created));
     assert_eq!(store.thread(ThreadId::new()).await.unwrap(), None);
     assert_eq!(store.run(RunId::new()).await.unwrap(), None);
 }
@@ -419,11 +421,12 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
         Event::ResearcherStarted { topic: "u".into(), tool_call_id: "d".into() },
         Event::ToolStarted { tool_call_id: "e".into(), name: "search_web".into(), args: serde_json::json!({}) },
         Event::ToolStarted { tool_call_id: "f".into(), name: "think_tool".into(), args: serde_json::json!({}) },
-        Event::ResearcherFinished { notes_chars: 1, sources: 1, turns: 1 },
+        Event::ResearcherFinished { notes_chars: 1, sources: 1, turns: 1, note: None },
         Event::warning(WarningCode::SearchFailed, "d"),
     ];
     let events = events.map(|event| NewEvent { ts: NOW, scope: Scope::ROOT, event });
-    let tokens = Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1 };
+    let tokens =
+        Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1, cost: Some(Cost(7)) };
     let call = CallRecord { model: "openai:gpt".to_owned(), role: "research".to_owned(), attempts: 2, usage: tokens };
     let called = |key: &str| Step { call: Some(call.clone()), ..step(key) };
     let one = Commit { steps: vec![called("a"), called("b")], events: events.to_vec(), ..Commit::new(lease) };
@@ -624,7 +627,8 @@ async fn a_page_met_twice_has_the_smallest_id_whoever_came_first(database: TestD
 async fn the_ledger_adds_up(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
-    let usage = Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1 };
+    let usage =
+        Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1, cost: Some(Cost(7)) };
     let call = CallRecord { model: "openai:gpt".to_owned(), role: "research".to_owned(), attempts: 2, usage };
     let calls = [("lead/1", 2), ("lead/0", 1)].map(|(key, after_ms)| Step {
         call: Some(call.clone()),

@@ -59,21 +59,22 @@ const WRITE: &str = concat!(
         JOIN advanced ON advanced.id = new.run_id JOIN numbered ON numbered.id = new.thread_id \
     ), stored_steps AS ( \
         INSERT INTO steps (run_id, key, kind, request_hash, value, started_at, finished_at, model, role, attempts, \
-            input_tokens, cached_tokens, output_tokens, reasoning_tokens, input_hash, prompts, inherited) \
+            input_tokens, cached_tokens, output_tokens, reasoning_tokens, input_hash, prompts, inherited, cost) \
         SELECT new.* FROM unnest($24::UUID[], $25::TEXT[], $26::TEXT[], $27::TEXT[], $28::TEXT[], $29::BIGINT[], $30::BIGINT[], \
             $31::TEXT[], $32::TEXT[], $33::BIGINT[], $34::BIGINT[], $35::BIGINT[], $36::BIGINT[], $37::BIGINT[], \
-            $38::TEXT[], $39::TEXT[], $40::BOOLEAN[]) \
+            $38::TEXT[], $39::TEXT[], $40::BOOLEAN[], $50::BIGINT[]) \
             AS new (run_id, key, kind, request_hash, value, started_at, finished_at, model, role, attempts, \
-            input_tokens, cached_tokens, output_tokens, reasoning_tokens, input_hash, prompts, inherited) \
+            input_tokens, cached_tokens, output_tokens, reasoning_tokens, input_hash, prompts, inherited, cost) \
         JOIN advanced ON advanced.id = new.run_id \
     ), stored_usage AS ( \
-        INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) \
+        INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost) \
         SELECT new.* FROM unnest($41::UUID[], $42::TEXT[], $43::BIGINT[], $44::BIGINT[], $45::BIGINT[], $46::BIGINT[], \
-            $47::BIGINT[]) AS new (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) \
+            $47::BIGINT[], $51::BIGINT[]) \
+            AS new (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost) \
         JOIN advanced ON advanced.id = new.run_id \
         ON CONFLICT (run_id, model) DO UPDATE SET ",
     added_usage!("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
-    " ) SELECT id FROM advanced"
+    ", cost = COALESCE(run_usage.cost + excluded.cost, run_usage.cost, excluded.cost) ) SELECT id FROM advanced"
 );
 
 impl Engine {
@@ -90,7 +91,7 @@ impl Engine {
         let write = bind_runs(query(WRITE), &runs, entries);
         let write = bind_events(write, &runs)?;
         let write = bind_usage(bind_steps(write, &runs.steps), &runs.steps);
-        let write = bind_waiting(write, &runs);
+        let write = bind_costs(bind_waiting(write, &runs), &runs.steps);
         let rows = write.fetch_all(&mut *connection).await?;
         rows.iter().map(|row| Ok(RunId(row.try_get(0)?))).collect()
     }
@@ -207,4 +208,13 @@ fn bind_waiting<'q>(query: Query<'q>, runs: &Runs<'_>) -> Query<'q> {
     query
         .bind(runs.rows.iter().map(|(_, advance, _)| advance.waiting_for()).collect::<Vec<Option<String>>>())
         .bind(runs.rows.iter().map(|(_, advance, _)| advance.waiting_until()).collect::<Vec<Option<i64>>>())
+}
+
+/// Of the steps, then of the sums.
+fn bind_costs<'q>(query: Query<'q>, steps: &[(RunId, &Step)]) -> Query<'q> {
+    let of_step = |step: &Step| step.call.as_ref().and_then(|call| call.usage.cost).map(|cost| signed(cost.0));
+    let of_sum = |sum: &ModelUsage| sum.tokens.cost.map(|cost| signed(cost.0));
+    query
+        .bind(steps.iter().map(|(_, step)| of_step(step)).collect::<Vec<Option<i64>>>())
+        .bind(usage_sums(steps).values().map(of_sum).collect::<Vec<Option<i64>>>())
 }

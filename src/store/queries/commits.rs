@@ -358,16 +358,19 @@ async fn add_usage(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Res
     let rows: Vec<_> = usage_sums(steps).into_iter().collect();
     for piece in pieces(&rows) {
         let mut query = QueryBuilder::<Db>::new(
-            "INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens) ",
+            "INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, \
+             cost) ",
         );
         query.push_values(piece, |mut row, ((run_id, model), sum)| {
             row.push_bind(run_id.0).push_bind(owned(model)).push_bind(signed(sum.calls));
             row.push_bind(signed(sum.tokens.input_tokens)).push_bind(signed(sum.tokens.cached_tokens));
             row.push_bind(signed(sum.tokens.output_tokens)).push_bind(signed(sum.tokens.reasoning_tokens));
+            row.push_bind(sum.tokens.cost.map(|cost| signed(cost.0)));
         });
         query.push(concat!(
             " ON CONFLICT (run_id, model) DO UPDATE SET ",
-            added_usage!("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+            added_usage!("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
+            ", cost = COALESCE(run_usage.cost + excluded.cost, run_usage.cost, excluded.cost)"
         ));
         query.build().execute(&mut *connection).await?;
     }

@@ -9,7 +9,7 @@ use super::{
     rows::{insert, name_of, named, owned, signed, unsigned},
 };
 use crate::{
-    domain::{Envelope, RunId, Scope, ThreadId, Timestamp, Usage},
+    domain::{Cost, Envelope, RunId, Scope, ThreadId, Timestamp, Usage},
     store::{CallRecord, Error, NewEvent, Step},
 };
 
@@ -42,14 +42,14 @@ impl Engine {
 
     pub async fn journal(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
         const SELECT: &str = "SELECT key, kind, request_hash, input_hash, prompts, inherited, value, started_at, \
-            finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens \
+            finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost \
             FROM steps WHERE run_id = $1 ORDER BY finished_at, key";
         self.steps_by(SELECT, run_id).await
     }
 
     pub async fn steps(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
         const SELECT: &str = "SELECT key, kind, request_hash, input_hash, prompts, inherited, '' AS value, started_at, \
-            finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens \
+            finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost \
             FROM steps WHERE run_id = $1 ORDER BY finished_at, key";
         self.steps_by(SELECT, run_id).await
     }
@@ -61,7 +61,7 @@ impl Engine {
 
     /// The sums by model, so that what is told at the end is what the run's row tells.
     pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
-        const SELECT: &str = "SELECT input_tokens, cached_tokens, output_tokens, reasoning_tokens FROM run_usage \
+        const SELECT: &str = "SELECT input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost FROM run_usage \
             WHERE run_id = $1";
         let mut connection = self.reader().await?;
         let rows = query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?;
@@ -100,7 +100,8 @@ pub async fn insert_events(
 /// Inserts steps; a key that the run has already is an error.
 pub async fn insert_steps(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Result<(), sqlx::Error> {
     const INSERT: &str = "INSERT INTO steps (run_id, key, kind, request_hash, input_hash, prompts, inherited, value, \
-        started_at, finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens) ";
+        started_at, finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens, \
+        cost) ";
     insert(connection, INSERT, steps, |mut row, (run_id, step)| {
         let call = step.call.as_ref();
         row.push_bind(run_id.0)
@@ -119,7 +120,8 @@ pub async fn insert_steps(connection: &mut Connection, steps: &[(RunId, &Step)])
             .push_bind(call.map(|call| signed(call.usage.input_tokens)))
             .push_bind(call.map(|call| signed(call.usage.cached_tokens)))
             .push_bind(call.map(|call| signed(call.usage.output_tokens)))
-            .push_bind(call.map(|call| signed(call.usage.reasoning_tokens)));
+            .push_bind(call.map(|call| signed(call.usage.reasoning_tokens)))
+            .push_bind(call.and_then(|call| call.usage.cost).map(|cost| signed(cost.0)));
     })
     .await
 }
@@ -165,5 +167,6 @@ pub fn usage_from(row: &Row) -> Result<Usage, Error> {
         cached_tokens: unsigned(row.try_get("cached_tokens")?)?,
         output_tokens: unsigned(row.try_get("output_tokens")?)?,
         reasoning_tokens: unsigned(row.try_get("reasoning_tokens")?)?,
+        cost: row.try_get::<Option<i64>, _>("cost")?.map(unsigned).transpose()?.map(Cost),
     })
 }

@@ -249,6 +249,15 @@ impl Engine {
         Ok(details)
     }
 
+    /// `None` when there is no such run, or it does not wait.
+    pub async fn place_in_queue(&self, run_id: RunId) -> Result<Option<u64>, Error> {
+        const COUNT: &str = "SELECT COUNT(*) FROM runs AS own JOIN runs AS before ON before.status = 'queued' \
+            AND (before.created_at, before.id) <= (own.created_at, own.id) WHERE own.id = $1 AND own.status = 'queued'";
+        let mut connection = self.reader().await?;
+        let place: i64 = query_scalar(COUNT).bind(run_id.0).fetch_one(&mut *connection).await?;
+        Ok(Some(unsigned(place)?).filter(|place| *place > 0))
+    }
+
     pub async fn load(&self) -> Result<Load, Error> {
         const COUNT: &str =
             "SELECT status, COUNT(*) AS runs FROM runs WHERE status IN ('queued', 'running') GROUP BY status";
@@ -304,7 +313,7 @@ async fn usage_by_model(
     }
     let ids: BTreeSet<Uuid> = runs.iter().map(|run| run.id.0).collect();
     let mut select = QueryBuilder::<Db>::new(
-        "SELECT run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens FROM run_usage \
+        "SELECT run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost FROM run_usage \
          WHERE run_id IN (",
     );
     let mut list = select.separated(", ");

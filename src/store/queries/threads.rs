@@ -10,6 +10,7 @@ use super::{
 use crate::{
     domain::{
         Event, Message, MessageId, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus, Timestamp,
+        event::beginning,
     },
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
@@ -332,13 +333,24 @@ async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), 
     }
 }
 
+/// What the run answers: its own message, or the one of the run that was retried.
+async fn question_of(connection: &mut Connection, new_run: &NewRun) -> Result<String, Error> {
+    const SELECT: &str = "SELECT content FROM messages WHERE thread_id = $1 AND run_id = $2 AND role = 'user' \
+        ORDER BY position, id LIMIT 1";
+    let Some(retry) = new_run.retry else { return Ok(new_run.content.clone()) };
+    let select = query_scalar(SELECT).bind(new_run.thread_id.0).bind(retry.question_of.0);
+    Ok(select.fetch_optional(connection).await?.unwrap_or_default())
+}
+
 /// The user's message, if there is one, and the event that the run waits, which share a number.
 async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
     if !new_run.content.is_empty() {
         insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;
     }
     let retry_of = new_run.retry.map(|retry| retry.run_id);
-    let event = Event::RunQueued { position: Some(position), retry_of };
+    let question = question_of(connection, new_run).await?;
+    let (question, options) = (beginning(&question), Box::new(new_run.options.clone()));
+    let event = Event::RunCreated { question, options, position: Some(position), retry_of };
     let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
     super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
 }

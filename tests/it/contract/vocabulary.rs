@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use fathom::{
     domain::{
-        Agent, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus, Scope,
-        SourceId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
+        Agent, Cost, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus,
+        Scope, SourceId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
         event::{Phase, ResultLink},
     },
     http::Code,
@@ -33,7 +33,8 @@ macro_rules! one_of_each {
 }
 
 one_of_each!(events: Event {
-    RunQueued { position: Some(3), retry_of: Some(RunId::new()) },
+    RunCreated { question: "Why?".to_owned(), options: Box::default(), position: Some(3), retry_of: Some(RunId::new()) },
+    RunQueued { position: Some(3) },
     RunStarted { attempt: 1 },
     RunResumed { attempt: 2 },
     PhaseStarted { phase: Phase::Brief },
@@ -45,12 +46,21 @@ one_of_each!(events: Event {
     SupervisorIteration { n: 1, max: 6 },
     Thought { text: "Hm.".to_owned() },
     ResearcherStarted { topic: "Tides".to_owned(), tool_call_id: "call_1".to_owned() },
-    ResearcherFinished { notes_chars: 10, sources: 1, turns: 2 },
+    ResearcherFinished { notes_chars: 10, sources: 1, turns: 2, note: Some("A tide [S1003].".to_owned()) },
+    ModelStarted { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned() },
     ResearcherFailed { problem: failure() },
     ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), args: json!({"queries": ["tide"]}) },
     ToolFinished { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), results: vec![result()] },
     ToolFailed { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), problem: "Away.".to_owned() },
-    SourceFound { source_id: SourceId::of(1, 3), url: "a.md".to_owned(), title: "A".to_owned(), query: "a".to_owned() },
+    SourceFound {
+        source_id: SourceId::of(1, 3),
+        url: "https://a.example/".to_owned(),
+        title: "A".to_owned(),
+        query: "a".to_owned(),
+        snippet: Some("Tides".to_owned()),
+        site: Some("a.example".to_owned()),
+        published: Some("2030-11-14".to_owned()),
+    },
     SummaryFinished { url: "a.md".to_owned(), chars_in: 10, chars_out: 5 },
     CompressStarted {},
     CompressFinished { chars_in: 10, chars_out: 5 },
@@ -65,10 +75,10 @@ one_of_each!(events: Event {
         title: "A".to_owned(),
     },
     ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, sha256: "00".to_owned() },
-    Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: Usage::default() },
+    Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: usage() },
     Warning { code: WarningCode::Retrying, detail: "It is away.".to_owned(), wait: Some(wait()) },
     WaitEnded { name: "tavily".to_owned(), kind: WaitKind::Search, seconds: 1.5 },
-    RunCompleted { outcome: Outcome::Report, usage: Usage::default(), ms: 12 },
+    RunCompleted { outcome: Outcome::Report, usage: usage(), ms: 12 },
     RunFailed { problem: failure() },
     RunCancelled { reason: "Asked to.".to_owned() },
     StreamGap { from: 1, to: 7 },
@@ -119,6 +129,10 @@ one_of_each!(warning_codes: WarningCode {
     StorageDelayed,
     FindingsLeftOut,
 });
+
+fn usage() -> Usage {
+    Usage { cost: Some(Cost(2_500_000)), ..Usage::default() }
+}
 
 fn failure() -> Failure {
     Failure::new(FailureCode::NoEvidence, "Nothing was found.")

@@ -51,7 +51,7 @@ async fn a_queued_run_is_cancelled_on_the_spot(database: TestDatabase) {
     let mut stream = service.stream(&second.events_path(), &[]).await;
     let run = service.post(&format!("{}/cancel", second.run_path()), &json!({})).await.expect(202).json();
     assert_eq!((&run["status"], &run["started_at"]), (&json!("cancelled"), &Value::Null));
-    assert_eq!(names(&stream.rest().await), ["run.queued", "run.cancelled"]);
+    assert_eq!(names(&stream.rest().await), ["run.created", "run.cancelled"]);
     assert_eq!(service.thread(&second.thread).await["status"], "idle");
     world.models.follow(Script::whole_run(Shape::SMALL));
     let next = service.say(&second.thread, "Now, please.").await;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom::http::Patience;
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     database::{TestDatabase, on_each_engine},
-    stories::engine::on_the_embedded_engine,
+    stories::engine::{self, QUESTION, on_the_embedded_engine},
     world::{Found, Kind, Script, Shape, World, reply},
 };
 
@@ -293,6 +294,8 @@ async fn only_so_many_streams_are_open(database: TestDatabase) {
 /// A run as a page can draw it from its events.
 #[derive(Default)]
 struct Drawn {
+    question: Value,
+    options: Value,
     status: &'static str,
     outcome: Value,
     phase: Value,
@@ -300,9 +303,16 @@ struct Drawn {
     researchers: BTreeMap<&'static str, u64>,
     searches: u64,
     warnings: u64,
-    /// URL and title by id.
-    sources: BTreeMap<u64, (Value, Value)>,
+    /// URL, title and date by id.
+    sources: BTreeMap<u64, [Value; 3]>,
+    /// Topic by researcher.
+    topics: BTreeMap<String, Value>,
+    /// As the API lists them.
+    notes: BTreeMap<String, Value>,
+    asked: u64,
     usage: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    /// Billionths of a dollar.
+    cost: BTreeMap<String, u64>,
     report: String,
     attempt: u64,
     /// Number, start and end, by place in the text.
@@ -316,17 +326,37 @@ impl Drawn {
     fn see(&mut self, event: &Value) {
         let data = &event["data"];
         match event["type"].as_str().unwrap() {
-            "run.queued" => self.status = "queued",
+            "run.created" => {
+                self.status = "queued";
+                self.question = data["question"].clone();
+                self.options = data["options"].clone();
+            }
             "run.started" | "run.resumed" => self.status = "running",
             "phase.started" => self.phase = data["phase"].clone(),
             "supervisor.iteration" => self.iterations = data["n"].as_u64().unwrap(),
-            "researcher.started" => *self.researchers.entry("running").or_default() += 1,
-            "researcher.finished" => self.researcher_ended("finished"),
+            "model.started" => self.asked += 1,
+            "researcher.started" => {
+                *self.researchers.entry("running").or_default() += 1;
+                self.topics.insert(event["scope"]["id"].to_string(), data["topic"].clone());
+            }
+            "researcher.finished" => {
+                self.researcher_ended("finished");
+                let id = event["scope"]["id"].to_string();
+                let number: u64 = id.trim_matches(['"', 'r']).parse().unwrap();
+                let note = json!({ "researcher": number, "topic": self.topics[&id], "text": data["note"] });
+                self.notes.insert(id, note);
+            }
             "researcher.failed" => self.researcher_ended("failed"),
             "tool.started" => self.searches += u64::from(data["name"] == "search_web"),
             "warning" => self.warnings += 1,
             "source.found" => {
-                let link = (data["url"].clone(), data["title"].clone());
+                assert!(
+                    data["snippet"].as_str().is_some_and(|text| (1..=300).contains(&text.chars().count())),
+                    "{data}"
+                );
+                let host = reqwest::Url::parse(data["url"].as_str().unwrap()).unwrap().host_str().map(str::to_owned);
+                assert_eq!(data["site"], json!(host));
+                let link = ["url", "title", "published"].map(|name| data[name].clone());
                 self.sources.insert(data["source_id"].as_u64().unwrap(), link);
             }
             "usage" => self.spend(data),
@@ -360,6 +390,7 @@ impl Drawn {
     fn spend(&mut self, data: &Value) {
         let model = self.usage.entry(data["model"].as_str().unwrap().to_owned()).or_default();
         *model.entry("calls").or_default() += 1;
+        *self.cost.entry(data["model"].as_str().unwrap().to_owned()).or_default() += billionths(&data["cost"]);
         for name in TOKENS {
             *model.entry(name).or_default() += data[name].as_u64().unwrap();
         }
@@ -374,16 +405,25 @@ impl Drawn {
             "searches": self.searches,
             "sources": self.sources.len(),
             "warnings": self.warnings,
+            "waiting_for": null,
         })
     }
 }
 
-/// Warnings included: one search fails.
+/// Of a dollar; 0 where nothing is said.
+fn billionths(dollars: &Value) -> u64 {
+    (dollars.as_f64().unwrap_or_default() * 1e9).round() as u64
+}
+
+/// Warnings included: one search fails. One of the models has no price.
 async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
     let shape = Shape { researchers: 2, searches: 2, queries: 2, ..Shape::SMALL };
     let world = World::start(Script::whole_run(shape)).await;
     world.web.first("", [Found::Fault(reply::status(400))]);
-    let service = Service::start(&world, &database).await;
+    let mut config = engine::config(&world, &database, &[], &[]).unwrap();
+    let price = fathom::domain::Price { input: 2.0, cached: Some(0.5), output: 8.0 };
+    config.prices.insert("openai:gpt-4.1".to_owned(), price);
+    let service = Service::of(&config, Patience::default()).await;
     let started = service.start_run().await;
     let mut stream = service.stream(&started.events_path(), &[]).await;
     let mut drawn = Drawn::default();
@@ -393,17 +433,30 @@ async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
     let run = service.run(&started.run).await;
     assert_eq!((&json!(drawn.status), &drawn.outcome), (&run["status"], &run["outcome"]));
     assert_eq!(drawn.progress(), run["progress"]);
-    assert_eq!(json!(drawn.usage), run["usage"]["by_model"]);
-    for name in TOKENS {
+    assert_eq!((&drawn.question, &drawn.options), (&json!(QUESTION), &run["options"]));
+    let mut by_model = run["usage"]["by_model"].clone();
+    for (model, usage) in by_model.as_object_mut().unwrap() {
+        let cost = usage.as_object_mut().unwrap().remove("cost");
+        assert_eq!(cost.is_some(), model == "openai:gpt-4.1", "{model}: only what has a price costs");
+        assert_eq!(drawn.cost[model], billionths(&cost.unwrap_or_default()), "{model}");
+    }
+    assert_eq!(json!(drawn.usage), by_model);
+    assert_eq!(json!(drawn.asked), run["usage"]["calls"]);
+    for name in TOKENS.into_iter().chain(["cost"]) {
         assert_eq!(drawn.total[name], run["usage"][name], "{name}");
     }
+    let ledger = service.list(&format!("{}/steps", started.run_path())).await;
+    let paid: u64 = ledger.iter().map(|step| billionths(&step["usage"]["cost"])).sum();
+    assert!(paid > 0 && paid == billionths(&run["usage"]["cost"]), "{paid}");
+    let notes = service.list(&format!("{}/notes", started.run_path())).await;
+    assert_eq!(drawn.notes.into_values().collect::<Vec<_>>(), notes);
     let path = format!("{}/report", started.run_path());
     let report = service.ask("GET", &path, &[("accept", "application/json")], "").await.expect(200).json();
     assert_eq!(json!(drawn.report), report["markdown"]);
     assert_eq!(json!(drawn.citations), report["citations"]);
     let sources = service.list(&format!("{}/sources", started.run_path())).await;
     let listed = sources.iter().map(|source| {
-        let link = (source["url"].clone(), source["title"].clone());
+        let link = ["url", "title", "published"].map(|name| source[name].clone());
         (source["id"].as_u64().unwrap(), link)
     });
     assert_eq!(drawn.sources, listed.collect());

@@ -30,7 +30,7 @@ async fn a_question_becomes_a_report(database: TestDatabase) {
     let events = stream.rest().await;
     assert_eq!(stream.retry, Some(3000));
     assert!(seqs(&events).into_iter().eq(1..=events.len() as i64), "{:?}", seqs(&events));
-    assert_eq!((names(&events)[0], *names(&events).last().unwrap()), ("run.queued", "run.completed"));
+    assert_eq!((names(&events)[0], *names(&events).last().unwrap()), ("run.created", "run.completed"));
     let run = service.run(&started.run).await;
     assert_eq!((&run["status"], &run["outcome"], &run["error"]), (&json!("completed"), &json!("report"), &Value::Null));
     assert_eq!((&run["queue_position"], &run["options"]["max_react_tool_calls"]), (&Value::Null, &json!(4)));

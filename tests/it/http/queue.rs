@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{
     Service, Started,
     cancelling::{pending, silent_at},
+    names,
 };
 use crate::{
     crash::until,
@@ -43,9 +44,13 @@ async fn no_more_runs_work_than_may_and_the_others_know_their_place(database: Te
         assert_eq!(answer.json()["run"]["queue_position"], position);
         runs.push(answer.started());
         let events = service.events(&answer.started().events_path()).await;
-        assert_eq!((&events[0]["type"], &events[0]["data"]), (&json!("run.queued"), &json!({ "position": position })));
+        let told = &events[0]["data"];
+        assert_eq!((&events[0]["type"], &told["position"]), (&json!("run.created"), &json!(position)));
+        assert_eq!((&told["question"], &told["options"]), (&json!(QUESTION), &answer.json()["run"]["options"]));
         assert_eq!(status(&service, runs.last().unwrap()).await, ("queued".to_owned(), Some(position)));
     }
+    let mut last_in_line = service.stream(&runs[4].events_path(), &[]).await;
+    last_in_line.until("run.created").await;
     cancel(&service, &runs[3]).await;
     assert_eq!(status(&service, &runs[4]).await, ("queued".to_owned(), Some(2)), "it has moved up");
     assert_eq!(world.models.count(Kind::Clarify), 2, "no third one works");
@@ -53,6 +58,14 @@ async fn no_more_runs_work_than_may_and_the_others_know_their_place(database: Te
     until("the next one works", async || (world.models.count(Kind::Clarify) == 3).then_some(())).await;
     assert_eq!(status(&service, &runs[2]).await, ("running".to_owned(), None), "the oldest first");
     assert_eq!(status(&service, &runs[4]).await, ("queued".to_owned(), Some(1)));
+    let mut places = Vec::new();
+    while places.last() != Some(&json!(1)) {
+        let moved = last_in_line.until("run.queued").await.pop().unwrap();
+        assert_eq!(moved["seq"], 1, "it is no event of the log");
+        places.push(moved["data"]["position"].clone());
+    }
+    assert!(places == [json!(2), json!(1)] || places == [json!(1)], "{places:?}");
+    assert_eq!(names(&service.events(&runs[4].events_path()).await), ["run.created"]);
     let open = world.models.calls_matching(|call| call.ended() == Ended::Pending);
     assert_eq!(open.len(), 2);
     service.stop().await;

@@ -102,8 +102,10 @@ fn is_whole(whole: &Whole, before: &Story, story: &Story, calls: usize, searches
     assert_eq!(story.named("usage").len(), calls, "and what was paid for");
     let found: BTreeSet<_> = story.named("source.found").into_iter().map(id_of).collect();
     assert_eq!(found.len(), story.sources.len(), "the stream alone tells of every source");
-    let Some(Event::RunQueued { retry_of, .. }) = story.own().next() else { panic!("it was queued") };
+    let Some(Event::RunCreated { retry_of, question, .. }) = story.own().next() else { panic!("it was created") };
     assert_eq!(*retry_of, Some(before.run.id));
+    let Some(Event::RunCreated { question: asked, .. }) = before.own().next() else { panic!("it was created") };
+    assert_eq!(question, asked);
 }
 
 fn id_of(event: &Event) -> u32 {
