@@ -66,6 +66,7 @@ impl App {
                 lease: config.lease,
                 crash_loop: config.crash_loop,
                 marks: config.data_dir.join("processes"),
+                grace: config.http.grace,
                 max_concurrent_runs: config.queue.max_concurrent_runs,
                 max_queued_runs: config.queue.max_queued_runs,
                 max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,

@@ -355,7 +355,7 @@ impl Journal {
         }
     }
 
-    /// Begins nothing more. What is under way goes on; see [`Journal::is_idle`].
+    /// Begins nothing more. What is under way goes on; see [`Journal::is_at_rest`].
     pub fn wind_down(&self) {
         self.activity.wind_down();
     }
@@ -365,9 +365,10 @@ impl Journal {
         self.activity.resting()
     }
 
-    /// Resolves when the run winds down and nothing of it is under way any more.
-    pub async fn is_idle(&self) {
-        self.activity.is_idle().await;
+    /// Resolves when the run winds down and all that is at work waits with nothing under way. A run without any work ends
+    /// by itself.
+    pub async fn is_at_rest(&self) {
+        self.activity.is_at_rest().await;
     }
 
     fn replayed<T: DeserializeOwned>(&self, step: &Step, asked: &Asked) -> Result<T, Stop> {

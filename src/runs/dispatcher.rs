@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use tokio::{task::JoinSet, time::MissedTickBehavior};
@@ -50,7 +50,7 @@ pub struct Dispatcher {
     /// A run that is to be worked on alone has waited long enough.
     draining: bool,
     /// What the clocks said at the last look: the one that runs evenly, and the one that is set.
-    clocks: (Instant, SystemTime),
+    clocks: (Instant, Timestamp),
     stuck: Stuck,
 }
 
@@ -78,12 +78,13 @@ impl Dispatcher {
             cleaning: JoinSet::new(),
             away: false,
             draining: false,
-            clocks: (Instant::now(), SystemTime::now()),
+            clocks: (Instant::now(), Timestamp::now()),
             stuck: Stuck::default(),
         }
     }
 
-    /// Claims and works until `shutdown`; then gives every run back and returns when the last one is.
+    /// Claims and works until `shutdown`; then begins nothing more, gives each run back when what is under way of it is
+    /// stored, or the grace is over, and returns when the last one is.
     pub async fn run(mut self, shutdown: &CancellationToken) {
         let mut look = interval(LOOK);
         let mut dirt = interval(CLEANING);
@@ -158,9 +159,9 @@ impl Dispatcher {
 
     /// Where leases are judged by the clock of this machine, they mean nothing for as long as it takes to renew them.
     fn notice_clock_steps(&mut self) {
-        let (even, set) = std::mem::replace(&mut self.clocks, (Instant::now(), SystemTime::now()));
-        let expected = set + (self.clocks.0 - even);
-        let step = expected.duration_since(self.clocks.1).unwrap_or_else(|ahead| ahead.duration());
+        let (even, set) = std::mem::replace(&mut self.clocks, (Instant::now(), Timestamp::now()));
+        let expected = set.plus(self.clocks.0 - even);
+        let step = Duration::from_millis(self.clocks.1.since(expected).unsigned_abs());
         if step >= CLOCK_STEP {
             tracing::warn!(
                 seconds = step.as_secs_f64(),

@@ -74,6 +74,8 @@ pub struct Settings {
     pub options: RunOptions,
     /// The most that requests may ask for.
     pub caps: Caps,
+    /// How long calls that are under way may take when the process stops.
+    pub grace: Duration,
     pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,

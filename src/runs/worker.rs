@@ -108,12 +108,17 @@ async fn work_and_release(
     orders: &Orders,
     span: &RunSpan,
 ) -> Result<Ended, WorkError> {
+    let run_id = run.id;
     let result = supervise(parts, lease, run, orders, span).await;
+    if result.is_ok() {
+        orders.setbacks.forget(run_id);
+    }
     if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
         let pause = match (&result, orders.leaving) {
             (Ok(Ended::Lost), _) => Duration::ZERO,
             (_, Leaving::Parked) => store::PARKED,
-            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE,
+            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE.max(orders.setbacks.pause(run_id)),
+            (Err(_), Leaving::ToOthers) => orders.setbacks.pause(run_id),
             _ => Duration::ZERO,
         };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
@@ -136,11 +141,17 @@ async fn supervise(
     if lease.deaths >= MAX_DEATHS && lease.suspected_for >= parts.settings.crash_loop {
         return give_up(parts, lease, &run).await;
     }
-    let (journal, cx, spending) = prepare(parts, &lease, &run).await?;
-    let conversation = conversation(parts, &run).await?;
+    let prepared = async { Ok((prepare(parts, &lease, &run).await?, conversation(parts, &run).await?)) };
+    let ((journal, cx, spending), conversation) = match prepared.await {
+        Err(WorkError::Store(error @ store::Error::Corrupt(_))) => {
+            return end_unworked(parts, lease, &run, corrupt(&error)).await;
+        }
+        prepared => prepared?,
+    };
     let mut tasks = JoinSet::new();
     tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation).await })));
     let mut heart = Heart::new(parts, &journal, lease);
+    let mut grace = std::pin::pin!(grace(parts, orders, &journal));
     let verdict = loop {
         tokio::select! {
             Some(joined) = tasks.join_next() => break verdict(joined),
@@ -151,7 +162,7 @@ async fn supervise(
             },
             () = orders.cancel.cancelled() => break Verdict::Cancelled,
             () = orders.lost.cancelled() => return Ok(Ended::Lost),
-            () = orders.interrupt.cancelled() => return Ok(Ended::Interrupted),
+            () = &mut grace => return Ok(Ended::Interrupted),
         }
     };
     // Dropping the set ends what is left of the run, its calls included.
@@ -159,12 +170,26 @@ async fn supervise(
     conclude(parts, &journal, &run, verdict, spending.limited_by()).await
 }
 
+/// Resolves when a process that stops has to let go of the run: when all its work waits with nothing under way, or the
+/// grace is over. A run without any ends by itself, since nothing begins any more.
+async fn grace(parts: &Parts, orders: &Orders, journal: &Journal) {
+    orders.interrupt.cancelled().await;
+    journal.wind_down();
+    // Given up in both cases: what waits has nothing to lose, and the rest had its time.
+    let _ = tokio::time::timeout(parts.settings.grace, journal.is_at_rest()).await;
+}
+
 /// Ends a run that kills whoever works on it.
 async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, WorkError> {
+    let message = format!("{} processes died while they worked on the same step of this run", lease.deaths);
+    end_unworked(parts, lease, run, Failure::new(FailureCode::CrashLoop, message)).await
+}
+
+/// Ends a run on which no work can begin.
+async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) -> Result<Ended, WorkError> {
     let holds_until = Instant::now() + parts.settings.lease;
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
-    let message = format!("{} processes died while they worked on the same step of this run", lease.deaths);
-    conclude(parts, &journal, run, Verdict::Failed(Failure::new(FailureCode::CrashLoop, message)), None).await
+    conclude(parts, &journal, run, Verdict::Failed(failure), None).await
 }
 
 /// The run's journal, and its context with what earlier lives left behind.
@@ -347,7 +372,11 @@ async fn conclude(
     limited_by: Option<&'static str>,
 ) -> Result<Ended, WorkError> {
     let now = Timestamp::now();
-    let usage = usage(parts, run).await?;
+    let usage = match usage(parts, run).await {
+        // The end of the run does not hang on what it tells.
+        Err(store::Error::Corrupt(_)) => Usage::default(),
+        usage => usage?,
+    };
     let ms = now.since(run.started_at.unwrap_or(run.created_at)).max(0);
     let open =
         Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, limited_by, now };
@@ -372,16 +401,23 @@ async fn conclude(
         Verdict::Ended(Ending::Report(report)) => written(Outcome::Report, report),
         Verdict::Ended(Ending::Answer(answer)) => written(Outcome::Answer, answer),
         Verdict::Failed(problem) => {
-            let finish = Finish { error: Some(problem.clone()), ..open };
+            let finish = Finish { error: Some(problem.clone()), ..open.clone() };
             (finish, Event::RunFailed { problem: problem.clone() }, Ended::Failed(problem))
         }
         Verdict::Cancelled => {
-            let finish = Finish { status: RunStatus::Cancelled, ..open };
+            let finish = Finish { status: RunStatus::Cancelled, ..open.clone() };
             (finish, Event::RunCancelled { reason: "cancelled on request".to_owned() }, Ended::Cancelled)
         }
     };
     match journal.finish(finish, vec![root(event)]).await {
         Ok(()) => Ok(ended),
+        Err(Stop::Storage(error @ store::Error::Corrupt(_))) => {
+            let problem = corrupt(&error);
+            let finish = Finish { error: Some(problem.clone()), ..open };
+            let event = Event::RunFailed { problem: problem.clone() };
+            journal.finish(finish, vec![root(event)]).await.map_err(stopped)?;
+            Ok(Ended::Failed(problem))
+        }
         Err(Stop::Storage(store::Error::Fenced)) => Ok(Ended::Lost),
         Err(stop) => Err(stopped(stop)),
     }

@@ -14,6 +14,7 @@ mod lists;
 mod operating;
 mod queue;
 mod requests;
+mod retrying;
 mod stopping;
 mod threads;
 mod webhooks;
