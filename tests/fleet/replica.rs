@@ -141,6 +141,13 @@ impl Fleet {
         fleet
     }
 
+    /// These services, started one by one.
+    pub async fn of(replicas: Vec<Replica>) -> Self {
+        let fleet = Self { replicas, balancer: Balancer::start().await, variables: &[] };
+        fleet.balance();
+        fleet
+    }
+
     /// Tells the balancer where the services are.
     pub fn balance(&self) {
         self.balancer.serve(self.replicas.iter().map(|replica| replica.address.clone()).collect());

@@ -63,7 +63,7 @@ impl Busy {
             let variables: Vec<_> = [("FATHOM_LEASE_SECONDS", lease)].into_iter().chain(own.iter().copied()).collect();
             replicas.push(Replica::start_with(&site.world, &site.database.database, &variables).await);
         }
-        let fleet = Fleet { replicas, balancer: crate::fleet::Balancer::start().await };
+        let fleet = Fleet::of(replicas).await;
         let mut ids = Vec::new();
         for n in 0..RUNS {
             ids.push(run_id(&fleet.replicas[n % variables.len()].ask(&format!("{QUESTION} ({n})")).await));
