@@ -83,6 +83,12 @@ impl<T> Entry<T> {
         Self { call: inherited.call, inherited: Some(inherited.at), ..Self::new(inherited.value) }
     }
 
+    /// The same with its value changed.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Entry<U> {
+        let Self { value, call, events, sources, notes, inherited } = self;
+        Entry { value: change(value), call, events, sources, notes, inherited }
+    }
+
     /// Adds an event of `scope`, now.
     pub fn event(mut self, scope: &Scope, event: Event) -> Self {
         self.events.push(now(scope, event));
@@ -188,6 +194,11 @@ impl Journal {
     pub fn ending_at(mut self, ends_at: Instant) -> Self {
         self.ends_at = Some(ends_at);
         self
+    }
+
+    /// When all work ends; `None`: never.
+    pub fn ends_at(&self) -> Option<Instant> {
+        self.ends_at
     }
 
     /// The lease was renewed.

@@ -240,7 +240,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
             format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)
         }
         Event::Warning { detail, .. } => format!("warning: {}", line(detail)),
-        Event::WaitEnded { name, seconds, .. } => format!("{} is back after {seconds:.0} s", line(name)),
+        Event::WaitEnded { name, seconds, .. } => format!("no longer waiting for {}, after {seconds:.0} s", line(name)),
         Event::RunCompleted { usage, ms, .. } => {
             format!(
                 "completed in {:.1} s, {} tokens in, {} out",

@@ -85,7 +85,8 @@ fn status_word(overview: &RunOverview, silence: Duration) -> String {
 /// Somebody works on it, and nothing was stored for longer than anything may take.
 fn is_stuck(overview: &RunOverview, silence: Duration) -> bool {
     let at_work = overview.run.status == RunStatus::Running && overview.owner.is_some();
-    at_work && overview.newest_event_at.is_some_and(|newest| newest < Timestamp::now().minus(silence))
+    let waits_until = overview.run.progress.waiting_for.as_ref().map(|waiting| waiting.until);
+    at_work && overview.newest_event_at.max(waits_until).is_some_and(|said| said < Timestamp::now().minus(silence))
 }
 
 async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) -> Result<Exit, Error> {

@@ -292,6 +292,7 @@ fn llm(layers: &Layers<'_>) -> llm::Settings {
         connect_timeout: layers.seconds("patience.connect_seconds"),
         total_timeout: layers.seconds("patience.model_seconds"),
         idle_timeout: layers.seconds("patience.model_idle_seconds"),
+        stream_timeout: layers.seconds("patience.model_stream_seconds"),
         retry_for: layers.seconds("patience.retry_seconds"),
         max_concurrent_calls: layers.count("limits.model_concurrency"),
         ..llm::Settings::default()
@@ -303,6 +304,7 @@ fn tavily(layers: &Layers<'_>) -> Option<tavily::Settings> {
     if let Some(url) = layers.url("search.tavily.base_url") {
         settings.base_url = url.to_string();
     }
+    settings.retry.patience = layers.seconds("patience.retry_seconds");
     settings.max_concurrent = layers.count("limits.search_concurrency");
     Some(settings)
 }

@@ -173,7 +173,8 @@ const TABLE: &[Row] = &[
     ("patience.connect_seconds", "FATHOM_CONNECT_SECONDS", None, SECONDS, Is("10"), "for opening a connection to a model"),
     ("patience.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for a whole answer that is not streamed"),
     ("patience.model_idle_seconds", "FATHOM_MODEL_IDLE_SECONDS", None, SECONDS, Is("300"), "until the first piece of a streamed answer, and between any two"),
-    ("patience.retry_seconds", "FATHOM_RETRY_SECONDS", None, SECONDS, Is("60"), "how long a call is tried again in all; five times as long when the provider limits the rate"),
+    ("patience.model_stream_seconds", "FATHOM_MODEL_STREAM_SECONDS", None, SECONDS, Is("3600"), "for a streamed answer in all, however steadily it comes"),
+    ("patience.retry_seconds", "FATHOM_RETRY_SECONDS", None, SECONDS, Is("14400"), "how long one call to a model or a search engine waits in all for being made again; a run's own time ends it sooner"),
     ("patience.lease_seconds", "FATHOM_LEASE_SECONDS", None, Kind::Number { min: 2, max: 3_600 }, Is("15"), "a silent process keeps its runs for so long"),
     ("patience.crash_loop_seconds", "FATHOM_CRASH_LOOP_SECONDS", None, SECONDS, Is("600"), "a run that processes die of is given up after five deaths over so long"),
 

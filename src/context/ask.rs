@@ -3,16 +3,16 @@
 use std::pin::pin;
 
 use futures::StreamExt;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::time::Instant;
 
-use super::{Cx, Error, fit, spending::Purpose, watch};
+use super::{Cx, Deadline, Error, fit, spending::Purpose, watch};
 use crate::{
-    domain::{Event, Failure, FailureCode, WarningCode},
+    domain::{Event, Failure, FailureCode, ModelName, WarningCode},
     journal::{self, Asked, CallRecord, Entry, Stop},
     llm::{
-        self, Caller, Completion, Delta, Evidence, Gate, OutputFormat, Request, Retry, Task,
-        structured::{self, Ladder},
+        self, Completion, Delta, Evidence, OutputFormat, Request, Task,
+        structured::{self, Ladder, Rung},
     },
 };
 
@@ -48,20 +48,77 @@ pub struct Form {
 }
 
 /// A model call's end as the journal keeps it.
-pub(super) type Outcome = Result<Completion, Failure>;
+pub(super) type Outcome = Result<Completion, Unanswered>;
+
+/// A model call that brought nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unanswered {
+    #[serde(flatten)]
+    pub failure: Failure,
+    /// All was tried that there was time for, or trying again would fail the same way; otherwise it broke off after its
+    /// first text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_final: bool,
+    /// What the provider asked for then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// The step of a call for a structured answer.
+#[derive(Debug, Serialize, Deserialize)]
+struct Structured {
+    #[serde(flatten)]
+    outcome: Outcome,
+    /// The form in which it was asked for, which may rest on what this process knew of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rung: Option<Rung>,
+}
+
+impl Unanswered {
+    /// Nothing was wrong with the call, but its answer cannot be used.
+    pub fn useless(failure: Failure) -> Self {
+        Self { failure, is_final: false, retry_after_ms: None }
+    }
+
+    fn lasting(failure: Failure) -> Self {
+        Self { failure, is_final: true, retry_after_ms: None }
+    }
+
+    /// After its first text a call is not made again inside [`llm`], since its text has been passed on.
+    fn broken_off(error: llm::Error) -> Self {
+        let retry_after_ms = match &error {
+            llm::Error::RateLimited { retry_after, .. } => retry_after.map(|wait| wait.as_millis() as u64),
+            _ => None,
+        };
+        Self { failure: failure(error), is_final: false, retry_after_ms }
+    }
+}
+
+impl From<llm::Failed> for Unanswered {
+    fn from(failed: llm::Failed) -> Self {
+        let mut failure = failure(failed.error);
+        if let Some(wait) = failed.too_long {
+            let wait = wait.as_secs_f64();
+            failure
+                .message
+                .push_str(&format!("; the next attempt would be in {wait:.0} s, and there is no time for it"));
+        }
+        Self::lasting(failure)
+    }
+}
 
 impl Cx {
     /// A request to the model of `role`, without tools, answered as text.
     pub fn request(&self, role: Role, messages: Vec<llm::Message>, task: Task) -> Request {
         let options = &self.run.options;
-        let (model, max_tokens) = match role {
-            Role::Research => (&options.research_model, options.research_model_max_tokens),
-            Role::Summarization => (&options.summarization_model, options.summarization_model_max_tokens),
-            Role::Compression => (&options.compression_model, options.compression_model_max_tokens),
-            Role::FinalReport => (&options.final_report_model, options.final_report_model_max_tokens),
+        let max_tokens = match role {
+            Role::Research => options.research_model_max_tokens,
+            Role::Summarization => options.summarization_model_max_tokens,
+            Role::Compression => options.compression_model_max_tokens,
+            Role::FinalReport => options.final_report_model_max_tokens,
         };
         Request {
-            model: model.clone(),
+            model: self.model(role).clone(),
             messages,
             tools: Vec::new(),
             tool_choice: llm::ToolChoice::Auto,
@@ -71,9 +128,21 @@ impl Cx {
         }
     }
 
+    /// The model of that role.
+    pub(super) fn model(&self, role: Role) -> &ModelName {
+        let options = &self.run.options;
+        match role {
+            Role::Research => &options.research_model,
+            Role::Summarization => &options.summarization_model,
+            Role::Compression => &options.compression_model,
+            Role::FinalReport => &options.final_report_model,
+        }
+    }
+
     /// Calls a model, once per key and run.
     ///
-    /// `deadline` bounds the call with its retries; without one the provider's own time limits hold.
+    /// `deadline` bounds the call with its retries, not with waits for a provider that is away; without one the
+    /// provider's own time limits hold.
     ///
     /// # Errors
     /// [`Error::Failed`] when the call failed for good: the same on every replay.
@@ -82,42 +151,54 @@ impl Cx {
         key: &str,
         role: Role,
         request: Request,
-        deadline: Option<Instant>,
+        deadline: Option<Deadline>,
     ) -> Result<Completion, Error> {
         let asked = asked(role, &request);
         let work = async {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
-            self.begins(role, &request);
-            let watch = watch::begin(key, role, &request);
-            let purpose = Purpose::of(role, deadline.is_some());
-            let call = watch.over(self.fitted(key, role, purpose, request, None::<&mut NoText>));
-            let entry = match deadline {
-                None => call.await?,
-                Some(deadline) => match tokio::time::timeout_at(deadline, call).await {
-                    Ok(entry) => entry?,
-                    Err(_) => Entry::new(Err(Failure::new(FailureCode::Timeout, "the model did not answer in time"))),
-                },
-            };
-            watch::end(watch, &entry.value);
-            Ok(entry)
+            Box::pin(self.answer(key, role, request, deadline)).await
         };
         let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
-        Ok(outcome?)
+        outcome.map_err(|unanswered| unanswered.failure.into())
+    }
+
+    async fn answer(
+        &self,
+        key: &str,
+        role: Role,
+        request: Request,
+        deadline: Option<Deadline>,
+    ) -> Result<Entry<Outcome>, Stop> {
+        self.begins(role, &request);
+        let watch = watch::begin(key, role, &request);
+        let purpose = Purpose::of(role, deadline.is_some());
+        // Boxed, as the other large futures on the way to the wire: a stack holds several of them at once.
+        let call = Box::pin(watch.over(self.fitted(key, role, purpose, request, None::<&mut NoText>)));
+        let entry = match self.before(deadline, call).await {
+            Some(entry) => entry?,
+            None => {
+                let late = Failure::new(FailureCode::Timeout, "the model did not answer in time");
+                Entry::new(Err(Unanswered::lasting(late)))
+            }
+        };
+        watch::end(watch, &entry.value);
+        Ok(entry)
     }
 
     /// As [`Self::ask`], handing out the text as it comes. A stored answer comes in one piece.
     ///
     /// # Errors
-    /// As [`Self::ask`]. After a failure in the middle the text handed out is void.
+    /// As [`Self::ask`]. After a failure in the middle the text handed out is void. [`Unanswered`] is the same on every
+    /// replay.
     pub async fn ask_streaming(
         &self,
         key: &str,
         role: Role,
         request: Request,
         sink: &mut impl TextSink,
-    ) -> Result<Completion, Error> {
+    ) -> Result<Result<Completion, Unanswered>, Stop> {
         let asked = asked(role, &request);
         let mut streamed = false;
         let work = async {
@@ -127,16 +208,17 @@ impl Cx {
             streamed = true;
             self.begins(role, &request);
             let watch = watch::begin(key, role, &request);
-            let entry = watch.over(self.fitted(key, role, Purpose::of(role, false), request, Some(&mut *sink))).await?;
+            let entry = watch
+                .over(Box::pin(self.fitted(key, role, Purpose::of(role, false), request, Some(&mut *sink))))
+                .await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
         let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
-        let completion = outcome?;
-        if !streamed {
+        if let (false, Ok(completion)) = (streamed, &outcome) {
             sink.take(&completion.text).await?;
         }
-        Ok(completion)
+        Ok(outcome)
     }
 
     /// Tells the world that a model is asked; nobody waits for that to be stored.
@@ -166,20 +248,24 @@ impl Cx {
             }
             let _reserved = match self.run.spending.begin_call(purpose, fitted.tokens) {
                 Ok(reserved) => reserved,
-                Err(refusal) => return Ok(self.refused(&refusal, Err(refusal.failure()))),
+                Err(refusal) => return Ok(self.refused(&refusal, Err(Unanswered::lasting(refusal.failure())))),
             };
             let answer = match &mut sink {
-                Some(sink) => self.stream(&fitted.request, *sink).await?,
-                None => self.run.services.llm.complete(&fitted.request, self).await,
+                Some(sink) => Box::pin(self.stream(role, &fitted.request, *sink)).await?,
+                None => Box::pin(self.run.services.llm.complete(&fitted.request, &self.patient(role))).await.map(Ok),
             };
             match answer {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
-                Ok(completion) => return Ok(self.answered(role, &model.to_string(), completion)),
+                Ok(Ok(completion)) => return Ok(self.answered(role, &model.to_string(), completion)),
+                Ok(Err(broken_off)) => {
+                    self.run.spending.end_call(1, 0);
+                    return Ok(Entry::new(Err(broken_off)));
+                }
                 Err(failed) => {
                     self.run.spending.end_call(failed.attempts, 0);
-                    return Ok(Entry::new(Err(failure(failed.error))));
+                    return Ok(Entry::new(Err(failed.into())));
                 }
             }
         }
@@ -201,12 +287,14 @@ impl Cx {
         Entry { call: Some(call), ..Entry::new(Ok(completion)).event(&self.scope, event) }
     }
 
+    /// Streams the answer into `sink`; the inner error broke it off after its first text.
     async fn stream(
         &self,
+        role: Role,
         request: &Request,
         sink: &mut impl TextSink,
-    ) -> Result<Result<Completion, llm::Failed>, Stop> {
-        let stream = match self.run.services.llm.stream(request, self).await {
+    ) -> Result<Result<Result<Completion, Unanswered>, llm::Failed>, Stop> {
+        let stream = match self.run.services.llm.stream(request, &self.patient(role)).await {
             Ok(stream) => stream,
             Err(failed) => return Ok(Err(failed)),
         };
@@ -219,12 +307,12 @@ impl Cx {
             };
             match next {
                 Some(Ok(Delta::Text(text))) => sink.take(&text).await?,
-                Some(Ok(Delta::End(completion))) => return Ok(Ok(completion)),
-                Some(Err(error)) => return Ok(Err(llm::Failed { error, attempts: 1 })),
+                Some(Ok(Delta::End(completion))) => return Ok(Ok(Ok(completion))),
+                Some(Err(error)) => return Ok(Ok(Err(Unanswered::broken_off(error)))),
                 None => {
                     let error =
                         llm::Error::Transport { model: request.model.clone(), detail: "the stream ended early".into() };
-                    return Ok(Err(llm::Failed { error, attempts: 1 }));
+                    return Ok(Ok(Err(Unanswered::broken_off(error))));
                 }
             }
         }
@@ -240,7 +328,7 @@ impl Cx {
         role: Role,
         request: Request,
         form: Form,
-        deadline: Option<Instant>,
+        deadline: Option<Deadline>,
     ) -> Result<T, Error> {
         let texts = self.prompts();
         let tool = || texts.text("structured_tool", ());
@@ -249,40 +337,56 @@ impl Cx {
             |problem: &str, schema: &str| texts.text("structured_repair", json!({"error": problem, "schema": schema}));
         let prompts = structured::Prompts { tool: &tool, schema: &schema, repair: &repair };
         let mut ladder = Ladder::new(form.name, form.schema, prompts);
+        let (llm, model) = (&self.run.services.llm, &request.model);
+        ladder.stand_on(llm.first_rung(model));
         let mut reason = String::from("no attempt was made");
         for attempt in 1..=self.run.options.max_structured_output_retries {
             let key = if attempt == 1 { key.to_owned() } else { format!("{key}/{attempt}") };
-            match self.ask(&key, role, ladder.request(&request), deadline).await {
+            match Box::pin(self.ask_on_rung(&key, role, &mut ladder, &request, deadline)).await? {
                 Ok(completion) => match ladder.read(&completion) {
-                    Ok(value) => return Ok(value),
+                    Ok(value) => {
+                        llm.answered_on(model, ladder.rung(), ladder.was_refused());
+                        return Ok(value);
+                    }
                     Err(rejection) => {
                         reason = rejection.to_string();
                         ladder.rejected(rejection);
                     }
                 },
-                Err(Error::Failed(failure)) if failure.code == FailureCode::ModelRequest && ladder.unsupported() => {
+                Err(Unanswered { failure, .. })
+                    if failure.code == FailureCode::ModelRequest && ladder.unsupported() =>
+                {
                     reason = failure.message;
                 }
-                Err(error) => return Err(error),
+                Err(unanswered) => return Err(unanswered.failure.into()),
             }
         }
         Err(Failure::new(FailureCode::ModelOutput, format!("no answer of the asked form: {reason}")).into())
     }
-}
 
-impl Caller for Cx {
-    /// Tells the world about a wait. Called from inside the call, so it must not wait itself.
-    fn retrying(&self, retry: Retry) {
-        let code = match retry.error {
-            llm::Error::RateLimited { .. } => WarningCode::RateLimited,
-            _ => WarningCode::Retrying,
+    /// Asks in the form of the ladder's rung. The step keeps which one that was, and its hash is of what would have been
+    /// asked without knowledge of the model, since another process knows something else.
+    async fn ask_on_rung(
+        &self,
+        key: &str,
+        role: Role,
+        ladder: &mut Ladder<'_>,
+        base: &Request,
+        deadline: Option<Deadline>,
+    ) -> Result<Outcome, Stop> {
+        let (nominal, rung) = (ladder.nominal_request(base), ladder.rung());
+        let asked = asked(role, &nominal);
+        let request = if rung == ladder.nominal() { nominal } else { ladder.request(base) };
+        let work = async {
+            if let Some(inherited) = self.run.journal.inherited(key, &asked) {
+                return Ok(Entry::inherited(inherited));
+            }
+            let entry = Box::pin(self.answer(key, role, request, deadline)).await?;
+            Ok(entry.map(|outcome| Structured { outcome, rung: Some(rung) }))
         };
-        let detail = format!("{}; trying again in {:.1} s", retry.error, retry.wait.as_secs_f64());
-        self.run.journal.try_emit(vec![self.now(Event::warning(code, detail))]);
-    }
-
-    fn gate(&self) -> &dyn Gate {
-        self
+        let step: Structured = self.run.journal.step(key, "model", asked.clone(), work).await?;
+        ladder.stand_on(step.rung.unwrap_or(ladder.nominal()));
+        Ok(step.outcome)
     }
 }
 

@@ -1,12 +1,14 @@
 //! [`Cx`]: what a stage of research, or a tool, may touch. Passed first, everywhere.
 //!
-//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs` and has them watched by `watch.rs`;
+//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs`, has their waits told by `waits.rs` and
+//! has them watched by `watch.rs`;
 //! `pages.rs` knows what was retrieved.
 
 mod ask;
 mod fit;
 mod pages;
 mod spending;
+mod waits;
 mod watch;
 
 use std::{
@@ -17,11 +19,13 @@ use std::{
 use futures::future::BoxFuture;
 use tokio::{sync::OnceCell, time::Instant};
 
-pub use ask::{Form, Role, TextSink};
+pub use ask::{Form, Role, TextSink, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 pub use spending::Spending;
+pub use waits::{Deadline, Patient};
 
 use spending::Refusal;
+use waits::{RunWaits, WaitClock};
 
 use crate::{
     domain::{Event, Failure, Note, Prices, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
@@ -69,6 +73,8 @@ pub struct Cx {
     run: Arc<RunContext>,
     /// Who speaks in events.
     scope: Scope,
+    /// How long it has waited for providers.
+    clock: Arc<WaitClock>,
 }
 
 #[derive(Debug)]
@@ -77,6 +83,7 @@ struct RunContext {
     services: Services,
     options: RunOptions,
     research_ends: Instant,
+    waits: RunWaits,
     spending: Arc<Spending>,
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
@@ -124,6 +131,7 @@ impl Cx {
             services,
             options,
             research_ends,
+            waits: RunWaits::default(),
             spending,
             report_attempts: remains.report_attempts,
             date: OnceCell::new(),
@@ -132,12 +140,12 @@ impl Cx {
             texts: Mutex::new(texts),
             inherited_texts: remains.inherited.into_iter().map(text_by_key).collect(),
         };
-        Self { run: Arc::new(run), scope: Scope::ROOT }
+        Self { run: Arc::new(run), scope: Scope::ROOT, clock: Arc::default() }
     }
 
-    /// The same run, speaking as `scope`.
+    /// The same run, speaking as `scope`, which has a time of its own.
     pub fn speaking_as(&self, scope: Scope) -> Self {
-        Self { run: Arc::clone(&self.run), scope }
+        Self { run: Arc::clone(&self.run), scope, clock: Arc::default() }
     }
 
     pub fn options(&self) -> &RunOptions {
@@ -146,8 +154,8 @@ impl Cx {
 
     /// When research has to end, so that there is time left to write the report. What is given up then is in the
     /// journal, so that a replay, which has another clock, goes the same way.
-    pub fn research_ends(&self) -> Instant {
-        self.run.research_ends
+    pub fn research_ends(&self) -> Deadline {
+        self.deadline(self.run.research_ends.saturating_duration_since(Instant::now()))
     }
 
     /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.

@@ -16,7 +16,7 @@ pub fn begin(key: &str, role: Role, request: &Request) -> ModelCall {
 
 pub fn end(call: ModelCall, outcome: &Outcome) {
     match outcome {
-        Err(failure) => call.end(Called::Failed(failure.code.as_str()), String::new),
+        Err(broken) => call.end(Called::Failed(broken.failure.code.as_str()), String::new),
         Ok(completion) => {
             let finish = finish(completion.stop);
             let called = Called::Answered { usage: completion.usage, finish, attempts: completion.attempts };

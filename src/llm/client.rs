@@ -7,18 +7,26 @@ use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::failure::{self, Failure};
+use super::memory::Memory;
 use super::models::Listed;
 use super::reply::{self, Assembly};
-use super::retry::Waits;
 use super::server::{Clients, Server};
 use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
+use super::structured::Rung;
 use super::wire;
-use super::{BadSetting, Caller, Completion, Error, Failed, Request, Retry, limits, offline};
-use crate::domain::{ModelName, Provider};
+use super::{BadSetting, Caller, Completion, Error, Failed, Request, limits, offline};
+use crate::domain::{ModelName, Provider, WaitKind};
+use crate::net::{self, Circuit, Policy};
 
 /// For questions beside the research, such as which models there are.
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Models of which it is remembered whether they are there; those beyond it that nobody calls are forgotten.
+const MAX_CIRCUITS: usize = 1_000;
+/// Bytes of a list of models; those of routers come near a megabyte.
+const MAX_MODELS: usize = 4 * 1024 * 1024;
+/// Longer answers are read on a thread of their own.
+const READ_HERE: usize = 256 * 1024;
 /// Model ids in a [`ProbeReport`].
 const PROBED_MODELS: usize = 5;
 
@@ -39,8 +47,9 @@ struct Inner {
     openai: Arc<Server>,
     ollama: Arc<Server>,
     openrouter: Arc<Server>,
-    /// Windows that servers told us in errors. Locked for a look-up only, never across an `.await`.
-    learned: Mutex<HashMap<ModelName, u32>>,
+    policy: Policy,
+    circuits: Circuits,
+    memory: Memory,
 }
 
 /// What a server answered to a first question; see [`Llm::probe`].
@@ -74,7 +83,9 @@ impl Llm {
             openai: server(Provider::OpenAi, &endpoints.openai)?,
             ollama: server(Provider::Ollama, &endpoints.ollama)?,
             openrouter: server(Provider::OpenRouter, &endpoints.openrouter)?,
-            learned: Mutex::default(),
+            policy: settings.policy(),
+            circuits: Circuits::default(),
+            memory: Memory::default(),
             settings,
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -130,8 +141,7 @@ impl Llm {
     ///
     /// Servers other than OpenAI's own are asked once, for 3 seconds at most.
     pub async fn context_window(&self, model: &ModelName) -> u32 {
-        let learned = self.inner.learned.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied();
-        if let Some(tokens) = learned {
+        if let Some(tokens) = self.inner.memory.window(model, Instant::now()) {
             return tokens;
         }
         let listed = match self.inner.server(model.provider) {
@@ -171,33 +181,32 @@ impl Llm {
         caller: &dyn Caller,
         call: impl Fn(&'a Arc<Server>) -> F,
     ) -> Result<(T, u32), Failed> {
-        let server = self.inner.usable(&request.model).map_err(|error| Failed { error, attempts: 0 })?;
-        let mut waits = Waits::new(&self.inner.settings);
-        loop {
-            let failure = match call(server).await {
-                Ok(done) => return Ok((done, waits.attempts() + 1)),
-                Err(failure) => failure,
-            };
-            let wait = waits.after(&failure);
-            let error = server.presentable(failure.error);
-            self.learn(&error);
-            let Some(wait) = wait else {
-                return Err(Failed { error, attempts: waits.attempts() });
-            };
-            caller.retrying(Retry { attempt: waits.attempts(), wait, error });
-            let _rest = caller.gate().rest();
-            tokio::time::sleep(wait).await;
-        }
+        let unusable = |error| Failed { error, attempts: 0, too_long: None };
+        let server = self.inner.usable(&request.model).map_err(unusable)?;
+        let circuit = self.inner.circuits.of(&request.model);
+        let attempt = || {
+            let call = Box::pin(call(server));
+            async move {
+                let failed = |failure: Failure| failure.map(|error| server.presentable(error));
+                call.await.map_err(failed).inspect_err(|failure| self.learn(&failure.error))
+            }
+        };
+        let done = Box::pin(net::retry(&circuit, &self.inner.policy, caller, attempt)).await;
+        done.map_err(|end| Failed { error: end.error.error, attempts: end.attempts, too_long: end.too_long })
     }
 
     async fn call(&self, server: &Server, request: &Request, caller: &dyn Caller) -> Result<Completion, Failure> {
         let _permit = turn(server, caller).await;
         caller.gate().pass().await;
-        let call = server.carrier.call(server, request);
-        let body = tokio::time::timeout(self.inner.settings.total_timeout, call)
+        let body = tokio::time::timeout(self.inner.settings.total_timeout, wire::call(server, request))
             .await
             .map_err(|_| Error::Timeout { model: request.model.clone() })??;
-        Ok(reply::read(request, body)?)
+        let assembly = Assembly::new(request);
+        if body.len() <= READ_HERE {
+            return Ok(reply::read(assembly, body)?);
+        }
+        let lost = |problem| reply::malformed(&request.model, format!("its answer could not be read: {problem}"));
+        Ok(tokio::task::spawn_blocking(|| reply::read(assembly, body)).await.map_err(lost)??)
     }
 
     async fn begin(
@@ -208,7 +217,9 @@ impl Llm {
     ) -> Result<(Reading, Option<Delta>), Failure> {
         let permit = turn(server, caller).await;
         caller.gate().pass().await;
-        let frames = server.carrier.stream(server, request, self.inner.settings.idle_timeout).await?;
+        let settings = &self.inner.settings;
+        let ends = tokio::time::Instant::now() + settings.stream_timeout;
+        let frames = wire::stream(server, request, settings.idle_timeout, ends).await?;
         let mut reading = Reading::new(frames, Assembly::new(request), Arc::clone(server), permit);
         let first = reading.next().await?;
         Ok((reading, first))
@@ -216,8 +227,18 @@ impl Llm {
 
     fn learn(&self, error: &Error) {
         if let Error::ContextWindow { model, limit: Some(tokens) } = error {
-            self.inner.learned.lock().unwrap_or_else(PoisonError::into_inner).insert(model.clone(), *tokens);
+            self.inner.memory.told_window(model, *tokens, Instant::now());
         }
+    }
+
+    /// Where to begin asking `model` for a structured answer, by what it could answer lately.
+    pub fn first_rung(&self, model: &ModelName) -> Rung {
+        self.inner.memory.rung(model, Instant::now())
+    }
+
+    /// `model` gave a structured answer on `rung`. `refused` says that its provider does not know a form above it.
+    pub fn answered_on(&self, model: &ModelName, rung: Rung, refused: bool) {
+        self.inner.memory.answered_on(model, rung, refused, Instant::now());
     }
 
     /// The server's models; failing is no matter, since the list only helps.
@@ -229,10 +250,25 @@ impl Llm {
     async fn get_models(&self, server: &Server, model: &ModelName) -> Result<String, Failure> {
         let request = server.http.get(server.url("models")).headers(server.headers().clone()).timeout(ASIDE_TIMEOUT);
         let failed = |problem| wire::of_reqwest(model, &problem);
-        let response = request.send().await.map_err(failed)?;
+        let mut response = request.send().await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = response.text().await.map_err(failed)?;
+        let body = wire::beginning(&mut response, MAX_MODELS, ASIDE_TIMEOUT).await.map_err(failed)?;
         if status.is_success() { Ok(body) } else { Err(failure::of_status(model, status.as_u16(), &headers, &body)) }
+    }
+}
+
+/// What is known of each model's provider. By model, since a router's models have different providers behind them.
+#[derive(Default)]
+struct Circuits(Mutex<HashMap<ModelName, Arc<Circuit>>>);
+
+impl Circuits {
+    fn of(&self, model: &ModelName) -> Arc<Circuit> {
+        let mut circuits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if circuits.len() >= MAX_CIRCUITS {
+            circuits.retain(|_, circuit| Arc::strong_count(circuit) > 1 || circuit.is_open());
+        }
+        let new = || Arc::new(Circuit::new(model.to_string(), WaitKind::Model));
+        Arc::clone(circuits.entry(model.clone()).or_insert_with(new))
     }
 }
 

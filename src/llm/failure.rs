@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Error;
 use crate::domain::ModelName;
-use crate::net;
+use crate::net::{self, Attempt, Trouble, Verdict};
 
 /// Longest [`Error`] detail in characters.
 const MAX_DETAIL_CHARS: usize = 300;
@@ -22,6 +22,43 @@ pub(super) struct Failure {
     pub error: Error,
     /// How long the server asked us to wait.
     pub retry_after: Option<Duration>,
+    /// May the same call go better? `None`: it would fail the same way.
+    trouble: Option<Trouble>,
+}
+
+impl Failure {
+    /// The same failure with its error changed.
+    pub(super) fn map(self, change: impl FnOnce(Error) -> Error) -> Self {
+        Self { error: change(self.error), ..self }
+    }
+
+    /// An error that the same request would meet again.
+    pub(super) fn lasting(error: Error) -> Self {
+        Self { error, retry_after: None, trouble: None }
+    }
+}
+
+impl Attempt for Failure {
+    fn verdict(&self) -> Verdict {
+        match self.trouble {
+            None => Verdict::Final,
+            Some(trouble) => Verdict::Again { trouble, after: self.retry_after },
+        }
+    }
+
+    fn reason(&self) -> String {
+        self.error.to_string()
+    }
+}
+
+fn trouble(error: &Error) -> Option<Trouble> {
+    match error {
+        Error::RateLimited { .. } => Some(Trouble::Limited),
+        Error::Overloaded { .. } | Error::Transport { .. } => Some(Trouble::Away),
+        Error::Malformed { .. } => Some(Trouble::Unreadable),
+        Error::Timeout { .. } => Some(Trouble::Slow),
+        Error::ContextWindow { .. } | Error::Auth { .. } | Error::BadRequest { .. } | Error::Refused { .. } => None,
+    }
 }
 
 impl From<Error> for Failure {
@@ -30,7 +67,8 @@ impl From<Error> for Failure {
             Error::RateLimited { retry_after, .. } => *retry_after,
             _ => None,
         };
-        Self { error, retry_after }
+        let trouble = trouble(&error);
+        Self { error, retry_after, trouble }
     }
 }
 
@@ -42,7 +80,11 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
     if let Error::RateLimited { retry_after: wait, .. } = &mut error {
         *wait = retry_after;
     }
-    Failure { error, retry_after }
+    let trouble = match trouble(&error) {
+        Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
+        other => other,
+    };
+    Failure { error, retry_after, trouble }
 }
 
 /// The error told by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.

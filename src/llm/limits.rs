@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_request_is_the_sum_of_its_parts() {
         let tool = ToolSpec { name: "think".into(), description: "d".into(), parameters: json!({}) };
-        let call = ToolCall { id: "1".into(), name: "think".into(), arguments: "{}".into() };
+        let call = ToolCall { id: "1".into(), name: "think".into(), arguments: "{}".into(), problem: None };
         let request = Request {
             model: "openai:m".parse().unwrap(),
             messages: vec![

@@ -89,6 +89,9 @@ pub struct ToolCall {
     pub name: String,
     /// JSON text as the model wrote it; may be empty, cut off or not JSON at all.
     pub arguments: String,
+    /// Why the call is not carried out, in a sentence for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// A tool as the model sees it.

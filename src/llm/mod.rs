@@ -1,23 +1,26 @@
 //! Models in our own words: complete and stream, with retries, time limits and typed errors.
 //!
-//! A call goes `client.rs` (queue, time limits, `retry.rs`) → `wire.rs` (the genai crate, met only there) and its
-//! answer comes back through `reply.rs` or `failure.rs`, pure readings of the vendors' JSON. `structured.rs` asks for a
+//! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire.rs` (the HTTP of Chat
+//! Completions, with its caps) and its answer comes back through `reply.rs` or `failure.rs`, pure readings of the vendors' JSON. `structured.rs` asks for a
 //! Rust type, `limits.rs` knows how much a model can read. This room knows nothing of research, journals or prompts.
 
 mod client;
 mod failure;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+#[cfg(test)]
+mod growth;
 pub mod limits;
+mod memory;
 pub mod message;
 mod models;
 pub mod offline;
 mod reply;
-mod retry;
 mod server;
 pub mod settings;
 mod stream;
 pub mod structured;
+pub mod surrogates;
 mod text_calls;
 mod thinking;
 mod wire;
@@ -25,7 +28,7 @@ mod wire;
 use std::time::Duration;
 
 use crate::domain::ModelName;
-pub use crate::net::{Gate, Open};
+pub use crate::net::{Caller, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
 pub use client::{Llm, ProbeReport};
 pub use message::{
     Completion, Evidence, Finding, Message, OutputFormat, Part, Request, StopReason, Task, Text, ToolCall, ToolChoice,
@@ -79,37 +82,13 @@ impl Error {
     }
 }
 
-/// The end of a call and of all its attempts.
+/// The end of a call and of all its attempts: until then everything was tried that there was time for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Failed {
     pub error: Error,
     /// HTTP requests made, at least one unless the call could not even begin.
     pub attempts: u32,
-}
-
-/// Who asks. A closure that takes a [`Retry`] is one whose calls may always be made.
-pub trait Caller: Send + Sync {
-    /// Told before each wait between attempts.
-    fn retrying(&self, retry: Retry);
-
-    /// Passed right before each attempt, the first included.
-    fn gate(&self) -> &dyn Gate {
-        &Open
-    }
-}
-
-impl<F: Fn(Retry) + Send + Sync> Caller for F {
-    fn retrying(&self, retry: Retry) {
-        self(retry);
-    }
-}
-
-/// A wait before a call is made again.
-#[derive(Clone, Debug)]
-pub struct Retry {
-    /// The attempt that failed, from 1.
-    pub attempt: u32,
-    pub wait: Duration,
-    pub error: Error,
+    /// The wait that would have been next, had there been time for it.
+    pub too_long: Option<Duration>,
 }

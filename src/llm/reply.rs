@@ -1,17 +1,30 @@
 //! Reads Chat Completions answers, whole ones and streamed ones, into a [`Completion`].
 //!
-//! Our own reading, since genai's drops or refuses what small servers really send: a tool call cut off by the output
-//! limit makes its whole answer an error (`serde_json::from_str(&arguments)?`), so does a call without an id;
-//! streamed calls without an `index` vanish; `refusal` is not read; an error body with status 200 is an empty answer.
-//! Pure: JSON in, our words out.
+//! Forgiving, since small servers send what no document says: tool calls that the output limit cut off, calls without an
+//! id or an `index`, error bodies with status 200, halves of characters. Bounded, whatever comes. Pure: JSON in, our words
+//! out.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::failure;
+use super::surrogates::{self, Joiner};
 use super::thinking::{self, Filter};
-use super::{Completion, Error, Request, StopReason, ToolCall, text_calls};
+use super::{Completion, Error, Request, StopReason, ToolCall, text_calls, wire};
 use crate::domain::{ModelName, Usage};
+
+/// Bytes of text that an answer may have for each token asked for: four times what text usually has.
+const TEXT_BYTES_PER_TOKEN: usize = 16;
+/// Bytes of text that any answer may have.
+const MIN_TEXT: usize = 1024 * 1024;
+/// Calls of one turn that are carried out; one more is kept to tell the model.
+const MAX_CALLS: usize = 128;
+/// Bytes of the arguments of one call.
+const MAX_ARGUMENTS: usize = 256 * 1024;
+/// Bytes of the arguments of all calls of a turn.
+const MAX_TURN_ARGUMENTS: usize = 1024 * 1024;
+/// So much of arguments that are too long is kept for people.
+const SHOWN_ARGUMENTS: usize = 200;
 
 /// An answer, or one chunk of a streamed one.
 #[derive(Deserialize)]
@@ -121,9 +134,17 @@ pub(super) struct Assembly {
     tools: Vec<String>,
     /// Messages in the request.
     turn: usize,
+    joiner: Joiner,
     filter: Filter,
     text: String,
+    /// Bytes of text that have come, thinking included, and how many may.
+    text_bytes: usize,
+    max_text: usize,
     calls: Vec<OpenCall>,
+    /// Calls that are not kept.
+    left_out: usize,
+    /// Bytes of the arguments of all calls.
+    argument_bytes: usize,
     refusal: String,
     finish: Option<String>,
     usage: Usage,
@@ -137,11 +158,34 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
+    joiner: Joiner,
+    /// Bytes of arguments, those that are not kept included; none are for calls beyond the limits.
+    bytes: usize,
+    is_too_long: bool,
+}
+
+impl OpenCall {
+    /// Adds a piece of the arguments, unless there is no room for it.
+    fn take(&mut self, piece: &str, is_marked: bool, is_turn_full: bool) {
+        self.bytes += piece.len();
+        self.is_too_long |= is_turn_full || self.bytes > MAX_ARGUMENTS;
+        if !self.is_too_long {
+            self.arguments.push_str(&self.joiner.push(piece, is_marked));
+        }
+    }
+
+    /// Why it is not carried out.
+    fn problem(&self) -> Option<String> {
+        let limits = format!("one call takes {MAX_ARGUMENTS} bytes, all calls of a turn {MAX_TURN_ARGUMENTS}");
+        self.is_too_long.then(|| format!("the arguments are too long: {limits}"))
+    }
 }
 
 impl From<text_calls::TextCall> for OpenCall {
     fn from(call: text_calls::TextCall) -> Self {
-        Self { name: call.name, arguments: call.arguments, ..Self::default() }
+        let mut open = Self { name: call.name, ..Self::default() };
+        open.take(&call.arguments, false, false);
+        open
     }
 }
 
@@ -149,11 +193,11 @@ impl From<text_calls::TextCall> for OpenCall {
 ///
 /// # Errors
 /// What the `error` field tells, [`Error::Refused`], or [`Error::Malformed`] for JSON that is no answer.
-pub(super) fn read(request: &Request, body: Value) -> Result<Completion, Error> {
-    let model = &request.model;
-    let mut body: Body = serde_json::from_value(body).map_err(|problem| malformed(model, problem))?;
+pub(super) fn read(mut assembly: Assembly, body: Vec<u8>) -> Result<Completion, Error> {
+    let body = String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    let (mut body, is_marked) = parse(&body).map_err(|problem| wire::not_json(&assembly.model, &body, &problem))?;
     if body.error.is_null() && body.choices.as_ref().is_none_or(Vec::is_empty) {
-        return Err(malformed(model, "an answer without choices"));
+        return Err(malformed(&assembly.model, "an answer without choices"));
     }
     for message in body.choices.iter_mut().flatten().filter_map(|choice| choice.message.as_mut()) {
         let text = std::mem::take(&mut message.content).into_text();
@@ -163,9 +207,16 @@ pub(super) fn read(request: &Request, body: Value) -> Result<Completion, Error> 
             piece.index = Some(index);
         }
     }
-    let mut assembly = Assembly::new(request);
-    assembly.add(body)?;
+    assembly.add(body, is_marked)?;
     assembly.finish().map(|(completion, _)| completion)
+}
+
+/// The body, and whether it holds stand-ins for halves of characters.
+fn parse(json: &str) -> serde_json::Result<(Body, bool)> {
+    match surrogates::mark(json) {
+        None => Ok((serde_json::from_str(json)?, false)),
+        Some(marked) => Ok((serde_json::from_str(&marked)?, true)),
+    }
 }
 
 pub(super) fn malformed(model: &ModelName, problem: impl ToString) -> Error {
@@ -178,9 +229,14 @@ impl Assembly {
             model: request.model.clone(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
             turn: request.messages.len(),
+            joiner: Joiner::default(),
             filter: Filter::default(),
             text: String::new(),
+            text_bytes: 0,
+            max_text: MIN_TEXT.max(TEXT_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize)),
             calls: Vec::new(),
+            left_out: 0,
+            argument_bytes: 0,
             refusal: String::new(),
             finish: None,
             usage: Usage::default(),
@@ -193,8 +249,8 @@ impl Assembly {
     /// # Errors
     /// What an error chunk tells, or [`Error::Malformed`].
     pub(super) fn add_chunk(&mut self, json: &str) -> Result<String, Error> {
-        let body = serde_json::from_str(json).map_err(|problem| malformed(&self.model, problem))?;
-        self.add(body)
+        let (body, is_marked) = parse(json).map_err(|problem| malformed(&self.model, problem))?;
+        self.add(body, is_marked)
     }
 
     /// Has the model said that it is done?
@@ -202,7 +258,7 @@ impl Assembly {
         self.finish.is_some()
     }
 
-    fn add(&mut self, body: Body) -> Result<String, Error> {
+    fn add(&mut self, body: Body, is_marked: bool) -> Result<String, Error> {
         self.chunks += 1;
         if !body.error.is_null() {
             return Err(failure::of_error_field(&self.model, &body.error));
@@ -218,11 +274,16 @@ impl Assembly {
         }
         self.finish = choice.finish_reason.filter(|reason| !reason.is_empty()).or(self.finish.take());
         let message = choice.delta.or(choice.message).unwrap_or_default();
-        self.refusal.push_str(&message.refusal.unwrap_or_default());
-        for piece in message.tool_calls.into_iter().flatten() {
-            self.add_call(piece);
+        let (refusal, content) = (message.refusal.unwrap_or_default(), message.content.into_text());
+        self.text_bytes += refusal.len() + content.len();
+        if self.text_bytes > self.max_text {
+            return Err(malformed(&self.model, format!("its text is longer than {} bytes", self.max_text)));
         }
-        let text = self.filter.push(&message.content.into_text());
+        self.refusal.push_str(&refusal);
+        for piece in message.tool_calls.into_iter().flatten() {
+            self.add_call(piece, is_marked);
+        }
+        let text = self.filter.push(&self.joiner.push(&content, is_marked));
         Ok(self.pass(text))
     }
 
@@ -232,12 +293,16 @@ impl Assembly {
         if self.tools.is_empty() { text } else { String::new() }
     }
 
-    fn add_call(&mut self, piece: CallPiece) {
+    fn add_call(&mut self, piece: CallPiece, is_marked: bool) {
         let id = piece.id.unwrap_or_default();
         let function = piece.function.unwrap_or_default();
         let name = function.name.unwrap_or_default();
         let call = match self.position(piece.index, &id, &name) {
             Some(position) => &mut self.calls[position],
+            None if self.calls.len() > MAX_CALLS => {
+                self.left_out += 1;
+                return;
+            }
             None => {
                 self.calls.push(OpenCall { index: piece.index, ..OpenCall::default() });
                 let last = self.calls.len() - 1;
@@ -250,11 +315,13 @@ impl Assembly {
         if call.name.is_empty() {
             call.name = name;
         }
-        match function.arguments {
-            Value::String(text) => call.arguments.push_str(&text),
-            Value::Null => {}
-            other => call.arguments.push_str(&other.to_string()),
-        }
+        let arguments = match function.arguments {
+            Value::String(text) => text,
+            Value::Null => return,
+            other => other.to_string(),
+        };
+        self.argument_bytes += arguments.len();
+        call.take(&arguments, is_marked, self.argument_bytes > MAX_TURN_ARGUMENTS);
     }
 
     /// Which call a piece goes on with; `None` when it begins one. Gemini's door sends several calls under index 0
@@ -293,7 +360,8 @@ impl Assembly {
             let detail = "the provider broke off".to_owned();
             return Err(Error::Overloaded { model: self.model, detail });
         }
-        let rest = self.filter.finish();
+        let mut rest = self.filter.push(self.joiner.finish());
+        rest.push_str(&self.filter.finish());
         self.text.push_str(&rest);
         if !self.refusal.is_empty() && self.calls.is_empty() {
             return Err(Error::Refused { model: self.model, detail: self.refusal });
@@ -302,7 +370,7 @@ impl Assembly {
             let found = text_calls::take(&mut self.text, |name| self.tools.iter().any(|tool| tool == name));
             self.calls = found.into_iter().map(OpenCall::from).collect();
         }
-        let tool_calls = closed(self.calls, self.turn);
+        let tool_calls = closed(self.calls, self.turn, self.left_out);
         let rest = if self.tools.is_empty() { rest } else { self.text.clone() };
         let stop = stop_reason(self.finish.as_deref(), !tool_calls.is_empty());
         Ok((Completion { text: self.text, tool_calls, stop, usage: self.usage, attempts: 1 }, rest))
@@ -310,13 +378,29 @@ impl Assembly {
 }
 
 /// Calls with names trimmed and an id each that no other call of the conversation has. `turn` is the number of
-/// messages before, so that the same answer gets the same ids again.
-fn closed(calls: Vec<OpenCall>, turn: usize) -> Vec<ToolCall> {
+/// messages before, so that the same answer gets the same ids again. The one that is too many says so.
+fn closed(calls: Vec<OpenCall>, turn: usize, left_out: usize) -> Vec<ToolCall> {
     let mut closed: Vec<ToolCall> = Vec::with_capacity(calls.len());
-    for call in calls.into_iter().filter(|call| !call.name.trim().is_empty() || !call.arguments.trim().is_empty()) {
+    for mut call in calls {
+        call.arguments.push_str(call.joiner.finish());
+        if call.name.trim().is_empty() && call.arguments.trim().is_empty() && !call.is_too_long {
+            continue;
+        }
+        let mut problem = call.problem();
+        if problem.is_some() {
+            call.arguments = call.arguments.chars().take(SHOWN_ARGUMENTS).collect();
+        }
+        if closed.len() == MAX_CALLS {
+            let others = if left_out > 0 { format!(", and neither are {left_out} more") } else { String::new() };
+            problem = Some(format!("one turn takes {MAX_CALLS} calls; this one is not carried out{others}"));
+        }
         let taken = call.id.is_empty() || closed.iter().any(|earlier| earlier.id == call.id);
         let id = if taken { format!("call_{turn}_{}", closed.len()) } else { call.id };
-        closed.push(ToolCall { id, name: call.name.trim().to_owned(), arguments: call.arguments });
+        let arguments = surrogates::mend(&call.arguments).into_owned();
+        closed.push(ToolCall { id, name: call.name.trim().to_owned(), arguments, problem });
+        if closed.len() > MAX_CALLS {
+            break;
+        }
     }
     closed
 }

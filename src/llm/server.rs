@@ -12,7 +12,6 @@ use super::Error;
 use super::failure::one_line;
 use super::models::Listed;
 use super::settings::{Endpoint, Settings};
-use super::wire::Carrier;
 use crate::domain::Provider;
 use crate::net;
 
@@ -68,7 +67,6 @@ fn builder(settings: &Settings) -> reqwest::ClientBuilder {
 pub(super) struct Server {
     provider: Provider,
     pub(super) http: reqwest::Client,
-    pub(super) carrier: Carrier,
     /// Ends with a slash.
     base_url: Url,
     key: Option<SecretString>,
@@ -93,7 +91,6 @@ impl Server {
         let http = clients.for_url(&base_url).clone();
         Ok(Self {
             provider,
-            carrier: Carrier::new(http.clone()).map_err(bad)?,
             http,
             base_url,
             headers: headers(key.as_ref(), &endpoint.headers).map_err(bad)?,

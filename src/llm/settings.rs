@@ -9,7 +9,10 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::domain::Provider;
-use crate::net;
+use crate::net::{self, Policy};
+
+/// Attempts that may end without an answer in time: each may be billed.
+const TIMEOUTS: u32 = 3;
 
 /// How to reach one provider.
 #[derive(Clone, Default)]
@@ -54,7 +57,9 @@ pub struct Settings {
     pub total_timeout: Duration,
     /// For a streamed answer: until its headers, and between any two pieces of it (comments count).
     pub idle_timeout: Duration,
-    /// How long a call may wait in all between its attempts; five times as long when the provider limits our rate.
+    /// For a streamed answer in all, however steadily it comes.
+    pub stream_timeout: Duration,
+    /// How long a call may wait in all between its attempts.
     pub retry_for: Duration,
     /// The wait before the second attempt is random between zero and this; it doubles from attempt to attempt.
     pub first_retry_within: Duration,
@@ -69,10 +74,22 @@ impl Default for Settings {
             connect_timeout: Duration::from_secs(10),
             total_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(300),
-            retry_for: Duration::from_secs(60),
+            stream_timeout: Duration::from_secs(3_600),
+            retry_for: Duration::from_secs(4 * 3_600),
             first_retry_within: Duration::from_millis(500),
             max_concurrent_calls: 10_000,
         }
+    }
+}
+
+impl Settings {
+    /// The longest that an attempt at a call may take without a word of its answer.
+    pub fn longest_silence(&self) -> Duration {
+        self.total_timeout.max(self.idle_timeout)
+    }
+
+    pub(super) fn policy(&self) -> Policy {
+        Policy { patience: self.retry_for, first_within: self.first_retry_within, timeouts: TIMEOUTS }
     }
 }
 

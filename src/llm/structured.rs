@@ -17,13 +17,18 @@
 //! }
 //! ```
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Completion, Message, OutputFormat, Request, StopReason, ToolChoice, ToolSpec};
+use super::{Completion, Message, OutputFormat, Request, StopReason, ToolChoice, ToolSpec, surrogates};
 
 /// The tool that takes the answer on the second rung.
 const ANSWER_TOOL: &str = "answer";
+
+/// A longer answer is none of ours.
+const MAX_READ: usize = 1024 * 1024;
+/// Beginnings of objects that are tried.
+const MAX_OBJECTS: usize = 1_000;
 
 /// So much of a rejected answer is shown to the model again.
 const MAX_SHOWN_CHARS: usize = 4_000;
@@ -40,7 +45,8 @@ pub struct Prompts<'a> {
 }
 
 /// How the answer is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rung {
     /// The provider's own structured output.
     Native,
@@ -48,6 +54,15 @@ pub enum Rung {
     Tool,
     /// The schema in the prompt.
     Prompt,
+}
+
+impl Rung {
+    fn below(self) -> Self {
+        match self {
+            Self::Native => Self::Tool,
+            Self::Tool | Self::Prompt => Self::Prompt,
+        }
+    }
 }
 
 /// Why an answer was not taken. Its text is fit to be shown to the model.
@@ -66,14 +81,33 @@ pub struct Ladder<'a> {
     schema: Value,
     prompts: Prompts<'a>,
     rung: Rung,
+    /// The rung on which a ladder stands that knows nothing of its model and has asked as often.
+    nominal: Rung,
     last: Option<Rejection>,
+    refused: bool,
 }
 
 impl<'a> Ladder<'a> {
     /// `schema` is a JSON Schema whose root is an object; providers want every property required and
     /// `additionalProperties: false`.
     pub fn new(schema_name: &'a str, schema: Value, prompts: Prompts<'a>) -> Self {
-        Self { schema_name, schema, prompts, rung: Rung::Native, last: None }
+        let nominal = Rung::Native;
+        Self { schema_name, schema, prompts, rung: nominal, nominal, last: None, refused: false }
+    }
+
+    /// Goes on from the rung on which an answer was asked for.
+    pub fn stand_on(&mut self, rung: Rung) {
+        self.rung = rung;
+    }
+
+    /// The rung of requests made by [`nominal_request`](Self::nominal_request).
+    pub fn nominal(&self) -> Rung {
+        self.nominal
+    }
+
+    /// Was a form of request refused by the provider?
+    pub fn was_refused(&self) -> bool {
+        self.refused
     }
 
     pub fn rung(&self) -> Rung {
@@ -82,9 +116,18 @@ impl<'a> Ladder<'a> {
 
     /// `base` made to ask for the answer. Its own tools and output format are replaced.
     pub fn request(&self, base: &Request) -> Request {
+        self.request_on(self.rung, base)
+    }
+
+    /// The request that would be made if nothing were known of the model: the same in every process.
+    pub fn nominal_request(&self, base: &Request) -> Request {
+        self.request_on(self.nominal, base)
+    }
+
+    fn request_on(&self, rung: Rung, base: &Request) -> Request {
         let mut request =
             Request { tools: Vec::new(), tool_choice: ToolChoice::Auto, output: OutputFormat::Text, ..base.clone() };
-        match self.rung {
+        match rung {
             Rung::Native => {
                 let (name, schema) = (self.schema_name.to_owned(), self.schema.clone());
                 request.output = OutputFormat::JsonSchema { name, schema };
@@ -142,14 +185,13 @@ impl<'a> Ladder<'a> {
     pub fn unsupported(&mut self) -> bool {
         let was = self.rung;
         self.step_down();
+        self.refused |= self.rung != was;
         self.rung != was
     }
 
     fn step_down(&mut self) {
-        self.rung = match self.rung {
-            Rung::Native => Rung::Tool,
-            Rung::Tool | Rung::Prompt => Rung::Prompt,
-        };
+        self.rung = self.rung.below();
+        self.nominal = self.nominal.below();
     }
 
     fn tool(&self) -> ToolSpec {
@@ -160,9 +202,14 @@ impl<'a> Ladder<'a> {
 
 /// Reads a `T` from the first JSON object in `text` that is one. The schema itself, echoed, is none.
 fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    if text.len() > MAX_READ {
+        return Err(format!("the answer is longer than {MAX_READ} bytes"));
+    }
+    let text = &*surrogates::mend(text);
     let mut problem = None;
     let mut from = 0;
-    while let Some(start) = text[from..].find('{').map(|at| from + at) {
+    for _ in 0..MAX_OBJECTS {
+        let Some(start) = text[from..].find('{').map(|at| from + at) else { break };
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         match values.next() {
             Some(Ok(value)) => {
@@ -198,6 +245,7 @@ fn unwrapped(value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::growth;
     use super::*;
     use crate::domain::Usage;
     use crate::llm::{Task, ToolCall};
@@ -237,8 +285,39 @@ mod tests {
     }
 
     fn calls(arguments: &str) -> Completion {
-        let call = ToolCall { id: "c".into(), name: "answer".into(), arguments: arguments.into() };
+        let call = ToolCall { id: "c".into(), name: "answer".into(), arguments: arguments.into(), problem: None };
         Completion { tool_calls: vec![call], stop: StopReason::ToolCalls, ..says("") }
+    }
+
+    #[test]
+    fn time_grows_as_the_text_does() {
+        for shape in ["{", "{\"a\":", "{}", "[", "```", "{\"a\":{},", "\\ud83d", "\\", "{\"question\":1} "] {
+            growth::check(shape, |text| drop(read_json::<Brief>(text)));
+        }
+    }
+
+    #[test]
+    fn halves_of_characters_are_no_obstacle() {
+        let brief: Brief = read_json(r#"{"question":"\ud83d?"}"#).unwrap();
+        assert_eq!(brief.question, "\u{FFFD}?");
+    }
+
+    #[test]
+    fn what_is_known_of_a_model_does_not_change_the_nominal_request() {
+        let base = Request {
+            model: "openai:m".parse().unwrap(),
+            messages: Vec::new(),
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            output: OutputFormat::Text,
+            max_tokens: 1,
+            task: Task::Other,
+        };
+        let (plain, mut knowing) = (ladder(), ladder());
+        knowing.stand_on(Rung::Prompt);
+        assert_eq!(knowing.nominal_request(&base), plain.request(&base));
+        assert_ne!(knowing.request(&base), plain.request(&base));
+        assert!(!knowing.unsupported() && !knowing.was_refused(), "there is no other form");
     }
 
     #[test]

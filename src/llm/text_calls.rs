@@ -28,35 +28,39 @@ struct Written {
     arguments: Value,
 }
 
+/// Longer answers are texts.
+const MAX_TEXT: usize = 1024 * 1024;
+/// Calls read from one text; one more than anybody may make, so that there being too many is noticed.
+const MAX_CALLS: usize = 129;
+
 /// Takes the calls of tools that `is_offered` out of `text`, in their order. Anything else that looks like a call, such
 /// as an example in an answer, stays text.
 pub(super) fn take(text: &mut String, is_offered: impl Fn(&str) -> bool) -> Vec<TextCall> {
-    if !text.contains('{') {
+    if text.len() > MAX_TEXT || !text.contains('{') {
         return Vec::new();
     }
     if let Some((calls, _)) = read(text, &is_offered).filter(|(_, rest)| rest.trim().is_empty()) {
         text.clear();
         return calls;
     }
-    let mut calls = Vec::new();
-    let mut from = 0;
-    while let Some(block) = next_block(text, from) {
-        let inside = &text[block.inside..];
-        match read(inside, &is_offered) {
-            Some((found, rest)) => {
-                let mut end = text.len() - rest.trim_start().len();
-                if text[end..].starts_with(block.closing) {
-                    end += block.closing.len();
-                }
-                calls.extend(found);
-                text.replace_range(block.start..end, "");
-                from = block.start;
+    let (mut calls, mut left) = (Vec::new(), String::new());
+    // What comes before `kept` is in `left`, or was a call.
+    let (mut kept, mut from) = (0, 0);
+    while let Some(block) = next_block(text, from).filter(|_| calls.len() < MAX_CALLS) {
+        from = block.inside;
+        if let Some((found, rest)) = read(&text[block.inside..], &is_offered) {
+            let mut end = text.len() - rest.trim_start().len();
+            if text[end..].starts_with(block.closing) {
+                end += block.closing.len();
             }
-            None => from = block.inside,
+            calls.extend(found);
+            left.push_str(&text[kept..block.start]);
+            (kept, from) = (end, end);
         }
     }
     if !calls.is_empty() {
-        *text = text.trim().to_owned();
+        left.push_str(&text[kept..]);
+        *text = left.trim().to_owned();
     }
     calls
 }
@@ -67,13 +71,16 @@ struct Block {
     closing: &'static str,
 }
 
+/// The next mark behind `from`: only the places where one can begin are looked at, each once.
 fn next_block(text: &str, from: usize) -> Option<Block> {
-    let found = MARKS.iter().filter_map(|(opening, closing)| {
-        let start = from + text[from..].find(opening)?;
-        Some(Block { start, inside: start + opening.len(), closing })
-    });
-    // Of marks at the same place the longest: a plain fence is the beginning of a ```json one.
-    found.min_by_key(|block| (block.start, usize::MAX - block.inside))
+    let mut places = text[from..].match_indices(['<', '`']).map(|(at, _)| from + at);
+    places.find_map(|start| {
+        let here = &text[start..];
+        // Of marks at the same place the longest: a plain fence is the beginning of a ```json one.
+        let mark =
+            MARKS.iter().filter(|(opening, _)| here.starts_with(opening)).max_by_key(|(opening, _)| opening.len());
+        mark.map(|(opening, closing)| Block { start, inside: start + opening.len(), closing })
+    })
 }
 
 /// The calls at the beginning of `text`, written as one object, several, or a list, and what follows them.
@@ -92,6 +99,10 @@ fn read(text: &str, is_offered: impl Fn(&str) -> bool) -> Option<(Vec<TextCall>,
         for value in found {
             calls.push(call(value, &is_offered)?);
         }
+        if calls.len() >= MAX_CALLS {
+            calls.truncate(MAX_CALLS);
+            return Some((calls, ""));
+        }
         rest = &start[end..];
     }
     if calls.is_empty() { None } else { Some((calls, rest)) }
@@ -109,6 +120,7 @@ fn call(value: Value, is_offered: impl Fn(&str) -> bool) -> Option<TextCall> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::growth;
     use super::*;
 
     fn check(text: &str, calls: &[(&str, &str)], left: &str) {
@@ -137,6 +149,48 @@ mod tests {
         check(r#"[{"name":"search_web","arguments":"{\"queries\":[\"a\"]}"}]"#, &[SEARCH], "");
         let two = r#"{"name":"search_web","arguments":{"queries":["a"]}}; {"name":"think_tool","arguments":{}}"#;
         check(two, &[SEARCH, ("think_tool", "{}")], "");
+    }
+
+    #[test]
+    fn time_grows_as_the_text_does() {
+        let call = r#"<tool_call>{"name":"rm","arguments":{}}</tool_call>"#;
+        let offered = r#"<tool_call>{"name":"search_web","arguments":{}}</tool_call>\n"#;
+        let many = offered.repeat(20);
+        for shape in [
+            "<",
+            "`",
+            "```",
+            "```json",
+            "<tool_call>",
+            "<tool_call>{",
+            "```{\"a\":",
+            "```[",
+            "```[1,",
+            "{",
+            "[",
+            "{}",
+            "```[\"",
+            "``` ",
+            "<tool_call>[[[[",
+            call,
+            offered,
+            &many,
+            "{\"name\":\"rm\",\"arguments\":{}};",
+        ] {
+            let eat = |text: &str| {
+                let mut text = format!("{{{text}");
+                take(&mut text, |name| name == "search_web");
+            };
+            growth::check(shape, eat);
+        }
+    }
+
+    #[test]
+    fn calls_without_end_are_not_all_read() {
+        let mut text = format!("x {}", r#"<tool_call>{"name":"search_web","arguments":{}}</tool_call>"#.repeat(5_000));
+        assert_eq!(take(&mut text, |_| true).len(), MAX_CALLS);
+        let mut text = format!("[{}]", vec![r#"{"name":"search_web","arguments":{}}"#; 5_000].join(","));
+        assert_eq!(take(&mut text, |_| true).len(), MAX_CALLS);
     }
 
     #[test]

@@ -3,103 +3,131 @@
 //! Models without a reasoning parser in front of them write `<think>…</think>` into their content. A tag counts only
 //! at the start of a line, because a report *about* reasoning models may well mention one in a sentence.
 
-/// Opening tags and what closes them: Qwen, DeepSeek and most others; some fine-tunes; Magistral.
+/// Opening tags and what closes them: Qwen, DeepSeek and most others; some fine-tunes; Magistral. None is the beginning
+/// of another.
 const TAGS: [(&str, &str); 3] = [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")];
 
 /// Passes text through without thinking blocks and without white space around the whole.
 ///
-/// The pieces that [`push`](Self::push) returns, put together, are the same however the input was cut.
+/// The pieces that [`push`](Self::push) returns, put together, are the same however the input was cut. Each character is
+/// looked at once, so that a text of any shape takes time in proportion to its length.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
-    /// The block we are in.
-    block: Option<Block>,
-    /// Not yet decided: white space that may turn out to be the end, or the beginning of a tag.
-    held: String,
+    /// What closes the block we are in, and the end of what was skipped of it, as long as it may be part of that.
+    block: Option<(&'static str, String)>,
+    /// White space that may turn out to be the end.
+    space: String,
+    /// What may turn out to be an opening tag.
+    tag: String,
+    /// Has any text been passed, and no line begun since?
+    mid_line: bool,
     /// Has any text been passed?
     passed: bool,
-    /// Does the next character begin a line?
-    mid_line: bool,
-}
-
-/// An open block.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    /// The tag that ends it.
-    closing: &'static str,
-    /// Bytes of white space held from before it. They stay: they may part two paragraphs.
-    before: usize,
 }
 
 impl Filter {
     /// The text that is certain after `piece` has arrived; often empty.
     pub(super) fn push(&mut self, piece: &str) -> String {
-        self.held.push_str(piece);
         let mut out = String::new();
-        while self.step(&mut out) {}
+        let mut rest = piece;
+        while !rest.is_empty() {
+            rest = if self.block.is_some() { self.skip(rest) } else { self.read(rest, &mut out) };
+        }
         out
     }
 
     /// The rest of the text, after the last piece. A block that is still open is dropped.
     pub(super) fn finish(&mut self) -> String {
-        let held = std::mem::take(&mut self.held);
         let mut out = String::new();
-        if self.block.is_none() {
-            self.pass(held.trim_end(), &mut out);
+        if self.block.take().is_none() && !self.tag.is_empty() {
+            let tag = std::mem::take(&mut self.tag);
+            self.pass(&tag, &mut out);
         }
+        self.space.clear();
         out
     }
 
-    /// Decides about the beginning of what is held; `false` when more must arrive first.
-    fn step(&mut self, out: &mut String) -> bool {
-        if let Some(block) = self.block {
-            return self.skip(block);
+    /// Passes text on, up to the end or to where a block begins; returns what follows.
+    fn read<'a>(&mut self, text: &'a str, out: &mut String) -> &'a str {
+        for (at, character) in text.char_indices() {
+            if self.may_open(character) {
+                self.tag.push(character);
+                if let Some((_, closing)) = TAGS.iter().find(|(opening, _)| *opening == self.tag) {
+                    self.tag.clear();
+                    self.block = Some((closing, String::new()));
+                    return &text[at + character.len_utf8()..];
+                }
+                continue;
+            }
+            if !self.tag.is_empty() {
+                let tag = std::mem::take(&mut self.tag);
+                self.pass(&tag, out);
+            }
+            if character.is_whitespace() {
+                self.space.push(character);
+                self.mid_line &= character != '\n';
+            } else {
+                self.pass(character.encode_utf8(&mut [0; 4]), out);
+            }
         }
-        let word = self.held.find(|c: char| !c.is_whitespace()).unwrap_or(self.held.len());
-        let (space, rest) = self.held.split_at(word);
-        if rest.is_empty() {
-            return false;
-        }
-        let at_line_start = !self.mid_line || space.contains('\n');
-        if at_line_start && let Some((opening, closing)) = TAGS.iter().find(|(opening, _)| rest.starts_with(opening)) {
-            let after = word + opening.len();
-            self.held.replace_range(word..after, "");
-            self.block = Some(Block { closing, before: word });
-            return true;
-        }
-        if at_line_start && TAGS.iter().any(|(opening, _)| opening.starts_with(rest)) {
-            return false;
-        }
-        let line = rest.split('\n').next().unwrap_or_default();
-        let end = word + line.trim_end().len();
-        let text: String = self.held.drain(..end).collect();
-        self.pass(&text, out);
-        !self.held.is_empty()
+        ""
     }
 
-    fn skip(&mut self, Block { closing, before }: Block) -> bool {
-        if let Some(at) = self.held[before..].find(closing) {
-            self.held.replace_range(before..before + at + closing.len(), "");
+    /// Does `character` begin an opening tag, or go on with one?
+    fn may_open(&self, character: char) -> bool {
+        if self.tag.is_empty() {
+            return !self.mid_line && TAGS.iter().any(|(opening, _)| opening.starts_with(character));
+        }
+        let goes_on =
+            |opening: &str| opening.strip_prefix(self.tag.as_str()).is_some_and(|rest| rest.starts_with(character));
+        TAGS.iter().any(|(opening, _)| goes_on(opening))
+    }
+
+    /// Drops text up to the end of the block; returns what follows.
+    fn skip<'a>(&mut self, text: &'a str) -> &'a str {
+        let Some((closing, tail)) = &mut self.block else { return text };
+        // A closing tag that was cut: its beginning is in the tail, and its end among the first bytes of the text.
+        let before = tail.len();
+        let head = text.char_indices().map(|(at, _)| at).find(|at| *at >= closing.len()).unwrap_or(text.len());
+        tail.push_str(&text[..head]);
+        if let Some(at) = tail.find(*closing) {
+            let end = at + closing.len() - before;
             self.block = None;
-            return true;
+            return &text[end..];
         }
-        // The end may be the beginning of the closing tag.
-        let mut keep = self.held.len().saturating_sub(closing.len()).max(before);
-        while !self.held.is_char_boundary(keep) {
-            keep += 1;
+        if let Some(at) = text.find(*closing) {
+            let end = at + closing.len();
+            self.block = None;
+            return &text[end..];
         }
-        self.held.replace_range(before..keep, "");
-        false
+        if head < text.len() {
+            tail.clear();
+            tail.push_str(&text[floor(text, text.len() - (closing.len() - 1))..]);
+        } else {
+            let keep = floor(tail, tail.len().saturating_sub(closing.len() - 1));
+            tail.drain(..keep);
+        }
+        ""
     }
 
+    /// Passes text that does not begin or end with white space, with what white space was held before it.
     fn pass(&mut self, text: &str, out: &mut String) {
-        let text = if self.passed { text } else { text.trim_start() };
-        if text.is_empty() {
-            return;
+        if self.passed {
+            out.push_str(&self.space);
         }
+        self.space.clear();
         self.passed = true;
-        self.mid_line = !text.ends_with('\n');
+        self.mid_line = true;
         out.push_str(text);
     }
+}
+
+/// The boundary of a character at `at` or right before it.
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
 }
 
 /// `text` after a closing tag that nothing opened: some chat templates put the opening one into the prompt.
@@ -115,6 +143,7 @@ pub(super) fn after_unopened(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::growth;
     use super::*;
     use proptest::prelude::*;
 
@@ -146,6 +175,10 @@ mod tests {
         check("a <b> c\n<table>", "a <b> c\n<table>");
         check("<thin", "<thin");
         check("<think>a</think>b<think>c", "b<think>c");
+        check("a\n\n<think>x</think><think>y</think>b", "a\n\nb");
+        check("<think>a</thin</think>b", "b");
+        check(" \n<think>a</think> b", "b");
+        check("<THINK>a", "<THINK>a");
         check("K\n<think>> <think></think></think>", "K\n</think>");
     }
 
@@ -154,6 +187,31 @@ mod tests {
         assert_eq!(after_unopened("Okay, so …\n</think>\n\nYes."), "\n\nYes.");
         assert_eq!(after_unopened("The `</think>` tag"), "The `</think>` tag");
         assert_eq!(after_unopened("<think>a</think>\nb"), "<think>a</think>\nb");
+    }
+
+    /// Each shape, whole and in small pieces, n and 8n of it: the time grows as the text does.
+    #[test]
+    fn time_grows_as_the_text_does() {
+        for shape in [
+            "<",
+            "<think>",
+            "<think></think>\n",
+            "<think>\n",
+            " ",
+            "\n",
+            "[",
+            "a\n",
+            "</think>",
+            "<thin\n",
+            "<think> </thin",
+        ] {
+            growth::check(shape, |text| drop(filtered([text])));
+            growth::check(shape, |text| {
+                let bytes: Vec<_> = text.split_inclusive(|_| true).collect();
+                drop(filtered(bytes));
+            });
+            growth::check(shape, |text| _ = after_unopened(text).len());
+        }
     }
 
     proptest! {

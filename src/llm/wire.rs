@@ -1,25 +1,16 @@
-//! The genai crate, met only here: our requests to its types, its transport, its errors to ours.
+//! Chat Completions over HTTP: our requests to bytes, a server's bytes to the JSON texts that `reply.rs` reads.
 //!
-//! All three providers speak Chat Completions, so every call goes through genai's OpenAI adapter to an address of ours;
-//! no model name is ever routed elsewhere. What it must be kept from doing is said at each place (`genai 0.7.2`).
-//! Answers are read by `reply.rs`, which says why.
+//! All three providers speak it. Whatever a server sends is counted after decompression, line by line and in all, so that
+//! no answer takes more memory or time than it may.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::fmt;
 use std::time::Duration;
 
-use futures::Stream;
-use genai::adapter::AdapterKind;
-use genai::chat::{
-    CacheControl, ChatFrameSink, ChatMessage, ChatOptions, ChatRequest, ChatStream, ContentPart, FrameCtx, JsonSpec,
-    MessageContent, RawFrameRef, ReasoningEffort, Tool, ToolName, ToolResponse,
-};
-use genai::resolver::{AuthData, Endpoint};
-use genai::webc::StreamTimeout;
-use genai::{Headers, ModelIden, ServiceTarget};
-use serde_json::{Map, Value};
+use bytes::{Buf as _, BytesMut};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::failure::{self, Failure, is_html};
 use super::reply::malformed;
@@ -27,215 +18,321 @@ use super::server::Server;
 use super::{Error, Message, OutputFormat, Part, Request, Text, ToolCall, ToolChoice, ToolSpec};
 use crate::domain::ModelName;
 
-/// Carries requests to servers; cheap to clone, as all clones share one pool of connections.
-#[derive(Clone)]
-pub(super) struct Carrier {
-    client: genai::Client,
+/// Bytes of a whole answer.
+const MAX_ANSWER: usize = 32 * 1024 * 1024;
+/// Bytes of an error that are read; the rest says nothing new.
+const MAX_ERROR: usize = 1024 * 1024;
+/// For reading an error, which need not be complete.
+const ERROR_TIME: Duration = Duration::from_secs(10);
+/// Bytes of one line of a stream.
+const MAX_LINE: usize = 4 * 1024 * 1024;
+/// Bytes of a stream for each token that the model may write: servers wrap each in half a kilobyte of JSON.
+const STREAM_BYTES_PER_TOKEN: usize = 1024;
+
+/// Makes one call and returns the body of its answer.
+///
+/// # Cancel safety
+/// Dropping the future closes the connection.
+pub(super) async fn call(server: &Server, request: &Request) -> Result<Vec<u8>, Failure> {
+    let model = &request.model;
+    let mut response = send(server, request, false).await?;
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|problem| of_reqwest(model, &problem))? {
+        if body.len() + chunk.len() > MAX_ANSWER {
+            return Err(too_long(model, "its answer", MAX_ANSWER));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
 }
 
-impl Carrier {
-    /// # Errors
-    /// When genai refuses the client, which it has no reason to.
-    pub(super) fn new(http: reqwest::Client) -> Result<Self, String> {
-        let client = genai::Client::builder().with_reqwest(http).build().map_err(|problem| problem.to_string())?;
-        Ok(Self { client })
-    }
+/// Begins a streamed call, which ends at `ends` and never pauses for longer than `idle`.
+pub(super) async fn stream(
+    server: &Server,
+    request: &Request,
+    idle: Duration,
+    ends: Instant,
+) -> Result<Frames, Failure> {
+    let begun = tokio::time::timeout_at(ends.min(Instant::now() + idle), send(server, request, true)).await;
+    let response = begun.map_err(|_| Error::Timeout { model: request.model.clone() })??;
+    Ok(Frames {
+        response,
+        lines: Lines::default(),
+        left: MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize)),
+        idle,
+        ends,
+        model: request.model.clone(),
+    })
+}
 
-    /// Makes one call and returns the body of its answer.
-    ///
-    /// # Cancel safety
-    /// Dropping the future closes the connection.
-    pub(super) async fn call(&self, server: &Server, request: &Request) -> Result<Value, Failure> {
-        // The answer is read from the raw body, which genai keeps beside its own reading, also when that fails.
-        let options = options(request).with_capture_raw_body(true);
-        match self.client.exec_chat(target(server, &request.model), chat_request(request), Some(&options)).await {
-            Ok(response) => Ok(response.captured_raw_body.unwrap_or_default()),
-            Err(genai::Error::ChatResponseGeneration { response_body, .. }) => Ok(*response_body),
-            Err(problem) => Err(failure_of(&request.model, problem)),
+/// The first `max` bytes of a body, or what of it came in time.
+pub(super) async fn beginning(response: &mut reqwest::Response, max: usize, time: Duration) -> reqwest::Result<String> {
+    let mut body = Vec::new();
+    let read = async {
+        while let Some(chunk) = response.chunk().await? {
+            body.extend_from_slice(&chunk[..chunk.len().min(max - body.len())]);
+            if body.len() >= max {
+                break;
+            }
         }
+        Ok(())
+    };
+    match tokio::time::timeout(time, read).await {
+        Ok(Err(problem)) if body.is_empty() => Err(problem),
+        _ => Ok(String::from_utf8_lossy(&body).into_owned()),
     }
+}
 
-    /// Begins a streamed call. Nothing is sent before the first poll.
-    pub(super) async fn stream(&self, server: &Server, request: &Request, idle: Duration) -> Result<Frames, Failure> {
-        let queue = FrameQueue::default();
-        let options = options(request)
-            .with_capture_usage(true)
-            .with_stream_header_timeout(idle)
-            .with_stream_read_timeout(idle)
-            .with_raw_frame_sink(queue.clone());
-        let target = target(server, &request.model);
-        match self.client.exec_chat_stream(target, chat_request(request), Some(&options)).await {
-            Ok(response) => Ok(Frames { inner: response.stream, queue, model: request.model.clone() }),
-            Err(problem) => Err(failure_of(&request.model, problem)),
-        }
+async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<reqwest::Response, Failure> {
+    let model = &request.model;
+    // Numbers, strings and maps with string keys: always JSON.
+    let body = serde_json::to_vec(&Body::of(request, is_stream)).map_err(|problem| malformed(model, problem))?;
+    let mut headers = HeaderMap::with_capacity(4);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.extend(server.headers().iter().map(|(name, value)| (name.clone(), value.clone())));
+    let request = server.http.post(server.url("chat/completions")).headers(headers).body(body);
+    let mut response = request.send().await.map_err(|problem| of_reqwest(model, &problem))?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
     }
+    let headers = std::mem::take(response.headers_mut());
+    // An error that breaks off is still the error its status says.
+    let body = beginning(&mut response, MAX_ERROR, ERROR_TIME).await.unwrap_or_default();
+    Err(failure::of_status(model, status.as_u16(), &headers, &body))
+}
+
+fn too_long(model: &ModelName, what: &str, max: usize) -> Failure {
+    Failure::lasting(malformed(model, format!("{what} is longer than {max} bytes")))
+}
+
+/// What is wrong with a body that is no JSON.
+pub(super) fn not_json(model: &ModelName, body: &str, problem: &serde_json::Error) -> Error {
+    if is_html(body) { malformed(model, "an HTML page") } else { malformed(model, problem) }
 }
 
 /// The chunks of one streamed answer as they came, without `[DONE]`.
 pub(super) struct Frames {
-    inner: ChatStream,
-    queue: FrameQueue,
+    response: reqwest::Response,
+    lines: Lines,
+    /// Bytes that may still come.
+    left: usize,
+    idle: Duration,
+    ends: Instant,
     model: ModelName,
 }
 
-/// Keeps every chunk that passes through genai, whose own events lose what `reply.rs` needs. Both ends are polled by
-/// one task, so the lock is never waited for; it holds the few chunks of one read at most.
-#[derive(Clone, Default)]
-struct FrameQueue(Arc<Mutex<VecDeque<String>>>);
-
-impl FrameQueue {
-    fn pop(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-}
-
-impl ChatFrameSink for FrameQueue {
-    fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
-        if !matches!(frame.data, "" | "[DONE]") {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(frame.data.to_owned());
-        }
-    }
-}
-
-impl Stream for Frames {
-    type Item = Result<String, Failure>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+impl Frames {
+    /// The next chunk; `None` at the end.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    pub(super) async fn next(&mut self) -> Option<Result<String, Failure>> {
         loop {
-            if let Some(frame) = self.queue.pop() {
-                return Poll::Ready(Some(Ok(frame)));
+            match self.lines.event() {
+                Some(data) if matches!(data.as_str(), "" | "[DONE]") => continue,
+                Some(data) => return Some(Ok(data)),
+                None => {}
             }
-            match std::task::ready!(Pin::new(&mut self.inner).poll_next(cx)) {
-                // The error is told by the queued chunk itself, where `"error": null` is none; genai sees one there.
-                Some(Ok(_) | Err(genai::Error::ChatResponse { .. } | genai::Error::StreamParse { .. })) => {}
-                Some(Err(problem)) => return Poll::Ready(Some(Err(failure_of(&self.model, problem)))),
-                None => return Poll::Ready(self.queue.pop().map(Ok)),
+            match self.more().await {
+                Ok(true) => {}
+                Ok(false) => return self.lines.last_event().map(Ok),
+                Err(failure) => return Some(Err(failure)),
+            }
+        }
+    }
+
+    /// Takes in more bytes; `false` at the end.
+    async fn more(&mut self) -> Result<bool, Failure> {
+        let end = self.ends.min(Instant::now() + self.idle);
+        let read = tokio::time::timeout_at(end, self.response.chunk()).await;
+        let read = read.map_err(|_| Error::Timeout { model: self.model.clone() })?;
+        let Some(chunk) = read.map_err(|problem| of_reqwest(&self.model, &problem))? else { return Ok(false) };
+        let Some(left) = self.left.checked_sub(chunk.len()) else {
+            return Err(too_long(&self.model, "its stream", MAX_ANSWER));
+        };
+        self.left = left;
+        if self.lines.push(&chunk) { Ok(true) } else { Err(too_long(&self.model, "a line of its stream", MAX_LINE)) }
+    }
+}
+
+/// Takes server-sent events apart, each byte once however they are cut.
+#[derive(Default)]
+struct Lines {
+    buffer: BytesMut,
+    /// Bytes of the buffer that are known to hold no end of a line.
+    scanned: usize,
+    /// The `data` of the event in progress; `None` when it has none yet.
+    data: Option<String>,
+}
+
+impl Lines {
+    /// Takes in more bytes; `false` when a line gets too long.
+    fn push(&mut self, bytes: &[u8]) -> bool {
+        self.buffer.extend_from_slice(bytes);
+        self.buffer.len() - bytes.len() <= MAX_LINE
+    }
+
+    /// The data of the next event that is complete.
+    fn event(&mut self) -> Option<String> {
+        loop {
+            let Some(length) = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n') else {
+                self.scanned = self.buffer.len();
+                return None;
+            };
+            let mut line = self.buffer.split_to(self.scanned + length);
+            self.buffer.advance(1);
+            self.scanned = 0;
+            if line.last() == Some(&b'\r') {
+                line.truncate(line.len() - 1);
+            }
+            if line.is_empty() {
+                if let Some(data) = self.data.take() {
+                    return Some(data);
+                }
+            } else if let Some(value) = line.strip_prefix(b"data:") {
+                self.add(value.strip_prefix(b" ").unwrap_or(value));
+            }
+        }
+    }
+
+    fn add(&mut self, value: &[u8]) {
+        let value = String::from_utf8_lossy(value);
+        match &mut self.data {
+            Some(data) => {
+                data.push('\n');
+                data.push_str(&value);
+            }
+            None => self.data = Some(value.into_owned()),
+        }
+    }
+
+    /// What came before the end without an empty line behind it; half a line is nothing.
+    fn last_event(&mut self) -> Option<String> {
+        self.data.take().filter(|data| !matches!(data.as_str(), "" | "[DONE]"))
+    }
+}
+
+/// The request as it is sent. What does not change from call to call comes first, where caches of prompts look.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
+    messages: Vec<Said<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+}
+
+impl<'a> Body<'a> {
+    fn of(request: &'a Request, is_stream: bool) -> Self {
+        let model = request.model.model.as_str();
+        // OpenAI's newer models refuse the old name; most other servers know no other.
+        let is_new = ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|family| model.starts_with(family));
+        Self {
+            model,
+            stream: is_stream,
+            tools: request.tools.iter().map(tool).collect(),
+            tool_choice: (!request.tools.is_empty()).then_some(request.tool_choice),
+            messages: request.messages.iter().map(Said::of).collect(),
+            response_format: response_format(&request.output),
+            stream_options: is_stream.then(|| json!({"include_usage": true})),
+            max_tokens: (!is_new).then_some(request.max_tokens),
+            max_completion_tokens: is_new.then_some(request.max_tokens),
+        }
+    }
+}
+
+/// A message as it is sent.
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'static str,
+    content: Joined<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+impl<'a> Said<'a> {
+    fn of(message: &'a Message) -> Self {
+        let said = |role, content| Self { role, content, tool_calls: Vec::new(), tool_call_id: None };
+        match message {
+            Message::System { content } => said("system", Joined::Parts(content)),
+            Message::User { content } => said("user", Joined::Parts(content)),
+            Message::Assistant { content, tool_calls } => Self {
+                tool_calls: tool_calls.iter().map(history_call).collect(),
+                ..said("assistant", Joined::One(content))
+            },
+            Message::Tool { call_id, content, .. } => {
+                Self { tool_call_id: Some(call_id), ..said("tool", Joined::Parts(content)) }
             }
         }
     }
 }
 
-fn target(server: &Server, model: &ModelName) -> ServiceTarget {
-    // The override is the only way to send no `Authorization` header; otherwise a key is demanded.
-    let headers: Vec<_> = server
-        .headers()
-        .iter()
-        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-        .collect();
-    ServiceTarget {
-        // Read, although never called: it must parse as a URL.
-        endpoint: Endpoint::from_owned(server.url("")),
-        auth: AuthData::RequestOverride { url: server.url("chat/completions"), headers: Headers::from(headers) },
-        // Everything up to the first `::` is cut off as a namespace. Ours is, so that none in the name will be.
-        model: ModelIden::new(AdapterKind::OpenAI, format!("fathom::{}", model.model)),
-    }
+/// Text that is written in one piece without being copied.
+enum Joined<'a> {
+    One(&'a str),
+    Parts(&'a Text),
 }
 
-fn options(request: &Request) -> ChatOptions {
-    let mut options = ChatOptions::default()
-        .with_max_tokens(request.max_tokens)
-        // Without an effort of ours, a model name ending in one is cut: `qwen/qwen-max` becomes `qwen/qwen` with
-        // `reasoning_effort: max`. A budget is the one effort that is not sent.
-        .with_reasoning_effort(ReasoningEffort::Budget(0))
-        // Without a wish of ours, `gpt-5.6` and later are told not to cache. This one says nothing on the wire.
-        .with_cache_control(CacheControl::Ephemeral5m);
-    if !request.tools.is_empty() {
-        options = options.with_tool_choice(match request.tool_choice {
-            ToolChoice::Auto => genai::chat::ToolChoice::Auto,
-            ToolChoice::Required => genai::chat::ToolChoice::Required,
-        });
-    }
-    match &request.output {
-        OutputFormat::Text => options,
-        OutputFormat::JsonSchema { name, schema } => {
-            options.with_response_format(JsonSpec::new(name.clone(), schema.clone()))
+impl fmt::Display for Joined<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(text) => formatter.write_str(text),
+            Self::Parts(text) => text.0.iter().map(Part::as_str).try_for_each(|part| formatter.write_str(part)),
         }
     }
 }
 
-fn chat_request(request: &Request) -> ChatRequest {
-    let chat = ChatRequest::from_messages(request.messages.iter().map(chat_message).collect());
-    if request.tools.is_empty() { chat } else { chat.with_tools(request.tools.iter().map(tool).collect::<Vec<_>>()) }
-}
-
-fn chat_message(message: &Message) -> ChatMessage {
-    match message {
-        Message::System { content } => ChatMessage::system(joined(content)),
-        Message::User { content } => ChatMessage::user(joined(content)),
-        Message::Assistant { content, tool_calls } => {
-            let mut parts = MessageContent::from_text(content.as_str());
-            parts.extend(tool_calls.iter().map(|call| ContentPart::ToolCall(history_call(call))));
-            ChatMessage::assistant(parts)
-        }
-        Message::Tool { call_id, name, content } => {
-            ChatMessage::from(ToolResponse::new(call_id.as_str(), joined(content)).with_fn_name(name.as_str()))
-        }
+impl Serialize for Joined<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
-}
-
-/// The text in one piece: several would be joined by blank lines.
-fn joined(text: &Text) -> String {
-    let mut joined = String::with_capacity(text.0.iter().map(|part| part.as_str().len()).sum());
-    joined.extend(text.0.iter().map(Part::as_str));
-    joined
 }
 
 /// A call of an earlier turn. Arguments that are no JSON object are replaced by `{}`, since llama.cpp answers 500 to
 /// every request whose history has one.
-fn history_call(call: &ToolCall) -> genai::chat::ToolCall {
+fn history_call(call: &ToolCall) -> Value {
     let arguments = serde_json::from_str::<Map<String, Value>>(&call.arguments).unwrap_or_default();
-    genai::chat::ToolCall {
-        call_id: call.id.clone(),
-        fn_name: call.name.clone(),
-        fn_arguments: Value::Object(arguments),
-        thought_signatures: None,
-    }
+    let arguments = Value::Object(arguments).to_string();
+    json!({"type": "function", "id": call.id, "function": {"name": call.name, "arguments": arguments}})
 }
 
-fn tool(spec: &ToolSpec) -> Tool {
-    // Always a custom one: a tool of ours named `web_search` must stay ours.
-    Tool::new(ToolName::Custom(spec.name.clone()))
-        .with_description(spec.description.as_str())
-        .with_schema(spec.parameters.clone())
+fn tool(spec: &ToolSpec) -> Value {
+    let ToolSpec { name, description, parameters } = spec;
+    let function = json!({"name": name, "description": description, "parameters": parameters, "strict": false});
+    json!({"type": "function", "function": function})
 }
 
-/// What genai reports, in our words.
-fn failure_of(model: &ModelName, problem: genai::Error) -> Failure {
-    match problem {
-        genai::Error::WebModelCall { webc_error, .. } => of_call(model, webc_error),
-        genai::Error::WebStream { error, .. } => of_stream(model, error),
-        other => Error::BadRequest { model: model.clone(), detail: other.to_string() }.into(),
-    }
+fn response_format(output: &OutputFormat) -> Option<Value> {
+    let OutputFormat::JsonSchema { name, schema } = output else { return None };
+    let schema = strict(schema.clone());
+    Some(json!({"type": "json_schema", "json_schema": {"name": name, "strict": true, "schema": schema}}))
 }
 
-fn of_call(model: &ModelName, problem: genai::webc::Error) -> Failure {
-    use genai::webc::Error as Problem;
-    match problem {
-        Problem::ResponseFailedStatus { status, body, headers } => {
-            failure::of_status(model, status.as_u16(), &headers, &body)
-        }
-        Problem::ResponseFailedNotJson { content_type, body } => {
-            let what = if is_html(&body) { "an HTML page".to_owned() } else { format!("'{body}'") };
-            malformed(model, format!("content type '{content_type}', {what}")).into()
-        }
-        Problem::ResponseFailedInvalidJson { cause, .. } => malformed(model, cause).into(),
-        Problem::Reqwest(problem) => of_reqwest(model, &problem),
-        Problem::JsonValueExt(problem) => malformed(model, problem).into(),
+/// The schema as strict servers want it: objects with all their properties and no others. Ours are shallow.
+fn strict(mut schema: Value) -> Value {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        let names: Vec<_> = properties.keys().cloned().map(Value::String).collect();
+        properties.values_mut().for_each(|property| *property = strict(property.take()));
+        schema["required"] = Value::Array(names);
+        schema["additionalProperties"] = Value::Bool(false);
     }
-}
-
-/// While streaming, status and headers answer nothing; they are inside the boxed error.
-fn of_stream(model: &ModelName, problem: genai::BoxError) -> Failure {
-    if problem.is::<StreamTimeout>() {
-        return Error::Timeout { model: model.clone() }.into();
+    if let Some(items) = schema.get_mut("items") {
+        *items = strict(items.take());
     }
-    if let Some(genai::Error::HttpError { status, body, headers, .. }) = problem.downcast_ref() {
-        return failure::of_status(model, status.as_u16(), headers, body);
-    }
-    match problem.downcast_ref::<reqwest::Error>() {
-        Some(problem) => of_reqwest(model, problem),
-        None => malformed(model, problem).into(),
-    }
+    schema
 }
 
 /// A request that got no answer. Its URL is left out: a base URL may have a password in it.
@@ -249,4 +346,61 @@ pub(super) fn of_reqwest(model: &ModelName, problem: &reqwest::Error) -> Failure
     let model = model.clone();
     let what = if problem.is_connect() { "no connection" } else { "the connection broke" };
     Error::Transport { model, detail: format!("{what}: {}", causes.join(": ")) }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+        let mut lines = Lines::default();
+        let mut events = Vec::new();
+        for piece in pieces {
+            assert!(lines.push(piece));
+            events.extend(std::iter::from_fn(|| lines.event()));
+        }
+        events.extend(lines.last_event());
+        events
+    }
+
+    #[test]
+    fn events_are_taken_apart() {
+        fn check(text: &str, expected: &[&str]) {
+            assert_eq!(events([text.as_bytes()]), expected, "{text:?}");
+        }
+        check("data: a\n\ndata:b\r\n\r\n: ping\n\n", &["a", "b"]);
+        check("event: x\ndata: a\ndata: b\nid: 7\n\n", &["a\nb"]);
+        check("data: a\n", &["a"]);
+        check("data: half", &[]);
+        check("<html>\n\n", &[]);
+        check("\n\n\ndata:\n\n", &[""]);
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_do_not_matter(text in "(data: ?[aä€]{0,3}|:|\r?\n|[x ]){0,20}", size in 1_usize..9) {
+            prop_assert_eq!(events(text.as_bytes().chunks(size)), events([text.as_bytes()]));
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_not_kept() {
+        let mut lines = Lines::default();
+        let piece = [b'a'; 65_536];
+        let mut kept = 0;
+        while lines.push(&piece) {
+            assert_eq!(lines.event(), None);
+            kept += piece.len();
+        }
+        assert!(kept <= MAX_LINE + 2 * piece.len(), "{kept}");
+    }
+
+    #[test]
+    fn nested_schemas_become_strict() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object", "properties": {"b": {"type": "string"}}}}}});
+        let inner = json!({"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"], "additionalProperties": false});
+        let expected = json!({"type": "object", "properties": {"a": {"type": "array", "items": inner}}, "required": ["a"], "additionalProperties": false});
+        assert_eq!(strict(schema), expected);
+    }
 }

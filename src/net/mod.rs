@@ -1,7 +1,10 @@
 //! Outbound HTTP as every room needs it: one way to build a client, bodies with a cap, retries with a bound.
 //!
-//! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`.
+//! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`, the one policy
+//! for models and searches, and `circuit`, what calls to one provider share.
 
+mod circuit;
+mod clock;
 mod gate;
 mod guard;
 mod redact;
@@ -12,10 +15,11 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 
+pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Reach, guarded, is_public};
 pub use redact::{redact, shown_url};
-pub use retry::{Retry, Verdict, retry};
+pub use retry::{AtOnce, Attempt, Caller, GaveUp, LONGEST_BACKOFF, Policy, Trouble, Verdict, Wait, jittered, retry};
 
 /// How long an outbound call may take.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +53,13 @@ pub enum Error {
 
 impl From<reqwest::Error> for Error {
     fn from(error: reqwest::Error) -> Self {
-        Self::Transport(describe(&error))
+        Self::from(&error)
+    }
+}
+
+impl From<&reqwest::Error> for Error {
+    fn from(error: &reqwest::Error) -> Self {
+        Self::Transport(describe(error))
     }
 }
 

@@ -1,26 +1,55 @@
-//! A small retry loop: exponential waits with jitter, a server's own wish first, and a bound on all waiting.
+//! When a failed call is made again: one policy for models and searches.
+//!
+//! By the kind of trouble: exponential waits with full jitter (a random time between zero and a doubling bound) unless
+//! the provider says how long, and no longer than the caller has time. Each wait is told before it begins.
 
-use std::{future::Future, time::Duration};
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
+use tokio::time::Instant;
 
-use super::Gate;
+use super::circuit::{Circuit, Turn};
+use super::clock::{now, sleep, sleep_until};
+use super::gate::{Gate, Open};
+use crate::domain::WaitKind;
 
-/// How often and how long to try again.
+/// The doubling of waits stops here, so that a provider that is back is noticed soon.
+pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
+/// After so many attempts a provider that asks for short waits gets those of an exponential backoff.
+const PATIENT_ATTEMPTS: u32 = 10;
+/// Answers nobody can read rarely get better.
+const UNREADABLE_ATTEMPTS: u32 = 3;
+/// An error of the provider's own may be the request's fault: then no wait heals it.
+const FAILING_PATIENCE: Duration = Duration::from_secs(20 * 60);
+/// As often is a call made that fails while others get answers.
+const LONE_ATTEMPTS: u32 = 8;
+/// The same for calls that get no answer in time.
+const LONE_TIMEOUTS: u32 = 3;
+
+/// How long a call is tried again.
 #[derive(Clone, Copy, Debug)]
-pub struct Retry {
-    /// Calls in all, the first included.
-    pub max_attempts: usize,
-    /// The first wait is between this and twice this; each further one doubles.
-    pub min_delay: Duration,
-    /// What may be spent on waiting in all; a server that asks for more ends the retries.
-    pub max_total_wait: Duration,
+pub struct Policy {
+    /// The sum of a call's waits.
+    pub patience: Duration,
+    /// The first wait is random between zero and this; it doubles from attempt to attempt.
+    pub first_within: Duration,
+    /// Attempts that may end without an answer in time.
+    pub timeouts: u32,
 }
 
-impl Default for Retry {
-    fn default() -> Self {
-        Self { max_attempts: 4, min_delay: Duration::from_millis(500), max_total_wait: Duration::from_secs(20) }
-    }
+/// What is wrong, when trying again may help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nobody is there, or says that it cannot serve anybody now.
+    Away,
+    /// An error of the provider's own (500).
+    Failing,
+    /// Too many calls of ours.
+    Limited,
+    /// No answer in time.
+    Slow,
+    /// Its answer cannot be read.
+    Unreadable,
 }
 
 /// What a failure means for the next attempt.
@@ -29,110 +58,451 @@ pub enum Verdict {
     /// Trying again would fail the same way.
     Final,
     /// It may pass, after the wait the server asked for, if it asked.
-    Again { after: Option<Duration> },
+    Again { trouble: Trouble, after: Option<Duration> },
 }
 
-/// Calls `operation` until it succeeds, `judge` calls its error final, or the policy is used up; then the last error.
-/// `gate` learns of the waits in between.
+/// An attempt that failed.
+pub trait Attempt {
+    fn verdict(&self) -> Verdict;
+
+    /// For people, without secrets.
+    fn reason(&self) -> String;
+}
+
+/// A wait that is about to begin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait {
+    /// The provider, as its [`Circuit`] is called.
+    pub name: String,
+    pub kind: WaitKind,
+    /// Attempts made; 0 when others found the provider away.
+    pub attempt: u32,
+    pub wait: Duration,
+    pub reason: String,
+    /// The provider limits our rate.
+    pub limited: bool,
+    /// This call has not waited before.
+    pub is_first: bool,
+}
+
+/// Who asks. A closure that takes a [`Wait`] is one whose calls may always be made.
+pub trait Caller: Send + Sync {
+    /// Told before each wait.
+    fn waiting(&self, wait: Wait);
+
+    /// A call that had waited does not any more: it got through, failed for good, or was dropped.
+    fn resumed(&self, _name: &str) {}
+
+    /// No wait may end later.
+    fn ends(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Passed right before each attempt, the first included.
+    fn gate(&self) -> &dyn Gate {
+        &Open
+    }
+}
+
+/// Waits in silence.
+impl Caller for Open {
+    fn waiting(&self, _: Wait) {}
+}
+
+/// Has no time to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct AtOnce;
+
+impl Caller for AtOnce {
+    fn waiting(&self, _: Wait) {}
+
+    fn ends(&self) -> Option<Instant> {
+        Some(now())
+    }
+}
+
+impl<F: Fn(Wait) + Send + Sync> Caller for F {
+    fn waiting(&self, wait: Wait) {
+        self(wait);
+    }
+}
+
+/// The end of all attempts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GaveUp<E> {
+    /// The last attempt's.
+    pub error: E,
+    pub attempts: u32,
+    /// The wait that would have been next, had there been time for it.
+    pub too_long: Option<Duration>,
+}
+
+/// Calls `operation` until it succeeds, its error is final, or there is no more time to wait; returns the number of
+/// attempts with its result. While `circuit` is open, waits for whoever tries.
+///
+/// # Errors
+/// [`GaveUp`] with the last error.
 ///
 /// # Cancel safety
 /// Dropping the future drops the attempt or the wait in progress.
-pub async fn retry<T, E, Op, Out>(
-    policy: Retry,
-    gate: &dyn Gate,
-    judge: impl Fn(&E) -> Verdict,
-    mut operation: Op,
-) -> Result<T, E>
-where
-    Op: FnMut() -> Out,
-    Out: Future<Output = Result<T, E>>,
-{
-    let mut waits = Waits::new(policy);
+pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
+    circuit: &Circuit,
+    policy: &Policy,
+    caller: &dyn Caller,
+    mut operation: impl FnMut() -> Out,
+) -> Result<(T, u32), GaveUp<E>> {
+    let mut waits = Waits { policy, bound: policy.first_within, waited: Duration::ZERO, attempts: 0 };
+    let mut told = Told { circuit, caller, has_waited: false };
+    let answers = circuit.answers();
+    let mut last = None;
     loop {
+        turn(&mut waits, &mut told, last.take()).await?;
+        let begun = now();
         let error = match operation().await {
-            Ok(value) => return Ok(value),
+            Ok(value) => {
+                circuit.answered();
+                return Ok((value, waits.attempts + 1));
+            }
             Err(error) => error,
         };
-        match waits.next(judge(&error)) {
-            Some(wait) => {
-                let _rest = gate.rest();
-                tokio::time::sleep(wait).await;
+        waits.attempts += 1;
+        let (verdict, reason) = (error.verdict(), error.reason());
+        if let Verdict::Again { trouble, after } = verdict {
+            circuit.note(begun, trouble, after, &reason, policy);
+        } else {
+            circuit.answered();
+        }
+        let others_answered = answers.has_changed().unwrap_or(false);
+        match waits.next(verdict, others_answered) {
+            None => return Err(GaveUp { error, attempts: waits.attempts, too_long: None }),
+            // The wait that all share stands in for this call's own.
+            Some(_) if matches!(verdict, Verdict::Again { trouble: Trouble::Away, .. }) && circuit.is_open() => {}
+            Some(wait) if !waits.has_time(wait, caller) => {
+                return Err(GaveUp { error, attempts: waits.attempts, too_long: Some(wait) });
             }
-            None => return Err(error),
+            Some(wait) => {
+                told.tell(waits.attempts, wait, reason, is_limit(verdict));
+                let _rest = caller.gate().rest();
+                sleep(wait).await;
+                waits.waited += wait;
+            }
+        }
+        last = Some(error);
+    }
+}
+
+fn is_limit(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Again { trouble: Trouble::Limited, .. })
+}
+
+/// Waits until the circuit lets this call go. A call that has no time for it is made all the same if it was never made,
+/// so that there is an error to tell.
+async fn turn<E>(waits: &mut Waits<'_>, told: &mut Told<'_>, last: Option<E>) -> Result<(), GaveUp<E>> {
+    loop {
+        let mut answers = told.circuit.answers();
+        let Turn::Wait { until, reason } = told.circuit.turn() else { return Ok(()) };
+        let begun = now();
+        let wait = until.saturating_duration_since(begun);
+        if !waits.has_time(wait, told.caller) {
+            return match last {
+                Some(error) => Err(GaveUp { error, attempts: waits.attempts, too_long: Some(wait) }),
+                None => Ok(()),
+            };
+        }
+        told.tell(waits.attempts, wait, reason, false);
+        let _rest = told.caller.gate().rest();
+        tokio::select! {
+            () = sleep_until(until) => {}
+            // Not all at the same moment.
+            Ok(()) = answers.changed() => sleep(jittered(waits.policy.first_within)).await,
+        }
+        waits.waited += now() - begun;
+    }
+}
+
+/// Tells the caller of waits, and of their end.
+struct Told<'a> {
+    circuit: &'a Circuit,
+    caller: &'a dyn Caller,
+    has_waited: bool,
+}
+
+impl Told<'_> {
+    fn tell(&mut self, attempt: u32, wait: Duration, reason: String, limited: bool) {
+        let is_first = !std::mem::replace(&mut self.has_waited, true);
+        let (name, kind) = (self.circuit.name().to_owned(), self.circuit.kind());
+        self.caller.waiting(Wait { name, kind, attempt, wait, reason, limited, is_first });
+    }
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if self.has_waited {
+            self.caller.resumed(self.circuit.name());
         }
     }
 }
 
-/// The waits of one call, none of them beyond what is left of the budget.
-struct Waits {
-    delays: backon::ExponentialBackoff,
-    left: Duration,
+/// The waits of one call.
+struct Waits<'a> {
+    policy: &'a Policy,
+    bound: Duration,
+    waited: Duration,
+    /// Attempts made so far.
+    attempts: u32,
 }
 
-impl Waits {
-    fn new(policy: Retry) -> Self {
-        let delays = ExponentialBuilder::default()
-            .with_jitter()
-            .with_min_delay(policy.min_delay)
-            .with_max_delay(policy.max_total_wait)
-            .with_max_times(policy.max_attempts.saturating_sub(1))
-            .build();
-        Self { delays, left: policy.max_total_wait }
+impl Waits<'_> {
+    /// How long to wait before trying again; `None` when that is pointless. To be called once after each failed attempt.
+    fn next(&mut self, verdict: Verdict, others_answered: bool) -> Option<Duration> {
+        let Verdict::Again { trouble, after } = verdict else { return None };
+        if self.is_hopeless(trouble, others_answered) {
+            return None;
+        }
+        let own = jittered(self.bound);
+        self.bound = longer(self.bound);
+        Some(match after.filter(|asked| !asked.is_zero()) {
+            Some(asked) if self.attempts > PATIENT_ATTEMPTS => asked.max(own),
+            Some(asked) => asked,
+            None => own,
+        })
     }
 
-    fn next(&mut self, verdict: Verdict) -> Option<Duration> {
-        let Verdict::Again { after } = verdict else { return None };
-        let own = self.delays.next()?;
-        let wait = after.map_or(own, |after| after.max(Duration::from_millis(10)));
-        self.left = self.left.checked_sub(wait)?;
-        Some(wait)
+    fn is_hopeless(&self, trouble: Trouble, others_answered: bool) -> bool {
+        match trouble {
+            Trouble::Away | Trouble::Limited => false,
+            Trouble::Failing => self.waited >= FAILING_PATIENCE || (others_answered && self.attempts >= LONE_ATTEMPTS),
+            Trouble::Slow => {
+                self.attempts >= self.policy.timeouts || (others_answered && self.attempts >= LONE_TIMEOUTS)
+            }
+            Trouble::Unreadable => self.attempts >= UNREADABLE_ATTEMPTS,
+        }
     }
+
+    fn has_time(&self, wait: Duration, caller: &dyn Caller) -> bool {
+        let in_time = caller.ends().is_none_or(|ends| now() + wait <= ends);
+        in_time && self.waited + wait <= self.policy.patience
+    }
+}
+
+/// The next bound of an exponential backoff.
+pub(super) fn longer(bound: Duration) -> Duration {
+    (bound * 2).min(LONGEST_BACKOFF)
+}
+
+/// A random time from zero to `bound`. The hasher's keys are the standard library's only source of randomness.
+pub fn jittered(bound: Duration) -> Duration {
+    let random = RandomState::new().hash_one(()) >> 32;
+    bound.mul_f64(random as f64 / f64::from(u32::MAX))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use super::super::clock::run;
     use super::*;
 
-    fn policy() -> Retry {
-        Retry { max_attempts: 3, min_delay: Duration::from_millis(100), max_total_wait: Duration::from_secs(2) }
-    }
+    const HOUR: Duration = Duration::from_secs(3_600);
 
-    #[test]
-    fn a_server_s_wish_goes_first_within_the_budget() {
-        let mut waits = Waits::new(policy());
-        let second = Duration::from_secs(1);
-        assert_eq!(waits.next(Verdict::Again { after: Some(second) }), Some(second));
-        assert_eq!(waits.next(Verdict::Again { after: Some(2 * second) }), None);
-    }
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Failure(Verdict);
 
-    #[test]
-    fn attempts_are_counted() {
-        let mut waits = Waits::new(policy());
-        for _ in 0..2 {
-            assert!(waits.next(Verdict::Again { after: None }).is_some());
+    impl Attempt for Failure {
+        fn verdict(&self) -> Verdict {
+            self.0
         }
-        assert_eq!(waits.next(Verdict::Again { after: None }), None);
+
+        fn reason(&self) -> String {
+            "it is away".to_owned()
+        }
+    }
+
+    fn policy() -> Policy {
+        Policy { patience: 4 * HOUR, first_within: Duration::from_millis(500), timeouts: 3 }
+    }
+
+    fn again(trouble: Trouble, after: Option<Duration>) -> Failure {
+        Failure(Verdict::Again { trouble, after })
+    }
+
+    fn circuit() -> Circuit {
+        Circuit::new("tavily", WaitKind::Search)
+    }
+
+    /// Whose time is over then.
+    struct Until(Instant);
+
+    impl Caller for Until {
+        fn waiting(&self, _: Wait) {}
+
+        fn ends(&self) -> Option<Instant> {
+            Some(self.0)
+        }
+    }
+
+    fn quietly(_: Wait) {}
+
+    /// One call to a provider that fails for so long: the attempts it took, and the time.
+    fn outage(failure: Failure, lasting: Duration) -> (Result<u32, GaveUp<Failure>>, Duration) {
+        run(async {
+            let back = now() + lasting;
+            let call = || async move { if now() < back { Err(failure) } else { Ok(()) } };
+            retry(&circuit(), &policy(), &quietly, call).await.map(|((), attempts)| attempts)
+        })
     }
 
     #[test]
-    fn a_final_error_ends_it() {
-        assert_eq!(Waits::new(policy()).next(Verdict::Final), None);
+    fn outages_of_minutes_and_an_hour_are_waited_for() {
+        for trouble in [Trouble::Away, Trouble::Limited] {
+            for lasting in [Duration::from_secs(60), Duration::from_secs(600), HOUR] {
+                let (attempts, time) = outage(again(trouble, None), lasting);
+                let (attempts, late) = (attempts.unwrap(), time - lasting);
+                assert!(late <= LONGEST_BACKOFF, "noticed {late:?} late");
+                // A wait is 15 s on the average; that it is below 3 s again and again does not happen.
+                assert!(u64::from(attempts) < 20 + lasting.as_secs() / 3, "{attempts} attempts in {lasting:?}");
+            }
+        }
     }
 
-    #[tokio::test]
-    async fn success_after_failure_is_success() {
-        let policy = Retry { min_delay: Duration::from_millis(1), ..policy() };
-        let mut calls = 0;
-        let result = retry(
-            policy,
-            &super::super::Open,
-            |_: &&str| Verdict::Again { after: None },
-            || {
-                calls += 1;
-                std::future::ready(if calls < 3 { Err("busy") } else { Ok(calls) })
-            },
-        )
-        .await;
-        assert_eq!(result, Ok(3));
+    #[test]
+    fn what_the_server_asks_is_honoured_exactly() {
+        for seconds in [2, 30, 400, 3_000] {
+            let asked = Duration::from_secs(seconds);
+            for trouble in [Trouble::Away, Trouble::Limited] {
+                let calls = AtomicU32::new(0);
+                let call = || {
+                    let first = calls.fetch_add(1, Relaxed) == 0;
+                    std::future::ready(if first { Err(again(trouble, Some(asked))) } else { Ok(()) })
+                };
+                let told = Mutex::new(Vec::new());
+                let tell = |wait: Wait| told.lock().unwrap().push((wait.attempt, wait.wait));
+                let (done, time) = run(retry(&circuit(), &policy(), &tell, call));
+                assert_eq!((done.unwrap().1, time), (2, asked));
+                assert_eq!(told.into_inner().unwrap(), [(1, asked)]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_wait_beyond_the_callers_time_is_not_begun() {
+        let asked = Duration::from_secs(400);
+        let until = Duration::from_secs(300);
+        let end = |failure: Failure| {
+            run(async {
+                let call = || std::future::ready(Err::<(), _>(failure));
+                retry(&circuit(), &policy(), &Until(now() + until), call).await.unwrap_err()
+            })
+        };
+        let (gave_up, time) = end(again(Trouble::Limited, Some(asked)));
+        assert_eq!((gave_up.attempts, gave_up.too_long, time), (1, Some(asked), Duration::ZERO));
+        // Waits of its own end in time, too.
+        let (_, time) = end(again(Trouble::Away, None));
+        assert!(time <= until && time > until - LONGEST_BACKOFF, "{time:?}");
+    }
+
+    #[test]
+    fn d_10_final_errors_are_not_retried() {
+        assert_eq!(outage(Failure(Verdict::Final), HOUR).0.unwrap_err().attempts, 1);
+    }
+
+    #[test]
+    fn timeouts_and_unreadable_answers_are_tried_again_a_few_times() {
+        for trouble in [Trouble::Slow, Trouble::Unreadable] {
+            assert_eq!(outage(again(trouble, None), 4 * HOUR).0.unwrap_err().attempts, 3);
+        }
+    }
+
+    #[test]
+    fn errors_of_the_providers_own_are_waited_for_twenty_minutes_and_less_when_others_get_answers() {
+        assert!(outage(again(Trouble::Failing, None), Duration::from_secs(900)).0.is_ok());
+        assert!(outage(again(Trouble::Failing, None), 4 * HOUR).0.is_err());
+        let circuit = circuit();
+        let call = || {
+            circuit.answered();
+            std::future::ready(Err::<(), _>(again(Trouble::Failing, None)))
+        };
+        let (done, _) = run(retry(&circuit, &policy(), &quietly, call));
+        assert_eq!(done.unwrap_err().attempts, LONE_ATTEMPTS);
+    }
+
+    #[test]
+    fn a_provider_that_asks_for_no_wait_is_not_asked_without_end() {
+        let attempts = outage(again(Trouble::Limited, Some(Duration::from_millis(1))), HOUR).0.unwrap();
+        assert!(attempts < 1_500, "{attempts}");
+    }
+
+    #[test]
+    fn a_hundred_calls_ask_a_provider_that_is_away_as_one() {
+        let (circuit, asked, lasting) = (circuit(), AtomicU32::new(0), Duration::from_secs(600));
+        let work = async {
+            let back = now() + lasting;
+            let call = || {
+                asked.fetch_add(1, Relaxed);
+                std::future::ready(if now() < back { Err(again(Trouble::Away, None)) } else { Ok(()) })
+            };
+            let (policy, circuit) = (policy(), &circuit);
+            let calls = (0..100).map(|_| retry(circuit, &policy, &quietly, call));
+            assert!(futures::future::join_all(calls).await.iter().all(Result::is_ok));
+        };
+        let ((), time) = run(work);
+        assert!(time < lasting + LONGEST_BACKOFF + Duration::from_secs(1), "{time:?}");
+        // The first attempts until it was known, one at a time since, and the ones that got through.
+        assert!(asked.load(Relaxed) < 400, "{asked:?}");
+    }
+
+    #[test]
+    fn a_call_that_never_ends_does_not_keep_others_from_asking() {
+        let circuit = circuit();
+        let work = async {
+            for _ in 0..3 {
+                circuit.found_nobody(now(), None, "away", &policy());
+            }
+            let policy = policy();
+            let stuck = retry(&circuit, &policy, &quietly, std::future::pending::<Result<(), Failure>>);
+            let other = async {
+                sleep(Duration::from_millis(1)).await;
+                retry(&circuit, &policy, &quietly, || std::future::ready(Ok::<_, Failure>(()))).await
+            };
+            tokio::select! {
+                _ = stuck => unreachable!("it never ends"),
+                done = other => assert!(done.is_ok()),
+            }
+        };
+        run(work);
+        assert!(!circuit.is_open());
+    }
+
+    #[derive(Default)]
+    struct Log(Mutex<Vec<&'static str>>);
+
+    impl Caller for Log {
+        fn waiting(&self, wait: Wait) {
+            self.0.lock().unwrap().push(if wait.is_first { "first" } else { "more" });
+        }
+
+        fn resumed(&self, _: &str) {
+            self.0.lock().unwrap().push("resumed");
+        }
+    }
+
+    #[test]
+    fn the_end_of_waiting_is_told_however_it_ends() {
+        let log = Log::default();
+        let call = || std::future::ready(Err::<(), _>(again(Trouble::Unreadable, None)));
+        run(retry(&circuit(), &policy(), &log, call)).0.unwrap_err();
+        assert_eq!(*log.0.lock().unwrap(), ["first", "more", "resumed"]);
+        let log = Log::default();
+        let call = || std::future::ready(Err::<(), _>(again(Trouble::Away, Some(HOUR))));
+        let dropped = async {
+            let (circuit, policy) = (circuit(), policy());
+            tokio::select! {
+                _ = retry(&circuit, &policy, &log, call) => unreachable!("it waits for an hour"),
+                () = sleep(Duration::from_secs(1)) => {}
+            }
+        };
+        run(dropped);
+        assert_eq!(*log.0.lock().unwrap(), ["first", "resumed"]);
     }
 }

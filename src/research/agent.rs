@@ -3,10 +3,8 @@
 //! Turns are counted before the call, so none is paid for and thrown away. Every tool call gets an answer. A model that
 //! calls no tool, or wants to finish with empty hands, is told so once; then the loop ends and the caller helps itself.
 
-use tokio::time::Instant;
-
 use crate::{
-    context::{Cx, Error, Role},
+    context::{Cx, Deadline, Error, Role},
     domain::{Event, WarningCode},
     llm::{Message, Part, Request, Text, ToolCall},
     tools,
@@ -41,7 +39,7 @@ pub trait Agent {
     fn nudge(&self) -> &'static str;
 
     /// When a model call is given up because the agent's time is over.
-    fn deadline(&self) -> Option<Instant>;
+    fn deadline(&self) -> Option<Deadline>;
 
     /// How many turns remain, as a prompt's name.
     fn left(&self) -> &'static str;

@@ -3,14 +3,13 @@
 use std::{collections::HashSet, time::Duration};
 
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::{
     agent::{self, Agent, Answer, End},
     compress,
 };
 use crate::{
-    context::{Cx, Error, Role},
+    context::{Cx, Deadline, Error, Role},
     domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode, event::beginning},
     llm::{Evidence, Message, Part, Request, Task, Text, ToolCall, ToolSpec},
     search::Engine,
@@ -103,8 +102,8 @@ struct Researcher<'a> {
     queries_run: u32,
     turns: u32,
     reflected: bool,
-    /// A call given up then is in the journal, so that a replay with its own clock goes the same way.
-    deadline: Instant,
+    /// Not counting the time it waits for providers. A call given up then is in the journal, so that a replay with its own clock goes the same way.
+    deadline: Deadline,
 }
 
 impl<'a> Researcher<'a> {
@@ -133,7 +132,7 @@ impl<'a> Researcher<'a> {
             queries_run: 0,
             turns: 0,
             reflected: true,
-            deadline: cx.research_ends().min(Instant::now() + own_time),
+            deadline: cx.deadline(own_time),
         })
     }
 
@@ -155,7 +154,7 @@ impl<'a> Researcher<'a> {
         cx.warn(&format!("{}/unsearched", self.path), WarningCode::ModelMisuse, detail).await?;
         let query: String = self.topic.chars().take(400).collect();
         let arguments = json!({"queries": [query]}).to_string();
-        let call = ToolCall { id: "topic".to_owned(), name: SEARCH.to_owned(), arguments };
+        let call = ToolCall { id: "topic".to_owned(), name: SEARCH.to_owned(), arguments, problem: None };
         let path = format!("{}/topic", self.path);
         let answers = self.search(cx, &path, &[(0, &call)]).await?;
         messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
@@ -351,7 +350,7 @@ impl Agent for Researcher<'_> {
         "nudge_researcher"
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Deadline> {
         Some(self.deadline)
     }
 

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use futures::{FutureExt as _, StreamExt, stream};
 use serde_json::json;
-use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use super::{
@@ -13,7 +12,7 @@ use super::{
     researcher,
 };
 use crate::{
-    context::{Cx, Error, Role},
+    context::{Cx, Deadline, Error, Role},
     domain::{Event, Failure, FailureCode, Note, Scope, WarningCode},
     llm::{Message, Part, Request, Task, Text, ToolCall, ToolSpec},
     prompts::untrusted,
@@ -72,7 +71,7 @@ struct Supervisor<'a> {
     topics: HashSet<String>,
     last_failure: Option<Failure>,
     reflected: bool,
-    research_ends: Instant,
+    research_ends: Deadline,
 }
 
 /// A topic to be researched.
@@ -127,7 +126,8 @@ impl<'a> Supervisor<'a> {
             "the model delegated nothing; the brief is researched as one topic",
         )
         .await?;
-        let call = ToolCall { id: "brief".to_owned(), name: DELEGATE.to_owned(), arguments: "{}".to_owned() };
+        let call =
+            ToolCall { id: "brief".to_owned(), name: DELEGATE.to_owned(), arguments: "{}".to_owned(), problem: None };
         let job = self.job("lead/brief", self.brief.to_owned(), &call);
         self.research(cx, vec![job]).await?;
         Ok(())
@@ -280,7 +280,7 @@ impl Agent for Supervisor<'_> {
         "nudge_supervisor"
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Deadline> {
         Some(self.research_ends)
     }
 

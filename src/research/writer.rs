@@ -18,7 +18,7 @@ use super::{
     earlier::Known,
 };
 use crate::{
-    context::{Cx, Error, Role, TextSink},
+    context::{Cx, Error, Role, TextSink, Unanswered},
     domain::{
         Event, Failure, FailureCode, Note, Source, SourceId, WarningCode,
         report::{Citation, Report},
@@ -34,8 +34,6 @@ const PIECES: u32 = 6;
 const DELTA_TIME: Duration = Duration::from_millis(50);
 /// Characters of a delta of a report that is told as a whole.
 const DELTA_CHARS: usize = 8_000;
-/// Wait before the first new try after a stream that broke; doubled each time.
-const RETRY_WAIT: Duration = Duration::from_millis(500);
 
 /// Writes the report from what was found, now and before.
 ///
@@ -169,7 +167,7 @@ impl<'a> Writing<'a> {
             self.calls += 1;
             let key = if self.calls == 1 { self.name.to_owned() } else { format!("{}/{}", self.name, self.calls) };
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), task.clone());
-            let failure = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await {
+            let broken = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await? {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
                     page.end_piece(&completion);
                     self.page = Some(page);
@@ -179,17 +177,16 @@ impl<'a> Writing<'a> {
                     let message = format!("the provider's filter withheld the {}", self.name);
                     return Err(Failure::new(FailureCode::ModelRefused, message).into());
                 }
-                Ok(_) => Failure::new(FailureCode::ModelOutput, "the model answered with nothing"),
-                Err(Error::Failed(failure)) if is_passing(failure.code) => failure,
-                Err(error) => return Err(error),
+                Ok(_) => Unanswered::useless(Failure::new(FailureCode::ModelOutput, "the model answered with nothing")),
+                Err(broken) if !broken.is_final && is_passing(broken.failure.code) => broken,
+                Err(broken) => return Err(broken.failure.into()),
             };
             self.tries += 1;
             if self.tries >= self.cx.options().max_structured_output_retries {
-                return Err(failure.into());
+                return Err(broken.failure.into());
             }
-            let detail = format!("the {} is written anew: {failure}", self.name);
-            self.cx.warn(&format!("{key}/again"), WarningCode::Retrying, detail).await?;
-            tokio::time::sleep(RETRY_WAIT * 2_u32.pow(self.tries - 1)).await;
+            let what = format!("the {} is written anew", self.name);
+            self.cx.pause(&format!("{key}/again"), Role::FinalReport, self.tries, broken, &what).await?;
         }
     }
 

@@ -1,7 +1,7 @@
 //! Runs that are at work and yet say nothing for longer than anything they wait for may take.
 //!
-//! Each wait before a call is made again is told by an event, also one that a provider's rate limit asks for. So a
-//! healthy run is silent for one wait and one call at most.
+//! Each wait before a call is made again is told by an event, which says until when, also one that a provider asks for.
+//! So a healthy run is silent until the end of the wait it told, and for one call.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -19,7 +19,7 @@ const MARGIN: Duration = Duration::from_secs(60);
 
 /// How long a run may store no event before it counts as stuck.
 pub fn longest_silence(models: &llm::Settings) -> Duration {
-    models.total_timeout.max(models.idle_timeout) + models.longest_wait() + MARGIN
+    models.longest_silence() + llm::LONGEST_BACKOFF + MARGIN
 }
 
 /// The stuck runs of this process, each told once.

@@ -8,7 +8,7 @@ pub mod tavily;
 
 use std::time::Duration;
 
-pub use crate::net::{Gate, Open, Rest};
+pub use crate::net::{Caller, Gate, Open, Rest};
 use crate::{
     domain::{printable_line, shortened},
     pages::extract::date,
@@ -45,13 +45,13 @@ impl Engine {
     /// # Errors
     /// See [`Error`]; what may pass was tried again before it is returned.
     ///
-    /// `gate` is passed before each request that goes out.
+    /// `caller` is told of waits, and its gate is passed before each request that goes out.
     ///
     /// # Cancel safety
     /// Dropping the future ends the request or the wait; what the local index has learnt by then stays learnt.
-    pub async fn search(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
+    pub async fn search(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
         let hits = match self {
-            Self::Tavily(tavily) => tavily.search(query, limits, gate).await?,
+            Self::Tavily(tavily) => tavily.search(query, limits, caller).await?,
             Self::Local(local) => local.search(query, limits).await?,
         };
         Ok(hits.into_iter().filter_map(Hit::bounded).collect())

@@ -11,7 +11,8 @@ use url::Url;
 
 use super::{Error, Hit, Limits, canonical_url};
 use crate::{
-    net::{self, Gate, Retry, Timeouts, Verdict},
+    domain::WaitKind,
+    net::{self, Attempt, Caller, Circuit, Policy, Timeouts, Trouble, Verdict},
     pages::{self, Parser, extract},
 };
 
@@ -19,6 +20,8 @@ use crate::{
 const MAX_QUERY_CHARS: usize = 400;
 /// Tavily's own bound on `max_results` (2026-07).
 const MAX_RESULTS: usize = 20;
+/// Attempts that may end without an answer in time: with the time limit of each, ten minutes. They cost nothing.
+const TIMEOUTS: u32 = 10;
 /// More excerpt than this is a page, not an excerpt.
 const MAX_SNIPPET_CHARS: usize = 4_000;
 
@@ -34,9 +37,9 @@ pub struct Settings {
     /// Without `/search`.
     pub base_url: String,
     pub api_key: SecretString,
-    /// For one query in all: attempts, waits, reading.
+    /// For one attempt at a query.
     pub timeout: Duration,
-    pub retry: Retry,
+    pub retry: Policy,
     /// Queries at once, over all runs of this process.
     pub max_concurrent: usize,
     pub max_answer_bytes: usize,
@@ -50,7 +53,11 @@ impl Settings {
             base_url: Self::BASE_URL.to_owned(),
             api_key,
             timeout: Duration::from_secs(60),
-            retry: Retry::default(),
+            retry: Policy {
+                patience: Duration::from_secs(4 * 3_600),
+                first_within: Duration::from_millis(500),
+                timeouts: TIMEOUTS,
+            },
             max_concurrent: 2_000,
             max_answer_bytes: 20 * 1024 * 1024,
         }
@@ -65,6 +72,7 @@ pub struct Tavily {
     settings: Arc<Settings>,
     permits: Arc<Semaphore>,
     reading: Arc<Semaphore>,
+    circuit: Arc<Circuit>,
     parser: Parser,
 }
 
@@ -87,7 +95,8 @@ impl Tavily {
         let client = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
         let permits = Arc::new(Semaphore::new(settings.max_concurrent.max(1)));
         let reading = Arc::new(Semaphore::new(READ_AT_ONCE));
-        Ok(Self { client, endpoint, settings: Arc::new(settings), permits, reading, parser })
+        let circuit = Arc::new(Circuit::new("tavily", WaitKind::Search));
+        Ok(Self { client, endpoint, settings: Arc::new(settings), permits, reading, circuit, parser })
     }
 
     /// Asks for nothing much, to see whether the service is there and takes the key; costs what a search costs.
@@ -95,36 +104,33 @@ impl Tavily {
     /// # Errors
     /// As a search.
     pub async fn probe(&self) -> Result<(), Error> {
-        self.search("Fathom", &Limits { max_results: 1, max_content_length: 1_000 }, &net::Open).await.map(drop)
+        self.search("Fathom", &Limits { max_results: 1, max_content_length: 1_000 }, &net::AtOnce).await.map(drop)
     }
 
-    pub(super) async fn search(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
+    pub(super) async fn search(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
         let query = extract::cut(query.trim(), MAX_QUERY_CHARS).to_owned();
         if query.is_empty() {
             return Err(Error::BadQuery("it is empty".into()));
         }
-        let closed = |_| Error::Unavailable("it is shutting down".into());
-        let rest = gate.rest();
-        let _permit = self.permits.acquire().await.map_err(closed)?;
-        drop(rest);
-        tokio::time::timeout(self.settings.timeout, self.ask(&query, limits, gate))
-            .await
-            .map_err(|_| Error::Unavailable(format!("no answer within {} s", self.settings.timeout.as_secs())))?
-    }
-
-    async fn ask(&self, query: &str, limits: &Limits, gate: &dyn Gate) -> Result<Vec<Hit>, Error> {
-        let body = request(query, limits.max_results);
-        let judged = net::retry(self.settings.retry, gate, Problem::verdict, || async {
-            gate.pass().await;
-            self.ask_once(&body, limits).await
-        })
-        .await;
-        judged.map_err(|problem| problem.error)
+        let body = request(&query, limits.max_results);
+        let attempt = || async {
+            // Never closed, so this is never an error; without a permit the query would merely go uncounted.
+            let rest = caller.gate().rest();
+            let _permit = self.permits.acquire().await.ok();
+            drop(rest);
+            caller.gate().pass().await;
+            let answer = tokio::time::timeout(self.settings.timeout, Box::pin(self.ask_once(&body, limits))).await;
+            answer.unwrap_or_else(|_| Err(Problem::slow(self.settings.timeout)))
+        };
+        match Box::pin(net::retry(&self.circuit, &self.settings.retry, caller, attempt)).await {
+            Ok((hits, _)) => Ok(hits),
+            Err(end) => Err(end.error.error),
+        }
     }
 
     async fn ask_once(&self, body: &Value, limits: &Limits) -> Result<Vec<Hit>, Problem> {
         let request = self.client.post(self.endpoint.clone()).bearer_auth(self.settings.api_key.expose_secret());
-        let response = request.json(body).send().await.map_err(|error| Problem::passing(net::Error::from(error)))?;
+        let response = request.json(body).send().await.map_err(Problem::unsent)?;
         let status = response.status().as_u16();
         let retry_after = net::retry_after(response.headers());
         // Never closed, so this is never an error; without a permit the reading would merely go uncounted.
@@ -222,31 +228,50 @@ struct Problem {
     verdict: Verdict,
 }
 
+impl Attempt for Problem {
+    fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    fn reason(&self) -> String {
+        self.error.to_string()
+    }
+}
+
 impl Problem {
     fn lasting(error: Error) -> Self {
         Self { error, verdict: Verdict::Final }
     }
 
     fn passing(error: net::Error) -> Self {
-        Self { error: Error::Unavailable(error.to_string()), verdict: Verdict::Again { after: None } }
+        let verdict = Verdict::Again { trouble: Trouble::Away, after: None };
+        Self { error: Error::Unavailable(error.to_string()), verdict }
     }
 
-    fn verdict(&self) -> Verdict {
-        self.verdict
+    fn unsent(error: reqwest::Error) -> Self {
+        let problem = Self::passing(net::Error::from(&error));
+        let slow = Verdict::Again { trouble: Trouble::Slow, after: None };
+        if error.is_timeout() && !error.is_connect() { Self { verdict: slow, ..problem } } else { problem }
+    }
+
+    fn slow(limit: Duration) -> Self {
+        let error = Error::Unavailable(format!("no answer within {} s", limit.as_secs()));
+        Self { error, verdict: Verdict::Again { trouble: Trouble::Slow, after: None } }
     }
 
     /// Status codes as Tavily's reference lists them (2026-07): 432 the plan's limit, 433 the pay-as-you-go limit.
-    fn of_status(status: u16, retry_after: Option<Duration>, said: Option<String>) -> Self {
+    fn of_status(status: u16, after: Option<Duration>, said: Option<String>) -> Self {
         let text = match said {
             Some(said) => format!("{said} (status {status})"),
             None => format!("status {status}"),
         };
-        let again = Verdict::Again { after: retry_after };
+        let again = |trouble| Verdict::Again { trouble, after };
         match status {
             401 | 403 => Self::lasting(Error::Auth(text)),
             402 | 432 | 433 => Self::lasting(Error::Auth(format!("the plan's credits are used up: {text}"))),
-            429 => Self { error: Error::RateLimited { retry_after }, verdict: again },
-            408 | 425 | 500..=599 => Self { error: Error::Unavailable(text), verdict: again },
+            429 => Self { error: Error::RateLimited { retry_after: after }, verdict: again(Trouble::Limited) },
+            500 => Self { error: Error::Unavailable(text), verdict: again(Trouble::Failing) },
+            408 | 425 | 501..=599 => Self { error: Error::Unavailable(text), verdict: again(Trouble::Away) },
             400 | 413 | 414 | 422 => Self::lasting(Error::BadQuery(text)),
             _ => Self::lasting(Error::Unavailable(text)),
         }

@@ -58,6 +58,9 @@ pub fn researcher(prompts: &Prompts, kind: &str) -> Vec<ToolSpec> {
 /// # Errors
 /// The sentence; the model may repair the call.
 pub fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
+    if let Some(problem) = &call.problem {
+        return Err(problem.clone());
+    }
     let text = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
     serde_json::from_str(text).map_err(|error| error.to_string())
 }

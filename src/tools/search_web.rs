@@ -8,7 +8,6 @@ use std::{cell::LazyCell, collections::HashSet, sync::Arc};
 use futures::{FutureExt, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::time::Instant;
 
 use crate::{
     context::{Cx, Error, Form, PageText, Registered, Role, SUMMARY_TIME, page_key},
@@ -141,7 +140,7 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
         if let Err(refused) = cx.begin_search() {
             return Ok(*refused);
         }
-        let answer = engine.search(query, &limits, cx).await;
+        let answer = engine.search(query, &limits, &cx.searching()).await;
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
         Ok(match answer {
             Ok(hits) => kept(cx, query, first, hits),
@@ -271,7 +270,7 @@ async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &Arc<str>, question: &st
     let message = Message::User { content: cx.prompts().parts("summary", values, flexible) };
     let task = Task::Summarise { question: question.to_owned(), page: Arc::clone(page) };
     let request = cx.request(Role::Summarization, vec![message], task);
-    let deadline = Instant::now() + SUMMARY_TIME;
+    let deadline = cx.deadline(SUMMARY_TIME);
     cx.ask_structured(key, Role::Summarization, request, summary_form(), Some(deadline)).await
 }
 

@@ -10,8 +10,8 @@ use url::Url;
 use crate::fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk};
 use fathom::domain::{ModelName, Provider, Usage};
 use fathom::llm::{
-    Completion, Delta, Endpoint, Endpoints, Error, Failed, Llm, Message, OutputFormat, Part, Request, Retry, Settings,
-    StopReason, Task, Text, ToolCall, ToolChoice, ToolSpec,
+    Completion, Delta, Endpoint, Endpoints, Error, Failed, Llm, Message, OutputFormat, Part, Request, Settings,
+    StopReason, Task, Text, ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
 const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 2, reasoning_tokens: 1, cost: None };
@@ -61,7 +61,7 @@ fn answer(text: &str) -> Completion {
     Completion { text: text.into(), tool_calls: Vec::new(), stop: StopReason::End, usage: USAGE, attempts: 1 }
 }
 
-fn quietly(_: Retry) {}
+fn quietly(_: Wait) {}
 
 async fn complete(reply: Reply, request: &Request) -> Result<Completion, Failed> {
     let (_vendor, llm) = world([reply]).await;
@@ -166,8 +166,13 @@ async fn model_names_arrive_as_they_are() {
 #[tokio::test]
 async fn tools_and_history_are_sent_in_order() {
     let calls = vec![
-        ToolCall { id: "c1".into(), name: "search_web".into(), arguments: r#"{"queries":["b","a"]}"#.into() },
-        ToolCall { id: "c2".into(), name: "think_tool".into(), arguments: "{}".into() },
+        ToolCall {
+            id: "c1".into(),
+            name: "search_web".into(),
+            arguments: r#"{"queries":["b","a"]}"#.into(),
+            problem: None,
+        },
+        ToolCall { id: "c2".into(), name: "think_tool".into(), arguments: "{}".into(), problem: None },
     ];
     let reply = |id: &str, text: &str| Message::Tool { call_id: id.into(), name: "n".into(), content: text.into() };
     let body = sent(&Request {
@@ -227,12 +232,15 @@ async fn a_missing_key_is_named_before_anything_is_sent() {
     assert_eq!(llm.missing(&ModelName::offline()), None);
     let failed = llm.complete(&Request { model: model("openai:gpt-5"), ..request() }, &quietly).await.unwrap_err();
     let detail = "OPENAI_API_KEY is not set".into();
-    assert_eq!(failed, Failed { error: Error::Auth { model: model("openai:gpt-5"), detail }, attempts: 0 });
+    assert_eq!(
+        failed,
+        Failed { error: Error::Auth { model: model("openai:gpt-5"), detail }, attempts: 0, too_long: None }
+    );
 }
 
 /// genai's Responses and Anthropic adapters swap such a tool for the provider's own.
 #[tokio::test]
-async fn genai_trap_1_a_tool_named_web_search_stays_ours() {
+async fn a_tool_named_web_search_stays_ours() {
     let body = sent(&Request { tools: vec![tool("web_search")], ..request() }).await;
     assert_eq!(body["tools"][0]["type"], "function");
     assert_eq!(body["tools"][0]["function"]["name"], "web_search");
@@ -243,7 +251,7 @@ async fn genai_trap_1_a_tool_named_web_search_stays_ours() {
 #[tokio::test]
 async fn local_trap_3_arguments_that_do_not_parse_are_replaced_before_history_is_sent() {
     for broken in [r#"{"queries": ["cut"#, "", "[1]", "text"] {
-        let call = ToolCall { id: "c1".into(), name: "search_web".into(), arguments: broken.into() };
+        let call = ToolCall { id: "c1".into(), name: "search_web".into(), arguments: broken.into(), problem: None };
         let messages = vec![Message::Assistant { content: String::new(), tool_calls: vec![call] }];
         let body = sent(&Request { messages, ..request() }).await;
         assert_eq!(body["messages"][0]["tool_calls"][0]["function"]["arguments"], "{}", "{broken}");
@@ -263,6 +271,7 @@ async fn tool_calls_are_read() {
         id: id.into(),
         name: name.into(),
         arguments: arguments.into(),
+        problem: None,
     };
     let expected = [
         call("x", "search_web", r#"{"queries": ["a"]}"#),
@@ -299,8 +308,12 @@ async fn local_trap_5_a_fenced_call_of_an_offered_tool_is_a_call() {
         complete(Reply::says(fenced), &offered).await.unwrap(),
         streamed(Reply::streams(&[&fenced[..9], &fenced[9..30], &fenced[30..]]), &offered).await,
     ] {
-        let call =
-            ToolCall { id: "call_1_0".into(), name: "search_web".into(), arguments: r#"{"queries":["a"]}"#.into() };
+        let call = ToolCall {
+            id: "call_1_0".into(),
+            name: "search_web".into(),
+            arguments: r#"{"queries":["a"]}"#.into(),
+            problem: None,
+        };
         assert_eq!(completion, Completion { tool_calls: vec![call], stop: StopReason::ToolCalls, ..answer("") });
     }
     assert_eq!(complete(Reply::says(fenced), &request()).await.unwrap(), answer(fenced));
@@ -472,9 +485,8 @@ async fn an_error_inside_a_stream_is_told_by_its_code() {
     assert_eq!(error, Some(Error::ContextWindow { model: model("openai:local"), limit: Some(8192) }));
 }
 
-/// genai hides status and headers of a streamed call's failure in a boxed inner error.
 #[tokio::test]
-async fn genai_trap_4_status_and_retry_after_of_a_stream_are_known() {
+async fn status_and_retry_after_of_a_stream_are_known() {
     let reply = Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "7");
     let (_, error) = stream(reply, &request()).await;
     let retry_after = Some(Duration::from_secs(7));
@@ -484,13 +496,12 @@ async fn genai_trap_4_status_and_retry_after_of_a_stream_are_known() {
     assert_eq!(error, Some(Error::ContextWindow { model: model("openai:local"), limit: Some(4096) }));
 }
 
-/// genai ends such a stream without an event and without an error.
 #[tokio::test]
-async fn genai_trap_5_a_proxys_page_is_no_stream() {
+async fn a_proxys_page_is_no_stream() {
     let page = || Reply::text(200, "text/html", "<html>Sign in</html>");
     let (vendor, llm) = world([page(), page(), page()]).await;
     let failed = llm.stream(&request(), &quietly).await.err().unwrap();
-    assert!(matches!(failed, Failed { error: Error::Malformed { .. }, attempts: 3 }), "{failed:?}");
+    assert!(matches!(failed, Failed { error: Error::Malformed { .. }, attempts: 3, .. }), "{failed:?}");
     assert_eq!(vendor.sent().len(), 3);
 }
 
@@ -538,14 +549,14 @@ async fn passing_failures_are_tried_again_and_told() {
     ];
     let (vendor, llm) = world(script).await;
     let retries = Mutex::new(Vec::new());
-    let completion = llm.complete(&request(), &|retry: Retry| retries.lock().unwrap().push(retry)).await.unwrap();
+    let completion = llm.complete(&request(), &|retry: Wait| retries.lock().unwrap().push(retry)).await.unwrap();
     assert_eq!(completion, Completion { attempts: 4, ..answer("Yes.") });
     let retries = retries.into_inner().unwrap();
     let model = model("openai:local");
     assert_eq!(retries.iter().map(|retry| retry.attempt).collect::<Vec<_>>(), [1, 2, 3]);
-    assert_eq!(retries[0].error, Error::Overloaded { model: model.clone(), detail: "500 oops".into() });
-    assert_eq!(retries[1].wait, Duration::from_millis(30));
-    assert!(matches!(&retries[2].error, Error::Transport { .. }), "{:?}", retries[2].error);
+    assert_eq!(retries[0].reason, Error::Overloaded { model: model.clone(), detail: "500 oops".into() }.to_string());
+    assert_eq!((retries[1].wait, retries[1].limited), (Duration::from_millis(30), true));
+    assert!(retries[2].reason.contains("could not be reached"), "{:?}", retries[2].reason);
     assert_eq!(vendor.sent().len(), 4);
 }
 
@@ -568,7 +579,7 @@ async fn d_10_final_failures_are_not_tried_again() {
         (302, ""),
     ] {
         let (vendor, llm) = world(script(status, body)).await;
-        let failed = llm.complete(&request(), &|retry: Retry| panic!("{retry:?}")).await.unwrap_err();
+        let failed = llm.complete(&request(), &|retry: Wait| panic!("{retry:?}")).await.unwrap_err();
         assert_eq!((failed.attempts, vendor.sent().len()), (1, 1), "{failed:?}");
     }
 }
@@ -599,7 +610,7 @@ async fn an_answer_that_cannot_be_read_is_tried_again_twice() {
     ] {
         let (vendor, llm) = world([reply.clone(), reply.clone(), reply.clone(), Reply::says("no")]).await;
         let failed = llm.complete(&request(), &quietly).await.unwrap_err();
-        assert!(matches!(failed, Failed { error: Error::Malformed { .. }, attempts: 3 }), "{failed:?}");
+        assert!(matches!(failed, Failed { error: Error::Malformed { .. }, attempts: 3, .. }), "{failed:?}");
         assert_eq!(vendor.sent().len(), 3);
     }
 }
@@ -608,8 +619,8 @@ async fn an_answer_that_cannot_be_read_is_tried_again_twice() {
 async fn waiting_ends_with_the_patience() {
     let vendor = FakeVendor::start([Reply::json(529, "{}").header("retry-after", "3600")]).await;
     let llm = Llm::new(settings(&vendor)).unwrap();
-    let failed = llm.complete(&request(), &|retry: Retry| panic!("{retry:?}")).await.unwrap_err();
-    assert!(matches!(failed, Failed { error: Error::Overloaded { .. }, attempts: 1 }), "{failed:?}");
+    let failed = llm.complete(&request(), &|retry: Wait| panic!("{retry:?}")).await.unwrap_err();
+    assert!(matches!(failed, Failed { error: Error::Overloaded { .. }, attempts: 1, too_long: Some(_) }), "{failed:?}");
 }
 
 #[tokio::test]
@@ -663,10 +674,13 @@ async fn a_connection_is_not_waited_for_longer_than_its_limit() {
 #[tokio::test]
 async fn a_whole_answer_is_not_waited_for_longer_than_its_limit() {
     for reply in [Reply::silence(), Reply::json(200, "{").then_stall()] {
-        let vendor = FakeVendor::start([reply.clone(), reply]).await;
+        let vendor = FakeVendor::start([reply.clone(), reply.clone(), reply]).await;
         let llm = Llm::new(Settings { total_timeout: Duration::from_millis(30), ..settings(&vendor) }).unwrap();
         let failed = llm.complete(&request(), &quietly).await.unwrap_err();
-        assert_eq!(failed, Failed { error: Error::Timeout { model: model("openai:local") }, attempts: 2 });
+        assert_eq!(
+            failed,
+            Failed { error: Error::Timeout { model: model("openai:local") }, attempts: 3, too_long: None }
+        );
     }
 }
 
@@ -674,10 +688,10 @@ async fn a_whole_answer_is_not_waited_for_longer_than_its_limit() {
 async fn local_trap_9_a_stream_may_take_its_time_but_not_fall_silent() {
     let error = Error::Timeout { model: model("openai:local") };
     for reply in [Reply::silence(), Reply::stream([":\n\n"]).then_stall()] {
-        let vendor = FakeVendor::start([reply.clone(), reply]).await;
+        let vendor = FakeVendor::start([reply.clone(), reply.clone(), reply]).await;
         let llm = Llm::new(Settings { idle_timeout: Duration::from_millis(30), ..settings(&vendor) }).unwrap();
         let failed = llm.stream(&request(), &quietly).await.err().unwrap();
-        assert_eq!(failed, Failed { error: error.clone(), attempts: 2 });
+        assert_eq!(failed, Failed { error: error.clone(), attempts: 3, too_long: None });
     }
     let vendor = FakeVendor::start([Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_stall()]).await;
     let settings =
@@ -741,4 +755,51 @@ async fn a_probe_tells_whether_the_server_is_there_and_takes_the_key() {
     assert_eq!((report.base_url, report.with_key), (format!("{}/", vendor.base_url()), true));
     assert!(matches!(llm.probe(Provider::OpenAi).await, Err(Error::Auth { .. })));
     assert!(matches!(llm.probe(Provider::Offline).await, Err(Error::BadRequest { .. })));
+}
+
+// Halves and heaps.
+
+/// Servers that escape everything cut between the halves of a character.
+#[tokio::test]
+async fn halves_of_characters_are_joined_across_chunks_and_fail_nothing() {
+    let raw = |delta: &str| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
+    let end = || [chunk(json!({}), Some("stop")), DONE.to_owned()];
+    let text = [raw(r#"{"content":"a\ud83d"}"#), raw(r#"{"content":"\ude00b\ude00"}"#), raw(r#"{"content":"\ud83d"}"#)];
+    let completion = streamed(Reply::stream(text.into_iter().chain(end())), &request()).await;
+    assert_eq!(completion.text, "a😀b\u{FFFD}\u{FFFD}");
+    let call = |arguments: &str| {
+        raw(&format!(
+            r#"{{"tool_calls":[{{"index":0,"id":"c","function":{{"name":"n","arguments":"{arguments}"}}}}]}}"#
+        ))
+    };
+    let calls = [call(r#"{\"a\":\"\ud83d"#), call(r#"\ude00 \ud83d"#), call(r#"!\\ud83d\"}"#)];
+    let completion = streamed(Reply::stream(calls.into_iter().chain(end())), &request()).await;
+    let read: Value = serde_json::from_str(&completion.tool_calls[0].arguments).unwrap();
+    assert_eq!(read, json!({"a": "😀 \u{FFFD}!\u{FFFD}"}));
+    let whole = r#"{"choices":[{"finish_reason":"stop","message":{"content":"\ud83d \ud83d\ude00"}}]}"#;
+    assert_eq!(complete(Reply::json(200, whole), &request()).await.unwrap().text, "\u{FFFD} 😀");
+}
+
+#[tokio::test]
+async fn of_too_many_calls_the_first_are_kept_and_the_model_is_told() {
+    let call = |n: usize| json!({"id": format!("c{n}"), "type": "function", "function": {"name": "search_web", "arguments": "{}"}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": (0..200).map(call).collect::<Vec<_>>()});
+    let calls = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap().tool_calls;
+    assert_eq!((calls.len(), calls.iter().filter(|call| call.problem.is_some()).count()), (129, 1));
+    assert!(calls[128].problem.as_ref().unwrap().contains("71 more"), "{:?}", calls[128].problem);
+    let long = json!({"id": "c", "function": {"name": "search_web", "arguments": "x".repeat(300_000)}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [long, call(1)]});
+    let calls = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap().tool_calls;
+    assert!(calls[0].problem.as_ref().unwrap().contains("too long") && calls[0].arguments.len() < 1_000);
+    assert_eq!(calls[1].problem, None);
+}
+
+#[tokio::test]
+async fn a_text_without_end_is_refused() {
+    let reply = Reply::says(&"a".repeat(2 * 1024 * 1024));
+    let (_vendor, llm) = world([reply.clone(), reply.clone(), reply.clone()]).await;
+    let failed = llm.complete(&request(), &quietly).await.unwrap_err();
+    assert!(matches!(failed.error, Error::Malformed { .. }), "{failed:?}");
+    let larger = Request { max_tokens: 200_000, ..request() };
+    assert_eq!(complete(reply, &larger).await.unwrap().text.len(), 2 * 1024 * 1024);
 }

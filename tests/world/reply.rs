@@ -23,6 +23,8 @@ pub struct Reply {
     headers: Vec<(HeaderName, HeaderValue)>,
     pace: Duration,
     limit: Limit,
+    /// Sent again and again behind the body, which so has no end.
+    endless: Option<Bytes>,
 }
 
 #[derive(Clone, Debug)]
@@ -157,6 +159,12 @@ pub fn verbatim(code: u16, content_type: &'static str, body: &str) -> Reply {
     Reply::of(What::Verbatim { status, content_type, body: Bytes::copy_from_slice(body.as_bytes()) })
 }
 
+/// Those bytes, which need not be text.
+pub fn bytes(code: u16, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    let status = StatusCode::from_u16(code).expect("a status of three digits");
+    Reply::of(What::Verbatim { status, content_type, body: body.into() })
+}
+
 /// The context window's end, in OpenAI's words.
 pub fn context_overflow(window: u32, asked: u32) -> Reply {
     let message = format!(
@@ -185,6 +193,7 @@ impl Reply {
             headers: Vec::new(),
             pace: Duration::ZERO,
             limit: Limit::None,
+            endless: None,
         }
     }
 
@@ -242,6 +251,12 @@ impl Reply {
         self
     }
 
+    /// Sends `piece` without end behind the body.
+    pub fn then_for_ever(mut self, piece: impl Into<Bytes>) -> Self {
+        self.endless = Some(piece.into());
+        self
+    }
+
     /// Waits between the events of a stream.
     pub fn pace(mut self, pace: Duration) -> Self {
         self.pace = pace;
@@ -268,7 +283,7 @@ impl Reply {
         call: Option<Arc<Call>>,
     ) -> Response {
         let watch = Watch(call);
-        let body = if self.pace.is_zero() && self.limit == Limit::None {
+        let body = if self.pace.is_zero() && self.limit == Limit::None && self.endless.is_none() {
             let whole =
                 if frames.len() == 1 { frames.into_iter().next().unwrap_or_default() } else { frames.concat().into() };
             watch.end(Ended::Finished);
@@ -285,27 +300,34 @@ impl Reply {
 
     fn slow_body(&self, frames: Vec<Bytes>, watch: Watch) -> Body {
         let (frames, pace, limit) = (self.limit.shorten(frames), self.pace, self.limit);
-        Body::from_stream(stream::unfold((frames, watch, false), move |(mut frames, watch, broken)| async move {
-            if broken {
-                return None;
-            }
-            if !pace.is_zero() {
-                tokio::time::sleep(pace).await;
-            }
-            if let Some(frame) = frames.pop_front() {
-                return Some((Ok(frame), (frames, watch, false)));
-            }
-            match limit {
-                Limit::None => watch.end(Ended::Finished),
-                Limit::Cut(_) => {
-                    // Lets the bytes before it leave first: an error drops what hyper has not flushed.
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                    watch.end(Ended::Cut);
-                    return Some((Err(io::Error::other("cut by the script")), (frames, watch, true)));
+        let endless = self.endless.clone();
+        Body::from_stream(stream::unfold((frames, watch, false), move |(mut frames, watch, broken)| {
+            let endless = endless.clone();
+            async move {
+                if broken {
+                    return None;
                 }
-                Limit::Stall(_) => std::future::pending::<()>().await,
-            };
-            None
+                if !pace.is_zero() {
+                    tokio::time::sleep(pace).await;
+                }
+                if let Some(frame) = frames.pop_front() {
+                    return Some((Ok(frame), (frames, watch, false)));
+                }
+                if let Some(piece) = endless {
+                    return Some((Ok(piece), (frames, watch, false)));
+                }
+                match limit {
+                    Limit::None => watch.end(Ended::Finished),
+                    Limit::Cut(_) => {
+                        // Lets the bytes before it leave first: an error drops what hyper has not flushed.
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                        watch.end(Ended::Cut);
+                        return Some((Err(io::Error::other("cut by the script")), (frames, watch, true)));
+                    }
+                    Limit::Stall(_) => std::future::pending::<()>().await,
+                };
+                None
+            }
         }))
     }
 }

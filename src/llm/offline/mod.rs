@@ -130,6 +130,7 @@ fn numbered(calls: Vec<(&'static str, Value)>) -> Vec<ToolCall> {
         id: format!("offline-{}", index + 1),
         name: name.to_owned(),
         arguments: arguments.to_string(),
+        problem: None,
     };
     calls.into_iter().enumerate().map(call).collect()
 }

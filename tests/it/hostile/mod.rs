@@ -8,6 +8,7 @@
 mod documents;
 mod health;
 mod innocent;
+mod models;
 mod mutations;
 mod pages;
 mod questions;

@@ -14,7 +14,7 @@ use axum::{
     routing::post,
 };
 use fathom::{
-    net::Retry,
+    net::Policy,
     search::{Engine, Error, Limits, Open, Tavily, tavily::Settings},
 };
 use serde_json::{Value, json};
@@ -51,11 +51,7 @@ impl Fake {
     fn engine(&self) -> Engine {
         let settings = Settings {
             base_url: self.base_url.clone(),
-            retry: Retry {
-                max_attempts: 3,
-                min_delay: Duration::from_millis(1),
-                max_total_wait: Duration::from_millis(500),
-            },
+            retry: Policy { patience: Duration::from_millis(500), first_within: Duration::from_millis(1), timeouts: 3 },
             max_answer_bytes: 100_000,
             timeout: Duration::from_secs(20),
             ..Settings::new("tvly-key".into())
@@ -144,7 +140,7 @@ async fn refusals_are_typed_and_never_show_the_key() {
     check("404", Error::Unavailable("refused (hidden) (status 404)".into())).await;
     assert_eq!(fake.requests(), 5, "none of these passes by itself");
     check("503", Error::Unavailable("refused (hidden) (status 503)".into())).await;
-    assert_eq!(fake.requests(), 8);
+    assert!(fake.requests() > 8, "this may, and was tried for half a second");
 }
 
 #[tokio::test]
@@ -174,7 +170,7 @@ async fn nobody_there_is_said() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let retry = Retry { max_attempts: 2, min_delay: Duration::from_millis(1), ..Retry::default() };
+    let retry = Policy { patience: Duration::from_millis(5), first_within: Duration::from_millis(2), timeouts: 1 };
     let tavily = Tavily::new(Settings { base_url, retry, ..Settings::new("tvly-key".into()) }, parser()).unwrap();
     let error = Engine::Tavily(tavily).search("q", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");

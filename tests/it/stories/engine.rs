@@ -9,7 +9,6 @@ use fathom::{
         Envelope, Event, Failure, FailureCode, Message, Note, Run, RunOptions, Source, Usage, WarningCode,
         report::Report,
     },
-    net::Retry,
     runs::{Ended, Refusal},
     store::{Database, Step},
 };
@@ -89,7 +88,7 @@ pub fn config(
     config.llm.idle_timeout = Duration::from_secs(2);
     if let Some(tavily) = &mut config.tavily {
         tavily.timeout = Duration::from_secs(2);
-        tavily.retry = Retry { min_delay: Duration::from_millis(5), ..Retry::default() };
+        tavily.retry.first_within = Duration::from_millis(20);
     }
     Ok(config)
 }

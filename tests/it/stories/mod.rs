@@ -22,4 +22,5 @@ mod structured;
 mod supervisor;
 mod telemetry;
 mod terminal;
+mod waiting;
 mod whole;

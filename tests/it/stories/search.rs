@@ -167,7 +167,7 @@ async fn a_search_engine_that_is_down_fails_the_run_by_name(database: TestDataba
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::SearchUnavailable);
     assert!(story.failure().message.contains("could not be reached"), "{}", story.failure());
-    assert_eq!(world.web.total(), 4);
+    assert!(world.web.total() >= 4, "{} attempts", world.web.total());
     world.finish();
 }
 

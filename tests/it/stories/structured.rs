@@ -24,6 +24,7 @@ on_the_embedded_engine!(
     d11_an_empty_brief_is_the_users_own_words,
     d11_broken_json_is_shown_to_the_model_and_repaired,
     d11_a_provider_without_json_schema_is_asked_by_tool,
+    d11_a_provider_without_tools_for_answers_is_asked_by_prompt,
     d11_attempts_are_those_of_the_option,
     clarification_switched_off_begins_with_the_brief,
     a_question_that_is_empty_is_no_question,
@@ -122,20 +123,32 @@ async fn d11_broken_json_is_shown_to_the_model_and_repaired(database: TestDataba
     world.finish();
 }
 
-/// A server that knows no `response_format` knows tools; one that knows neither reads.
+/// A server that knows no `response_format` knows tools.
 async fn d11_a_provider_without_json_schema_is_asked_by_tool(database: TestDatabase) {
     let script = small()
         .always(When::matching(|call| call.schema_name().is_some()), reply::status(400))
         .by(brief().and(When::offers("answer")), |_| reply::brief("By tool."))
-        .by(clarify().and(When::offers("answer")), |_| reply::status(400))
-        .by(clarify(), |_| reply::text(r#"{"need_clarification": false, "question": "", "verification": "Clear."}"#))
         .by(When::offers("answer"), |_| reply::json(json!({"summary": "Dues.", "key_excerpts": []})));
     let world = World::start(script).await;
-    let story = research(&world, &database, &[]).await;
+    let story = research(&world, &database, &["allow_clarification=false"]).await;
     assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: "By tool.".to_owned() }]);
+    assert!(story.warned(WarningCode::SummaryFailed).is_empty());
+    world.finish();
+}
+
+/// One that knows neither reads, and is not asked in the other ways again.
+async fn d11_a_provider_without_tools_for_answers_is_asked_by_prompt(database: TestDatabase) {
+    let script = small()
+        .always(When::matching(|call| call.schema_name().is_some()), reply::status(400))
+        .by(When::offers("answer"), |_| reply::status(400))
+        .by(clarify(), |_| reply::text(r#"{"need_clarification": false, "question": "", "verification": "Clear."}"#))
+        .by(brief(), |_| reply::text(r#"{"research_brief": "By prompt."}"#));
+    let world = World::start(script).await;
+    let story = research(&world, &database, &[]).await;
     let skipped = Event::ClarificationSkipped { verification: "Clear.".to_owned() };
     assert_eq!(story.named("clarification.skipped"), [&skipped]);
-    assert!(story.warned(WarningCode::SummaryFailed).is_empty());
+    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: "By prompt.".to_owned() }]);
+    assert_eq!(world.models.calls_matching(|call| call.says("research_brief")).len(), 1, "the way is known by then");
     world.finish();
 }
 

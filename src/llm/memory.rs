@@ -1,0 +1,152 @@
+//! What this process has learnt of models by calling them. Nothing of it is certain, so nothing is kept for good: one
+//! error may have been of another request, another upstream, or a server that has been restarted since.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::structured::Rung;
+use crate::domain::ModelName;
+
+/// Models that something is known of; when there are more, what is no longer valid goes.
+const MAX_MODELS: usize = 1_000;
+/// How long a window counts that one error told.
+const ONE_ERROR: Duration = Duration::from_secs(15 * 60);
+/// How long it counts when the error came again after that.
+const REPEATED: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a form of asking is left out that a model could not answer.
+const RUNG: Duration = Duration::from_secs(60 * 60);
+/// Answers that cannot be read say that a model cannot give that form when there were so many.
+const MISSES: u32 = 2;
+
+/// Windows that servers told in errors, and the forms of answers that models can give. Locked for map access only.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    windows: Mutex<HashMap<ModelName, Window>>,
+    rungs: Mutex<HashMap<ModelName, KnownRung>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    tokens: u32,
+    until: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct KnownRung {
+    rung: Rung,
+    /// Answers that needed it, and were not had by one above it.
+    misses: u32,
+    until: Instant,
+}
+
+impl Memory {
+    pub(super) fn window(&self, model: &ModelName, now: Instant) -> Option<u32> {
+        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        windows.get(model).filter(|window| now < window.until).map(|window| window.tokens)
+    }
+
+    /// A server told the window of a model. Told again after it had been forgotten, it is believed for a day.
+    pub(super) fn told_window(&self, model: &ModelName, tokens: u32, now: Instant) {
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = windows.get(model).copied().filter(|before| before.tokens == tokens);
+        let until = match before {
+            // Calls made side by side fail for one and the same reason.
+            Some(before) if now < before.until => before.until,
+            Some(_) => now + REPEATED,
+            None => now + ONE_ERROR,
+        };
+        forget(&mut windows, |window| now < window.until);
+        windows.insert(model.clone(), Window { tokens, until });
+    }
+
+    /// Where to begin asking a model for a structured answer.
+    pub(super) fn rung(&self, model: &ModelName, now: Instant) -> Rung {
+        let rungs = self.rungs.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = rungs.get(model).filter(|known| known.misses >= MISSES && now < known.until);
+        known.map_or(Rung::Native, |known| known.rung)
+    }
+
+    /// A structured answer was had on `rung`; `refused`: because the provider does not know the forms above it.
+    pub(super) fn answered_on(&self, model: &ModelName, rung: Rung, refused: bool, now: Instant) {
+        let mut rungs = self.rungs.lock().unwrap_or_else(PoisonError::into_inner);
+        if rung == Rung::Native {
+            rungs.remove(model);
+            return;
+        }
+        let before = rungs.get(model).copied().filter(|known| known.rung == rung && now < known.until);
+        // While nothing above it is tried, nothing new is learnt.
+        if before.is_some_and(|known| known.misses >= MISSES) {
+            return;
+        }
+        let misses = if refused { MISSES } else { before.map_or(0, |known| known.misses) + 1 };
+        forget(&mut rungs, |known| now < known.until);
+        rungs.insert(model.clone(), KnownRung { rung, misses, until: now + RUNG });
+    }
+}
+
+/// Makes room for one more.
+fn forget<T>(map: &mut HashMap<ModelName, T>, is_valid: impl Fn(&T) -> bool) {
+    if map.len() >= MAX_MODELS {
+        map.retain(|_, value| is_valid(value));
+    }
+    if map.len() >= MAX_MODELS {
+        map.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model() -> ModelName {
+        "ollama:qwen3:8b".parse().unwrap()
+    }
+
+    #[test]
+    fn a_window_told_once_is_forgotten_and_one_told_again_is_kept() {
+        let (memory, model, begun) = (Memory::default(), model(), Instant::now());
+        let at = |minutes: u64| begun + Duration::from_secs(60 * minutes);
+        memory.told_window(&model, 4_096, at(0));
+        memory.told_window(&model, 4_096, at(1));
+        assert_eq!((memory.window(&model, at(14)), memory.window(&model, at(16))), (Some(4_096), None));
+        memory.told_window(&model, 4_096, at(20));
+        assert_eq!(memory.window(&model, at(600)), Some(4_096));
+        memory.told_window(&model, 8_192, at(700));
+        assert_eq!((memory.window(&model, at(701)), memory.window(&model, at(716))), (Some(8_192), None));
+    }
+
+    #[test]
+    fn a_form_that_was_refused_is_not_asked_for_again_for_an_hour() {
+        let (memory, model, begun) = (Memory::default(), model(), Instant::now());
+        let at = |minutes: u64| begun + Duration::from_secs(60 * minutes);
+        memory.answered_on(&model, Rung::Prompt, true, at(0));
+        assert_eq!(memory.rung(&model, at(59)), Rung::Prompt);
+        memory.answered_on(&model, Rung::Prompt, false, at(30));
+        assert_eq!(memory.rung(&model, at(61)), Rung::Native, "it is tried from the top once an hour");
+    }
+
+    #[test]
+    fn one_odd_answer_says_nothing_of_a_model() {
+        let (memory, model, now) = (Memory::default(), model(), Instant::now());
+        memory.answered_on(&model, Rung::Tool, false, now);
+        assert_eq!(memory.rung(&model, now), Rung::Native);
+        memory.answered_on(&model, Rung::Native, false, now);
+        memory.answered_on(&model, Rung::Tool, false, now);
+        assert_eq!(memory.rung(&model, now), Rung::Native);
+        memory.answered_on(&model, Rung::Tool, false, now);
+        assert_eq!(memory.rung(&model, now), Rung::Tool);
+    }
+
+    #[test]
+    fn made_up_names_do_not_fill_the_memory() {
+        let (memory, now) = (Memory::default(), Instant::now());
+        for number in 0..3 * MAX_MODELS {
+            let model = format!("openai:m{number}").parse().unwrap();
+            memory.told_window(&model, 4_096, now);
+            memory.answered_on(&model, Rung::Tool, true, now);
+        }
+        assert!(memory.windows.lock().unwrap().len() <= MAX_MODELS);
+        assert!(memory.rungs.lock().unwrap().len() <= MAX_MODELS);
+    }
+}

@@ -1,0 +1,142 @@
+//! What this process knows of one provider: whether it answers, and when it is asked again.
+//!
+//! Calls fail alone first. When several in a row found nobody, the provider is taken to be away: then one call at a time
+//! asks again, after growing waits that all callers share, and the first answer lets all go on. So a dead provider costs
+//! a few requests a minute, whatever waits for it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::clock::now;
+use super::retry::{Policy, Trouble, jittered, longer};
+use crate::domain::WaitKind;
+
+/// So many calls in a row must find nobody before others wait for one that tries.
+const FAILURES: u32 = 3;
+
+/// One provider, as all calls to it share it.
+#[derive(Debug)]
+pub struct Circuit {
+    name: String,
+    kind: WaitKind,
+    /// Locked for a look or a change only, never across an `.await`.
+    state: Mutex<State>,
+    /// Answers so far; a change ends waiting.
+    answers: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Calls in a row that found nobody.
+    failures: u32,
+    away: Option<Away>,
+}
+
+/// The provider is away.
+#[derive(Debug)]
+struct Away {
+    /// When the wait in progress was decided: failures of calls begun before it are no news.
+    decided: Instant,
+    until: Instant,
+    bound: Duration,
+    reason: String,
+}
+
+/// May a call be made?
+#[derive(Debug, PartialEq)]
+pub(super) enum Turn {
+    Go,
+    Wait { until: Instant, reason: String },
+}
+
+impl Circuit {
+    /// `name` is how events call the provider.
+    pub fn new(name: impl Into<String>, kind: WaitKind) -> Self {
+        Self { name: name.into(), kind, state: Mutex::default(), answers: watch::Sender::new(0) }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn kind(&self) -> WaitKind {
+        self.kind
+    }
+
+    /// Is the provider taken to be away?
+    pub fn is_open(&self) -> bool {
+        self.lock().away.is_some()
+    }
+
+    /// Whoever may go while the provider is away asks it for all; the next one may after another wait, so that a call
+    /// that gets no answer at all holds nobody up.
+    pub(super) fn turn(&self) -> Turn {
+        let now = now();
+        match &mut self.lock().away {
+            Some(away) if now < away.until => Turn::Wait { until: away.until, reason: away.reason.clone() },
+            Some(away) => {
+                away.decided = now;
+                away.until = now + away.bound;
+                Turn::Go
+            }
+            None => Turn::Go,
+        }
+    }
+
+    /// Counts the answers from now on: it changes when somebody gets one.
+    pub(super) fn answers(&self) -> watch::Receiver<u64> {
+        self.answers.subscribe()
+    }
+
+    /// Somebody got an answer, be it a refusal.
+    pub(super) fn answered(&self) {
+        let mut state = self.lock();
+        state.failures = 0;
+        state.away = None;
+        drop(state);
+        self.answers.send_modify(|answers| *answers += 1);
+    }
+
+    /// A call begun then found nobody, and was asked to leave the provider alone for so long.
+    pub(super) fn found_nobody(&self, begun: Instant, asked: Option<Duration>, reason: &str, policy: &Policy) {
+        let now = now();
+        let mut state = self.lock();
+        state.failures = state.failures.saturating_add(1);
+        let failures = state.failures;
+        let bound = match &mut state.away {
+            Some(away) if begun < away.decided => {
+                away.until = away.until.max(now + asked.unwrap_or_default());
+                return;
+            }
+            Some(away) => longer(away.bound),
+            None if failures < FAILURES => return,
+            None => longer(policy.first_within),
+        };
+        let wait = asked.unwrap_or_else(|| jittered(bound));
+        state.away = Some(Away { decided: now, until: now + wait, bound, reason: reason.to_owned() });
+    }
+
+    /// What the outcome of an attempt says of the provider.
+    pub(super) fn note(
+        &self,
+        begun: Instant,
+        trouble: Trouble,
+        asked: Option<Duration>,
+        reason: &str,
+        policy: &Policy,
+    ) {
+        match trouble {
+            Trouble::Away => self.found_nobody(begun, asked, reason, policy),
+            Trouble::Limited | Trouble::Unreadable => self.answered(),
+            // They may be the request's fault, and say nothing of others.
+            Trouble::Failing | Trouble::Slow => {}
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
