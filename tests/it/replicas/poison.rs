@@ -8,7 +8,6 @@ use std::{
 };
 
 use fathom::domain::{Event, FailureCode, RunId, RunStatus};
-use uuid::Uuid;
 
 use super::run_id;
 use crate::{
@@ -37,8 +36,7 @@ fn stuck_at_the_report() -> Script {
 fn is_in_own_work(data_dir: &Path, run_id: RunId) -> bool {
     let files = fs::read_dir(data_dir.join("processes")).into_iter().flatten().flatten();
     let marks = files.filter_map(|file| fs::read(file.path()).ok());
-    let is_its_mark =
-        |slot: &[u8]| slot.len() == 32 && slot[..16] == Uuid::from(run_id.0).into_bytes() && slot[24] == 2;
+    let is_its_mark = |slot: &[u8]| slot.len() == 32 && slot[..16] == run_id.0.into_bytes() && slot[24] == 2;
     marks.into_iter().any(|marks| marks.get(512..).is_some_and(|slots| slots.chunks(32).any(is_its_mark)))
 }
 
