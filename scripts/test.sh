@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that has to pass, on a fresh Debian-like machine with a Rust toolchain (rustup stable, gcc) and nothing
-# else. CI runs exactly this. Missing tools are installed: PostgreSQL's server, nginx, chromium, openssl, jq, curl, node
-# and Python's venv by apt-get; cargo-deny, the checkers of the HTTP contract and the generators of its clients by cargo,
+# else. CI runs exactly this. Missing tools are installed: PostgreSQL's server, nginx, chromium, openssl, libfaketime, jq,
+# curl, node and Python's venv by apt-get; cargo-deny, the checkers of the HTTP contract and the generators of its clients by cargo,
 # pip and npm into target/tools. Needs no input and stops by itself. (Debian starts database and web services when it
 # installs the servers; the tests do not use them.)
 set -euo pipefail
@@ -48,6 +48,7 @@ missing_packages() {
     PATH=$PATH:/usr/sbin command -v nginx >/dev/null || echo nginx
     command -v chromium >/dev/null || echo chromium
     command -v openssl >/dev/null || echo openssl
+    compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || echo libfaketime
     command -v jq >/dev/null || echo jq
     command -v curl >/dev/null || echo curl
     has_python || echo python3-venv

@@ -309,6 +309,14 @@ impl Journal {
         Ok(self.writer.send(self.commit(events, Vec::new(), Vec::new())).await?)
     }
 
+    /// As [`Journal::emit`], but returns when they are stored.
+    ///
+    /// # Errors
+    /// [`Stop::Storage`].
+    pub async fn emit_stored(&self, events: Vec<NewEvent>) -> Result<(), Stop> {
+        Ok(self.writer.commit(self.commit(events, Vec::new(), Vec::new())).await?)
+    }
+
     /// Emits `events` now without waiting at all; when the writer's queue is full they are dropped, which a warning
     /// about a wait can bear.
     pub fn try_emit(&self, events: Vec<NewEvent>) {
@@ -324,7 +332,7 @@ impl Journal {
         Ok(self.writer.commit(commit).await?)
     }
 
-    /// Waits until the lease certainly holds. A process that was frozen or cut off from the database for longer than its
+    /// Waits until the lease certainly holds and the database takes what the run stores. A process that was frozen or cut off from the database for longer than its
     /// lease must not pay for anything more: the database would refuse the result, but only after the call was made.
     /// Whoever renews the lease ends the wait by [`Journal::extend`], or ends the run.
     ///
@@ -343,14 +351,22 @@ impl Journal {
 
     async fn lease_holds(&self) -> Result<(), Stop> {
         let mut holds_until = self.holds_until.subscribe();
-        while Instant::now() >= *holds_until.borrow_and_update() {
-            // The sender is a field of this journal, so a change is all that can come.
-            holds_until.changed().await.map_err(|_| store::Error::Fenced)?;
+        let mut stores = self.writer.stores();
+        loop {
+            let holds = Instant::now() < *holds_until.borrow_and_update();
+            if holds && *stores.borrow_and_update() {
+                return Ok(());
+            }
+            // Losing an arm loses nothing: both are looked at again.
+            tokio::select! {
+                // The sender is a field of this journal, so a change is all that can come.
+                changed = holds_until.changed() => changed.map_err(|_| store::Error::Fenced)?,
+                changed = stores.changed() => changed.map_err(|_| store::Error::Unavailable("the writer has stopped".into()))?,
+            }
         }
-        Ok(())
     }
 
-    /// Begins nothing more. What is under way goes on; see [`Journal::is_idle`].
+    /// Begins nothing more. What is under way goes on; see [`Journal::is_at_rest`].
     pub fn wind_down(&self) {
         self.activity.wind_down();
     }
@@ -360,9 +376,10 @@ impl Journal {
         self.activity.resting()
     }
 
-    /// Resolves when the run winds down and nothing of it is under way any more.
-    pub async fn is_idle(&self) {
-        self.activity.is_idle().await;
+    /// Resolves when the run winds down and all that is at work waits with nothing under way. A run without any work ends
+    /// by itself.
+    pub async fn is_at_rest(&self) {
+        self.activity.is_at_rest().await;
     }
 
     fn replayed<T: DeserializeOwned>(&self, step: &Step, asked: &Asked) -> Result<T, Stop> {

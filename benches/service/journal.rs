@@ -6,7 +6,7 @@ use fathom::{
     domain::{Event, MessageId, RunId, RunOptions, Scope, ThreadId, Timestamp, Usage},
     events::{EventLog, Patience, Writer, WriterHandle},
     journal::{CallRecord, Entry, Journal},
-    store::{Admission, Claimant, Claimed, Database, NewRun, NewThread, Store, Synchronous},
+    store::{Admission, Claimant, Claimed, Clock, Database, NewRun, NewThread, Store, Synchronous},
 };
 use sqlx::{Connection as _, Executor as _};
 use tokio::{task::JoinSet, time::Instant};
@@ -93,7 +93,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         now,
     };
     store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await?;
-    let claimant = Claimant { owner: "bench".to_owned(), now, expires_at: now.plus(LIMIT) };
+    let claimant = Claimant { owner: "bench".to_owned(), lease: LIMIT, clock: Clock::Database };
     let Claimed::Yes { lease, .. } = store.claim(new_run.run_id, &claimant).await? else {
         anyhow::bail!("not claimed")
     };

@@ -25,6 +25,19 @@ CREATE INDEX threads_by_owner ON threads (owner);
 ALTER TABLE runs ADD COLUMN waiting_for TEXT;
 ALTER TABLE runs ADD COLUMN waiting_until INTEGER;
 
+-- Which run kills the processes that work on it: `deaths` counts those that died while our own code worked on it. Here are
+-- the ends of its owners that nobody can explain, which count less, and since when (0: never) there has been either.
+ALTER TABLE runs ADD COLUMN unexplained INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN suspect_since INTEGER NOT NULL DEFAULT 0;
+
+-- One row, which is written to find out whether the database takes writes: one that stands by, or whose disk is full, still
+-- answers reads.
+CREATE TABLE write_probe (
+    id         INTEGER PRIMARY KEY,
+    written_at INTEGER NOT NULL
+) STRICT;
+INSERT INTO write_probe (id, written_at) VALUES (1, 0);
+
 -- The option that ended the run's research early, because the run had spent what it allows.
 ALTER TABLE runs ADD COLUMN limited_by TEXT;
 

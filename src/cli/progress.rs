@@ -187,13 +187,9 @@ impl Drop for Live {
 
 /// It ticks only once it is one of the bars: before, it would draw itself on a line of its own.
 fn spinner(bars: &MultiProgress, indent: &str) -> ProgressBar {
-    // Room to the right: the terminal writes `^C` where the cursor is, and a line that grows beyond the screen's edge
-    // cannot be cleared any more.
-    let columns = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-    let width = columns.saturating_sub(16).max(20);
     let bar = bars.add(ProgressBar::new_spinner());
     // The template is constant; a test draws it.
-    if let Ok(style) = ProgressStyle::with_template(&format!("{indent}{{spinner}} {{elapsed:>4}} {{msg:{width}!}}")) {
+    if let Ok(style) = ProgressStyle::with_template(&format!("{indent}{{spinner}} {{wide_msg}} {{elapsed}}")) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(120));

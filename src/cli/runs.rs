@@ -13,7 +13,7 @@ use crate::{
     config::Config,
     domain::{Run, RunDetails, RunId, RunStatus, Timestamp, printable_line, shortened},
     runs::longest_silence,
-    store::{Cancelling, Error, RunOverview, Store, Wake},
+    store::{Cancelling, Clock, Error, RunOverview, Store, Wake},
 };
 
 /// How long the end of a cancelled run is waited for: its owner looks every second, or three times per lease.
@@ -139,7 +139,7 @@ fn facts(overview: &RunOverview, details: &RunDetails, silence: Duration) -> Vec
     if let Some(owner) = overview.owner.as_deref().filter(|_| !run.status.is_final()) {
         facts.push(("owner", format!("{owner}, lease until {}", overview.lease_expires_at.to_rfc3339())));
     }
-    facts.push(("claims", format!("{}, {} died with it since its last step", overview.epoch, overview.deaths)));
+    facts.push(("claims", claims(overview)));
     facts.push(("progress", progress(run)));
     facts.push(("steps", overview.steps.to_string()));
     facts.extend(details.usage.iter().map(|(model, usage)| {
@@ -148,6 +148,11 @@ fn facts(overview: &RunOverview, details: &RunDetails, silence: Duration) -> Vec
         ("usage", format!("{model}: {} calls, {input} tokens in, {output} tokens out", usage.calls))
     }));
     facts
+}
+
+fn claims(overview: &RunOverview) -> String {
+    let RunOverview { epoch, deaths, unexplained, .. } = overview;
+    format!("{epoch}; since its last step {deaths} processes died of it, {unexplained} ended nobody knows why")
 }
 
 fn progress(run: &Run) -> String {
@@ -164,7 +169,7 @@ fn progress(run: &Run) -> String {
 async fn cancel(store: &Store, run_id: RunId) -> Result<Exit, Error> {
     let since = Instant::now();
     loop {
-        let run = match store.request_cancel(run_id, Timestamp::now()).await? {
+        let run = match store.request_cancel(run_id, Clock::Database).await? {
             None => return Ok(unknown(run_id)),
             Some(Cancelling::Final(run)) => return Ok(told(&run)),
             Some(Cancelling::Done(run)) => {
@@ -233,6 +238,7 @@ fn as_value(overview: &RunOverview, silence: Duration) -> Value {
         "lease_expires_at": overview.owner.as_ref().map(|_| overview.lease_expires_at),
         "claims": overview.epoch,
         "deaths": overview.deaths,
+        "unexplained_ends": overview.unexplained,
         "steps": overview.steps,
     })
 }

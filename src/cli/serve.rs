@@ -88,7 +88,7 @@ async fn serve(
     }
     shutdown.cancelled().await;
     let ended = async { while tasks.join_next().await.is_some() {} };
-    if tokio::time::timeout(config.http.grace, ended).await.is_err() {
+    if tokio::time::timeout(config.http.grace + CLOSING, ended).await.is_err() {
         tracing::warn!("not everything ended within the grace; runs go on from their journals");
     }
     tasks.shutdown().await;

@@ -61,6 +61,8 @@ pub struct Config {
     pub caps: Caps,
     /// A silent owner keeps its runs for so long.
     pub lease: Duration,
+    /// A run that kills processes is given up when it has done so over so long.
+    pub crash_loop: Duration,
     pub http: HttpSettings,
     pub queue: QueueSettings,
     pub webhooks: webhooks::Settings,
@@ -218,6 +220,7 @@ impl Config {
             options,
             caps,
             lease: layers.seconds("patience.lease_seconds"),
+            crash_loop: layers.seconds("patience.crash_loop_seconds"),
             http,
             queue: queue(&layers),
             webhooks: webhooks(&layers),

@@ -167,10 +167,10 @@ impl Cx {
     ///
     /// # Errors
     /// It must not be made; the entry is its step.
-    pub fn begin_search<T>(&self) -> Result<(), Entry<Result<T, String>>> {
+    pub fn begin_search<T>(&self) -> Result<(), Box<Entry<Result<T, String>>>> {
         self.run.spending.begin_search().map_err(|refusal| {
             let message = refusal.message.clone();
-            self.refused(&refusal, Err(message))
+            Box::new(self.refused(&refusal, Err(message)))
         })
     }
 

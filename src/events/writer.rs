@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::MissedTickBehavior,
+};
 use tokio_util::task::TaskTracker;
 
 use super::EventLog;
@@ -26,9 +29,11 @@ const GROUP: usize = 256;
 /// transaction of their own.
 const LINGER: Duration = Duration::from_millis(10);
 
-/// How long a commit is tried again while the database is away, and at which pace.
+/// The pace at which a commit is tried again while the database is away.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
+    /// After so long a commit that is refused by a database which takes others no longer holds up these, and is given up
+    /// when the process has come to its end. Otherwise what was paid for is kept until the database is back.
     pub total: Duration,
     pub first_pause: Duration,
     pub longest_pause: Duration,
@@ -48,13 +53,14 @@ impl Default for Patience {
 #[derive(Clone, Debug)]
 pub struct WriterHandle {
     queue: mpsc::Sender<Job>,
+    stores: watch::Receiver<bool>,
 }
 
 impl WriterHandle {
     /// Writes a commit and returns when it is durable.
     ///
     /// # Errors
-    /// Those of [`Store::commit`]; [`Error::Unavailable`] only after the writer's patience. Also, once and without
+    /// Those of [`Store::commit`]; [`Error::Unavailable`] only as [`Patience::total`] says. Also, once and without
     /// writing, the error of an earlier [`WriterHandle::send`] under the same lease: the log has a hole there.
     ///
     /// # Cancel safety
@@ -73,6 +79,11 @@ impl WriterHandle {
     /// [`Error::Unavailable`] when the writer has stopped.
     pub async fn send(&self, commit: Commit) -> Result<(), Error> {
         self.queue.send(Job { entry: commit.into(), answer: None }).await.map_err(|_| stopped())
+    }
+
+    /// Whether commits get through just now: `false` while one is tried again.
+    pub fn stores(&self) -> watch::Receiver<bool> {
+        self.stores.clone()
     }
 
     /// Queues a commit if there is room at once, and drops it otherwise: for what may be missing.
@@ -125,23 +136,48 @@ pub struct Writer {
     /// Leases under which a commit failed that nobody waited for, and why. At most one per run, gone when somebody has
     /// heard of it or the run is claimed anew.
     unheard: HashMap<RunId, (i64, Error)>,
+    stores: watch::Sender<bool>,
+    /// What the database refused while it took other writes, and what follows it, in order.
+    aside: Vec<Job>,
 }
 
 impl Writer {
     /// Starts the task on `tasks`; make one per process.
     pub fn start(store: Store, log: EventLog, patience: Patience, tasks: &TaskTracker) -> WriterHandle {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        tasks.spawn(Self { store, log, patience, unheard: HashMap::new() }.run(jobs));
-        WriterHandle { queue }
+        let (stores, stores_now) = watch::channel(true);
+        tasks.spawn(Self { store, log, patience, unheard: HashMap::new(), stores, aside: Vec::new() }.run(jobs));
+        WriterHandle { queue, stores: stores_now }
     }
 
     async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut group = Vec::with_capacity(GROUP);
-        while jobs.recv_many(&mut group, GROUP).await > 0 {
+        let mut again = tokio::time::interval(self.patience.longest_pause);
+        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let is_idle = self.aside.is_empty();
+            tokio::select! {
+                // Losing this arm loses nothing: what was not received stays in the queue.
+                received = jobs.recv_many(&mut group, GROUP) => if received == 0 { break },
+                _ = again.tick(), if !is_idle => {
+                    let aside = std::mem::take(&mut self.aside);
+                    self.try_each(aside, false).await;
+                    continue;
+                }
+            }
             gather(&mut jobs, &mut group).await;
             let sound = self.refuse_followers(std::mem::take(&mut group));
-            self.write(sound).await;
+            let (behind, sound) = sound.into_iter().partition(|job| self.is_aside(job));
+            self.aside.extend::<Vec<Job>>(behind);
+            self.write(sound, &jobs).await;
         }
+        let aside = std::mem::take(&mut self.aside);
+        self.try_each(aside, true).await;
+    }
+
+    fn is_aside(&self, job: &Job) -> bool {
+        let run_id = job.entry.commit.lease.run_id;
+        self.aside.iter().any(|other| other.entry.commit.lease.run_id == run_id)
     }
 
     /// Answers the commits that follow a failure nobody has heard of, and returns the others.
@@ -167,17 +203,41 @@ impl Writer {
     }
 
     /// Writes a group, again and again while the database is away. The entries keep their stamps, so what was written
-    /// without an answer is not written twice.
-    async fn write(&mut self, mut group: Vec<Job>) {
+    /// without an answer is not written twice. What was paid for is kept until the database is back; only what a database
+    /// refuses that takes other writes is put aside, so that it does not hold up everybody else.
+    async fn write(&mut self, mut group: Vec<Job>, jobs: &mpsc::Receiver<Job>) {
         let started = Instant::now();
         let mut pause = self.patience.first_pause;
-        while !group.is_empty() {
-            let out_of_patience = started.elapsed() >= self.patience.total;
-            group = self.attempt(group, out_of_patience).await;
-            if !group.is_empty() {
-                tracing::warn!(commits = group.len(), "the database is not available; trying again");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(self.patience.longest_pause);
+        loop {
+            group = self.attempt(group, false).await;
+            if group.is_empty() {
+                break;
+            }
+            self.stores.send_if_modified(|stores| std::mem::replace(stores, false));
+            tracing::warn!(commits = group.len(), "the database is not available; trying again");
+            let waited = started.elapsed() >= self.patience.total;
+            if waited && (jobs.is_closed() || self.store.probe_write().await.is_ok()) {
+                self.try_each(std::mem::take(&mut group), jobs.is_closed()).await;
+                break;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(self.patience.longest_pause);
+        }
+        self.stores.send_if_modified(|stores| !std::mem::replace(stores, true));
+    }
+
+    /// Commits one after the other; what the database refuses just now is put aside with all that follows it, unless this
+    /// is the last try or too much lies there already.
+    async fn try_each(&mut self, group: Vec<Job>, last: bool) {
+        for job in group {
+            if let Some(error) = self.failure_before(&job) {
+                settle(job, Err(error));
+            } else if !last && self.is_aside(&job) {
+                self.aside.push(job);
+            } else {
+                let last = last || self.aside.len() >= QUEUE;
+                let again = self.attempt(vec![job], last).await;
+                self.aside.extend(again);
             }
         }
     }

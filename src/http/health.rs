@@ -17,6 +17,8 @@ const CLAIM_SILENCE: Duration = Duration::from_secs(10);
 /// Readiness is asked for often, so the database is not waited for long.
 const PING_TIME: Duration = Duration::from_secs(2);
 
+const OK: &str = "ok";
+
 #[derive(Serialize)]
 struct AliveBody {
     status: &'static str,
@@ -43,15 +45,7 @@ pub async fn alive() -> Result<Response, ApiError> {
 
 /// The migrations ran before the service began to listen, so a database that answers the ping has the right tables.
 pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
-    const OK: &str = "ok";
-    let database = match tokio::time::timeout(PING_TIME, state.runs.store().ping()).await {
-        Ok(Ok(())) => OK.to_owned(),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "the database does not answer");
-            "does not answer".to_owned()
-        }
-        Err(_) => "does not answer".to_owned(),
-    };
+    let database = tokio::time::timeout(PING_TIME, database(&state)).await.unwrap_or("does not answer").to_owned();
     let claim_loop = match state.runs.last_look() {
         Some(age) if age < CLAIM_SILENCE => OK.to_owned(),
         Some(age) => format!("silent for {} s", age.as_secs()),
@@ -62,6 +56,20 @@ pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
     let ready = [&checks.database, &checks.claim_loop, &checks.shutdown].iter().all(|check| *check == OK);
     let (code, status) = if ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready") };
     Ok((code, answer(&ReadyBody { status, checks })?).into_response())
+}
+
+/// A database that stands by, or whose disk is full, answers reads and is of no use.
+async fn database(state: &State) -> &'static str {
+    let store = state.runs.store();
+    if let Err(error) = store.ping().await {
+        tracing::warn!(%error, "the database does not answer");
+        return "does not answer";
+    }
+    if let Err(error) = store.takes_writes().await {
+        tracing::warn!(%error, "the database takes no writes");
+        return "takes no writes";
+    }
+    OK
 }
 
 /// In Prometheus' text format.

@@ -26,9 +26,10 @@ impl Activity {
         self.reaches(|state| state.winding_down).await;
     }
 
-    /// Resolves once the run winds down and whatever is at work rests.
-    pub async fn is_idle(&self) {
-        self.reaches(|state| state.winding_down && state.working <= state.resting).await;
+    /// Resolves once the run winds down and whatever is at work rests. A run without any work ends by itself, at its next
+    /// step at the latest.
+    pub async fn is_at_rest(&self) {
+        self.reaches(|state| state.winding_down && state.resting > 0 && state.working <= state.resting).await;
     }
 
     async fn reaches(&self, condition: impl Fn(&State) -> bool) {
@@ -85,9 +86,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_run_is_idle_when_it_winds_down_and_all_its_work_rests() {
+    async fn a_run_is_at_rest_when_it_winds_down_and_all_its_work_rests() {
         let activity = Activity::default();
-        let check = |idle: bool| assert_eq!(activity.is_idle().now_or_never().is_some(), idle);
+        let check = |rests: bool| assert_eq!(activity.is_at_rest().now_or_never().is_some(), rests);
         let (one, two) = (activity.working(), activity.working());
         let rest = activity.resting();
         check(false);
@@ -99,6 +100,6 @@ mod tests {
         drop(rest);
         check(false);
         drop(two);
-        check(true);
+        check(false);
     }
 }

@@ -2,24 +2,42 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio_util::sync::CancellationToken;
 
-use super::dispatcher::LastLook;
-use crate::domain::RunId;
+use super::{
+    dispatcher::LastLook,
+    marks::{Mark, Marks},
+};
+use crate::{domain::RunId, store::Lease};
+
+/// Between two tries at a run that cannot be worked on.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+/// Runs whose setbacks are counted at the same time.
+const MOST_COUNTED: usize = 10_000;
 
 /// What a worker listens to.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Orders {
-    /// This process stops; the run goes on elsewhere.
+    /// This process stops: begin nothing more, and let go when what is under way is stored.
     pub interrupt: CancellationToken,
     /// The run shall be cancelled.
     pub cancel: CancellationToken,
     /// The run is somebody else's by now, or deleted.
     pub lost: CancellationToken,
+    /// Says when our own code works on the run.
+    pub mark: Arc<Mark>,
+    /// Nothing else is begun here while it is at work.
+    alone: AtomicBool,
     pub leaving: Leaving,
+    pub setbacks: Arc<Setbacks>,
 }
 
 /// What becomes of a run whose process stops.
@@ -32,18 +50,58 @@ pub enum Leaving {
 }
 
 /// The runs at work in this process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Active {
     /// A std mutex: held for single map operations, never across an await.
     runs: Mutex<HashMap<RunId, Arc<Orders>>>,
+    marks: Arc<Marks>,
     pub last_look: LastLook,
+    setbacks: Arc<Setbacks>,
+}
+
+/// How often in a row work on a run could not even begin, or not be brought to its end, in this process.
+#[derive(Debug, Default)]
+pub struct Setbacks {
+    /// A std mutex, as above.
+    counts: Mutex<HashMap<RunId, u32>>,
+}
+
+impl Setbacks {
+    /// How long the run is left alone after one more: a second, then twice as long each time, two minutes at most.
+    pub fn pause(&self, run_id: RunId) -> Duration {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.len() >= MOST_COUNTED {
+            counts.clear();
+        }
+        let count = counts.entry(run_id).or_default();
+        *count = (*count + 1).min(16);
+        (FIRST_PAUSE * 2_u32.pow(*count - 1)).min(LONGEST_PAUSE)
+    }
+
+    pub fn forget(&self, run_id: RunId) {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).remove(&run_id);
+    }
 }
 
 impl Active {
+    pub fn new(marks: Marks) -> Self {
+        let (runs, last_look, setbacks) = (Mutex::default(), LastLook::default(), Arc::default());
+        Self { runs, marks: Arc::new(marks), last_look, setbacks }
+    }
+
     /// Enters a run that was claimed; it is struck off when the value is dropped.
-    pub fn enter(self: &Arc<Self>, run_id: RunId, interrupt: &CancellationToken, leaving: Leaving) -> Entered {
-        let (cancel, lost) = (CancellationToken::new(), CancellationToken::new());
-        let orders = Arc::new(Orders { interrupt: interrupt.clone(), cancel, lost, leaving });
+    pub fn enter(self: &Arc<Self>, lease: &Lease, interrupt: &CancellationToken, leaving: Leaving) -> Entered {
+        let run_id = lease.run_id;
+        let orders = Orders {
+            interrupt: interrupt.clone(),
+            cancel: CancellationToken::new(),
+            lost: CancellationToken::new(),
+            leaving,
+            mark: self.marks.enter(run_id, lease.epoch),
+            alone: AtomicBool::new(lease.is_suspect()),
+            setbacks: Arc::clone(&self.setbacks),
+        };
+        let orders = Arc::new(orders);
         self.lock().insert(run_id, Arc::clone(&orders));
         Entered { active: Arc::clone(self), run_id, orders }
     }
@@ -58,6 +116,27 @@ impl Active {
         if let Some(orders) = self.lock().get(&run_id) {
             orders.lost.cancel();
         }
+    }
+
+    /// Says again whether a run is to be worked on alone.
+    pub fn leave_alone(&self, run_id: RunId, alone: bool) {
+        if let Some(orders) = self.lock().get(&run_id) {
+            orders.alone.store(alone, Ordering::Relaxed);
+        }
+    }
+
+    /// Is a run at work beside which nothing is begun?
+    pub fn is_taken(&self) -> bool {
+        self.lock().values().any(|orders| orders.alone.load(Ordering::Relaxed))
+    }
+
+    /// How many runs are at work.
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// The runs at work.
@@ -94,5 +173,20 @@ impl Drop for Entered {
         if runs.get(&self.run_id).is_some_and(|orders| Arc::ptr_eq(orders, &self.orders)) {
             runs.remove(&self.run_id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_cannot_be_worked_on_is_left_alone_longer_and_longer() {
+        let (setbacks, run_id) = (Setbacks::default(), RunId::new());
+        let pauses: Vec<u64> = (0..10).map(|_| setbacks.pause(run_id).as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 120, 120, 120]);
+        assert_eq!(setbacks.pause(RunId::new()), FIRST_PAUSE, "others are not concerned");
+        setbacks.forget(run_id);
+        assert_eq!(setbacks.pause(run_id), FIRST_PAUSE);
     }
 }

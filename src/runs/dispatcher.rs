@@ -1,8 +1,8 @@
 //! The claim loop: takes queued and orphaned runs as long as there is room, and owns the tasks that work on them.
 
 use std::{
-    sync::atomic::{AtomicI64, Ordering},
-    time::Duration,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use tokio::{task::JoinSet, time::MissedTickBehavior};
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     domain::{Run, RunId, Timestamp},
-    store::{self, Lease},
+    store::{self, Clock, Lease, Wanted},
 };
 
 /// How long a run may wait for a wake-up that was lost, and an order from another process.
@@ -29,6 +29,12 @@ const CLEANING: Duration = Duration::from_secs(10 * 60);
 /// the cleaning.
 const PRUNED_AT_ONCE: u32 = 500;
 const PRUNING_PAUSE: Duration = Duration::from_millis(50);
+
+/// A run that is to be worked on alone waits so long for this process to have nothing else to do; then nothing new is
+/// begun here until it had its turn.
+const SUSPECT_PATIENCE: Duration = Duration::from_secs(60);
+/// Clocks that say the same differ by less.
+const CLOCK_STEP: Duration = Duration::from_secs(1);
 
 /// The claim loop of a process.
 #[derive(Debug)]
@@ -41,22 +47,25 @@ pub struct Dispatcher {
     cleaning: JoinSet<()>,
     /// The last look at the queue failed.
     away: bool,
+    /// A run that is to be worked on alone has waited long enough.
+    draining: bool,
+    /// What the clocks said at the last look: the one that runs evenly, and the one that is set.
+    clocks: (Instant, Timestamp),
     stuck: Stuck,
 }
 
-/// When the claim loop last looked for work and the database answered; 0 before.
+/// When the claim loop last looked for work and the database answered.
 #[derive(Debug, Default)]
-pub struct LastLook(AtomicI64);
+pub struct LastLook(Mutex<Option<Instant>>);
 
 impl LastLook {
     /// The time since then; `None` when there was none.
-    pub fn age(&self, now: Timestamp) -> Option<Duration> {
-        let at = self.0.load(Ordering::Relaxed);
-        (at > 0).then(|| now.after(Timestamp(at)))
+    pub fn age(&self) -> Option<Duration> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
     }
 
     fn now(&self) {
-        self.0.store(Timestamp::now().0, Ordering::Relaxed);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 }
 
@@ -68,11 +77,14 @@ impl Dispatcher {
             delivering: JoinSet::new(),
             cleaning: JoinSet::new(),
             away: false,
+            draining: false,
+            clocks: (Instant::now(), Timestamp::now()),
             stuck: Stuck::default(),
         }
     }
 
-    /// Claims and works until `shutdown`; then gives every run back and returns when the last one is.
+    /// Claims and works until `shutdown`; then begins nothing more, gives each run back when what is under way of it is
+    /// stored, or the grace is over, and returns when the last one is.
     pub async fn run(mut self, shutdown: &CancellationToken) {
         let mut look = interval(LOOK);
         let mut dirt = interval(CLEANING);
@@ -80,7 +92,8 @@ impl Dispatcher {
         let webhooks = self.runs.parts.webhooks.clone();
         self.delivering.spawn(webhooks.run(self.runs.parts.store.clone(), shutdown.clone()));
         let mut queued = self.runs.parts.log.wakes().on_queue();
-        self.bury_the_dead().await;
+        self.runs.settle_the_dead().await;
+        self.end_leases_of_the_dead().await;
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
             // Losing an arm loses nothing: each only says that it is time to look at the database again.
@@ -88,7 +101,7 @@ impl Dispatcher {
                 () = shutdown.cancelled() => {}
                 Some(joined) = self.working.join_next() => told(joined),
                 _ = queued.changed() => {}
-                _ = look.tick() => self.obey_others().await,
+                _ = look.tick() => self.look().await,
                 _ = dirt.tick() => self.clean(),
                 _ = silence.tick() => self.stuck.look(&self.runs.parts, &self.runs.owner).await,
             }
@@ -98,9 +111,8 @@ impl Dispatcher {
         }
     }
 
-    /// What a process of this machine left behind that no longer exists need not wait for the end of its leases: a service
-    /// that is started again after a crash goes on at once.
-    async fn bury_the_dead(&self) {
+    /// The same for processes of this machine that left no word of what they were doing here.
+    async fn end_leases_of_the_dead(&self) {
         let store = &self.runs.parts.store;
         for owner in store.owners().await.unwrap_or_default().into_iter().filter(|owner| owner::is_dead(owner)) {
             match store.end_leases(&owner).await {
@@ -112,14 +124,51 @@ impl Dispatcher {
 
     /// Claims runs until there is no room or none is left.
     async fn fill(&mut self, shutdown: &CancellationToken) {
-        while self.working.len() < self.runs.parts.settings.max_concurrent_runs && !shutdown.is_cancelled() {
-            match self.runs.parts.store.claim_next(&self.runs.claimant()).await {
+        while self.has_room() && !shutdown.is_cancelled() {
+            match self.runs.parts.store.claim_next(&self.runs.claimant(), self.wanted()).await {
                 Ok(Some((lease, run))) => self.start(lease, run, shutdown),
                 Ok(None) => return self.has_looked(),
                 Err(error) => return self.could_not_look(&error),
             }
         }
         self.has_looked();
+    }
+
+    fn has_room(&self) -> bool {
+        self.working.len() < self.runs.parts.settings.max_concurrent_runs && !self.runs.active.is_taken()
+    }
+
+    /// After an outage owners renew before anybody takes their runs, since most of them were cut off no less.
+    fn wanted(&self) -> Wanted {
+        let quiet = self.runs.parts.store.since_trouble();
+        Wanted {
+            queued: !self.draining,
+            orphans: quiet.is_none_or(|quiet| quiet >= self.runs.parts.settings.lease),
+            suspects: self.working.is_empty(),
+        }
+    }
+
+    /// What is done every second.
+    async fn look(&mut self) {
+        self.notice_clock_steps();
+        self.runs.settle_the_dead().await;
+        self.obey_others().await;
+        let waits = self.runs.parts.store.suspect_waits(SUSPECT_PATIENCE, Clock::Database);
+        self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
+    }
+
+    /// Where leases are judged by the clock of this machine, they mean nothing for as long as it takes to renew them.
+    fn notice_clock_steps(&mut self) {
+        let (even, set) = std::mem::replace(&mut self.clocks, (Instant::now(), Timestamp::now()));
+        let expected = set.plus(self.clocks.0 - even);
+        let step = Duration::from_millis(self.clocks.1.since(expected).unsigned_abs());
+        if step >= CLOCK_STEP {
+            tracing::warn!(
+                seconds = step.as_secs_f64(),
+                "the clock was set; runs of others are left to them for one lease"
+            );
+            self.runs.parts.store.note_trouble();
+        }
     }
 
     fn has_looked(&mut self) {
@@ -140,9 +189,9 @@ impl Dispatcher {
         let waited_ms = Timestamp::now().since(run.created_at);
         tracing::info!(run_id = %run.id, thread_id = %run.thread_id, attempt = lease.epoch, waited_ms, "a run was claimed");
         let runs = self.runs.clone();
-        let orders = runs.active.enter(run.id, shutdown, Leaving::ToOthers);
+        let orders = runs.active.enter(&lease, shutdown, Leaving::ToOthers);
         self.working.spawn(async move {
-            let ended = worker::work(&runs.parts, lease, run, &orders).await;
+            let ended = orders.mark.over(worker::work(&runs.parts, lease, run, &orders)).await;
             (lease.run_id, ended)
         });
     }
@@ -152,16 +201,24 @@ impl Dispatcher {
         let active = &self.runs.active;
         // Read before the database is: whatever is in this list was claimed before the answer.
         let here = active.ids();
-        if here.is_empty() {
-            return;
-        }
-        let Ok(held) = self.runs.parts.store.held_by(&self.runs.owner).await else { return };
-        for run_id in here {
-            match held.iter().find(|(id, _)| *id == run_id) {
-                Some((_, true)) => active.cancel(run_id),
-                Some((_, false)) => {}
-                None => active.lose(run_id),
+        let store = &self.runs.parts.store;
+        let Ok(held) = store.held_by(&self.runs.owner).await else { return };
+        for run_id in &here {
+            match held.iter().find(|held| held.run_id == *run_id) {
+                Some(held) => {
+                    active.leave_alone(*run_id, held.suspect);
+                    if held.cancel_requested {
+                        active.cancel(*run_id);
+                    }
+                }
+                None => active.lose(*run_id),
             }
+        }
+        // A claim whose answer got lost, or a lease that could not be given back: nobody works on it, and this loop, which
+        // alone claims here, never takes what is its own.
+        let here = active.ids();
+        for held in held.iter().filter(|held| !here.contains(&held.run_id)) {
+            let _ = store.release(held.run_id, held.epoch, Duration::ZERO, Clock::Database).await;
         }
     }
 

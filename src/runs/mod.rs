@@ -2,10 +2,11 @@
 //!
 //! [`Runs`] is the cheap handle that the command line and the service use. `submit.rs` lets runs in, `dispatcher.rs`
 //! claims them and owns their tasks, `worker.rs` carries a claimed run to its end, `active.rs` knows which ones this
-//! process works on.
+//! process works on, `marks.rs` what it was doing should it die.
 
 mod active;
 mod dispatcher;
+mod marks;
 mod owner;
 mod retry;
 mod stuck;
@@ -13,6 +14,7 @@ mod submit;
 mod worker;
 
 use std::{
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -22,9 +24,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{
-        Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId, Timestamp,
-    },
+    domain::{Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -34,7 +34,9 @@ use crate::{
 };
 use active::{Active, Leaving, Orders};
 pub use dispatcher::Dispatcher;
+use marks::Marks;
 pub use retry::Retry;
+use store::Clock;
 pub use store::{
     Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step, ThreadChange, ThreadFilter,
 };
@@ -72,9 +74,15 @@ pub struct Settings {
     pub options: RunOptions,
     /// The most that requests may ask for.
     pub caps: Caps,
+    /// How long calls that are under way may take when the process stops.
+    pub grace: Duration,
     pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
+    /// A run that kills processes is given up when it has done so over so long.
+    pub crash_loop: Duration,
+    /// Where the processes of this machine note what they are doing.
+    pub marks: PathBuf,
     /// Runs that the service works on at the same time.
     pub max_concurrent_runs: usize,
     /// Runs that may wait, over all processes.
@@ -151,7 +159,9 @@ pub enum WorkError {
 
 impl Runs {
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts), owner: owner::this_process().into(), active: Arc::default() }
+        let owner: Arc<str> = owner::this_process().into();
+        let marks = Marks::new(parts.settings.marks.clone(), Arc::clone(&owner));
+        Self { parts: Arc::new(parts), owner, active: Arc::new(Active::new(marks)) }
     }
 
     pub fn store(&self) -> &Store {
@@ -164,7 +174,7 @@ impl Runs {
 
     /// How long ago the claim loop of this process last saw the queue; `None` when it never did.
     pub fn last_look(&self) -> Option<Duration> {
-        self.active.last_look.age(Timestamp::now())
+        self.active.last_look.age()
     }
 
     /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
@@ -204,7 +214,7 @@ impl Runs {
     /// # Errors
     /// Those of the store.
     pub async fn cancel(&self, run_id: RunId) -> Result<Option<Cancelling>, store::Error> {
-        let cancelling = self.parts.store.request_cancel(run_id, Timestamp::now()).await?;
+        let cancelling = self.parts.store.request_cancel(run_id, Clock::Database).await?;
         match &cancelling {
             Some(Cancelling::Requested(_)) => {
                 self.active.cancel(run_id);
@@ -271,8 +281,8 @@ impl Runs {
                 Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
                 claimed => claimed?,
             };
-            let orders = self.active.enter(run_id, cancel, Leaving::Parked);
-            match worker::work(&self.parts, lease, run, &orders).await? {
+            let orders = self.active.enter(&lease, cancel, Leaving::Parked);
+            match orders.mark.over(worker::work(&self.parts, lease, run, &orders)).await? {
                 // The lease ran out while the database was away, or this process was frozen: claim anew, and replay.
                 Ended::Lost => lost = true,
                 ended => return Ok(ended),
@@ -284,6 +294,7 @@ impl Runs {
         let mut told = false;
         let since = Instant::now();
         loop {
+            self.settle_the_dead().await;
             let claimant = self.claimant();
             let claimed = match self.parts.store.claim(run_id, &claimant).await {
                 Ok(Claimed::HeldBy { owner, .. }) if owner::is_dead(&owner) => {
@@ -311,8 +322,39 @@ impl Runs {
 
     /// This process, claiming now.
     fn claimant(&self) -> store::Claimant {
-        let now = Timestamp::now();
-        store::Claimant { owner: self.owner.to_string(), now, expires_at: now.plus(self.parts.settings.lease) }
+        store::Claimant { owner: self.owner.to_string(), lease: self.parts.settings.lease, clock: Clock::Database }
+    }
+
+    /// What a process of this machine left behind that no longer exists need not wait for the end of its leases; and what
+    /// it was doing tells which run it may have died of.
+    async fn settle_the_dead(&self) {
+        let folder = self.active.marks().folder().to_owned();
+        let found = tokio::task::spawn_blocking(move || marks::dead(&folder)).await;
+        for dead in found.unwrap_or_default() {
+            let pauses = self.parts.settings.pauses();
+            match self.parts.store.settle(&dead.owner, &dead.ends, pauses, Clock::Database).await {
+                Ok(()) => {
+                    let died_of: Vec<_> =
+                        dead.ends.iter().filter(|end| end.in_own_work).map(|end| end.run_id).collect();
+                    let (owner, runs) = (&dead.owner, dead.ends.len());
+                    tracing::info!(
+                        owner,
+                        runs,
+                        ?died_of,
+                        "a process died; its runs go on, those it may have died of later"
+                    );
+                    dead.forget();
+                }
+                Err(error) => tracing::warn!(owner = dead.owner, %error, "runs of a dead process have to wait"),
+            }
+        }
+    }
+}
+
+impl Settings {
+    /// How long a run is held back after the first death, the second, the third and each later one.
+    fn pauses(&self) -> [Duration; 4] {
+        [600, 120, 20, 5].map(|part| self.crash_loop / part)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Who owns a run: a name per process, precise enough to tell on the same machine that a process is gone.
 //!
 //! So a run whose process was killed goes on at once when it is resumed on the same machine; anywhere else its lease
-//! has to run out first.
+//! has to run out first. A death is proved: the system says that there is no such process, or that the process of that
+//! number is another one. What the system hides (`/proc` under `hidepid`) proves nothing.
 
 use std::{fs, process};
 
@@ -11,19 +12,44 @@ use uuid::Uuid;
 /// of two containers are never confused.
 pub fn this_process() -> String {
     let pid = process::id();
-    format!("{}/{pid}/{}/{}", machine(), started(pid).unwrap_or_default(), &Uuid::new_v4().simple().to_string()[..8])
+    let start = match seen(pid) {
+        Seen::Running { start } => start,
+        Seen::Ended | Seen::Nothing => String::new(),
+    };
+    format!("{}/{pid}/{start}/{}", machine(), &Uuid::new_v4().simple().to_string()[..8])
 }
 
 /// Is the owner a process of this machine that no longer runs? `false` when it cannot be known.
 pub fn is_dead(owner: &str) -> bool {
     let mut parts = owner.split('/');
     let (Some(host), Some(pid), Some(start)) =
-        (parts.next(), parts.next().and_then(|pid| pid.parse().ok()), parts.next())
+        (parts.next(), parts.next().and_then(|pid| pid.parse::<u32>().ok()), parts.next())
     else {
         return false;
     };
     let machine = machine();
-    !machine.is_empty() && host == machine && !start.is_empty() && started(pid).as_deref() != Some(start)
+    if machine.is_empty() || host != machine || start.is_empty() {
+        return false;
+    }
+    match seen(pid) {
+        Seen::Running { start: other } => other != start,
+        Seen::Ended => true,
+        Seen::Nothing => is_gone(pid),
+    }
+}
+
+/// Asked of the system itself: a process that is hidden, or another user's, is there too, only not to be signalled.
+#[cfg(unix)]
+fn is_gone(pid: u32) -> bool {
+    use rustix::{io::Errno, process};
+
+    let id = i32::try_from(pid).ok().and_then(process::Pid::from_raw);
+    id.is_some_and(|id| process::test_kill_process(id) == Err(Errno::SRCH))
+}
+
+#[cfg(not(unix))]
+fn is_gone(_pid: u32) -> bool {
+    false
 }
 
 /// This boot and process namespace; empty where the system does not say.
@@ -37,16 +63,26 @@ fn machine() -> String {
     }
 }
 
-/// When the process started, in clock ticks since boot; `None` when there is no such process, or only its remains.
-fn started(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+/// What `/proc` shows of a process.
+enum Seen {
+    /// With the time of its start, in clock ticks since boot.
+    Running { start: String },
+    /// Only its remains are there.
+    Ended,
+    /// There is none, or it is hidden.
+    Nothing,
+}
+
+fn seen(pid: u32) -> Seen {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name in parentheses may contain anything; fields are counted behind it (proc_pid_stat(5)).
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
-        return None;
+    let Some((_, fields)) = stat.rsplit_once(')') else { return Seen::Nothing };
+    let mut fields = fields.split_whitespace();
+    match fields.next() {
+        None => Seen::Nothing,
+        Some("Z" | "X") => Seen::Ended,
+        Some(_) => fields.nth(18).map_or(Seen::Nothing, |start| Seen::Running { start: start.to_owned() }),
     }
-    fields.nth(18).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -58,8 +94,10 @@ mod tests {
         let owner = this_process();
         assert!(!is_dead(&owner));
         let mut child = process::Command::new("sleep").arg("30").spawn().unwrap();
-        let child_owner = format!("{}/{}/{}/x", machine(), child.id(), started(child.id()).unwrap());
+        let Seen::Running { start } = seen(child.id()) else { panic!("it runs") };
+        let child_owner = format!("{}/{}/{start}/x", machine(), child.id());
         assert!(!is_dead(&child_owner));
+        assert!(is_dead(&format!("{}/{}/{start}0/x", machine(), child.id())), "another process has its number");
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(is_dead(&child_owner));

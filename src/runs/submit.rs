@@ -144,9 +144,11 @@ impl Runs {
 
     pub(super) fn admission(&self, key: Option<&Key>, owner: &str, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
+        let room = settings.max_concurrent_runs.saturating_sub(self.active.count());
         let limits = QueueLimits {
             total: settings.max_queued_runs,
             per_owner: settings.max_queued_runs_per_owner,
+            room: u64::try_from(room).unwrap_or(u64::MAX),
             threads_per_owner: settings.max_threads_per_owner,
         };
         let idempotency = key.map(|key| idempotency(key, owner, now));

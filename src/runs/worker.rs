@@ -18,16 +18,16 @@ use crate::{
     journal::{self, Journal, Stop},
     research::{self, Conversation, Earlier, Ending},
     search::Engine,
-    store::{self, Finish, Lease, NewEvent, Renewal},
+    store::{self, Clock, Finish, Lease, NewEvent, Renewal},
     telemetry::{
         metrics::{self, ActiveRun},
         spans::RunSpan,
     },
 };
 
-/// A run in whose hands so many processes died, one after the other and at the same step, is given up: what kills them
-/// would kill the next one too.
-const MAX_DEATHS: u32 = 3;
+/// A run of which so many processes died, none of which stored a step more, is given up when that took long enough
+/// ([`super::Settings::crash_loop`]): what killed them would kill the next one too.
+const MAX_DEATHS: u32 = 5;
 /// A run that this process is not set up for is left to others for so long.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Skipped documents named one by one; the rest is counted.
@@ -108,16 +108,21 @@ async fn work_and_release(
     orders: &Orders,
     span: &RunSpan,
 ) -> Result<Ended, WorkError> {
+    let run_id = run.id;
     let result = supervise(parts, lease, run, orders, span).await;
+    if result.is_ok() {
+        orders.setbacks.forget(run_id);
+    }
     if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
         let pause = match (&result, orders.leaving) {
             (Ok(Ended::Lost), _) => Duration::ZERO,
             (_, Leaving::Parked) => store::PARKED,
-            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE,
+            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE.max(orders.setbacks.pause(run_id)),
+            (Err(_), Leaving::ToOthers) => orders.setbacks.pause(run_id),
             _ => Duration::ZERO,
         };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
-        let _ = parts.store.release(&lease, Timestamp::now().plus(pause)).await;
+        let _ = parts.store.release(lease.run_id, lease.epoch, pause, Clock::Database).await;
         if matches!(result, Ok(Ended::Lost)) {
             let _ = parts.store.survive(&lease).await;
         }
@@ -133,14 +138,20 @@ async fn supervise(
     orders: &Orders,
     span: &RunSpan,
 ) -> Result<Ended, WorkError> {
-    if lease.deaths >= MAX_DEATHS {
+    if lease.deaths >= MAX_DEATHS && lease.suspected_for >= parts.settings.crash_loop {
         return give_up(parts, lease, &run).await;
     }
-    let (journal, cx, spending) = prepare(parts, &lease, &run).await?;
-    let conversation = conversation(parts, &run).await?;
+    let prepared = async { Ok((prepare(parts, &lease, &run).await?, conversation(parts, &run).await?)) };
+    let ((journal, cx, spending), conversation) = match prepared.await {
+        Err(WorkError::Store(error @ store::Error::Corrupt(_))) => {
+            return end_unworked(parts, lease, &run, corrupt(&error)).await;
+        }
+        prepared => prepared?,
+    };
     let mut tasks = JoinSet::new();
-    tasks.spawn(span.over(async move { research::research(&cx, conversation).await }));
+    tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation).await })));
     let mut heart = Heart::new(parts, &journal, lease);
+    let mut grace = std::pin::pin!(grace(parts, orders, &journal));
     let verdict = loop {
         tokio::select! {
             Some(joined) = tasks.join_next() => break verdict(joined),
@@ -151,7 +162,7 @@ async fn supervise(
             },
             () = orders.cancel.cancelled() => break Verdict::Cancelled,
             () = orders.lost.cancelled() => return Ok(Ended::Lost),
-            () = orders.interrupt.cancelled() => return Ok(Ended::Interrupted),
+            () = &mut grace => return Ok(Ended::Interrupted),
         }
     };
     // Dropping the set ends what is left of the run, its calls included.
@@ -159,12 +170,26 @@ async fn supervise(
     conclude(parts, &journal, &run, verdict, spending.limited_by()).await
 }
 
+/// Resolves when a process that stops has to let go of the run: when all its work waits with nothing under way, or the
+/// grace is over. A run without any ends by itself, since nothing begins any more.
+async fn grace(parts: &Parts, orders: &Orders, journal: &Journal) {
+    orders.interrupt.cancelled().await;
+    journal.wind_down();
+    // Given up in both cases: what waits has nothing to lose, and the rest had its time.
+    let _ = tokio::time::timeout(parts.settings.grace, journal.is_at_rest()).await;
+}
+
 /// Ends a run that kills whoever works on it.
 async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, WorkError> {
+    let message = format!("{} processes died while they worked on the same step of this run", lease.deaths);
+    end_unworked(parts, lease, run, Failure::new(FailureCode::CrashLoop, message)).await
+}
+
+/// Ends a run on which no work can begin.
+async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) -> Result<Ended, WorkError> {
     let holds_until = Instant::now() + parts.settings.lease;
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
-    let message = format!("{} processes died at the same step of this run, one after the other", lease.deaths);
-    conclude(parts, &journal, run, Verdict::Failed(Failure::new(FailureCode::CrashLoop, message)), None).await
+    conclude(parts, &journal, run, Verdict::Failed(failure), None).await
 }
 
 /// The run's journal, and its context with what earlier lives left behind.
@@ -183,7 +208,8 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     let inherited = retry::inheritance(parts, run).await?;
     remains.inherited = inherited.sources;
     let holds_until = Instant::now() + parts.settings.lease;
-    let (time_left, now) = (time_left(run), Instant::now());
+    // By the clock that says when it was started, which need not be this machine's.
+    let (time_left, now) = (time_left(run, parts.store.clock().await?), Instant::now());
     let writing = (max_time(run) / 4).min(LONGEST_WRITING);
     let spending = Arc::new(Spending::new(&run.options, &steps));
     let journal = Journal::new(*lease, holds_until, steps, parts.writer.clone())
@@ -193,7 +219,8 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     let journal = Arc::new(journal);
     let mut events = vec![root(begin)];
     events.extend(skipped_documents(&search));
-    journal.emit(events).await.map_err(stopped)?;
+    // Waited for: nothing is paid for before a write has shown that its result can be stored.
+    journal.emit_stored(events).await.map_err(stopped)?;
     let services = Services {
         llm: parts.llm.clone(),
         prompts: Arc::clone(&parts.prompts),
@@ -216,8 +243,8 @@ fn max_time(run: &Run) -> Duration {
 }
 
 /// Of the run's time, counted from its first start: neither a restart nor a pause prolongs it.
-fn time_left(run: &Run) -> Duration {
-    let used = run.started_at.map(|started_at| Timestamp::now().after(started_at));
+fn time_left(run: &Run, now: Timestamp) -> Duration {
+    let used = run.started_at.map(|started_at| now.after(started_at));
     max_time(run).saturating_sub(used.unwrap_or_default())
 }
 
@@ -345,8 +372,12 @@ async fn conclude(
     limited_by: Option<&'static str>,
 ) -> Result<Ended, WorkError> {
     let now = Timestamp::now();
-    let usage = usage(parts, run).await?;
-    let ms = now.since(run.started_at.unwrap_or(run.created_at));
+    let usage = match usage(parts, run).await {
+        // The end of the run does not hang on what it tells.
+        Err(store::Error::Corrupt(_)) => Usage::default(),
+        usage => usage?,
+    };
+    let ms = now.since(run.started_at.unwrap_or(run.created_at)).max(0);
     let open =
         Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, limited_by, now };
     let complete = |outcome, content: String| Finish {
@@ -370,16 +401,23 @@ async fn conclude(
         Verdict::Ended(Ending::Report(report)) => written(Outcome::Report, report),
         Verdict::Ended(Ending::Answer(answer)) => written(Outcome::Answer, answer),
         Verdict::Failed(problem) => {
-            let finish = Finish { error: Some(problem.clone()), ..open };
+            let finish = Finish { error: Some(problem.clone()), ..open.clone() };
             (finish, Event::RunFailed { problem: problem.clone() }, Ended::Failed(problem))
         }
         Verdict::Cancelled => {
-            let finish = Finish { status: RunStatus::Cancelled, ..open };
+            let finish = Finish { status: RunStatus::Cancelled, ..open.clone() };
             (finish, Event::RunCancelled { reason: "cancelled on request".to_owned() }, Ended::Cancelled)
         }
     };
     match journal.finish(finish, vec![root(event)]).await {
         Ok(()) => Ok(ended),
+        Err(Stop::Storage(error @ store::Error::Corrupt(_))) => {
+            let problem = corrupt(&error);
+            let finish = Finish { error: Some(problem.clone()), ..open };
+            let event = Event::RunFailed { problem: problem.clone() };
+            journal.finish(finish, vec![root(event)]).await.map_err(stopped)?;
+            Ok(Ended::Failed(problem))
+        }
         Err(Stop::Storage(store::Error::Fenced)) => Ok(Ended::Lost),
         Err(stop) => Err(stopped(stop)),
     }
@@ -448,7 +486,7 @@ impl<'a> Heart<'a> {
             () = self.control.called() => {}
         }
         let sent = Instant::now();
-        let renewal = self.parts.store.renew(&self.lease, Timestamp::now().plus(self.parts.settings.lease));
+        let renewal = self.parts.store.renew(&self.lease, self.parts.settings.lease, Clock::Database);
         match tokio::time::timeout(self.ticks.period(), renewal).await {
             Ok(Ok(Renewal::Held { cancel_requested })) => {
                 self.journal.extend(sent + self.parts.settings.lease);

@@ -32,6 +32,10 @@ pub enum Error {
     /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// The connection broke, or leads to a server that has stepped down: a fresh one may do. The store tries that itself, so
+    /// its callers are told [`Error::Unavailable`].
+    #[error("the database is not available: {0}")]
+    Disconnected(String),
     /// The database gave the transaction up for another one (deadlock, serialization failure): repeat it at once. The
     /// store does so itself, so its callers never see this.
     #[error("the database gave the transaction up for another one: {0}")]
@@ -57,10 +61,10 @@ impl From<sqlx::Error> for Error {
                 }
             }
             sqlx::Error::Configuration(_) => Self::Unusable("the settings of the connection are wrong".to_owned()),
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::Protocol(_)
-            | sqlx::Error::PoolTimedOut
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => {
+                Self::Disconnected(error.to_string())
+            }
+            sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::BeginFailed
@@ -92,7 +96,11 @@ fn from_postgres(error: &PgDatabaseError) -> Error {
         "28P01" | "28000" => Error::Unusable(format!("{message}: check the user and password in DATABASE_URL")),
         "3D000" => Error::Unusable(format!("{message}: create it, or correct DATABASE_URL")),
         "42501" => Error::Unusable(format!("{message}: grant the user of DATABASE_URL the rights to its schema")),
-        "25006" => Error::Unusable(format!("{message}: point DATABASE_URL at the primary server")),
+        // After a failover, for a while.
+        "25006" => Error::Disconnected(format!("{message}: if that lasts, point DATABASE_URL at the primary server")),
+        // Shut down, crashed, starting, and trouble with the connection.
+        "57P01" | "57P02" | "57P03" => Error::Disconnected(message),
+        code if code.starts_with("08") => Error::Disconnected(message),
         code if matches!(&code[..2], "22" | "23" | "54") => Error::Corrupt(message),
         "40001" | "40P01" => Error::Contended(message),
         // A missing table or column: the schema was changed behind our back.
@@ -108,7 +116,7 @@ fn from_sqlite(error: &SqliteError) -> Error {
 
     let message = error.message().to_owned();
     match primary_code(error.code()) {
-        8 => Error::Unusable(format!("{message}: make the data folder and its files writable")),
+        8 => Error::Unavailable(format!("{message}: make the data folder and its files writable")),
         11 => Error::Unusable(format!("{message}: the file is damaged; restore it from a backup or move it away")),
         14 => Error::Unusable(format!("{message}: check that the data folder exists and may be read and written")),
         26 => Error::Unusable(format!("{message}: move that file away or choose another data folder")),

@@ -6,12 +6,17 @@
 //! type they mean, hold what differs (connecting, beginning a write, locking clauses) and include the same files.
 
 mod error;
+mod health;
 mod postgres;
 mod records;
 mod sqlite;
 mod wakes;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use secrecy::SecretString;
 
@@ -21,11 +26,12 @@ use crate::domain::{
 };
 
 pub use error::Error;
+use health::Health;
 pub use records::{
-    Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Delivery, Entry, EventRow,
-    EventRows, Finish, FirstAnswer, Gap, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread, Page, PageLimit,
-    Pruned, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, ThreadChange, ThreadFilter,
-    ThreadPosition,
+    Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Delivery, End, Entry,
+    EventRow, EventRows, Finish, FirstAnswer, Gap, Held, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread,
+    Page, PageLimit, Pruned, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, ThreadChange,
+    ThreadFilter, ThreadPosition, Wanted,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -40,6 +46,10 @@ const READER_LIMIT: Duration = Duration::from_secs(3);
 /// How often a transaction is tried that the database gives up for another one, and the first pause, which doubles.
 const ATTEMPTS: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// What failed sooner, because a connection had broken, is tried once more.
+const AGAIN_WITHIN: Duration = Duration::from_secs(1);
+/// A database that was away so short a time ago is probably away still: nothing is tried twice then.
+const KNOWN_FOR: Duration = Duration::from_secs(3);
 
 /// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
 /// parking leave such a run alone too.
@@ -69,6 +79,7 @@ pub enum Synchronous {
 #[derive(Clone, Debug)]
 pub struct Store {
     engine: Arc<Engine>,
+    health: Arc<Health>,
 }
 
 #[derive(Debug)]
@@ -97,11 +108,16 @@ macro_rules! attempt {
     };
 }
 
-/// Attempts it once.
+/// Attempts it once, and once more when a connection had broken: nothing is changed by it.
 macro_rules! ask {
-    ($store:expr, $engine:ident => $call:expr) => {
-        attempt!($store, $engine => $call).map_err(told)
-    };
+    ($store:expr, $engine:ident => $call:expr) => {{
+        let begun = Instant::now();
+        let answer = match attempt!($store, $engine => $call) {
+            Err(error) if $store.is_to_be_asked_again(&error, begun) => attempt!($store, $engine => $call),
+            answer => answer,
+        };
+        answer.map_err(|error| $store.told(error))
+    }};
 }
 
 /// Attempts it as long as the database gives the transaction up for another one.
@@ -111,7 +127,22 @@ macro_rules! change {
         loop {
             match attempt!($store, $engine => $call) {
                 Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
-                answer => break answer.map_err(told),
+                answer => break answer.map_err(|error| $store.told(error)),
+            }
+        }
+    }};
+}
+
+/// As [`change`], for what may be done twice: once more over a fresh connection when one had broken.
+macro_rules! ensure {
+    ($store:expr, $engine:ident => $call:expr) => {{
+        let begun = Instant::now();
+        let (mut attempt, mut fresh) = (1, false);
+        loop {
+            match attempt!($store, $engine => $call) {
+                Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
+                Err(error) if !fresh && $store.is_to_be_asked_again(&error, begun) => fresh = true,
+                answer => break answer.map_err(|error| $store.told(error)),
             }
         }
     }};
@@ -120,7 +151,7 @@ macro_rules! change {
 async fn answered<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     tokio::time::timeout(ANSWER_LIMIT, call)
         .await
-        .unwrap_or_else(|_| Err(Error::Unavailable(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))))
+        .unwrap_or_else(|_| Err(Error::Disconnected(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))))
 }
 
 /// Whether to try again; then a moment has passed.
@@ -131,14 +162,6 @@ async fn is_to_be_repeated(error: &Error, attempt: u32) -> bool {
         tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt - 1)).await;
     }
     again
-}
-
-/// What callers are told when repeating did not help.
-fn told(error: Error) -> Error {
-    match error {
-        Error::Contended(text) => Error::Unavailable(text),
-        other => other,
-    }
 }
 
 impl Store {
@@ -154,7 +177,69 @@ impl Store {
             }
             Database::Sqlite { path, synchronous } => Engine::Sqlite(sqlite::Engine::open(path, *synchronous).await?),
         };
-        Ok(Self { engine: Arc::new(engine) })
+        Ok(Self { engine: Arc::new(engine), health: Arc::default() })
+    }
+
+    /// What callers are told when repeating did not help.
+    fn told(&self, error: Error) -> Error {
+        let error = match error {
+            Error::Contended(text) => Error::Unavailable(text),
+            Error::Disconnected(text) => {
+                self.distrust();
+                Error::Unavailable(text)
+            }
+            other => other,
+        };
+        if matches!(error, Error::Unavailable(_)) {
+            self.note_trouble();
+        }
+        error
+    }
+
+    /// Whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not after a long
+    /// wait, since callers are waiting too.
+    fn is_to_be_asked_again(&self, error: &Error, begun: Instant) -> bool {
+        let again =
+            matches!(error, Error::Disconnected(_)) && begun.elapsed() < AGAIN_WITHIN && !self.is_known_to_be_away();
+        if again {
+            tracing::debug!(%error, "trying once more over a fresh connection");
+            self.distrust();
+        }
+        again
+    }
+
+    fn is_known_to_be_away(&self) -> bool {
+        self.since_trouble().is_some_and(|since| since < KNOWN_FOR)
+    }
+
+    /// Connections made before now are not used again.
+    fn distrust(&self) {
+        if let Engine::Postgres(engine) = &*self.engine {
+            engine.distrust();
+        }
+    }
+
+    /// The database was away, or time cannot be trusted.
+    pub fn note_trouble(&self) {
+        self.health.note_trouble();
+    }
+
+    /// How long it has been since the last trouble; `None` when there was none.
+    pub fn since_trouble(&self) -> Option<Duration> {
+        self.health.since_trouble()
+    }
+
+    /// Succeeds when the database takes a write.
+    ///
+    /// # Errors
+    /// As [`Store::ping`].
+    pub async fn probe_write(&self) -> Result<(), Error> {
+        ensure!(self, engine => engine.probe_write().await)
+    }
+
+    /// As [`Store::probe_write`], answered from memory when it was tried a moment ago.
+    pub async fn takes_writes(&self) -> Result<(), Error> {
+        self.health.takes_writes(|| self.probe_write()).await
     }
 
     /// Succeeds when the database answers a read.
@@ -181,7 +266,16 @@ impl Store {
         new_thread: &NewThread,
         admission: &Admission,
     ) -> Result<Created, Error> {
-        change!(self, engine => engine.create_thread(new_run, new_thread, admission).await)
+        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
+        match change!(self, engine => engine.create_thread(new_run, new_thread, admission).await) {
+            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
+                match self.was_created(new_run).await? {
+                    Some(created) => Ok(created),
+                    None => change!(self, engine => engine.create_thread(new_run, new_thread, admission).await),
+                }
+            }
+            answer => answer,
+        }
     }
 
     /// Adds a message, a queued run and `run.queued` to a thread; `None` when there is no such thread.
@@ -189,17 +283,34 @@ impl Store {
     /// # Errors
     /// [`Error::ThreadBusy`] while the thread has an active run, and those of [`Store::create_thread`].
     pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
-        change!(self, engine => engine.add_run(new_run, admission).await)
+        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
+        match change!(self, engine => engine.add_run(new_run, admission).await) {
+            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
+                match self.was_created(new_run).await? {
+                    Some(created) => Ok(Some(created)),
+                    None => change!(self, engine => engine.add_run(new_run, admission).await),
+                }
+            }
+            answer => answer,
+        }
+    }
+
+    /// A run whose creation was not answered and happened all the same.
+    async fn was_created(&self, new_run: &NewRun) -> Result<Option<Created>, Error> {
+        let Some(run) = self.run(new_run.run_id).await? else { return Ok(None) };
+        let details = self.details(vec![run.clone()]).await?.pop();
+        let position = details.and_then(|details| details.queue_position).unwrap_or(1);
+        Ok(Some(Created::New { run: Box::new(run), position }))
     }
 
     /// Keeps the body of the answer to the first request with a key.
     pub async fn keep_answer(&self, key: &IdempotencyKey, response: &str) -> Result<(), Error> {
-        change!(self, engine => engine.keep_answer(key, response).await)
+        ensure!(self, engine => engine.keep_answer(key, response).await)
     }
 
     /// Forgets the idempotency keys from before that time; returns how many.
     pub async fn forget_keys(&self, before: Timestamp) -> Result<u64, Error> {
-        change!(self, engine => engine.forget_keys(before).await)
+        ensure!(self, engine => engine.forget_keys(before).await)
     }
 
     /// Takes a run that is queued, or whose lease is expired or released.
@@ -217,20 +328,37 @@ impl Store {
         change!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
     }
 
-    /// Takes the next run that anybody may take: begun ones first, then owners in turn, then by age.
-    pub async fn claim_next(&self, claimant: &Claimant) -> Result<Option<(Lease, Run)>, Error> {
-        change!(self, engine => engine.claim_next(claimant).await)
+    /// Takes the next of the wanted runs that anybody may take: begun ones first, then owners in turn, then by age.
+    pub async fn claim_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Option<(Lease, Run)>, Error> {
+        // One that was claimed without an answer is given back by its owner, who does not work on it.
+        ensure!(self, engine => engine.claim_next(claimant, wanted).await)
     }
 
-    /// Makes a lease last until `expires_at`, and learns whether the run shall stop.
-    pub async fn renew(&self, lease: &Lease, expires_at: Timestamp) -> Result<Renewal, Error> {
-        change!(self, engine => engine.renew(lease, expires_at).await)
+    /// Whether a run that is to be worked on alone could have been claimed for longer than that.
+    pub async fn suspect_waits(&self, longer: Duration, clock: Clock) -> Result<bool, Error> {
+        ask!(self, engine => engine.suspect_waits(longer, clock).await)
     }
 
-    /// Gives a lease back: the run stays `running`, and from `free_at` on anybody may claim it. No effect on a lost
-    /// lease.
-    pub async fn release(&self, lease: &Lease, free_at: Timestamp) -> Result<(), Error> {
-        change!(self, engine => engine.release(lease, free_at).await)
+    /// The time by which leases are judged: the database's.
+    pub async fn clock(&self) -> Result<Timestamp, Error> {
+        ask!(self, engine => engine.clock().await)
+    }
+
+    /// Makes a lease last for `length` from now, and learns whether the run shall stop. One that has run out is taken up
+    /// again as long as nobody else has claimed the run.
+    pub async fn renew(&self, lease: &Lease, length: Duration, clock: Clock) -> Result<Renewal, Error> {
+        ensure!(self, engine => engine.renew(lease, length, clock).await)
+    }
+
+    /// Gives a lease back: the run stays `running`, and after `pause` anybody may claim it. No effect on a lost lease.
+    pub async fn release(&self, run_id: RunId, epoch: i64, pause: Duration, clock: Clock) -> Result<(), Error> {
+        ensure!(self, engine => engine.release(run_id, epoch, pause, clock).await)
+    }
+
+    /// Gives back what an owner held that is known to be dead, and counts a death where its own code was at work: such a
+    /// run is held back, for the first of `pauses` after its first death and so on.
+    pub async fn settle(&self, owner: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
+        ensure!(self, engine => engine.settle(owner, ends, pauses, clock).await)
     }
 
     /// Sets a run aside that `owner` holds or has reserved: nobody takes it by itself any more, only by its id. `false`
@@ -244,8 +372,8 @@ impl Store {
         ask!(self, engine => engine.survive(lost).await)
     }
 
-    /// The runs that `owner` holds, each with whether it shall stop.
-    pub async fn held_by(&self, owner: &str) -> Result<Vec<(RunId, bool)>, Error> {
+    /// The runs that `owner` holds.
+    pub async fn held_by(&self, owner: &str) -> Result<Vec<Held>, Error> {
         ask!(self, engine => engine.held_by(owner).await)
     }
 
@@ -256,12 +384,12 @@ impl Store {
 
     /// Ends the leases of an owner that is known to be dead; returns how many.
     pub async fn end_leases(&self, owner: &str) -> Result<u64, Error> {
-        change!(self, engine => engine.end_leases(owner).await)
+        ensure!(self, engine => engine.end_leases(owner).await)
     }
 
     /// Cancels a run that nobody works on, or asks its owner to; `None` when there is no such run.
-    pub async fn request_cancel(&self, run_id: RunId, now: Timestamp) -> Result<Option<Cancelling>, Error> {
-        change!(self, engine => engine.request_cancel(run_id, now).await)
+    pub async fn request_cancel(&self, run_id: RunId, clock: Clock) -> Result<Option<Cancelling>, Error> {
+        ensure!(self, engine => engine.request_cancel(run_id, clock).await)
     }
 
     /// Writes each commit whose lease holds, all in one transaction; the answers are in the order of `commits`.
@@ -282,7 +410,7 @@ impl Store {
         if entries.is_empty() {
             return Vec::new();
         }
-        let mut attempt = 1;
+        let (begun, mut attempt, mut fresh) = (Instant::now(), 1, false);
         loop {
             let commit = async { Ok(on_either!(self, engine => engine.commit(entries).await)) };
             let answers = answered(commit).await.unwrap_or_else(|error| vec![Err(error); entries.len()]);
@@ -290,7 +418,8 @@ impl Store {
             match given_up {
                 // Stamped entries may be given again, those that were written included.
                 Some(error) if is_to_be_repeated(error, attempt).await => attempt += 1,
-                _ => return answers.into_iter().map(|answer| answer.map_err(told)).collect(),
+                Some(error) if !fresh && self.is_to_be_asked_again(error, begun) => fresh = true,
+                _ => return answers.into_iter().map(|answer| answer.map_err(|error| self.told(error))).collect(),
             }
         }
     }
@@ -344,7 +473,7 @@ impl Store {
     /// Removes some of the events of runs that ended before that time, at most `limit` of a thread. Repeat it until it
     /// finds nothing. A thread's newest number stays what it is.
     pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<Pruned, Error> {
-        change!(self, engine => engine.prune_events(before, limit).await)
+        ensure!(self, engine => engine.prune_events(before, limit).await)
     }
 
     /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.
@@ -426,7 +555,7 @@ impl Store {
 
     /// Usage and place in the queue of these runs; in their order.
     pub async fn details(&self, runs: Vec<Run>) -> Result<Vec<RunDetails>, Error> {
-        ask!(self, engine => engine.details(runs).await)
+        ask!(self, engine => engine.details(runs.clone()).await)
     }
 
     /// Connections of this process to the database: idle ones and those in use.
@@ -529,6 +658,13 @@ impl Store {
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. An owner of its active run is fenced.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        change!(self, engine => engine.delete_thread(thread_id).await)
+        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
+        match change!(self, engine => engine.delete_thread(thread_id).await) {
+            // Then it was there, or nothing says that it was not.
+            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
+                change!(self, engine => engine.delete_thread(thread_id).await).map(|_| true)
+            }
+            answer => answer,
+        }
     }
 }

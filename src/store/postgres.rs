@@ -1,6 +1,10 @@
 //! What is particular to Postgres: connecting, locking clauses, the advisory lock around migrations.
 
-use std::{str::FromStr, time::Duration};
+use std::{
+    str::FromStr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
@@ -12,6 +16,21 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
+
+/// Lets several replicas look for work without waiting for one another.
+macro_rules! skip_locked {
+    () => {
+        " FOR UPDATE OF runs SKIP LOCKED"
+    };
+}
+
+/// The time of the server, in milliseconds since the Unix epoch. Leases are judged by it, so that a replica whose clock is
+/// wrong neither takes runs away from others nor keeps its own from them.
+macro_rules! server_time {
+    () => {
+        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+    };
+}
 
 mod at_once;
 mod listen;
@@ -29,13 +48,6 @@ const LIKE: &str = " ILIKE ";
 const FOR_UPDATE: &str = " FOR UPDATE";
 /// The same for whoever takes what is free and leaves the rest to others.
 const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
-/// Lets several replicas look for work without waiting for one another. Runs that were begun go first, then those of
-/// the owner with the fewest in work, then the oldest.
-const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \
-    (SELECT owner, COUNT(*) AS runs FROM runs WHERE status = 'running' GROUP BY owner) AS busy ON busy.owner = runs.owner \
-    WHERE runs.status IN ('queued', 'running') AND runs.lease_expires_at <= $1 \
-    ORDER BY CASE runs.status WHEN 'running' THEN 0 ELSE 1 END, COALESCE(busy.runs, 0), runs.created_at, runs.id \
-    LIMIT 1 FOR UPDATE OF runs SKIP LOCKED";
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is tried before use, since the server may have gone since.
@@ -52,6 +64,8 @@ pub struct Engine {
     options: Box<PgConnectOptions>,
     /// Names this store among those that send wake-ups.
     sender: Uuid,
+    /// Connections made before are not used again. Locked for access only.
+    trusted_since: Arc<Mutex<Instant>>,
 }
 
 impl Engine {
@@ -62,12 +76,19 @@ impl Engine {
         migrator().run_direct(&mut connection).await?;
         queries::check_schema(&mut connection, NEWEST_SCHEMA).await?;
         connection.close().await?;
+        let trusted_since = Arc::new(Mutex::new(Instant::now()));
+        let trusted = Arc::clone(&trusted_since);
         let pool = PgPoolOptions::new()
             .max_connections(max_connections.max(1))
             .acquire_timeout(CONNECT_LIMIT)
             .test_before_acquire(false)
-            .before_acquire(|connection, metadata| {
+            .before_acquire(move |connection, metadata| {
+                let trusted_for = trusted.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
                 Box::pin(async move {
+                    if metadata.age > trusted_for {
+                        // As an error, since to close it in good form might wait for the server that has gone.
+                        return Err(sqlx::Error::WorkerCrashed);
+                    }
                     if metadata.idle_for > TRUSTED_IDLE {
                         answers(connection).await?;
                     }
@@ -78,7 +99,12 @@ impl Engine {
             .after_release(|connection, _| Box::pin(async move { answers(connection).await.map(|()| true) }))
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
-        Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7() })
+        Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7(), trusted_since })
+    }
+
+    /// A server that went away, or stepped down, has left all connections useless, whatever they look like.
+    pub fn distrust(&self) {
+        *self.trusted_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     pub fn connections(&self) -> (u32, u32) {

@@ -1,5 +1,7 @@
 //! The records that go in and out of the store.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -71,6 +73,8 @@ pub struct Admission {
 pub struct QueueLimits {
     pub total: u64,
     pub per_owner: u64,
+    /// Runs that can start at once and so do not really wait; they are let in beyond both limits.
+    pub room: u64,
     pub threads_per_owner: u64,
 }
 
@@ -157,8 +161,10 @@ pub struct RunOverview {
     pub lease_expires_at: Timestamp,
     /// How often it was claimed.
     pub epoch: i64,
-    /// How many processes died with it since its last step was stored.
+    /// How many processes died of it since its last step was stored.
     pub deaths: u32,
+    /// How many of its owners came to an end since then that nobody can explain.
+    pub unexplained: u32,
     /// Of an active run: when it last stored an event.
     pub newest_event_at: Option<Timestamp>,
     /// Steps stored.
@@ -191,17 +197,94 @@ pub struct Lease {
     pub thread_id: ThreadId,
     /// Rises with every claim; a write with an older one is [`super::Error::Fenced`].
     pub epoch: i64,
-    /// How many processes have died with this run in their hands since its last step was stored.
+    /// How many processes died of this run since its last step was stored, and over which time.
     pub deaths: u32,
+    pub suspected_for: Duration,
+    /// How many owners came to an end since then that nobody can explain.
+    pub unexplained: u32,
 }
 
-/// Who claims, and until when.
+impl Lease {
+    /// Such a run is worked on alone.
+    pub fn is_suspect(&self) -> bool {
+        self.deaths >= SUSPECT_DEATHS || self.unexplained >= SUSPECT_ENDS
+    }
+}
+
+/// So many deaths make a run one that is worked on alone; so do so many ends of owners that nobody can explain. The
+/// queries repeat both numbers.
+const SUSPECT_DEATHS: u32 = 2;
+const SUSPECT_ENDS: u32 = 3;
+
+/// By which clock leases are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The database's, which is one for all processes, however wrong the clocks of their machines are.
+    Database,
+    /// It is now that time: for tests.
+    At(Timestamp),
+}
+
+impl Clock {
+    /// The time to be used in place of the database's.
+    pub(super) fn given(self) -> Option<i64> {
+        match self {
+            Self::Database => None,
+            Self::At(time) => Some(time.0),
+        }
+    }
+
+    /// The time of what happens now, as events tell it.
+    pub(super) fn of_events(self) -> Timestamp {
+        match self {
+            Self::Database => Timestamp::now(),
+            Self::At(time) => time,
+        }
+    }
+}
+
+/// Who claims, and for how long.
 #[derive(Clone, Debug)]
 pub struct Claimant {
     /// Names the process; shown to operators and compared to find owners that died on this machine.
     pub owner: String,
-    pub now: Timestamp,
-    pub expires_at: Timestamp,
+    pub lease: Duration,
+    pub clock: Clock,
+}
+
+/// Which runs a process takes when it looks for the next one. Never one that it owns already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Runs nobody has begun.
+    pub queued: bool,
+    /// Runs whose owner let its lease run out.
+    pub orphans: bool,
+    /// Runs that are worked on alone.
+    pub suspects: bool,
+}
+
+impl Wanted {
+    /// Whatever there is.
+    pub const ALL: Self = Self { queued: true, orphans: true, suspects: true };
+}
+
+/// What an owner holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub run_id: RunId,
+    pub epoch: i64,
+    pub cancel_requested: bool,
+    /// It is to be worked on alone.
+    pub suspect: bool,
+}
+
+/// How a dead owner's work on a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    pub run_id: RunId,
+    pub epoch: i64,
+    /// Our own code was at work on the run when the process died, so the run may be why.
+    pub in_own_work: bool,
 }
 
 /// The answer to a claim.

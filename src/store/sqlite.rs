@@ -16,6 +16,20 @@ use sqlx::{
 use super::{Entry, Error, NEWEST_SCHEMA, READER_LIMIT, Synchronous};
 use crate::{domain::RunId, files};
 
+/// Nobody else writes meanwhile.
+macro_rules! skip_locked {
+    () => {
+        ""
+    };
+}
+
+/// The time of this machine, in milliseconds since the Unix epoch: all processes on one file share it.
+macro_rules! server_time {
+    () => {
+        "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
+    };
+}
+
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
 mod queries;
@@ -28,11 +42,6 @@ pub type Db = sqlx::Sqlite;
 const LIKE: &str = " LIKE ";
 const FOR_UPDATE: &str = "";
 const SKIP_LOCKED: &str = "";
-/// As the Postgres one; nobody else writes meanwhile.
-const CLAIM_NEXT: &str = "SELECT runs.id FROM runs LEFT JOIN \
-    (SELECT owner, COUNT(*) AS runs FROM runs WHERE status = 'running' GROUP BY owner) AS busy ON busy.owner = runs.owner \
-    WHERE runs.status IN ('queued', 'running') AND runs.lease_expires_at <= $1 \
-    ORDER BY CASE runs.status WHEN 'running' THEN 0 ELSE 1 END, COALESCE(busy.runs, 0), runs.created_at, runs.id LIMIT 1";
 
 /// sqlx's default kind of transaction takes the write lock late and then fails at once, busy timeout or not.
 const BEGIN: &str = "BEGIN IMMEDIATE";

@@ -138,7 +138,7 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
             return Ok(Entry { inherited: Some(at), ..kept(cx, query, first, hits) });
         }
         if let Err(refused) = cx.begin_search() {
-            return Ok(refused);
+            return Ok(*refused);
         }
         let answer = engine.search(query, &limits, &cx.searching()).await;
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));

@@ -36,6 +36,7 @@ impl Replica {
         command
             .env("FATHOM_LISTEN", "127.0.0.1:0")
             .env("FATHOM_LEASE_SECONDS", LEASE.as_secs().to_string())
+            .env("FATHOM_GRACE_SECONDS", "5")
             .env("FATHOM_DB_CONNECTIONS", "4");
         match database {
             Database::Sqlite { path, .. } => _ = command.env("FATHOM_DATA_DIR", path.parent().unwrap_or(path)),
@@ -118,12 +119,31 @@ impl Replica {
 pub struct Fleet {
     pub replicas: Vec<Replica>,
     pub balancer: Balancer,
+    variables: &'static [(&'static str, &'static str)],
 }
 
 impl Fleet {
     pub async fn start(world: &World, database: &Database, count: usize) -> Self {
-        let starting = (0..count).map(|_| Replica::start(world, database));
-        let fleet = Self { replicas: futures::future::join_all(starting).await, balancer: Balancer::start().await };
+        Self::start_with(world, database, count, &[]).await
+    }
+
+    /// The same, with more in the environment of each, also of those that come later.
+    pub async fn start_with(
+        world: &World,
+        database: &Database,
+        count: usize,
+        variables: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        let starting = (0..count).map(|_| Replica::start_with(world, database, variables));
+        let replicas = futures::future::join_all(starting).await;
+        let fleet = Self { replicas, balancer: Balancer::start().await, variables };
+        fleet.balance();
+        fleet
+    }
+
+    /// These services, started one by one.
+    pub async fn of(replicas: Vec<Replica>) -> Self {
+        let fleet = Self { replicas, balancer: Balancer::start().await, variables: &[] };
         fleet.balance();
         fleet
     }
@@ -135,7 +155,7 @@ impl Fleet {
 
     /// Puts another service into the place of one that has gone.
     pub async fn replace(&mut self, place: usize, world: &World, database: &Database) {
-        self.replicas[place] = Replica::start(world, database).await;
+        self.replicas[place] = Replica::start_with(world, database, self.variables).await;
         self.balance();
     }
 

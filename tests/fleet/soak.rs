@@ -183,9 +183,10 @@ impl Soak {
         self.thaw(Instant::now() + LONGEST_FREEZE).await;
     }
 
-    /// Three deaths at one step make a run a poisoned one, by definition; on a busy machine chance alone could do it.
+    /// A run of which processes die again and again at one step is worked on alone; chance alone could do it, and then the
+    /// soak would take long.
     async fn may_harm(&self) -> bool {
-        let deaths = "SELECT COALESCE(MAX(deaths), 0) FROM runs WHERE status = 'running'";
+        let deaths = "SELECT COALESCE(MAX(deaths + unexplained), 0) FROM runs WHERE status = 'running'";
         self.database.count(deaths).await < 2
     }
 

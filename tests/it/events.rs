@@ -10,7 +10,7 @@ use std::{
 use fathom::{
     domain::{Envelope, Event, RunId, ThreadId},
     events::{EventLog, Frame, Opening, Patience, Subject, Writer, WriterHandle},
-    store::{Commit, Error, Lease, NewRun, Store},
+    store::{Commit, Error, Lease, NewRun, Store, Wanted},
 };
 use futures::{Stream, StreamExt as _};
 use tokio_util::task::TaskTracker;
@@ -40,11 +40,16 @@ on_each_engine!(
     the_writer_keeps_order_and_drains_when_its_handles_are_gone,
     a_failure_nobody_waited_for_is_heard_once,
     a_database_that_comes_back_loses_nothing,
-    a_database_that_stays_away_is_an_error,
+    a_commit_waits_for_a_database_that_stays_away,
 );
 
 mod notify {
     use crate::database::TestDatabase;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_commit_that_alone_is_refused_waits_aside() {
+        super::a_commit_that_alone_is_refused_waits_aside(TestDatabase::postgres().await).await;
+    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn other_processes_are_woken_well_before_their_poll() {
@@ -146,7 +151,7 @@ async fn following_a_run_ends_with_it(database: TestDatabase) {
     assert_eq!(seqs, [1, 2, 3]);
     let next = NewRun { thread_id: first.thread_id, ..new_run() };
     let run = added(&world.store, &next).await.unwrap().unwrap();
-    let (second, _) = world.store.claim_next(&claimant("b")).await.unwrap().unwrap();
+    let (second, _) = world.store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().unwrap();
     world.writer.commit(finish_of(second)).await.unwrap();
     assert_eq!(take(world.log.follow_run(first.run_id, 0), 99).await, [1, 2, 3]);
     assert_eq!(take(world.log.follow_run(run.id, 0), 99).await, [4, 5]);
@@ -281,7 +286,7 @@ async fn pages_add_up_to_the_log(database: TestDatabase) {
     assert_eq!(pages(&world, Subject::Run(first.run_id), 7).await, ((1..=22).collect(), true));
     assert_eq!(pages(&world, Subject::Run(second.id), 7).await, (vec![23], false));
     assert_eq!(pages(&world, Subject::Thread(first.thread_id), 7).await, ((1..=23).collect(), false));
-    let (second, _) = world.store.claim_next(&claimant("b")).await.unwrap().unwrap();
+    let (second, _) = world.store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().unwrap();
     world.writer.commit(finish_of(second)).await.unwrap();
     for limit in [1, 2, 23, 24, 1000] {
         assert_eq!(pages(&world, Subject::Run(second.run_id), limit).await, (vec![23, 24], true));
@@ -481,14 +486,57 @@ async fn a_database_that_comes_back_loses_nothing(database: TestDatabase) {
     }
 }
 
-async fn a_database_that_stays_away_is_an_error(database: TestDatabase) {
+/// Whoever waits for a commit waits as long as the database is away, and others see that nothing is stored meanwhile.
+async fn a_commit_waits_for_a_database_that_stays_away(database: TestDatabase) {
     let impatient = Patience { total: Duration::from_millis(300), ..Patience::default() };
     let world = world(&database, impatient).await;
     let lease = claimed(&world.store).await;
+    let mut stores = world.writer.stores();
+    assert!(*stores.borrow());
     let outage = database.outage().await;
-    let result = world.writer.commit(commit_of(lease, "a")).await;
-    assert!(matches!(result, Err(Error::Unavailable(_))), "{result:?}");
+    let commit = tokio::spawn({
+        let writer = world.writer.clone();
+        async move { writer.commit(commit_of(lease, "a")).await }
+    });
+    stores.wait_for(|stores| !stores).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(!commit.is_finished(), "it has more patience than that");
     outage.end().await;
-    world.writer.commit(commit_of(lease, "a")).await.unwrap();
+    commit.await.unwrap().unwrap();
+    stores.wait_for(|stores| *stores).await.unwrap();
     assert_eq!(world.store.journal(lease.run_id).await.unwrap().len(), 1);
+}
+
+/// One that is refused while others get through holds up nobody else, and is written when it can be.
+async fn a_commit_that_alone_is_refused_waits_aside(database: TestDatabase) {
+    let impatient = Patience { total: Duration::from_millis(100), ..Patience::default() };
+    let world = world(&database, impatient).await;
+    let (full, other) = (claimed(&world.store).await, claimed(&world.store).await);
+    database
+        .execute(
+            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$; \
+             CREATE TRIGGER full_disk BEFORE INSERT ON steps FOR EACH ROW WHEN (NEW.key = 'big') EXECUTE FUNCTION full_disk()",
+        )
+        .await;
+    let waits = tokio::spawn({
+        let writer = world.writer.clone();
+        async move { writer.commit(commit_of(full, "big")).await }
+    });
+    let follows = tokio::spawn({
+        let (writer, mut stores) = (world.writer.clone(), world.writer.stores());
+        async move {
+            stores.wait_for(|stores| !stores).await.unwrap();
+            writer.commit(commit_of(full, "small")).await
+        }
+    });
+    let mut stores = world.writer.stores();
+    stores.wait_for(|stores| !stores).await.unwrap();
+    world.writer.commit(commit_of(other, "small")).await.unwrap();
+    assert!(!waits.is_finished() && !follows.is_finished());
+    database.execute("DROP TRIGGER full_disk ON steps").await;
+    waits.await.unwrap().unwrap();
+    follows.await.unwrap().unwrap();
+    let keys: Vec<_> = world.store.journal(full.run_id).await.unwrap().into_iter().map(|step| step.key).collect();
+    assert_eq!(keys.len(), 2, "{keys:?}");
 }

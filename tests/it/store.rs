@@ -10,8 +10,9 @@ use fathom::{
         report::{Citation, Report},
     },
     store::{
-        Admission, CallRecord, Cancelling, Claimant, Claimed, Commit, Created, Cursor, Database, Entry, Error, Finish,
-        IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RunFilter, Step, Store, Synchronous,
+        Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, End, Entry,
+        Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RunFilter, Step,
+        Store, Synchronous, Wanted,
     },
 };
 
@@ -28,7 +29,12 @@ on_each_engine!(
     a_run_nobody_works_on_is_cancelled_at_once,
     owners_take_turns_and_begun_runs_go_first,
     a_reserved_run_is_kept_for_its_process,
-    deaths_are_counted_until_a_step_is_stored,
+    ends_of_owners_are_counted_until_a_step_is_stored,
+    who_may_be_why_a_process_died_is_held_back_and_the_others_are_not,
+    an_end_is_explained_afterwards,
+    a_process_never_takes_its_own_runs_and_takes_up_leases_that_ran_out,
+    leases_last_by_the_clock_of_the_database,
+    places_in_the_queue_are_by_age,
     a_key_creates_once,
     the_same_key_at_the_same_time_creates_once,
     a_full_queue_refuses,
@@ -54,6 +60,8 @@ on_each_engine!(
 );
 
 pub const NOW: Timestamp = Timestamp(1_800_000_000_000);
+/// Of the test's claims.
+const LEASE: Duration = Duration::from_secs(30);
 
 pub fn new_run() -> NewRun {
     NewRun {
@@ -72,7 +80,12 @@ pub fn new_run() -> NewRun {
 }
 
 pub fn claimant(owner: &str) -> Claimant {
-    Claimant { owner: owner.to_owned(), now: NOW, expires_at: NOW.plus(Duration::from_secs(30)) }
+    claimant_at(owner, NOW)
+}
+
+/// The same, so much later.
+pub fn claimant_at(owner: &str, now: Timestamp) -> Claimant {
+    Claimant { owner: owner.to_owned(), lease: LEASE, clock: Clock::At(now) }
 }
 
 /// Creates a thread without conditions; its run.
@@ -103,6 +116,10 @@ fn lease(claimed: Claimed) -> Lease {
         Claimed::Yes { lease, .. } => lease,
         other => panic!("not claimed: {other:?}"),
     }
+}
+
+async fn release(store: &Store, lease: Lease) {
+    store.release(lease.run_id, lease.epoch, Duration::ZERO, Clock::At(NOW)).await.unwrap();
 }
 
 pub fn step(key: &str) -> Step {
@@ -204,34 +221,37 @@ async fn a_run_is_claimed_once(database: TestDatabase) {
     assert!(matches!(store.claim(RunId::new(), &claimant("b")).await.unwrap(), Claimed::Unknown));
     commit_one(&store, finish_of(lease)).await.unwrap();
     assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
-    assert!(store.claim_next(&claimant("b")).await.unwrap().is_none());
+    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
 }
 
 async fn an_expired_lease_can_be_claimed_and_a_held_one_not(database: TestDatabase) {
     let store = database.open().await;
     let first = claimed(&store).await;
     let later = Timestamp(NOW.0 + 30_000);
-    let renewed = store.renew(&first, Timestamp(NOW.0 + 60_000)).await.unwrap();
+    let renewed = store.renew(&first, LEASE, Clock::At(later)).await.unwrap();
     assert_eq!(renewed, Renewal::Held { cancel_requested: false });
-    let late = Claimant { owner: "b".to_owned(), now: later, expires_at: Timestamp(NOW.0 + 90_000) };
+    let late = claimant_at("b", later);
     assert!(matches!(store.claim(first.run_id, &late).await.unwrap(), Claimed::HeldBy { .. }));
-    assert!(store.claim_next(&late).await.unwrap().is_none());
-    let later = Claimant { now: Timestamp(NOW.0 + 60_000), ..late };
-    let (second, _) = store.claim_next(&later).await.unwrap().unwrap();
+    assert!(store.claim_next(&late, Wanted::ALL).await.unwrap().is_none());
+    let later = claimant_at("b", Timestamp(NOW.0 + 60_000));
+    let (second, _) = store.claim_next(&later, Wanted::ALL).await.unwrap().unwrap();
     assert_eq!((second.run_id, second.epoch), (first.run_id, 2));
-    assert_eq!(store.renew(&first, Timestamp(i64::MAX)).await.unwrap(), Renewal::Lost);
+    assert_eq!(store.renew(&first, LEASE, Clock::At(NOW)).await.unwrap(), Renewal::Lost);
 }
 
 async fn a_released_lease_can_be_claimed_at_once(database: TestDatabase) {
     let store = database.open().await;
     let first = claimed(&store).await;
-    store.release(&first, NOW).await.unwrap();
+    release(&store, first).await;
     assert_eq!(run_of(&store, first.run_id).await.status, RunStatus::Running);
-    assert_eq!(store.renew(&first, Timestamp(i64::MAX)).await.unwrap(), Renewal::Lost);
+    assert_eq!(store.renew(&first, LEASE, Clock::At(NOW)).await.unwrap(), Renewal::Lost);
     let second = lease(store.claim(first.run_id, &claimant("b")).await.unwrap());
     assert_eq!(second.epoch, 2);
-    store.release(&first, NOW).await.unwrap();
-    assert!(matches!(store.renew(&second, NOW).await.unwrap(), Renewal::Held { .. }), "an old release has no effect");
+    release(&store, first).await;
+    assert!(
+        matches!(store.renew(&second, LEASE, Clock::At(NOW)).await.unwrap(), Renewal::Held { .. }),
+        "an old release has no effect"
+    );
 }
 
 async fn a_dead_owner_is_taken_over_only_by_name(database: TestDatabase) {
@@ -251,7 +271,7 @@ async fn many_claimants_share_the_queue(database: TestDatabase) {
     }
     let claim_all = |store: Store, owner: &'static str| async move {
         let mut mine = Vec::new();
-        while let Some((lease, _)) = store.claim_next(&claimant(owner)).await.unwrap() {
+        while let Some((lease, _)) = store.claim_next(&claimant(owner), Wanted::ALL).await.unwrap() {
             mine.push(lease.run_id);
         }
         mine
@@ -268,14 +288,15 @@ async fn a_cancel_request_reaches_the_owner(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
     for _ in 0..2 {
-        let cancelling = store.request_cancel(lease.run_id, NOW).await.unwrap().unwrap();
+        let cancelling = store.request_cancel(lease.run_id, Clock::At(NOW)).await.unwrap().unwrap();
         assert!(matches!(cancelling, Cancelling::Requested(run) if run.cancel_requested));
     }
-    assert_eq!(store.held_by("a").await.unwrap(), [(lease.run_id, true)]);
-    assert_eq!(store.renew(&lease, NOW).await.unwrap(), Renewal::Held { cancel_requested: true });
-    assert!(store.request_cancel(RunId::new(), NOW).await.unwrap().is_none());
+    let held = Held { run_id: lease.run_id, epoch: 1, cancel_requested: true, suspect: false };
+    assert_eq!(store.held_by("a").await.unwrap(), [held]);
+    assert_eq!(store.renew(&lease, LEASE, Clock::At(NOW)).await.unwrap(), Renewal::Held { cancel_requested: true });
+    assert!(store.request_cancel(RunId::new(), Clock::At(NOW)).await.unwrap().is_none());
     commit_one(&store, finish_of(lease)).await.unwrap();
-    let cancelling = store.request_cancel(lease.run_id, NOW).await.unwrap().unwrap();
+    let cancelling = store.request_cancel(lease.run_id, Clock::At(NOW)).await.unwrap().unwrap();
     assert!(matches!(cancelling, Cancelling::Final(run) if run.status == RunStatus::Completed));
     assert_eq!(store.held_by("a").await.unwrap(), []);
 }
@@ -284,9 +305,9 @@ async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
     let store = database.open().await;
     let queued = created(&store, &new_run()).await;
     let released = claimed(&store).await;
-    store.release(&released, NOW).await.unwrap();
+    release(&store, released).await;
     for run in [queued, run_of(&store, released.run_id).await] {
-        let cancelling = store.request_cancel(run.id, NOW).await.unwrap().unwrap();
+        let cancelling = store.request_cancel(run.id, Clock::At(NOW)).await.unwrap().unwrap();
         assert!(matches!(&cancelling, Cancelling::Done(run) if run.status == RunStatus::Cancelled), "{cancelling:?}");
         let Cancelling::Done(told) = cancelling else { unreachable!() };
         assert_eq!(run_of(&store, run.id).await, told);
@@ -294,7 +315,7 @@ async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
         assert!(matches!(events.last().unwrap().event, Event::RunCancelled { .. }));
         assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
     }
-    assert!(store.claim_next(&claimant("b")).await.unwrap().is_none());
+    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
 }
 
 async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
@@ -305,11 +326,11 @@ async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
         greedy.push(created(&store, &of("greedy", age)).await.id);
     }
     let modest = created(&store, &of("modest", 0)).await.id;
-    let next = async || store.claim_next(&claimant("a")).await.unwrap().unwrap().0;
+    let next = async || store.claim_next(&claimant("a"), Wanted::ALL).await.unwrap().unwrap().0;
     let first = next().await;
     assert_eq!(first.run_id, greedy[0]);
     assert_eq!(next().await.run_id, modest, "who has none at work goes before who has");
-    store.release(&first, NOW).await.unwrap();
+    release(&store, first).await;
     assert_eq!(next().await.run_id, greedy[0], "a begun run goes before all queued ones");
     assert_eq!(next().await.run_id, greedy[1]);
 }
@@ -317,41 +338,145 @@ async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
 async fn a_reserved_run_is_kept_for_its_process(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &NewRun { reserved: Some(claimant("a")), ..new_run() }).await;
-    assert!(store.claim_next(&claimant("b")).await.unwrap().is_none());
+    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
     assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::HeldBy { .. }));
     let lease = lease(store.claim(run.id, &claimant("a")).await.unwrap());
     assert_eq!((lease.epoch, lease.deaths), (1, 0));
     let orphan = created(&store, &NewRun { reserved: Some(claimant("a")), ..new_run() }).await;
-    let late = Claimant { now: Timestamp(NOW.0 + 30_000), expires_at: Timestamp(NOW.0 + 60_000), ..claimant("b") };
-    let (claimed, _) = store.claim_next(&late).await.unwrap().unwrap();
-    let (other, _) = store.claim_next(&late).await.unwrap().unwrap();
+    let late = claimant_at("b", Timestamp(NOW.0 + 30_000));
+    let (claimed, _) = store.claim_next(&late, Wanted::ALL).await.unwrap().unwrap();
+    let (other, _) = store.claim_next(&late, Wanted::ALL).await.unwrap().unwrap();
     assert!([claimed.run_id, other.run_id].contains(&orphan.id), "its process died before it came to claim it");
 }
 
-async fn deaths_are_counted_until_a_step_is_stored(database: TestDatabase) {
+async fn ends_of_owners_are_counted_until_a_step_is_stored(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &new_run()).await;
-    let claim = async |owner: &str, after_ms: i64| {
-        let now = Timestamp(NOW.0 + after_ms);
-        let claimant = Claimant { owner: owner.to_owned(), now, expires_at: Timestamp(now.0 + 1) };
+    let claim = async |owner: &str, leases: i64| {
+        let claimant = claimant_at(owner, NOW.plus(LEASE * u32::try_from(leases).unwrap()));
         lease(store.claim(run.id, &claimant).await.unwrap())
     };
-    assert_eq!(claim("a", 0).await.deaths, 0);
-    let second = claim("b", 10).await;
-    assert_eq!(second.deaths, 1);
-    let third = claim("c", 20).await;
-    assert_eq!(third.deaths, 2);
+    let counted = |lease: Lease| (lease.deaths, lease.unexplained);
+    assert_eq!(counted(claim("a", 0).await), (0, 0));
+    let second = claim("b", 1).await;
+    assert_eq!((counted(second), second.suspected_for), ((0, 1), Duration::ZERO));
+    let third = claim("c", 2).await;
+    assert_eq!((counted(third), third.suspected_for), ((0, 2), LEASE));
     store.survive(&second).await.unwrap();
-    store.release(&third, NOW).await.unwrap();
-    let fourth = claim("d", 30).await;
-    assert_eq!(fourth.deaths, 1, "giving a run back is no death, and one did not die");
+    release(&store, third).await;
+    let fourth = claim("d", 3).await;
+    assert_eq!(counted(fourth), (0, 1), "giving a run back is no end, and one did not die");
     store.survive(&fourth).await.unwrap();
-    assert_eq!(claim("d", 40).await.deaths, 1, "nobody lost it, and who claims again lives");
-    let sixth = claim("e", 50).await;
-    assert_eq!(sixth.deaths, 2);
-    commit_one(&store, commit_of(sixth, "a/step")).await.unwrap();
+    assert_eq!(counted(claim("d", 4).await), (0, 1), "nobody lost it, and who claims again lives");
+    assert_eq!(counted(claim("e", 5).await), (0, 2));
+    let seventh = claim("f", 6).await;
+    assert_eq!((counted(seventh), seventh.is_suspect()), ((0, 3), true));
+    let eighth = claim("g", 7).await;
+    assert_eq!(counted(eighth), (1, 4), "f worked on nothing else");
+    commit_one(&store, commit_of(eighth, "a/step")).await.unwrap();
     store.survive(&third).await.unwrap();
-    assert_eq!(claim("f", 60).await.deaths, 1);
+    let ninth = claim("h", 8).await;
+    assert_eq!((counted(ninth), ninth.suspected_for), ((0, 1), Duration::ZERO));
+}
+
+const PAUSES: [Duration; 4] =
+    [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120)];
+
+async fn settle(store: &Store, owner: &str, lease: Lease, in_own_work: bool) {
+    let end = End { run_id: lease.run_id, epoch: lease.epoch, in_own_work };
+    store.settle(owner, &[end], PAUSES, Clock::At(NOW)).await.unwrap();
+}
+
+/// Nobody is blamed for a death but the run that was being worked on; the others go on at once.
+async fn who_may_be_why_a_process_died_is_held_back_and_the_others_are_not(database: TestDatabase) {
+    let store = database.open().await;
+    let (guilty, innocent) = (claimed(&store).await, claimed(&store).await);
+    settle(&store, "a", innocent, false).await;
+    settle(&store, "a", guilty, true).await;
+    let (next, _) = store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().unwrap();
+    assert_eq!((next.run_id, next.deaths, next.unexplained), (innocent.run_id, 0, 0));
+    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none(), "it is held back");
+    let mut now = NOW;
+    for (deaths, pause) in [(1, 1), (2, 5), (3, 30), (4, 120), (5, 120)] {
+        now = Timestamp(NOW.0 + pause * 1_000);
+        let only_alone = Wanted { suspects: false, ..Wanted::ALL };
+        let beside = store.claim_next(&claimant_at("b", now), only_alone).await.unwrap();
+        assert_eq!(beside.is_some(), deaths < 2, "worked on alone from the second death on");
+        let lease = match beside {
+            Some((lease, _)) => lease,
+            None => store.claim_next(&claimant_at("b", now), Wanted::ALL).await.unwrap().unwrap().0,
+        };
+        assert_eq!((lease.deaths, lease.unexplained), (deaths, 0));
+        settle(&store, "b", lease, true).await;
+        // Told twice, it is counted once.
+        settle(&store, "b", lease, true).await;
+    }
+    assert!(store.suspect_waits(Duration::from_secs(9), Clock::At(now.plus(Duration::from_secs(10)))).await.unwrap());
+    assert!(!store.suspect_waits(Duration::from_secs(11), Clock::At(now.plus(Duration::from_secs(10)))).await.unwrap());
+}
+
+/// Another machine took the runs over before anybody could say what their owner died of.
+async fn an_end_is_explained_afterwards(database: TestDatabase) {
+    let store = database.open().await;
+    let late = NOW.plus(LEASE);
+    let (guilty, innocent) = (claimed(&store).await, claimed(&store).await);
+    let taken = async |old: Lease| lease(store.claim(old.run_id, &claimant_at("b", late)).await.unwrap());
+    let (second, other) = (taken(guilty).await, taken(innocent).await);
+    assert_eq!((second.unexplained, other.unexplained), (1, 1));
+    settle(&store, "a", guilty, true).await;
+    settle(&store, "a", innocent, false).await;
+    for (lease, deaths) in [(second, 1), (other, 0)] {
+        let overview = store.overview(lease.run_id).await.unwrap().unwrap();
+        assert_eq!((overview.deaths, overview.unexplained, overview.owner.as_deref()), (deaths, 0, Some("b")));
+        assert!(matches!(store.renew(&lease, LEASE, Clock::At(late)).await.unwrap(), Renewal::Held { .. }));
+    }
+}
+
+/// Whatever the clock says: a process is not taken for dead by itself.
+async fn a_process_never_takes_its_own_runs_and_takes_up_leases_that_ran_out(database: TestDatabase) {
+    let store = database.open().await;
+    let own = claimed(&store).await;
+    let late = NOW.plus(LEASE * 2);
+    assert!(store.claim_next(&claimant_at("a", late), Wanted::ALL).await.unwrap().is_none());
+    let no_orphans = Wanted { orphans: false, ..Wanted::ALL };
+    assert!(store.claim_next(&claimant_at("b", late), no_orphans).await.unwrap().is_none());
+    assert!(matches!(store.renew(&own, LEASE, Clock::At(late)).await.unwrap(), Renewal::Held { .. }));
+    assert!(store.claim_next(&claimant_at("b", late), Wanted::ALL).await.unwrap().is_none(), "it holds again");
+    let later = late.plus(LEASE);
+    let (taken, _) = store.claim_next(&claimant_at("b", later), Wanted::ALL).await.unwrap().unwrap();
+    assert_eq!((taken.run_id, taken.epoch), (own.run_id, 2));
+    assert_eq!(store.renew(&own, LEASE, Clock::At(later)).await.unwrap(), Renewal::Lost);
+}
+
+/// The clock of leases is the database's.
+async fn leases_last_by_the_clock_of_the_database(database: TestDatabase) {
+    let store = database.open().await;
+    let run = created(&store, &NewRun { now: Timestamp::now(), ..new_run() }).await;
+    let claimant = |owner: &str| Claimant { owner: owner.to_owned(), lease: LEASE, clock: Clock::Database };
+    let (lease, run) =
+        store.claim_next(&claimant("a"), Wanted::ALL).await.unwrap().unwrap_or_else(|| panic!("{run:?}"));
+    let now = store.clock().await.unwrap();
+    assert!(now.since(run.started_at.unwrap()).abs() < 30_000 && now.since(Timestamp::now()).abs() < 30_000);
+    let expires_at = async || store.overview(run.id).await.unwrap().unwrap().lease_expires_at;
+    assert_eq!(expires_at().await, run.started_at.unwrap().plus(LEASE));
+    store.renew(&lease, LEASE * 2, Clock::Database).await.unwrap();
+    assert!(expires_at().await >= now.plus(LEASE * 2));
+    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
+    store.release(lease.run_id, lease.epoch, Duration::ZERO, Clock::Database).await.unwrap();
+    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_some());
+}
+
+async fn places_in_the_queue_are_by_age(database: TestDatabase) {
+    let store = database.open().await;
+    let mut runs = Vec::new();
+    for age in [3, 1, 2] {
+        runs.push(created(&store, &NewRun { now: Timestamp(NOW.0 - age), ..new_run() }).await);
+    }
+    let taken = claimed(&store).await;
+    runs.push(run_of(&store, taken.run_id).await);
+    let details = store.details(runs).await.unwrap();
+    let places: Vec<_> = details.iter().map(|details| details.queue_position).collect();
+    assert_eq!(places, [Some(1), Some(3), Some(2), None]);
 }
 
 fn key(key: &str, request: &str) -> Admission {
@@ -398,17 +523,21 @@ async fn the_same_key_at_the_same_time_creates_once(database: TestDatabase) {
 
 async fn a_full_queue_refuses(database: TestDatabase) {
     let store = database.open().await;
-    let limits =
-        Admission { limits: Some(QueueLimits { total: 2, per_owner: 1, threads_per_owner: 100 }), idempotency: None };
+    let limits = |room| {
+        let limits = QueueLimits { total: 2, per_owner: 1, room, threads_per_owner: 100 };
+        Admission { limits: Some(limits), idempotency: None }
+    };
     let create = async |owner: &str| {
         let new_run = NewRun { owner: owner.to_owned(), ..new_run() };
-        store.create_thread(&new_run, &NewThread::default(), &limits).await
+        store.create_thread(&new_run, &NewThread::default(), &limits(0)).await
     };
     assert!(matches!(create("a").await.unwrap(), Created::New { position: 1, .. }));
     assert_eq!(create("a").await, Err(Error::QueueFull { limit: 1 }));
     assert!(matches!(create("b").await.unwrap(), Created::New { position: 2, .. }));
     assert_eq!(create("c").await, Err(Error::QueueFull { limit: 2 }));
     assert_eq!(store.load().await.unwrap().queued, 2);
+    let more = store.create_thread(&new_run(), &NewThread::default(), &limits(1)).await.unwrap();
+    assert!(matches!(more, Created::New { position: 3, .. }), "one of them can start at once");
 }
 
 async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase) {
@@ -476,7 +605,7 @@ async fn a_run_that_waits_says_for_whom(database: TestDatabase) {
 async fn an_old_epoch_writes_nothing_and_its_neighbours_go_through(database: TestDatabase) {
     let store = database.open().await;
     let (old, neighbour) = (claimed(&store).await, claimed(&store).await);
-    store.release(&old, NOW).await.unwrap();
+    release(&store, old).await;
     let new = lease(store.claim(old.run_id, &claimant("b")).await.unwrap());
     let mut zombie = finish_of(old);
     zombie.steps.push(step("zombie"));
@@ -569,7 +698,7 @@ async fn the_end_of_a_run_is_atomic(database: TestDatabase) {
     assert_eq!((run.status, run.finished_at), (RunStatus::Failed, Some(Timestamp(NOW.0 + 1))));
     assert_eq!(run.error, Some(Failure::new(FailureCode::NoEvidence, "nothing found")));
     assert_eq!(commit_one(&store, commit_of(lease, "late")).await, Err(Error::Fenced));
-    assert_eq!(store.renew(&lease, NOW).await.unwrap(), Renewal::Lost);
+    assert_eq!(store.renew(&lease, LEASE, Clock::At(NOW)).await.unwrap(), Renewal::Lost);
 
     let lease = claimed(&store).await;
     let mut contradiction = finish_of(lease);

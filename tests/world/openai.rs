@@ -413,7 +413,7 @@ fn estimate(input_bytes: usize, output_bytes: usize) -> Tokens {
 fn usage(tokens: Tokens) -> Value {
     json!({
         "prompt_tokens": tokens.input, "completion_tokens": tokens.output,
-        "total_tokens": tokens.input + tokens.output,
+        "total_tokens": tokens.input.saturating_add(tokens.output),
         "prompt_tokens_details": { "cached_tokens": tokens.cached, "audio_tokens": 0 },
         "completion_tokens_details": {
             "reasoning_tokens": tokens.reasoning, "audio_tokens": 0,

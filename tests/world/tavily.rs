@@ -62,7 +62,15 @@ struct Rule {
 #[derive(Clone, Debug)]
 pub enum Found {
     Pages(Vec<Page>),
-    Fault(Reply),
+    Fault(Box<Reply>),
+}
+
+impl Found {
+    /// The engine fails so.
+    #[allow(dead_code, reason = "the benchmarks include this file")]
+    pub fn fault(reply: Reply) -> Self {
+        Self::Fault(Box::new(reply))
+    }
 }
 
 /// One result.

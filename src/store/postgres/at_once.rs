@@ -37,7 +37,9 @@ const WRITE: &str = concat!(
         ORDER BY runs.id FOR UPDATE OF runs \
     ), advanced AS ( \
         UPDATE runs SET last_commit = given.stamp, phase = COALESCE(given.phase, runs.phase), \
-            deaths = runs.deaths * given.keeps_deaths, iterations = runs.iterations + given.iterations, \
+            deaths = runs.deaths * given.keeps_deaths, \
+            unexplained = runs.unexplained * given.keeps_deaths, \
+            suspect_since = runs.suspect_since * given.keeps_deaths, iterations = runs.iterations + given.iterations, \
             researchers_started = runs.researchers_started + given.researchers_started, \
             researchers_finished = runs.researchers_finished + given.researchers_finished, \
             researchers_failed = runs.researchers_failed + given.researchers_failed, \

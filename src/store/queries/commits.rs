@@ -231,7 +231,8 @@ async fn store_finish(
     last_seq: i64,
 ) -> Result<(), Error> {
     const FINISH: &str = "UPDATE runs SET status = $2, outcome = $3, error_code = $4, error_message = $5, report = $6, \
-        finished_at = $7, limited_by = $8, claimed_by = NULL, lease_expires_at = 0 WHERE id = $1";
+        finished_at = $7, limited_by = $8, claimed_by = NULL, lease_expires_at = 0, deaths = 0, unexplained = 0, \
+        suspect_since = 0 WHERE id = $1";
     let run_id = commit.lease.run_id;
     query(FINISH)
         .bind(run_id.0)
@@ -320,7 +321,8 @@ async fn advance(connection: &mut Connection, entries: &[&Entry]) -> Result<(), 
     for piece in pieces(&rows) {
         let mut query = QueryBuilder::<Db>::new(
             "UPDATE runs SET last_commit = newest.column2, phase = COALESCE(newest.column3, phase), \
-             deaths = deaths * newest.column4, iterations = iterations + newest.column5, \
+             deaths = deaths * newest.column4, unexplained = unexplained * newest.column4, \
+             suspect_since = suspect_since * newest.column4, iterations = iterations + newest.column5, \
              researchers_started = researchers_started + newest.column6, \
              researchers_finished = researchers_finished + newest.column7, \
              researchers_failed = researchers_failed + newest.column8, searches = searches + newest.column9, \

@@ -4,6 +4,13 @@
 //! file adds methods to that engine. `$1` placeholders and `VALUES` tables (whose columns both engines call
 //! `column1`, `column2` …) serve both.
 
+/// What time it is: as the bound parameter says, which tests give, or by the database's clock.
+macro_rules! time {
+    ($parameter:literal) => {
+        concat!("COALESCE(", $parameter, ", ", server_time!(), ")")
+    };
+}
+
 pub mod commits;
 mod log;
 mod overview;
@@ -19,7 +26,7 @@ mod webhooks;
 
 pub use schema::check_schema;
 
-use super::{CLAIM_NEXT, Db, Engine, FOR_UPDATE, LIKE, SKIP_LOCKED, is_thread_busy};
+use super::{Db, Engine, FOR_UPDATE, LIKE, SKIP_LOCKED, is_thread_busy};
 
 /// A connection of the engine at hand.
 type Connection = <Db as sqlx::Database>::Connection;

@@ -15,7 +15,7 @@ use crate::{
 const SELECT: &str = concat!(
     "SELECT ",
     run_columns!(),
-    ", runs.claimed_by, runs.lease_expires_at, runs.epoch, runs.deaths, newest.ts AS newest_at, \
+    ", runs.claimed_by, runs.lease_expires_at, runs.epoch, runs.deaths, runs.unexplained, newest.ts AS newest_at, \
      (SELECT COUNT(*) FROM steps WHERE steps.run_id = runs.id) AS steps, \
      (SELECT SUBSTR(content, 1, 400) FROM messages WHERE messages.thread_id = runs.thread_id \
       AND messages.run_id = COALESCE(runs.question_of, runs.id) AND messages.role = 'user' ORDER BY position LIMIT 1) AS question \
@@ -63,6 +63,7 @@ fn overview(row: &Row) -> Result<RunOverview, Error> {
         lease_expires_at: Timestamp(row.try_get("lease_expires_at")?),
         epoch: row.try_get("epoch")?,
         deaths: unsigned(row.try_get("deaths")?)?,
+        unexplained: unsigned(row.try_get("unexplained")?)?,
         newest_event_at: row.try_get::<Option<i64>, _>("newest_at")?.map(Timestamp),
         steps: unsigned(row.try_get("steps")?)?,
     })

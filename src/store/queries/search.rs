@@ -145,7 +145,10 @@ fn pattern(words: &str) -> String {
 fn has(thread: &Thread, name: &str, value: &str) -> bool {
     match thread.metadata.get(name) {
         Some(serde_json::Value::String(text)) => text == value,
-        Some(other) => other.to_string() == value,
+        Some(other) => {
+            let written = other.to_string();
+            written == value
+        }
         None => false,
     }
 }

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::{
     Connection, Db, Engine, FOR_UPDATE, Row, is_thread_busy,
     rows::{named, owned, status, unsigned},
+    runs::ms,
 };
 use crate::{
     domain::{
@@ -36,6 +37,13 @@ impl Engine {
     pub async fn ping(&self) -> Result<(), Error> {
         let mut connection = self.reader().await?;
         query("SELECT id FROM threads LIMIT 1").fetch_optional(&mut *connection).await?;
+        Ok(())
+    }
+
+    pub async fn probe_write(&self) -> Result<(), Error> {
+        const WRITE: &str = concat!("UPDATE write_probe SET written_at = ", server_time!(), " WHERE id = 1");
+        let mut connection = self.writer().await?;
+        query(WRITE).execute(&mut *connection).await?;
         Ok(())
     }
 
@@ -275,17 +283,24 @@ async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission
     let row = query(COUNT).bind(owned(&new_run.owner)).fetch_one(connection).await?;
     let (total, own): (u64, u64) = (unsigned(row.try_get("total")?)?, unsigned(row.try_get("own")?)?);
     match &admission.limits {
-        Some(limits) if total >= limits.total => Err(Error::QueueFull { limit: limits.total }),
-        Some(limits) if own >= limits.per_owner => Err(Error::QueueFull { limit: limits.per_owner }),
+        Some(limits) if total >= limits.total.saturating_add(limits.room) => {
+            Err(Error::QueueFull { limit: limits.total })
+        }
+        Some(limits) if own >= limits.per_owner.saturating_add(limits.room) => {
+            Err(Error::QueueFull { limit: limits.per_owner })
+        }
         _ => Ok(total + 1),
     }
 }
 
 /// Inserts the queued run; `false` when its thread does not exist.
 async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<bool, Error> {
-    const INSERT: &str = "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents, owner, \
-        claimed_by, lease_expires_at, retry_of, question_of) \
-        SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, $8, $9, $10 FROM threads WHERE id = $4";
+    const INSERT: &str = concat!(
+        "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents, owner, claimed_by, \
+         lease_expires_at, retry_of, question_of) SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, CASE WHEN $8 > 0 THEN $8 + ",
+        time!("$9"),
+        " ELSE 0 END, $10, $11 FROM threads WHERE id = $4"
+    );
     let reserved = new_run.reserved.as_ref();
     let inserted = query(INSERT)
         .bind(new_run.run_id.0)
@@ -295,7 +310,8 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
         .bind(new_run.documents.as_deref().map(owned))
         .bind(owned(&new_run.owner))
         .bind(reserved.map(|claimant| owned(&claimant.owner)))
-        .bind(reserved.map_or(0, |claimant| claimant.expires_at.0))
+        .bind(reserved.map_or(0, |claimant| ms(claimant.lease)))
+        .bind(reserved.and_then(|claimant| claimant.clock.given()))
         .bind(new_run.retry.map(|retry| retry.run_id.0))
         .bind(new_run.retry.map(|retry| retry.question_of.0))
         .execute(connection)

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use fathom::{
-    domain::{Event, Run, RunId, Timestamp},
-    store::{Claimant, Claimed},
+    domain::{Event, Run, RunId},
+    store::{Claimant, Claimed, Clock},
 };
 
 use super::{Engine, QUESTION, Site, Undisturbed, few_pages, script, until};
@@ -55,10 +55,12 @@ async fn interrupt(process: &mut Running, signal: &str, run: &Run) {
 
 /// Anybody may claim the run at once: nobody waits for a lease to end. Gives it back.
 async fn assert_is_free(site: &Site, run: &Run) {
-    let now = Timestamp::now();
-    let claimant = Claimant { owner: "the test".to_owned(), now, expires_at: now.plus(Duration::from_secs(60)) };
+    let lease = Duration::from_secs(60);
+    let claimant = Claimant { owner: "the test".to_owned(), lease, clock: Clock::Database };
     match site.store.claim(run.id, &claimant).await.unwrap() {
-        Claimed::Yes { lease, .. } => site.store.release(&lease, Timestamp::now()).await.unwrap(),
+        Claimed::Yes { lease, .. } => {
+            site.store.release(lease.run_id, lease.epoch, Duration::ZERO, Clock::Database).await.unwrap();
+        }
         other => panic!("the lease was not released: {other:?}"),
     }
 }
@@ -216,7 +218,7 @@ async fn overtake(kind: Kind, at_once: usize, undisturbed: &Undisturbed) {
 async fn freeze(site: &Site, process: &Running) {
     loop {
         process.signal("STOP").await;
-        let some_write = site.store.request_cancel(RunId::new(), Timestamp::now());
+        let some_write = site.store.request_cancel(RunId::new(), Clock::Database);
         if tokio::time::timeout(Duration::from_millis(500), some_write).await.is_ok() {
             return;
         }

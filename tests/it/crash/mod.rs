@@ -91,7 +91,7 @@ impl Site {
     /// The same, with more in its environment.
     pub fn spawn_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
         let mut command = self.world.fathom(arguments);
-        command.env("FATHOM_DATA_DIR", self.data_dir());
+        command.env("FATHOM_DATA_DIR", self.data_dir()).env("FATHOM_GRACE_SECONDS", "1");
         if let Database::Postgres { url, .. } = &self.database.database {
             command.env("DATABASE_URL", url.expose_secret());
         }

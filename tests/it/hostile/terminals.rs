@@ -34,7 +34,7 @@ async fn nothing_that_is_printed_steers_the_terminal() {
     let asked = printed(&world, &clarify, 3).await;
     assert!(asked.contains("Which [2J"), "{asked}");
     let list = printed(&world, &["runs", "list"], 0).await;
-    let run = list.split_whitespace().filter(|word| word.len() == 36 && word.matches('-').count() == 4).last().unwrap();
+    let run = list.split_whitespace().rfind(|word| word.len() == 36 && word.matches('-').count() == 4).unwrap();
     printed(&world, &["runs", "show", run], 0).await;
     printed(&world, &["runs", "report", run], 0).await;
     printed(&world, &["config", "--model", &format!("openai:m{NASTY}")], 2).await;

@@ -419,7 +419,7 @@ fn billionths(dollars: &Value) -> u64 {
 async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
     let shape = Shape { researchers: 2, searches: 2, queries: 2, ..Shape::SMALL };
     let world = World::start(Script::whole_run(shape)).await;
-    world.web.first("", [Found::Fault(reply::status(400))]);
+    world.web.first("", [Found::fault(reply::status(400))]);
     let mut config = engine::config(&world, &database, &[], &[]).unwrap();
     let price = fathom::domain::Price { input: 2.0, cached: Some(0.5), output: 8.0 };
     config.prices.insert("openai:gpt-4.1".to_owned(), price);

@@ -14,6 +14,7 @@ mod lists;
 mod operating;
 mod queue;
 mod requests;
+mod retrying;
 mod stopping;
 mod threads;
 mod webhooks;
@@ -209,7 +210,9 @@ impl Service {
 
     /// Opens a stream that has to be one.
     pub async fn stream(&self, path: &str, headers: &[(&str, &str)]) -> Stream {
-        let mut request = self.client.get(self.url(path)).header("accept", "text/event-stream");
+        // The client's own limit is for whole answers; a stream may have to outlive an outage.
+        let stream = self.client.get(self.url(path)).timeout(PATIENCE * 4);
+        let mut request = stream.header("accept", "text/event-stream");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -97,6 +97,8 @@ enum Answer {
 }
 
 /// Somebody on loopback who answers so, one after the other, the last answer again and again.
+type Seen = (Arc<Mutex<Vec<Told>>>, Vec<Answer>);
+
 struct Receiver {
     url: String,
     told: Arc<Mutex<Vec<Told>>>,
@@ -115,7 +117,7 @@ impl Receiver {
     }
 
     async fn take(
-        Shared((told, answers)): Shared<(Arc<Mutex<Vec<Told>>>, Vec<Answer>)>,
+        Shared((told, answers)): Shared<Seen>,
         uri: axum::http::Uri,
         headers: HeaderMap,
         body: String,

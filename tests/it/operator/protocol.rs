@@ -3,11 +3,11 @@
 //! [`Model`] says in plain Rust what each call has to answer and what is there afterwards. Its own promises are checked
 //! over many interleavings, and the store is held against it, on both engines, over fewer.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use fathom::{
     domain::{Event, Run, RunId, RunStatus, ThreadId, Timestamp},
-    store::{Cancelling, Claimant, Claimed, Commit, Entry, Error, Lease, NewRun, Renewal, Store},
+    store::{Cancelling, Claimant, Claimed, Clock, Commit, Entry, Error, Lease, NewRun, Renewal, Store, Wanted},
 };
 use proptest::{
     prelude::*,
@@ -23,6 +23,7 @@ const OWNERS: [&str; 3] = ["a", "b", "c"];
 const THREADS: usize = 2;
 /// A lease lasts so long; clocks move by about as much.
 const LEASE_MS: i64 = 1_000;
+const LEASE: Duration = Duration::from_millis(1_000);
 
 /// Something that happens. Indices are taken modulo what there is; of leases there are all that were ever given.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => owner.clone().prop_map(Op::ClaimNext),
         3 => (owner.clone(), run.clone(), prop::option::of(owner)).prop_map(|(a, b, c)| Op::Claim(a, b, c)),
         3 => lease.clone().prop_map(Op::Renew),
-        2 => (lease.clone(), -LEASE_MS..LEASE_MS).prop_map(|(a, b)| Op::Release(a, b)),
+        2 => (lease.clone(), 0..LEASE_MS).prop_map(|(a, b)| Op::Release(a, b)),
         8 => (lease.clone(), any::<bool>()).prop_map(|(a, b)| Op::Commit(a, b)),
         3 => lease.clone().prop_map(Op::Repeat),
         2 => lease.prop_map(Op::Finish),
@@ -78,6 +79,7 @@ enum Told {
         run: usize,
         epoch: i64,
         deaths: u32,
+        unexplained: u32,
     },
     NothingToClaim,
     HeldByOther,
@@ -105,6 +107,7 @@ struct Row {
     owner: Option<usize>,
     expires: i64,
     deaths: u32,
+    unexplained: u32,
     cancel_requested: bool,
     steps: u64,
 }
@@ -163,7 +166,7 @@ impl Model {
                 Told::Done
             }
             Op::Add(thread) => self.add(thread),
-            Op::ClaimNext(owner) => match self.next() {
+            Op::ClaimNext(owner) => match self.next(owner) {
                 Some(run) => self.give(run, owner),
                 None => Told::NothingToClaim,
             },
@@ -217,6 +220,7 @@ impl Model {
             owner: None,
             expires: 0,
             deaths: 0,
+            unexplained: 0,
             cancel_requested: false,
             steps: 0,
         };
@@ -225,12 +229,13 @@ impl Model {
         Told::Done
     }
 
-    /// Begun runs first, then by age.
-    fn next(&self) -> Option<usize> {
+    /// Begun runs first, then by age. Nobody takes what is its own.
+    fn next(&self, owner: usize) -> Option<usize> {
         let free = |run: &&(usize, &ModelRun)| {
             self.threads.get(run.1.thread).is_some_and(|thread| thread.exists)
                 && run.1.row.is_active()
                 && run.1.row.expires <= self.now
+                && (run.1.row.status == Status::Queued || run.1.row.owner != Some(owner))
         };
         let order = |(index, run): &(usize, &ModelRun)| (run.row.status != Status::Running, run.created, *index);
         self.runs.iter().enumerate().filter(|run| free(&run)).min_by_key(order).map(|(index, _)| index)
@@ -254,12 +259,15 @@ impl Model {
         let expires = self.now + LEASE_MS;
         let row = &mut self.runs[run].row;
         // Who claims again is alive.
-        row.deaths += u32::from(row.status == Status::Running && row.owner.is_some_and(|before| before != owner));
+        if row.status == Status::Running && row.owner.is_some_and(|before| before != owner) {
+            row.deaths += u32::from(row.deaths >= 2 || row.unexplained >= 3);
+            row.unexplained += 1;
+        }
         (row.status, row.owner, row.expires) = (Status::Running, Some(owner), expires);
         row.epoch += 1;
-        let (epoch, deaths) = (row.epoch, row.deaths);
+        let Row { epoch, deaths, unexplained, .. } = *row;
         self.leases.push(ModelLease { run, epoch, entry: None });
-        Told::Claimed { run, epoch, deaths }
+        Told::Claimed { run, epoch, deaths, unexplained }
     }
 
     /// The row, if the lease is the newest one and the run not over.
@@ -295,10 +303,11 @@ impl Model {
         let Some(row) = self.held(lease) else { return Told::Lost };
         if with_step {
             row.steps += 1;
-            row.deaths = 0;
+            (row.deaths, row.unexplained) = (0, 0);
         }
         if finishes {
             (row.status, row.owner, row.expires) = (Status::Completed, None, 0);
+            (row.deaths, row.unexplained) = (0, 0);
         }
         self.log(run, Some(epoch), finishes);
         self.runs[run].newest = Some(entry);
@@ -432,7 +441,11 @@ impl Real<'_> {
     }
 
     fn claimant(&self, owner: usize) -> Claimant {
-        Claimant { owner: OWNERS[owner].to_owned(), now: self.now(), expires_at: Timestamp(self.model.now + LEASE_MS) }
+        Claimant { owner: OWNERS[owner].to_owned(), lease: LEASE, clock: self.clock() }
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::At(self.now())
     }
 
     async fn apply(&mut self, op: Op, turn: usize) -> Told {
@@ -441,21 +454,22 @@ impl Real<'_> {
         match op {
             Op::Clock(_) => Told::Done,
             Op::Add(thread) => self.add(&store, thread).await,
-            Op::ClaimNext(owner) => match store.claim_next(&self.claimant(owner)).await.unwrap() {
+            Op::ClaimNext(owner) => match store.claim_next(&self.claimant(owner), Wanted::ALL).await.unwrap() {
                 Some((lease, _)) => self.claimed(lease),
                 None => Told::NothingToClaim,
             },
             Op::Claim(owner, run, dead) => self.claim(&store, owner, run, dead).await,
             Op::Renew(at) => {
-                let renewal = store.renew(&self.leases[lease(at)].0, self.claimant(0).expires_at).await;
+                let renewal = store.renew(&self.leases[lease(at)].0, LEASE, self.clock()).await;
                 match renewal.unwrap() {
                     Renewal::Held { cancel_requested } => Told::Held { cancel_requested },
                     Renewal::Lost => Told::Lost,
                 }
             }
             Op::Release(at, pause) => {
-                let free_at = Timestamp(self.model.now + pause);
-                store.release(&self.leases[lease(at)].0, free_at).await.unwrap();
+                let Lease { run_id, epoch, .. } = self.leases[lease(at)].0;
+                let pause = Duration::from_millis(pause.unsigned_abs());
+                store.release(run_id, epoch, pause, self.clock()).await.unwrap();
                 Told::Done
             }
             Op::Commit(at, with_step) => self.commit(&store, lease(at), with_step).await,
@@ -469,7 +483,7 @@ impl Real<'_> {
             }
             Op::Cancel(run) => {
                 let run_id = self.runs[run % self.runs.len()].id;
-                match store.request_cancel(run_id, self.now()).await.unwrap() {
+                match store.request_cancel(run_id, self.clock()).await.unwrap() {
                     None => Told::Gone,
                     Some(Cancelling::Requested(_)) => Told::Requested,
                     Some(Cancelling::Done(_)) => Told::Done,
@@ -514,7 +528,8 @@ impl Real<'_> {
 
     fn claimed(&mut self, lease: Lease) -> Told {
         self.leases.push((lease, None));
-        Told::Claimed { run: self.place(lease.run_id), epoch: lease.epoch, deaths: lease.deaths }
+        let Lease { epoch, deaths, unexplained, .. } = lease;
+        Told::Claimed { run: self.place(lease.run_id), epoch, deaths, unexplained }
     }
 
     fn place(&self, run_id: RunId) -> usize {
@@ -549,6 +564,7 @@ impl Real<'_> {
             owner: overview.owner.map(|owner| OWNERS.iter().position(|name| *name == owner).unwrap()),
             expires: overview.lease_expires_at.0,
             deaths: overview.deaths,
+            unexplained: overview.unexplained,
             cancel_requested: overview.run.cancel_requested,
             steps: overview.steps,
         })

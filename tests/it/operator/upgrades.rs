@@ -10,7 +10,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use crate::{
     crash::{Engine, Site},
     database::{TestDatabase, on_each_engine},
-    store::{NOW, claimant, claimed, commit_of, created, finish_of, new_run},
+    store::{NOW, claimant_at, claimed, commit_of, created, finish_of, new_run},
     world::Script,
 };
 
@@ -351,7 +351,7 @@ async fn the_statements_of_the_first_release_run_on_the_newest_schema(database: 
         WHERE id = $1";
     let values = [Id(queued.id.0), Text("old"), Number(NOW.0 + 1)];
     database.rows(written(&database.database, claim, &values)).await.unwrap();
-    let late = fathom::store::Claimant { now: Timestamp(NOW.0 + 1), ..claimant("new") };
+    let late = claimant_at("new", Timestamp(NOW.0 + 1));
     let Claimed::Yes { lease, .. } = store.claim(queued.id, &late).await.unwrap() else { panic!("its lease is over") };
     assert_eq!(lease.epoch, 2);
     assert_eq!(store.commit(vec![commit_of(lease, "a")]).await, [Ok(())]);

@@ -7,6 +7,7 @@ mod deaf;
 mod fencing;
 mod handover;
 mod kills;
+mod outages;
 mod poison;
 mod soak;
 

@@ -1,13 +1,25 @@
-//! A run that kills whoever works on it: three deaths at one step and it is given up, with what it found.
+//! Processes that die: whoever waited then has nothing to do with it, and only the run that our own code was working on may
+//! be why. Such a run is held back, then worked on alone, and in the end given up with what it found.
 
-use fathom::domain::{Event, FailureCode, RunStatus};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use fathom::domain::{Event, FailureCode, RunId, RunStatus};
 
 use super::run_id;
 use crate::{
     crash::{Engine, QUESTION, SHAPE, Site, Undisturbed, script, until},
-    fleet::Fleet,
+    fleet::{Fleet, Replica, check_ledger},
     world::{Call, Ended, Kind, Script, When, brain, reply},
 };
+
+/// Begins the question of the run that is not like the others.
+const POISON: &str = "How is the poisoned well";
+/// How often a process is looked at until it is caught at work.
+const LOOKS: usize = 20_000;
 
 /// Waits until the report is asked for by one more process, and all that came before is stored; the place of that one.
 async fn works_on_the_report(site: &Site, fleet: &Fleet, entries: usize) -> usize {
@@ -20,33 +32,124 @@ fn stuck_at_the_report() -> Script {
     Script::new().always(When::kind(Kind::Report), reply::silence()).otherwise(|call| brain::reply(SHAPE, call))
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_kills_three_processes_at_one_step_is_given_up() {
-    // All but the report and the end of its phase.
-    for (engine, replicas) in [(Engine::Postgres, 2), (Engine::Sqlite, 1)] {
-        let entries = Undisturbed::of(engine).await.journal.len() - 2;
-        let site = Site::new(engine, stuck_at_the_report()).await;
-        let mut fleet = site.fleet(replicas).await;
-        let id = run_id(&fleet.replicas[0].ask(QUESTION).await);
-        for _ in 0..3 {
-            let place = works_on_the_report(&site, &fleet, entries).await;
-            fleet.replicas[place].running.kill().await;
-            site.is_quiet().await;
-            fleet.replace(place, &site.world, &site.database.database).await;
+/// What the processes on this data folder say of a run: whether our own code is at work on it.
+fn is_in_own_work(data_dir: &Path, run_id: RunId) -> bool {
+    let files = fs::read_dir(data_dir.join("processes")).into_iter().flatten().flatten();
+    let marks = files.filter_map(|file| fs::read(file.path()).ok());
+    let is_its_mark = |slot: &[u8]| slot.len() == 32 && slot[..16] == run_id.0.into_bytes() && slot[24] == 2;
+    marks.into_iter().any(|marks| marks.get(512..).is_some_and(|slots| slots.chunks(32).any(is_its_mark)))
+}
+
+/// Kills the process in the middle of its own work on that run. `false` when the run was over before.
+async fn kill_in_own_work(site: &Site, replica: &mut Replica, run_id: RunId) -> bool {
+    let data_dir: PathBuf = site.data_dir();
+    for look in 0..LOOKS {
+        replica.running.signal("STOP").await;
+        if is_in_own_work(&data_dir, run_id) {
+            replica.running.kill().await;
+            return true;
         }
-        let run = site.is_final(id).await;
-        assert_eq!(run.status, RunStatus::Failed);
+        replica.running.signal("CONT").await;
+        if look % 20 == 0 && site.store.run(run_id).await.unwrap().unwrap().status.is_final() {
+            return false;
+        }
+    }
+    panic!("it never works on {run_id}:\n{}", replica.running.stderr());
+}
+
+/// Its report of the poisoned well comes in so many pieces that it never ends; all others behave.
+fn with_an_endless_report() -> Script {
+    let endless = |_: &Call| reply::text("The well is deep. ".repeat(20_000)).pace(Duration::from_millis(2));
+    Script::new()
+        .by(When::kind(Kind::Report).and(When::says(POISON)), endless)
+        .otherwise(|call| brain::reply(SHAPE, call))
+        .latency(Duration::from_millis(15))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_processes_die_of_is_given_up_and_its_bystanders_are_not() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let site = Site::new(engine, with_an_endless_report()).await;
+        let start = || Replica::start_with(&site.world, &site.database.database, &[("FATHOM_CRASH_LOOP_SECONDS", "2")]);
+        let mut replica = start().await;
+        let poison = run_id(&replica.ask(&format!("{POISON} of Skelderwick to be cleaned?")).await);
+        let mut bystanders = Vec::new();
+        for n in 0..5 {
+            bystanders.push(run_id(&replica.ask(&format!("{QUESTION} ({n})")).await));
+        }
+        let mut deaths = 0;
+        until_async(async || {
+            let begun = async || {
+                let run = site.store.run(poison).await.unwrap().unwrap();
+                let phase = run.progress.phase.map(|phase| phase.as_str());
+                (run.status.is_final() || phase == Some("report")).then_some(run.status)
+            };
+            let status = until("it writes, or is over", begun).await;
+            let over = status.is_final() || !kill_in_own_work(&site, &mut replica, poison).await;
+            if !over {
+                deaths += 1;
+                replica = start().await;
+            }
+            over
+        })
+        .await;
+        let run = site.is_final(poison).await;
         assert_eq!(run.error.as_ref().map(|error| error.code), Some(FailureCode::CrashLoop), "{run:?}");
-        assert_eq!(site.world.models.count(Kind::Report), 3, "nobody tried a fourth time");
-        assert_eq!(site.store.notes(id).await.unwrap().len(), 2, "what was found is kept");
-        assert!(!site.store.sources(id).await.unwrap().is_empty());
+        assert!(deaths >= 5, "given up after {deaths} deaths");
+        assert_eq!(site.store.notes(poison).await.unwrap().len(), 2, "what was found is kept");
         let events = site.events(&run).await;
         let ends: Vec<_> = events.iter().filter(|envelope| envelope.event.is_terminal()).collect();
         assert!(matches!(ends.as_slice(), [end] if matches!(end.event, Event::RunFailed { .. })), "{ends:?}");
-        // The services are none the worse.
+        for bystander in bystanders {
+            let run = site.is_final(bystander).await;
+            assert_eq!(run.status, RunStatus::Completed, "{:?}", run.error);
+            check_ledger(&site.store, &run).await;
+        }
+        replica.stop().await;
+        site.world.finish();
+    }
+}
+
+/// Repeats until it says that it is over.
+async fn until_async(mut turn: impl AsyncFnMut() -> bool) {
+    for _ in 0..50 {
+        if turn().await {
+            return;
+        }
+    }
+    panic!("it is never over");
+}
+
+/// Twenty runs that wait for models, and a service that is killed three times in a row: nothing is blamed on them.
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_in_a_row_are_nobodys_fault_who_waits() {
+    const RUNS: usize = 20;
+    for (engine, kind) in [(Engine::Sqlite, Kind::Report), (Engine::Postgres, Kind::Researcher)] {
+        let stuck =
+            Script::new().always(When::kind(kind), reply::silence()).otherwise(|call| brain::reply(SHAPE, call));
+        let site = Site::new(engine, stuck).await;
+        let mut fleet = site.fleet(1).await;
+        let mut ids = Vec::new();
+        for n in 0..RUNS {
+            ids.push(run_id(&fleet.replicas[0].ask(&format!("{QUESTION} ({n})")).await));
+        }
+        let open = |call: &Call| call.kind == kind && call.ended() == Ended::Pending;
+        for _ in 0..4 {
+            until("all of them wait", async || (site.world.models.calls_matching(open).len() >= RUNS).then_some(()))
+                .await;
+            fleet.replicas[0].running.kill().await;
+            site.is_quiet().await;
+            fleet.replace(0, &site.world, &site.database.database).await;
+        }
+        until("all of them wait", async || (site.world.models.calls_matching(open).len() >= RUNS).then_some(())).await;
         site.world.models.follow(script());
-        let next = site.is_final(run_id(&fleet.replicas[0].ask(QUESTION).await)).await;
-        assert_eq!(next.status, RunStatus::Completed);
+        fleet.replicas[0].running.kill().await;
+        fleet.replace(0, &site.world, &site.database.database).await;
+        for id in ids {
+            let run = site.is_final(id).await;
+            assert_eq!(run.status, RunStatus::Completed, "{engine:?}: {:?}", run.error);
+            check_ledger(&site.store, &run).await;
+        }
         site.world.finish();
     }
 }
@@ -65,7 +168,7 @@ async fn a_run_may_outlive_the_naps_of_its_owners() {
         until("another one has taken it over", async || (site.resumed_at(&run).await.len() == nap).then_some(())).await;
         fleet.replicas[place].running.signal("CONT").await;
         until("it says that it lives", async || {
-            (site.database.count("SELECT MAX(deaths) FROM runs").await == 0).then_some(())
+            (site.database.count("SELECT MAX(unexplained) FROM runs").await == 0).then_some(())
         })
         .await;
         until("its call ended", async || {

@@ -1,13 +1,15 @@
 //! Context windows: measured before a call, recognised in every vendor's words, and nothing else taken for one.
 
-use fathom::domain::{FailureCode, WarningCode};
+use fathom::domain::{FailureCode, Usage, WarningCode};
 use serde_json::json;
 
 use super::engine::{Story, on_the_embedded_engine, research};
 use crate::{
-    database::TestDatabase,
-    world::{Call, Found, Kind, Page, Script, Shape, When, World, reply},
+    database::{TestDatabase, on_each_engine},
+    world::{Call, Found, Kind, Page, Script, Shape, When, World, brain, reply, reply::Tokens},
 };
+
+on_each_engine!(counts_that_no_model_can_have_used_end_no_run);
 
 on_the_embedded_engine!(
     d39_a_bad_parameter_is_no_overflow,
@@ -219,4 +221,20 @@ async fn a_window_that_a_server_tells_is_remembered(database: TestDatabase) {
     assert!(later.iter().all(|call| least_tokens(call) <= 5_000));
     assert!(story.warned(WarningCode::Shortened).len() >= 2);
     world.finish();
+}
+
+/// A gateway that tells nonsense: as large as the database can count, larger, and again in every call, so that the sums
+/// would be larger still.
+async fn counts_that_no_model_can_have_used_end_no_run(database: TestDatabase) {
+    for count in [i64::MAX as u64, u64::MAX] {
+        let cost = Tokens { input: count, cached: count, output: count, reasoning: count };
+        let script = Script::new().otherwise(move |call| brain::reply(Shape::SMALL, call).costing(cost));
+        let world = World::start(script).await;
+        let story = research(&world, &database, &[]).await;
+        assert!(story.markdown().contains("[1]"));
+        let calls = story.steps.iter().filter(|step| step.call.is_some()).count() as u64;
+        assert_eq!(calls, world.models.total() as u64, "each was asked once");
+        assert_eq!(story.usage.input_tokens, calls * Usage::MOST_PER_CALL);
+        world.finish();
+    }
 }

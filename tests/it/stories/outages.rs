@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use fathom::{
-    domain::{RunStatus, Timestamp, WarningCode},
+    domain::{Outcome, RunStatus, WarningCode},
     runs::Ended,
+    store::Clock,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::engine::{Engine, QUESTION, on_the_embedded_engine};
 use crate::{
     database::{TestDatabase, on_each_engine},
-    world::{Call, Kind, Script, Shape, When, World, reply},
+    world::{Kind, Script, Shape, When, World, reply},
 };
 
 on_each_engine!(
@@ -35,7 +36,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 /// An outage of more than a second, in the middle of the research: the run waits, says so, and goes on; nothing is
 /// asked twice.
 async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDatabase) {
-    let slow = reply::search(["dues"]).after(Duration::from_millis(300));
+    let slow = reply::search(["dues"]).after(Duration::from_secs(1));
     let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [slow]);
     let world = World::start(script).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -44,7 +45,7 @@ async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDa
         until("the first turn", || world.models.count(Kind::Researcher) > 0).await;
         let outage = database.outage().await;
         // How long the outage lasts is part of the story.
-        tokio::time::sleep(Duration::from_millis(1_600)).await;
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
         assert_eq!(world.web.total(), 0, "nothing is built on what is not stored");
         outage.end().await;
     };
@@ -66,7 +67,7 @@ async fn d14_a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) 
     let run_id = run.id;
     let cancel = async {
         until("the call", || world.models.count(Kind::Researcher) > 0).await;
-        engine.app.runs.store().request_cancel(run_id, Timestamp::now()).await.unwrap();
+        engine.app.runs.store().request_cancel(run_id, Clock::Database).await.unwrap();
     };
     let (story, ()) = tokio::join!(engine.tell(run), cancel);
     assert!(matches!(story.ended, Ended::Cancelled));
@@ -77,7 +78,8 @@ async fn d14_a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) 
     world.finish();
 }
 
-/// Stopped at each stage in turn, and gone on with: every model call is made once, and the report is whole.
+/// Stopped at each stage in turn, and gone on with: what is under way is let end, so every model call is made once, and
+/// the report, when it is under way, is written to its end.
 async fn an_interrupted_run_goes_on_without_a_call_made_twice(database: TestDatabase) {
     let world = World::start(Script::whole_run(Shape::SMALL).latency(Duration::from_millis(20))).await;
     let stages = [Kind::Brief, Kind::Supervisor, Kind::Researcher, Kind::Summary, Kind::Compression, Kind::Report];
@@ -93,21 +95,18 @@ async fn an_interrupted_run_goes_on_without_a_call_made_twice(database: TestData
             cancel.cancel();
         };
         let (ended, ()) = tokio::join!(engine.app.runs.work(run.id, &cancel), stop);
-        assert!(matches!(ended, Ok(Ended::Interrupted)), "{ended:?}");
+        match kind {
+            Kind::Report => assert!(matches!(ended, Ok(Ended::Completed(_))), "{ended:?}"),
+            _ => assert!(matches!(ended, Ok(Ended::Interrupted)), "{kind:?}: {ended:?}"),
+        }
         engine.app.close().await;
     }
     let last = Engine::start(&world, &database, &[]).await;
-    let story = last.tell(run).await;
+    let story = last.told(run, Ended::Completed(Outcome::Report)).await;
     assert!(story.report.is_some());
-    assert_eq!(story.named("run.resumed").len(), stages.len());
+    assert_eq!(story.named("run.resumed").len(), stages.len() - 1);
     let stored = story.steps.iter().filter(|step| step.call.is_some()).count();
-    let finished = |call: &Call| call.ended() == crate::world::Ended::Finished;
-    let mut asked = world.models.calls_matching(finished);
-    asked.sort_by_key(|call| call.fingerprint);
-    let all = asked.len();
-    asked.dedup_by_key(|call| call.fingerprint);
-    // A call that was answered while we stopped may have been thrown away; no stored one is asked again.
-    assert!(asked.len() == stored && all <= stored + stages.len() * 5, "{stored} steps, {all} answers");
+    assert_eq!(world.models.total(), stored, "each call is made once, and its answer stored");
     last.app.close().await;
     world.finish();
 }

@@ -160,7 +160,7 @@ async fn a_report_that_could_not_be_written_is_written_with_one_more_call(databa
 
 async fn a_run_without_search_goes_on_when_the_search_is_back(database: TestDatabase) {
     let world = World::start(good()).await;
-    world.web.always("", Found::Fault(reply::status(500)));
+    world.web.always("", Found::fault(reply::status(500)));
     let engine = Engine::start(&world, &database, &[]).await;
     let before = engine.research(QUESTION).await;
     before.failed_with(FailureCode::SearchUnavailable);

@@ -136,7 +136,7 @@ async fn d56_a_page_cannot_leave_its_frame(database: TestDatabase) {
 async fn d59_one_failed_query_leaves_the_others_alone(database: TestDatabase) {
     let script = small().first(When::kind(Kind::Researcher), [reply::search(["good dues", "bad dues"])]);
     let world = World::start(script).await;
-    world.web.always("bad", Found::Fault(reply::status(400)));
+    world.web.always("bad", Found::fault(reply::status(400)));
     world.web.always("good", Found::Pages(vec![page("https://harbour.test/dues")]));
     let story = research(&world, &database, &[]).await;
     let told = world.models.calls_of(Kind::Researcher)[1].said_by("tool")[0].to_string();
@@ -150,7 +150,7 @@ async fn d59_one_failed_query_leaves_the_others_alone(database: TestDatabase) {
 /// Fix the key: said in the run's failure, after one attempt per query.
 async fn a_refused_search_key_fails_the_run_by_name(database: TestDatabase) {
     let world = World::start(small()).await;
-    world.web.always("", Found::Fault(reply::status(401)));
+    world.web.always("", Found::fault(reply::status(401)));
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::SearchAuth);
     assert!(story.failure().message.contains("refused the API key"), "{}", story.failure());
@@ -163,7 +163,7 @@ async fn a_refused_search_key_fails_the_run_by_name(database: TestDatabase) {
 /// Tried again, then said.
 async fn a_search_engine_that_is_down_fails_the_run_by_name(database: TestDatabase) {
     let world = World::start(small()).await;
-    world.web.always("", Found::Fault(reply::status(500)));
+    world.web.always("", Found::fault(reply::status(500)));
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::SearchUnavailable);
     assert!(story.failure().message.contains("could not be reached"), "{}", story.failure());
@@ -175,7 +175,7 @@ async fn a_search_engine_that_is_down_fails_the_run_by_name(database: TestDataba
 async fn a_search_that_answers_no_json_fails_alone(database: TestDatabase) {
     let script = small().first(When::kind(Kind::Researcher), [reply::search(["portal", "good"])]);
     let world = World::start(script).await;
-    world.web.always("portal", Found::Fault(reply::html()));
+    world.web.always("portal", Found::fault(reply::html()));
     let story = research(&world, &database, &[]).await;
     assert!(story.warned(WarningCode::SearchFailed)[0].contains("its answer is not JSON"));
     assert!(story.report.is_some());
@@ -186,8 +186,8 @@ async fn a_search_that_answers_no_json_fails_alone(database: TestDatabase) {
 async fn a_search_that_never_answers_ends_after_its_time(database: TestDatabase) {
     let script = small().first(When::kind(Kind::Researcher), [reply::search(["silent", "endless", "good"])]);
     let world = World::start(script).await;
-    world.web.always("silent", Found::Fault(reply::silence()));
-    world.web.always("endless", Found::Fault(reply::text("").stall_after(200)));
+    world.web.always("silent", Found::fault(reply::silence()));
+    world.web.always("endless", Found::fault(reply::text("").stall_after(200)));
     let begin = std::time::Instant::now();
     let story = research(&world, &database, &[]).await;
     assert!(begin.elapsed() < Duration::from_secs(20));
@@ -199,7 +199,7 @@ async fn a_search_that_never_answers_ends_after_its_time(database: TestDatabase)
 /// Broken on the way is tried again.
 async fn a_search_answer_that_breaks_off_is_tried_again(database: TestDatabase) {
     let world = World::start(small()).await;
-    world.web.first("", [Found::Fault(reply::text("").cut_after(100))]);
+    world.web.first("", [Found::fault(reply::text("").cut_after(100))]);
     let story = research(&world, &database, &[]).await;
     assert_eq!(world.web.total(), 2);
     assert!(story.warned(WarningCode::SearchFailed).is_empty());

@@ -139,7 +139,7 @@ async fn the_doctor_tries_the_search_key_and_shows_no_secret() {
     let fine = told().await;
     assert!(fine.contains("key accepted by one search"), "{fine}");
     assert_eq!(world.web.total(), 1);
-    world.web.always("", Found::Fault(reply::status(401)));
+    world.web.always("", Found::fault(reply::status(401)));
     let wrong = told().await;
     assert!(wrong.contains("check TAVILY_API_KEY") && wrong.contains("FAIL"), "{wrong}");
     let mut command = world.fathom(&["doctor"]);

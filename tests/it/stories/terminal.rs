@@ -79,7 +79,7 @@ async fn a_question_is_asked_and_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interrupt_leaves_a_tidy_screen() {
+async fn nothing_moves_after_an_interrupt() {
     let world = World::start(Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::silence())).await;
     let screen = on_a_terminal(&world, &["research", QUESTION, "--no-clarify"], &[("report · ", "\u{3}")]).await;
     assert_eq!(screen.status, 130, "{}", screen.text());
@@ -88,6 +88,8 @@ async fn an_interrupt_leaves_a_tidy_screen() {
         "{screen:#?}"
     );
     assert!(screen.unbroken().contains("nobodygoesonwithitbyitself;togoon:fathomresume"), "{screen:#?}");
-    screen.is_tidy();
+    // The terminal's own `^C` may break the line that was being drawn; what comes after it is tidy.
+    let after = screen.lines.into_iter().skip_while(|line| !line.starts_with("fathom: stopping")).collect();
+    Screen { lines: after, ..screen }.is_tidy();
     world.finish();
 }

@@ -57,7 +57,7 @@ fn waits(story: &Story) -> Vec<&Wait> {
 
 async fn a_search_engine_that_is_away_costs_no_evidence(database: TestDatabase) {
     let world = World::start(small()).await;
-    world.web.first("", away().map(Found::Fault));
+    world.web.first("", away().map(Found::fault));
     let story = research(&world, &database, &[]).await;
     assert_eq!(story.sources.len(), 5, "as many as without the outage");
     assert!(story.report.is_some());
@@ -147,7 +147,7 @@ async fn a_wait_longer_than_the_research_has_leaves_time_to_write(database: Test
 /// Waiting for three seconds in a time of two.
 async fn a_researcher_is_not_out_of_time_because_it_waited(database: TestDatabase) {
     let world = World::start(small()).await;
-    world.web.first("", [Found::Fault(reply::status(429).retry_after(4))]);
+    world.web.first("", [Found::fault(reply::status(429).retry_after(4))]);
     let engine = Engine::with(&world, &database, &["max_researcher_seconds=3"], &patient()).await;
     // The option's smallest value may be larger, and then the wait is no matter.
     let Ok(engine) = engine else { return };
