@@ -191,7 +191,7 @@ impl Cx {
     /// Waits, once per key and run, before the caller makes a call again that broke off; as long as the provider asked.
     ///
     /// # Errors
-    /// The call's own failure when there is no time for the wait; [`Stop`].
+    /// The call's own failure when there is no time for the wait; [`crate::journal::Stop`].
     pub async fn pause(
         &self,
         key: &str,

@@ -144,8 +144,9 @@ impl EventLog {
     /// The events with a number above `after_seq`, without gaps, first those there are and then those to come. A number
     /// beyond the end stands for the end.
     ///
-    /// Those of a thread end when it does not exist; when it is deleted, after an [`Event::ThreadDeleted`]. Those of a run end after its terminal event, at
-    /// once if that is not above `after_seq`, and when there is no such run.
+    /// Those of a thread end when it does not exist; when it is deleted, after an
+    /// [`crate::domain::Event::ThreadDeleted`]. Those of a run end after its terminal event, at once if that is not
+    /// above `after_seq`, and when there is no such run.
     ///
     /// # Errors
     /// An error is the last item: [`Error::Unavailable`] only after a minute without an answer, or when the last handle

@@ -1,7 +1,7 @@
 //! Halves of surrogate pairs. JSON escapes a character beyond the basic plane as two (`\ud83d\ude00`), and servers cut
 //! between them: each chunk then has an escape that stands for no character, and is no JSON to a strict reader.
 //!
-//! [`mark`] makes such a chunk readable by a stand-in for each half, [`Joiner`] puts halves together again, across chunks
+//! `mark` makes such a chunk readable by a stand-in for each half, `Joiner` puts halves together again, across chunks
 //! too. What never finds its other half becomes U+FFFD.
 
 use std::borrow::Cow;

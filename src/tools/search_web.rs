@@ -105,7 +105,7 @@ pub fn spec(prompts: &Prompts, kind: &str) -> ToolSpec {
 /// Runs the queries side by side, reads their pages, and puts the results together.
 ///
 /// # Errors
-/// [`Stop`] only; failed queries are part of the result.
+/// [`journal::Stop`] only; failed queries are part of the result.
 pub async fn run(cx: &Cx, call: Call<'_>) -> Result<Found, Error> {
     let searches = call.queries.iter().enumerate().map(|(index, query)| one_query(cx, &call, index, query));
     let outcomes = futures::future::join_all(searches).await;
