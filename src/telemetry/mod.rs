@@ -124,8 +124,7 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
 /// Those that carry requests and answers say in their finer lines what these hold, keys included; so these lines are
 /// dropped whatever the directives ask for.
 fn is_wire(target: &str) -> bool {
-    const WIRE: [&str; 8] =
-        ["genai", "reqwest", "hyper", "hyper_util", "h2", "rustls", "tower_http", "opentelemetry_http"];
+    const WIRE: [&str; 7] = ["reqwest", "hyper", "hyper_util", "h2", "rustls", "tower_http", "opentelemetry_http"];
     WIRE.iter().any(|name| target.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
 }
 

@@ -238,7 +238,7 @@ async fn a_missing_key_is_named_before_anything_is_sent() {
     );
 }
 
-/// genai's Responses and Anthropic adapters swap such a tool for the provider's own.
+/// Other dialects swap such a tool for the provider's own.
 #[tokio::test]
 async fn a_tool_named_web_search_stays_ours() {
     let body = sent(&Request { tools: vec![tool("web_search")], ..request() }).await;

@@ -17,6 +17,7 @@ use reqwest::{
 
 use super::{Contract, service::Service};
 use crate::browser::Reader;
+use crate::http::cancelling::silent_at;
 use crate::world::{Call, Kind, Script, Shape, When, World, brain};
 
 /// nginx with the configuration of this repository, addresses and paths changed; ended when dropped.
@@ -198,7 +199,7 @@ async fn streams_pass_nginx_as_they_happen() {
 /// The service is away for five seconds; the one fixed pause of these tests, since it is what is promised.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_comes_back_through_nginx_when_the_service_does() {
-    let world = World::start(slow_report()).await;
+    let world = World::start(silent_at(Kind::Report)).await;
     let mut reader = Reader::new().await;
     let [address, _] = free_addresses();
     let origin = reader.origin.clone();
@@ -222,6 +223,7 @@ async fn a_browser_comes_back_through_nginx_when_the_service_does() {
     assert!(status == 200 && text.starts_with("retry: ") && text.lines().count() == 1, "{status} {text:?}");
     assert_eq!(away("application/json").await.0, 503);
     tokio::time::sleep(Duration::from_secs(5)).await;
+    world.models.follow(Script::whole_run(Shape::SMALL));
     let service = Service::at(&world, &address, cors).await;
     let seen = reader.tells("closed").await;
     reader.close().await;

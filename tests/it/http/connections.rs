@@ -219,7 +219,13 @@ async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody(database: Tes
         silent_at(Kind::Report).first(crate::world::When::kind(Kind::Brief), [crate::world::reply::brief(&long)]);
     let world = World::start(script).await;
     let patience = Patience { write: 4 * SHORT, ..Patience::default() };
-    let service = Service::patient(&world, &database, &[("FATHOM_MAX_STREAMS", "8")], patience).await;
+    // Room for such a brief: what a model writes is cut at so many bytes for each token it may write.
+    let settings = [
+        ("FATHOM_MAX_STREAMS", "8"),
+        ("FATHOM_RESEARCH_MODEL_MAX_TOKENS", "250000"),
+        ("FATHOM_MODEL_CONTEXT_WINDOW", "2000000"),
+    ];
+    let service = Service::patient(&world, &database, &settings, patience).await;
     let started = service.start_run().await;
     pending(&world, Kind::Report).await;
     let head = format!(

@@ -5,7 +5,7 @@
 mod bad_input;
 mod browser;
 mod caching;
-mod cancelling;
+pub mod cancelling;
 mod connections;
 mod doors;
 mod events;

@@ -55,7 +55,7 @@ async fn a_failed_run_is_retried_once_per_key(database: TestDatabase) {
     let events = service.events(&format!("{}/events", started.thread_path())).await;
     assert!(seqs(&events).into_iter().eq(1..=events.len() as i64));
     let own = service.events(run["links"]["events"].as_str().unwrap()).await;
-    assert_eq!((&own[0]["type"], &own[0]["data"]["retry_of"]), (&json!("run.queued"), &old["id"]));
+    assert_eq!((&own[0]["type"], &own[0]["data"]["retry_of"]), (&json!("run.created"), &old["id"]));
     let named = |name: &str| own.iter().filter(|event| event["type"] == name).count();
     let sources = service.list(run["links"]["sources"].as_str().unwrap()).await;
     assert_eq!((named("source.found"), named("researcher.finished"), named("brief.created")), (sources.len(), 1, 1));
