@@ -260,11 +260,9 @@ impl Cx {
                 }
                 Ok(Ok(completion)) => return Ok(self.answered(role, &model.to_string(), completion)),
                 Ok(Err(broken_off)) => {
-                    self.run.spending.end_call(1, 0);
                     return Ok(Entry::new(Err(broken_off)));
                 }
                 Err(failed) => {
-                    self.run.spending.end_call(failed.attempts, 0);
                     return Ok(Entry::new(Err(failed.into())));
                 }
             }
@@ -274,7 +272,7 @@ impl Cx {
 
     fn answered(&self, role: Role, model: &str, mut completion: Completion) -> Entry<Outcome> {
         let tokens = completion.usage.input_tokens + completion.usage.output_tokens;
-        self.run.spending.end_call(completion.attempts, tokens);
+        self.run.spending.end_call(tokens);
         let price = self.run.services.prices.get(model);
         completion.usage.cost = price.map(|price| price.cost(&completion.usage));
         let call = CallRecord {

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Role;
 use crate::{
     domain::{Failure, FailureCode, RunOptions},
-    journal::Step,
+    journal::{CallRecord, Step},
 };
 
 /// How a refusal begins, by which it is known in the journal.
@@ -19,6 +19,9 @@ const USED_UP: &str = "the run has spent what it may";
 const MOST_KEPT_CALLS: u64 = 100;
 /// And of the tokens.
 const MOST_KEPT_TOKENS: u64 = 4_000_000;
+
+/// As many tokens as the largest context windows hold.
+const MOST_TOKENS_OF_A_CALL: u64 = 10_000_000;
 
 /// What a model call is for: the later in a run, the more it may use of what there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,11 +147,10 @@ impl Spending {
         Ok(Reserved { spending: self, tokens })
     }
 
-    /// Counts what a call that was made took: attempts beyond its first, and tokens.
-    pub fn end_call(&self, attempts: u32, tokens: u64) {
-        let mut spent = self.spent();
-        spent.model_calls += u64::from(attempts.saturating_sub(1));
-        spent.tokens += tokens;
+    /// Counts the tokens that a call took. Its further attempts are no calls: nobody pays for those that failed, and a
+    /// run outlives an outage.
+    pub fn end_call(&self, tokens: u64) {
+        self.spent().tokens += plausible(tokens);
     }
 
     /// Counts a search that is to be made next.
@@ -189,14 +191,19 @@ impl Spent {
         }
         match (&*step.kind, &step.call) {
             ("search", _) => self.searches += 1,
-            ("model", Some(call)) => {
-                self.model_calls += u64::from(call.attempts);
-                self.tokens += call.usage.input_tokens + call.usage.output_tokens;
+            ("model", call) => {
+                self.model_calls += 1;
+                let tokens = |call: &CallRecord| call.usage.input_tokens.saturating_add(call.usage.output_tokens);
+                self.tokens += call.as_ref().map_or(0, |call| plausible(tokens(call)));
             }
-            ("model", None) => self.model_calls += 1,
             _ => {}
         }
     }
+}
+
+/// The tokens of one call; 0 when no model can have used so many: a gateway that tells nonsense ends no run.
+fn plausible(tokens: u64) -> u64 {
+    if tokens <= MOST_TOKENS_OF_A_CALL { tokens } else { 0 }
 }
 
 #[cfg(test)]
@@ -235,10 +242,10 @@ mod tests {
         let spending = spending("max_tokens", 100_000);
         let first = spending.begin_call(Purpose::Turn, 50_000).unwrap();
         assert!(spending.begin_call(Purpose::Turn, 50_000).unwrap_err().is_first, "the first is still being made");
-        spending.end_call(1, 10_000);
+        spending.end_call(10_000);
         drop(first);
         drop(spending.begin_call(Purpose::Turn, 50_000).unwrap());
-        spending.end_call(1, 90_000);
+        spending.end_call(90_000);
         assert!(spending.begin_call(Purpose::Whole, 1).is_err());
     }
 

@@ -48,8 +48,6 @@ const ATTEMPTS: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// What failed sooner, because a connection had broken, is tried once more.
 const AGAIN_WITHIN: Duration = Duration::from_secs(1);
-/// A database that was away so short a time ago is probably away still: nothing is tried twice then.
-const KNOWN_FOR: Duration = Duration::from_secs(3);
 
 /// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
 /// parking leave such a run alone too.
@@ -199,17 +197,12 @@ impl Store {
     /// Whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not after a long
     /// wait, since callers are waiting too.
     fn is_to_be_asked_again(&self, error: &Error, begun: Instant) -> bool {
-        let again =
-            matches!(error, Error::Disconnected(_)) && begun.elapsed() < AGAIN_WITHIN && !self.is_known_to_be_away();
+        let again = matches!(error, Error::Disconnected(_)) && begun.elapsed() < AGAIN_WITHIN;
         if again {
             tracing::debug!(%error, "trying once more over a fresh connection");
             self.distrust();
         }
         again
-    }
-
-    fn is_known_to_be_away(&self) -> bool {
-        self.since_trouble().is_some_and(|since| since < KNOWN_FOR)
     }
 
     /// Connections made before now are not used again.
@@ -266,14 +259,12 @@ impl Store {
         new_thread: &NewThread,
         admission: &Admission,
     ) -> Result<Created, Error> {
-        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
+        let begun = Instant::now();
         match change!(self, engine => engine.create_thread(new_run, new_thread, admission).await) {
-            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
-                match self.was_created(new_run).await? {
-                    Some(created) => Ok(created),
-                    None => change!(self, engine => engine.create_thread(new_run, new_thread, admission).await),
-                }
-            }
+            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => match self.was_created(new_run).await? {
+                Some(created) => Ok(created),
+                None => change!(self, engine => engine.create_thread(new_run, new_thread, admission).await),
+            },
             answer => answer,
         }
     }
@@ -283,14 +274,12 @@ impl Store {
     /// # Errors
     /// [`Error::ThreadBusy`] while the thread has an active run, and those of [`Store::create_thread`].
     pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
-        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
+        let begun = Instant::now();
         match change!(self, engine => engine.add_run(new_run, admission).await) {
-            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
-                match self.was_created(new_run).await? {
-                    Some(created) => Ok(Some(created)),
-                    None => change!(self, engine => engine.add_run(new_run, admission).await),
-                }
-            }
+            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => match self.was_created(new_run).await? {
+                Some(created) => Ok(Some(created)),
+                None => change!(self, engine => engine.add_run(new_run, admission).await),
+            },
             answer => answer,
         }
     }
@@ -658,10 +647,10 @@ impl Store {
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. An owner of its active run is fenced.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        let (begun, quiet) = (Instant::now(), !self.is_known_to_be_away());
+        let begun = Instant::now();
         match change!(self, engine => engine.delete_thread(thread_id).await) {
             // Then it was there, or nothing says that it was not.
-            Err(Error::Unavailable(_)) if quiet && begun.elapsed() < AGAIN_WITHIN => {
+            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => {
                 change!(self, engine => engine.delete_thread(thread_id).await).map(|_| true)
             }
             answer => answer,

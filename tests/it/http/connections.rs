@@ -22,7 +22,7 @@ use crate::{
     crash::until,
     database::TestDatabase,
     stories::engine::{QUESTION, on_the_embedded_engine},
-    world::{Kind, Script, World},
+    world::{Kind, Script, Shape, World},
 };
 
 on_the_embedded_engine!(
@@ -215,14 +215,14 @@ async fn patience_with_requests_does_not_end_streams_and_waits(database: TestDat
 /// Its stream has far more to say than all buffers hold.
 async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody(database: TestDatabase) {
     let long = "word ".repeat(600_000);
-    let script =
-        silent_at(Kind::Report).first(crate::world::When::kind(Kind::Brief), [crate::world::reply::brief(&long)]);
+    let report = crate::world::reply::text(&long).stall_after(2_900_000);
+    let script = Script::whole_run(Shape::SMALL).always(crate::world::When::kind(Kind::Report), report);
     let world = World::start(script).await;
     let patience = Patience { write: 4 * SHORT, ..Patience::default() };
-    // Room for such a brief: what a model writes is cut at so many bytes for each token it may write.
+    // Room for such a report: what a model writes is bounded by so many bytes for each token it may write.
     let settings = [
         ("FATHOM_MAX_STREAMS", "8"),
-        ("FATHOM_RESEARCH_MODEL_MAX_TOKENS", "250000"),
+        ("FATHOM_FINAL_REPORT_MODEL_MAX_TOKENS", "250000"),
         ("FATHOM_MODEL_CONTEXT_WINDOW", "2000000"),
     ];
     let service = Service::patient(&world, &database, &settings, patience).await;
