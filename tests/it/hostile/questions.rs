@@ -66,7 +66,8 @@ async fn nonsense_does_not_silence_the_service() {
     bench.finish().await;
 }
 
-/// Eight times the text takes at most twelve times the time of a processor, whatever the text is.
+/// Eight times the text takes at most twenty times the time of a processor, whatever the text is: square growth would take
+/// 64 times, and a busy machine costs caches.
 #[test]
 fn work_grows_with_its_input() {
     let mut steep = Vec::new();
@@ -75,7 +76,7 @@ fn work_grows_with_its_input() {
             let once = |bytes| cpu(|| drop(offline::complete(&request(task(&repeated(piece, bytes))))));
             let (one, eight) = (once(5_000).min(once(5_000)), once(40_000).min(once(40_000)));
             // What takes no time at all has no ratio.
-            if eight > Duration::from_millis(100) && eight > 12 * one {
+            if eight > Duration::from_millis(100) && eight > 20 * one {
                 steep.push(format!("{name} of {piece:?}: {one:?}, then {eight:?}"));
             }
         }

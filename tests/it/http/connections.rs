@@ -22,7 +22,7 @@ use crate::{
     crash::until,
     database::TestDatabase,
     stories::engine::{QUESTION, on_the_embedded_engine},
-    world::{Kind, Script, Shape, World},
+    world::{Kind, Script, When, World, reply},
 };
 
 on_the_embedded_engine!(
@@ -214,17 +214,14 @@ async fn patience_with_requests_does_not_end_streams_and_waits(database: TestDat
 
 /// Its stream has far more to say than all buffers hold.
 async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody(database: TestDatabase) {
-    let long = "word ".repeat(600_000);
-    let report = crate::world::reply::text(&long).stall_after(2_900_000);
-    let script = Script::whole_run(Shape::SMALL).always(crate::world::When::kind(Kind::Report), report);
+    let (long, short) = ("word ".repeat(200_000), "word ".repeat(48_000));
+    let thoughts = || reply::calls((0..4).map(|_| ("think_tool", json!({"reflection": &short}))));
+    let script = silent_at(Kind::Report)
+        .first(When::kind(Kind::Brief), [reply::brief(&long)])
+        .first(When::kind(Kind::Supervisor), [thoughts(), thoughts()]);
     let world = World::start(script).await;
     let patience = Patience { write: 4 * SHORT, ..Patience::default() };
-    // Room for such a report: what a model writes is bounded by so many bytes for each token it may write.
-    let settings = [
-        ("FATHOM_MAX_STREAMS", "8"),
-        ("FATHOM_FINAL_REPORT_MODEL_MAX_TOKENS", "250000"),
-        ("FATHOM_MODEL_CONTEXT_WINDOW", "2000000"),
-    ];
+    let settings = [("FATHOM_MAX_STREAMS", "8"), ("FATHOM_MODEL_CONTEXT_WINDOW", "2000000")];
     let service = Service::patient(&world, &database, &settings, patience).await;
     let started = service.start_run().await;
     pending(&world, Kind::Report).await;
