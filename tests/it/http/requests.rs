@@ -27,6 +27,7 @@ on_the_embedded_engine!(
     options_of_the_request_win_over_the_threads_over_the_servers,
     wrong_options_are_named_with_what_was_meant,
     a_server_may_cap_what_is_asked_for,
+    a_server_names_the_models_that_requests_may_name,
     a_missing_key_is_named,
     the_options_tell_what_may_be_set,
 );
@@ -78,6 +79,29 @@ async fn a_server_may_cap_what_is_asked_for(database: TestDatabase) {
     assert_eq!(problem["errors"][0]["pointer"], "/options/max_react_tool_calls");
     assert!(problem["detail"].as_str().unwrap().contains("4 at most on this server"), "{problem}");
     service.ended(&ask(4).await.expect(201).started().run).await;
+    service.stop().await;
+    world.finish();
+}
+
+async fn a_server_names_the_models_that_requests_may_name(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::with(&world, &database, &[("FATHOM_ALLOWED_MODELS", "openai:small-*")]).await;
+    let offer = service.get("/api/v1/options").await.expect(200).json();
+    let property = &offer["schema"]["properties"]["research_model"];
+    assert!(property["pattern"].as_str().is_some_and(|pattern| pattern.contains("small-")), "{property}");
+    let ask = async |model: &str| {
+        let options = json!({ "research_model": model });
+        service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await
+    };
+    for model in ["openai:large-1", "offline:extractive", "ollama:small-1"] {
+        let problem = ask(model).await.refused(422, "validation_failed");
+        assert_eq!(problem["errors"][0]["pointer"], "/options/research_model");
+        assert!(problem["detail"].as_str().unwrap().contains("openai:small-*"), "{problem}");
+    }
+    let own = offer["defaults"]["research_model"].as_str().unwrap();
+    for model in ["openai:small-1", own] {
+        service.ended(&ask(model).await.expect(201).started().run).await;
+    }
     service.stop().await;
     world.finish();
 }
