@@ -13,6 +13,7 @@ pub mod printable;
 pub mod report;
 pub mod run;
 pub mod time;
+pub mod wildcard;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Map, Value, json};
 
-use super::nearest::nearest;
+use super::{nearest::nearest, wildcard};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -296,7 +296,7 @@ impl Caps {
         if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
             && let Some(model) = value.as_str()
             && !self.models.is_empty()
-            && !self.models.iter().any(|pattern| fits(pattern, model))
+            && !self.models.iter().any(|pattern| wildcard::matches(pattern, model))
         {
             let expected = format!("one of the models that this server allows ({})", self.models.join(", "));
             return Err(OptionError::Invalid { name, expected, given: value.to_string() });
@@ -333,20 +333,7 @@ impl Caps {
     }
 }
 
-/// Does the pattern, in which `*` stands for any text, fit the whole name? Takes the first place for each part between
-/// stars, which leaves the most for the rest.
-fn fits(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut name) = name.strip_prefix(start) else { return false };
-    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    for part in middle.split('*') {
-        let Some(at) = name.find(part) else { return false };
-        name = &name[at + part.len()..];
-    }
-    name.ends_with(end)
-}
-
-/// The same as a regular expression (ECMA-262).
+/// The pattern, in which `*` stands for any text, as a regular expression (ECMA-262).
 fn escaped_pattern(pattern: &str) -> String {
     pattern.chars().fold(String::new(), |mut text, character| {
         match character {

@@ -25,7 +25,7 @@ pub struct Source {
     pub engine: String,
     /// The engine's own relevance score; comparable only within one engine.
     pub score: Option<f64>,
-    /// Publication date as the engine gave it.
+    /// Publication date as the engine or the document gave it.
     pub published: Option<String>,
     /// When this run fetched it, or the earlier one it was taken over from.
     pub fetched_at: Timestamp,
@@ -37,6 +37,24 @@ pub struct Source {
 }
 
 impl Source {
+    /// A web page for unit tests, without text.
+    #[cfg(test)]
+    pub fn example(id: u32, url: &str, title: &str) -> Self {
+        Self {
+            id: SourceId(id),
+            aliases: Vec::new(),
+            url: url.to_owned(),
+            title: title.to_owned(),
+            section: None,
+            engine: "tavily".to_owned(),
+            score: None,
+            published: None,
+            fetched_at: Timestamp(0),
+            content_hash: String::new(),
+            snapshot: String::new(),
+        }
+    }
+
     /// Adds ids of the same page to its own.
     pub fn join_ids(id: &mut SourceId, aliases: &mut Vec<SourceId>, more: impl IntoIterator<Item = SourceId>) {
         aliases.push(*id);

@@ -322,22 +322,10 @@ blockquote{margin:1rem 0;padding:0 1rem;border-left:.25rem solid #999}\
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{SourceId, Timestamp};
+    use crate::domain::SourceId;
 
     fn page(markdown: &str, cited: &[(u32, usize)]) -> String {
-        let source = Source {
-            id: SourceId(1001),
-            aliases: Vec::new(),
-            url: "https://a.test/x?b=1&c=2".to_owned(),
-            title: "A".to_owned(),
-            section: None,
-            engine: "tavily".to_owned(),
-            score: None,
-            published: None,
-            fetched_at: Timestamp(0),
-            content_hash: String::new(),
-            snapshot: String::new(),
-        };
+        let source = Source::example(1001, "https://a.test/x?b=1&c=2", "A");
         let citation = |(number, start): &(u32, usize)| Citation {
             number: *number,
             source_id: SourceId(1001),

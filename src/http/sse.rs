@@ -23,7 +23,10 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{
-    domain::event::{STREAM_GAP, THREAD_DELETED},
+    domain::{
+        event::{STREAM_GAP, THREAD_DELETED},
+        wildcard,
+    },
     events::{Error, Frame, FramePage},
 };
 
@@ -116,7 +119,10 @@ impl Types {
     /// have been.
     pub fn want(&self, name: &str) -> bool {
         [STREAM_GAP, THREAD_DELETED].contains(&name)
-            || self.patterns.as_deref().is_none_or(|patterns| patterns.iter().any(|pattern| matches(pattern, name)))
+            || self
+                .patterns
+                .as_deref()
+                .is_none_or(|patterns| patterns.iter().any(|pattern| wildcard::matches(pattern, name)))
     }
 }
 
@@ -152,19 +158,6 @@ pub fn not_now() -> Bytes {
 fn hint(milliseconds: Range<u64>) -> Bytes {
     let random = RandomState::new().hash_one(()) % (milliseconds.end - milliseconds.start);
     Bytes::from(format!("retry: {}\n", milliseconds.start + random))
-}
-
-/// Whether the pattern fits the whole name; `*` stands for any text, also none. Takes the first place for each part
-/// between stars, which leaves the most for the rest.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut name) = name.strip_prefix(start) else { return false };
-    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    for part in middle.split('*') {
-        let Some(at) = name.find(part) else { return false };
-        name = &name[at + part.len()..];
-    }
-    name.ends_with(end)
 }
 
 /// The body of a stream: the wanted frames as they come, a heartbeat while none do. It ends with the frames, and with

@@ -188,22 +188,12 @@ fn cited_by_id(report: &Report, sources: &[Source]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Timestamp, report::Citation};
+    use crate::domain::report::Citation;
 
     fn source(id: u32, aliases: &[u32], snapshot_bytes: usize) -> Source {
-        Source {
-            id: SourceId(id),
-            aliases: aliases.iter().copied().map(SourceId).collect(),
-            url: format!("https://example.test/{id}"),
-            title: format!("Page {id}"),
-            section: None,
-            engine: "tavily".to_owned(),
-            score: None,
-            published: None,
-            fetched_at: Timestamp(0),
-            content_hash: String::new(),
-            snapshot: "x".repeat(snapshot_bytes),
-        }
+        let aliases = aliases.iter().copied().map(SourceId).collect();
+        let page = Source::example(id, &format!("https://example.test/{id}"), &format!("Page {id}"));
+        Source { aliases, snapshot: "x".repeat(snapshot_bytes), ..page }
     }
 
     fn note(researcher: u32, text: &str) -> Note {

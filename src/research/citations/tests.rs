@@ -3,22 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{SourceId, Timestamp};
+use crate::domain::SourceId;
 
 fn source(id: u32, aliases: &[u32], url: &str, title: &str) -> Source {
-    Source {
-        id: SourceId(id),
-        aliases: aliases.iter().copied().map(SourceId).collect(),
-        url: url.to_owned(),
-        title: title.to_owned(),
-        section: None,
-        engine: "tavily".to_owned(),
-        score: None,
-        published: None,
-        fetched_at: Timestamp(0),
-        content_hash: String::new(),
-        snapshot: String::new(),
-    }
+    let aliases = aliases.iter().copied().map(SourceId).collect();
+    Source { aliases, ..Source::example(id, url, title) }
 }
 
 fn sources() -> Vec<Source> {
