@@ -1,7 +1,6 @@
 //! Whoever asked for it is told that a run has ended: signed, at least once, and never at a private address by mistake.
 
 use std::{
-    path::PathBuf,
     process::Stdio,
     sync::{Arc, Mutex},
     time::Duration,
@@ -15,6 +14,7 @@ use axum::{
     routing::any,
 };
 use fathom::domain::RunStatus;
+use fathom_testkit::program::tool;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, process::Command, task::JoinSet};
 
@@ -68,9 +68,7 @@ except WebhookVerificationError:
             .map(|name| (name.to_owned(), json!(self.header(name))))
             .into_iter()
             .collect();
-        let python =
-            PathBuf::from(env!("CARGO_BIN_EXE_fathom")).ancestors().nth(2).unwrap().join("tools/venv/bin/python");
-        let mut verifier = Command::new(&python);
+        let mut verifier = Command::new(tool("venv/bin/python"));
         verifier
             .args(["-c", VERIFY])
             .stdin(Stdio::piped())

@@ -192,7 +192,7 @@ async fn a_full_disk_under_the_service_passes() {
     let site = Site::new(Engine::Sqlite, slow_script()).await;
     let script = r#"trap '' XFSZ; ulimit -S -f 1400; exec "$0" "$@""#;
     let mut command = Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_fathom"), "serve", "--listen", "127.0.0.1:0"]);
+    command.args(["-c", script]).arg(fathom_testkit::program::path()).args(["serve", "--listen", "127.0.0.1:0"]);
     command.env_clear().envs(site.world.environment()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("FATHOM_DATA_DIR", site.data_dir()).env("FATHOM_MAX_CONCURRENT_RUNS", "1");
     let mut service = Running::spawn(command, site.world.folder());

@@ -82,7 +82,7 @@ pub fn config(
     let flags = Flags { options: options.iter().map(|&option| option.to_owned()).collect(), ..Flags::default() };
     let mut config = Config::read(&flags, &variable)?;
     config.database = database.database.clone();
-    config.parser.program = Some(env!("CARGO_BIN_EXE_fathom").into());
+    config.parser.program = Some(fathom_testkit::program::path());
     config.http.grace = Duration::from_millis(500);
     config.llm.first_retry_within = Duration::from_millis(20);
     config.llm.idle_timeout = Duration::from_secs(2);

@@ -24,6 +24,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const TABLES: [&str; 7] = ["threads", "messages", "runs", "steps", "events", "sources", "notes"];
 
 /// Runs each test function on both engines, as `sqlite::NAME` and `postgres::NAME`.
+#[macro_export]
 macro_rules! on_each_engine {
     ($($name:ident),+ $(,)?) => {
         mod sqlite {
@@ -40,7 +41,7 @@ macro_rules! on_each_engine {
         }
     };
 }
-pub(crate) use on_each_engine;
+pub use on_each_engine;
 
 /// An empty database of its own for one test; gone with the value, or with the cluster.
 pub struct TestDatabase {
@@ -222,19 +223,16 @@ impl Cluster {
     }
 
     /// Another cluster, which the test may stop and start. Gone with the value.
-    #[allow(dead_code, reason = "the benchmark includes this file")]
     pub fn own() -> Self {
         Self::start(NOT_DURABLE)
     }
 
     /// Another cluster, as durable as a real one: for measurements. Gone with the value.
-    #[allow(dead_code, reason = "the benchmark includes this file and alone needs it")]
     pub fn durable() -> Self {
         Self::start("")
     }
 
     /// As [`Cluster::durable`]; it also remembers when each transaction was committed.
-    #[allow(dead_code, reason = "the benchmark of the service includes this file and alone needs it")]
     pub fn timestamped() -> Self {
         Self::start("-c track_commit_timestamp=on")
     }
@@ -245,7 +243,6 @@ impl Cluster {
     }
 
     /// Stops the server: at once, as in a crash, its connections cut.
-    #[allow(dead_code, reason = "the benchmark includes this file")]
     pub fn stop(&mut self) {
         self.order("stop");
         let pid_file = self.folder.join("data/postmaster.pid");
@@ -253,7 +250,6 @@ impl Cluster {
     }
 
     /// Starts it again, and returns at once; it needs a moment to recover.
-    #[allow(dead_code, reason = "the benchmark includes this file")]
     pub fn start_again(&mut self) {
         self.order("start");
     }
