@@ -32,7 +32,7 @@ const READ_AT_ONCE: usize = 32;
 const MAX_LOOKED_AT: usize = 50;
 
 /// How to reach Tavily.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// Without `/search`.
     pub base_url: String,
@@ -64,6 +64,19 @@ impl Settings {
     }
 }
 
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = Url::parse(&self.base_url).map(|url| net::shown_url(&url));
+        formatter
+            .debug_struct("Settings")
+            .field("base_url", &address.unwrap_or_default())
+            .field("timeout", &self.timeout)
+            .field("retry", &self.retry)
+            .field("max_concurrent", &self.max_concurrent)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A client of Tavily; clones share its connections and its limit of queries at once.
 #[derive(Clone)]
 pub struct Tavily {
@@ -78,7 +91,7 @@ pub struct Tavily {
 
 impl fmt::Debug for Tavily {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Tavily").field("endpoint", &self.endpoint.as_str()).finish_non_exhaustive()
+        formatter.debug_struct("Tavily").field("endpoint", &net::shown_url(&self.endpoint)).finish_non_exhaustive()
     }
 }
 
