@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
 use super::structured::Rung;
 use super::wire;
-use super::{BadSetting, Caller, Completion, Error, Failed, Request, limits, offline};
+use super::{BadSetting, Caller, Completion, Error, Failed, Request, limits};
 use crate::domain::{ModelName, Provider, WaitKind};
 use crate::net::{self, Circuit, Policy};
 
@@ -106,9 +106,6 @@ impl Llm {
     /// # Cancel safety
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
-        if request.model.provider == Provider::Offline {
-            return Ok(offline::complete_aside(request).await);
-        }
         let (completion, attempts) =
             self.attempts(request, caller, |server| self.call(server, request, caller)).await?;
         Ok(Completion { attempts, ..completion })
@@ -123,9 +120,6 @@ impl Llm {
     /// # Cancel safety
     /// As `complete`; so does dropping the stream.
     pub async fn stream(&self, request: &Request, caller: &dyn Caller) -> Result<ReplyStream, Failed> {
-        if request.model.provider == Provider::Offline {
-            return Ok(ReplyStream::of(offline::deltas(offline::complete_aside(request).await)));
-        }
         let begin = |server| self.begin(server, request, caller);
         let ((mut reading, first), attempts) = self.attempts(request, caller, begin).await?;
         reading.attempts = attempts;

@@ -32,13 +32,6 @@ pub struct ReplyStream {
     inner: Pin<Box<dyn Stream<Item = Result<Delta, Error>> + Send>>,
 }
 
-impl ReplyStream {
-    /// An answer that is there already.
-    pub(super) fn of(deltas: Vec<Delta>) -> Self {
-        Self { inner: Box::pin(futures::stream::iter(deltas.into_iter().map(Ok))) }
-    }
-}
-
 impl Stream for ReplyStream {
     type Item = Result<Delta, Error>;
 

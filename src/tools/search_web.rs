@@ -13,7 +13,8 @@ use crate::{
     context::{Cx, Error, Form, PageText, Registered, Role, SUMMARY_TIME, page_key},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
     journal::{self, Asked, Entry},
-    llm::{Message, Part, Task, Text, ToolSpec, offline},
+    llm::{Message, Part, Text, ToolSpec},
+    offline::{self, Task},
     prompts::{Flexible, Prompts, untrusted},
     search::{self, Hit, Limits},
     telemetry::metrics,
@@ -55,7 +56,7 @@ pub struct Found {
     /// In the order shown.
     pub links: Vec<ResultLink>,
     /// Pieces of evidence for the offline model and as a fallback for compression; one per link, in the same order.
-    pub evidence: Vec<crate::llm::Evidence>,
+    pub evidence: Vec<offline::Evidence>,
     /// Why queries failed, if any did.
     pub failures: Vec<String>,
 }
@@ -310,7 +311,7 @@ fn found(cx: &Cx, call: &Call<'_>, kept: &[Kept], pages: &[PageText], failures: 
         url: kept.hit.url.clone(),
         title: kept.hit.title.clone(),
     };
-    let evidence = kept.iter().zip(pages).map(|(kept, page)| crate::llm::Evidence {
+    let evidence = kept.iter().zip(pages).map(|(kept, page)| offline::Evidence {
         source_id: kept.source_id,
         title: kept.hit.title.clone(),
         text: std::iter::once(&page.summary).chain(&page.excerpts).cloned().collect::<Vec<_>>().join("\n"),

@@ -11,7 +11,7 @@ use crate::fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk};
 use fathom::domain::{ModelName, Provider, Usage};
 use fathom::llm::{
     Completion, Delta, Endpoint, Endpoints, Error, Failed, Llm, Message, OutputFormat, Part, Request, Settings,
-    StopReason, Task, Text, ToolCall, ToolChoice, ToolSpec, Wait,
+    StopReason, Text, ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
 const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 2, reasoning_tokens: 1, cost: None };
@@ -44,7 +44,6 @@ fn request() -> Request {
         tool_choice: ToolChoice::Auto,
         output: OutputFormat::Text,
         max_tokens: 100,
-        task: Task::Other,
     }
 }
 
