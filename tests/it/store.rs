@@ -11,8 +11,8 @@ use fathom::{
     },
     store::{
         Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, End, Entry,
-        Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RunFilter, Step,
-        Store, Synchronous, Wanted,
+        Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RetryOf,
+        RunFilter, Step, Store, Synchronous, Wanted,
     },
 };
 
@@ -28,6 +28,9 @@ on_each_engine!(
     a_cancel_request_reaches_the_owner,
     a_run_nobody_works_on_is_cancelled_at_once,
     owners_take_turns_and_begun_runs_go_first,
+    a_run_that_cannot_be_read_holds_up_nobody,
+    missing_migrations_are_noticed,
+    a_run_and_its_retry_have_one_question,
     a_reserved_run_is_kept_for_its_process,
     ends_of_owners_are_counted_until_a_step_is_stored,
     who_may_be_why_a_process_died_is_held_back_and_the_others_are_not,
@@ -333,6 +336,51 @@ async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
     release(&store, first).await;
     assert_eq!(next().await.run_id, greedy[0], "a begun run goes before all queued ones");
     assert_eq!(next().await.run_id, greedy[1]);
+}
+
+/// A row of a newer release, or a damaged one: the others are claimed and listed, and it is tried again later.
+async fn a_run_that_cannot_be_read_holds_up_nobody(database: TestDatabase) {
+    let store = database.open().await;
+    let bad = created(&store, &new_run()).await;
+    database.execute("UPDATE runs SET options = '7'").await;
+    assert!(matches!(store.run(bad.id).await, Err(Error::Corrupt(_))), "it cannot be read");
+    let good = created(&store, &new_run()).await;
+    let next = async |at| store.claim_next(&claimant_at("a", at), Wanted::ALL).await.unwrap().map(|(_, run)| run.id);
+    assert_eq!(next(NOW).await, Some(good.id), "older ones that cannot be read are passed over");
+    assert_eq!(next(NOW).await, None);
+    let listed: Vec<RunId> = store.runs(10).await.unwrap().into_iter().map(|run| run.id).collect();
+    assert_eq!(listed, [good.id]);
+    assert_eq!(store.overviews(None, 10).await.unwrap().len(), 1);
+
+    let options = serde_json::to_string(&RunOptions::default()).unwrap();
+    database.rows(format!("UPDATE runs SET options = '{options}'")).await.unwrap();
+    assert_eq!(next(NOW).await, None, "it is left to other releases for a while");
+    assert_eq!(next(NOW.plus(Duration::from_secs(61))).await, Some(bad.id));
+}
+
+/// A database may be replaced by an older one, or an empty one, beneath a service.
+async fn missing_migrations_are_noticed(database: TestDatabase) {
+    let store = database.open().await;
+    assert!(store.has_migrations().await.unwrap());
+    let newest = "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)";
+    database.execute(newest).await;
+    assert!(!store.has_migrations().await.unwrap());
+    database.execute("DELETE FROM _sqlx_migrations").await;
+    assert!(!store.has_migrations().await.unwrap());
+    database.execute("DROP TABLE _sqlx_migrations").await;
+    assert!(!store.has_migrations().await.unwrap());
+}
+
+async fn a_run_and_its_retry_have_one_question(database: TestDatabase) {
+    let store = database.open().await;
+    let first = created(&store, &new_run()).await;
+    assert_eq!(store.question(first.id).await.unwrap().as_deref(), Some("What did the minutes decide?"));
+    assert_eq!(store.question(RunId::new()).await.unwrap(), None);
+    store.request_cancel(first.id, Clock::At(NOW)).await.unwrap();
+    let retry = Some(RetryOf { run_id: first.id, question_of: first.id });
+    let again = NewRun { thread_id: first.thread_id, content: String::new(), retry, ..new_run() };
+    store.add_run(&again, &Admission::default()).await.unwrap().unwrap();
+    assert_eq!(store.question(again.run_id).await.unwrap().as_deref(), Some("What did the minutes decide?"));
 }
 
 async fn a_reserved_run_is_kept_for_its_process(database: TestDatabase) {

@@ -12,7 +12,10 @@ use crate::{
     world::{Script, World},
 };
 
-on_each_engine!(a_service_whose_database_is_away_says_so_and_recovers);
+on_each_engine!(
+    a_service_whose_database_is_away_says_so_and_recovers,
+    a_service_whose_database_lacks_migrations_is_not_ready,
+);
 
 on_the_embedded_engine!(
     every_answer_has_the_requests_id,
@@ -95,6 +98,17 @@ async fn configured_origins_are_let_in(database: TestDatabase) {
         assert_eq!(allow(&problem).as_deref(), allowed, "a page may read problems too");
         service.stop().await;
     }
+    world.finish();
+}
+
+async fn a_service_whose_database_lacks_migrations_is_not_ready(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &database).await;
+    until("the service is ready", async || (service.get("/readyz").await.status == 200).then_some(())).await;
+    database.execute("DELETE FROM _sqlx_migrations").await;
+    let answer = service.get("/readyz").await.expect(503).json();
+    assert_eq!(answer["checks"]["database"], "migrations are missing", "{answer}");
+    service.stop().await;
     world.finish();
 }
 
