@@ -502,7 +502,7 @@ mod tests {
             message(&Flags::default(), &[("FATHOM_LEASE_SECONDS", "1")]),
             "FATHOM_LEASE_SECONDS must be a whole number from 2 to 3600"
         );
-        assert!(message(&set(&["research_model=acme:x"]), &[]).contains("openai, ollama, openrouter, offline"));
+        assert!(message(&set(&["research_model=acme:x"]), &[]).contains("a model of a known provider ("));
     }
 
     #[test]
@@ -533,7 +533,7 @@ mod tests {
         let environment = |name: &str| (name == "HOME").then(|| "/home/ada".to_owned());
         for (toml, key) in [
             ("[providers.openai]\nbase_url = 'https://evil.test/v1'", "providers.openai.base_url"),
-            ("[providers.openrouter]\nheaders = { A = '1' }", "providers.openrouter.headers"),
+            ("[providers.openai]\nheaders = { A = '1' }", "providers.openai.headers"),
             ("[search.tavily]\nbase_url = 'https://evil.test'", "search.tavily.base_url"),
             ("[telemetry]\nendpoint = 'https://evil.test'", "telemetry.endpoint"),
             ("[database]\nurl = 'postgres://evil.test/x'", "database.url"),

@@ -366,7 +366,7 @@ fn origin(text: &str) -> Option<String> {
 /// A model with its provider, or one that any text stands for.
 fn model_pattern(name: &str) -> Option<String> {
     let provider = name.split_once(':').map(|(provider, _)| provider);
-    let known = |provider: &str| Provider::ALL.iter().any(|known| known.as_str() == provider);
+    let known = |provider: &str| provider_names().contains(&provider);
     let fits = name == "*" || provider.is_some_and(|provider| provider == "*" || known(provider));
     fits.then(|| name.to_owned())
 }

@@ -748,7 +748,7 @@ mod tests {
         caps.allow_models(vec!["ollama:qwen*".to_owned()], &own);
         let mut options = RunOptions::default();
         options.set_text("research_model", "ollama:qwen3").unwrap();
-        options.set_text("final_report_model", "openrouter:acme/x").unwrap();
+        options.set_text("final_report_model", "other:acme/x").unwrap();
         assert_eq!(caps.lower(&mut options, &own), ["final_report_model"]);
         assert_eq!(options.final_report_model, own.final_report_model);
         assert_eq!(options.research_model.to_string(), "ollama:qwen3");

@@ -46,6 +46,8 @@ pub(super) struct Reader {
 }
 
 impl Wire {
+    pub const ALL: [Self; 1] = [Self::ChatCompletions];
+
     /// Writes the request once, from its own text.
     pub(super) fn encode(self, request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
         match self {
