@@ -147,7 +147,7 @@ impl Runs {
     /// [`Refusal`]; nothing is stored then.
     pub async fn retry(&self, retry: Retry) -> Result<Accepted, Refusal> {
         let run = self.retryable(retry.run_id).await?;
-        let options = self.options_over(run.options.clone(), &[&retry.options])?;
+        let options = self.options_over(run.options.clone(), &retry.options)?;
         let new_run = NewRun { owner: retry.owner.clone(), ..self.retry_run(&run, options, String::new()).await? };
         let admission = self.admission(retry.key.as_ref(), &retry.owner, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchRun)?;

@@ -11,7 +11,11 @@ use crate::{
 
 on_each_engine!(a_failed_run_is_retried_once_per_key);
 
-on_the_embedded_engine!(a_retry_is_refused_with_the_reason, a_message_to_go_on_keeps_the_options_of_the_run);
+on_the_embedded_engine!(
+    a_retry_is_refused_with_the_reason,
+    a_message_to_go_on_keeps_the_options_of_the_run,
+    what_was_stored_before_the_caps_is_lowered_and_not_refused,
+);
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -61,6 +65,37 @@ async fn a_failed_run_is_retried_once_per_key(database: TestDatabase) {
     assert_eq!((named("source.found"), named("researcher.finished"), named("brief.created")), (sources.len(), 1, 1));
     service.delete(&started.thread_path()).await.expect(204);
     assert!(database.row_counts().await.iter().all(|(table, count)| *count == 0 || *table == "idempotency_keys"));
+    service.stop().await;
+    world.finish();
+}
+
+async fn what_was_stored_before_the_caps_is_lowered_and_not_refused(database: TestDatabase) {
+    let world = broken_world().await;
+    let service = Service::start(&world, &database).await;
+    let options = json!({"max_react_tool_calls": 9, "max_run_seconds": 7200, "research_model": "openai:large"});
+    let started = service.create(&json!({"message": "Which pumps are quiet?", "options": options})).await;
+    let old = service.ended(&started.run).await;
+    assert_eq!(old["options"]["research_model"], "openai:large");
+    service.stop().await;
+    world.models.follow(good());
+    let less = [
+        ("FATHOM_OPTION_CAPS", "max_react_tool_calls=4,max_run_seconds=600"),
+        ("FATHOM_ALLOWED_MODELS", "openai:small-*"),
+    ];
+    let service = Service::with(&world, &database, &less).await;
+    let lowered = |run: &Value| {
+        let option = |name: &str| run["options"][name].clone();
+        assert_eq!((option("max_react_tool_calls"), option("max_run_seconds")), (json!(4), json!(600)), "{run:#}");
+        assert_ne!(option("research_model"), "openai:large");
+    };
+    let retry = old["links"]["retry"].as_str().unwrap();
+    let beyond = json!({"options": {"max_react_tool_calls": 5}}).to_string();
+    service.ask("POST", retry, &[JSON], beyond).await.refused(422, "validation_failed");
+    let retried = service.ask("POST", retry, &[], "").await.expect(202).json();
+    lowered(&retried);
+    service.ended(retried["id"].as_str().unwrap()).await;
+    let run = service.say(&started.thread, "And which are cheap?").await;
+    lowered(&service.ended(&run).await);
     service.stop().await;
     world.finish();
 }

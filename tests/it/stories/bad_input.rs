@@ -5,12 +5,14 @@ use std::fs::{self, File};
 use fathom::{
     domain::{FailureCode, WarningCode},
     runs::Refusal,
+    store::Database,
 };
+use serde_json::json;
 
 use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
 use crate::{
     database::{TestDatabase, on_each_engine},
-    world::{Kind, Script, Shape, When, World, reply},
+    world::{Kind, Script, Shape, When, World, openai::KEY, reply},
 };
 
 on_each_engine!(questions_that_are_none_are_refused_and_leave_nothing, a_question_full_of_markup_is_a_question,);
@@ -26,6 +28,7 @@ on_the_embedded_engine!(
     a_model_that_answers_everything_with_broken_json,
     a_model_that_only_calls_tools_that_are_not_there,
     a_proxys_page_in_place_of_the_provider,
+    a_key_that_a_provider_echoes_never_arrives_in_the_database,
 );
 
 fn small() -> Script {
@@ -63,6 +66,30 @@ async fn d17_nothing_to_search_is_refused_before_anything_is_paid(database: Test
     let engine = Engine::with(&world, &database, &["search_api=tavily"], &no_key).await.unwrap();
     assert!(engine.submit(QUESTION).await.unwrap_err().to_string().contains("TAVILY_API_KEY"));
     engine.app.close().await;
+    world.finish();
+}
+
+/// In a failure that is waited for, which is an event, and in the one that ends the run.
+async fn a_key_that_a_provider_echoes_never_arrives_in_the_database(database: TestDatabase) {
+    let echo = |status: u16| {
+        let said = format!("wrong key {KEY}; you sent Authorization: Bearer {KEY}, and before Authorization: Token t0");
+        reply::body(status, &json!({"error": {"message": said, "code": status}}).to_string())
+    };
+    let script = small().first(When::kind(Kind::Clarify), [echo(503)]).always(When::kind(Kind::Brief), echo(401));
+    let world = World::start(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert!(story.failure().message.contains("wrong key (hidden)"), "{}", story.failure());
+    assert!(!story.named("wait.started").is_empty());
+    let Database::Sqlite { path, .. } = &database.database else { panic!("the embedded database is a file") };
+    let mut read = 0;
+    for entry in fs::read_dir(path.parent().unwrap()).unwrap().map(Result::unwrap) {
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        read += bytes.len();
+        for secret in [KEY, "Token t0"] {
+            assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "{entry:?} has {secret}");
+        }
+    }
+    assert!(read > 10_000);
     world.finish();
 }
 
