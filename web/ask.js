@@ -75,7 +75,7 @@ function depth(preset) {
   const expected = word("expected", { calls: count(model_calls), tokens: count(tokens), minutes: count(minutes) });
   return el("label", { class: "depth" },
     el("input", { type: "radio", name: "depth", value: preset.name, checked: preset.name === "standard" }),
-    el("strong", {}, named(preset.name)), el("span", { class: "dim" }, expected, cost !== null && ` · ${word("money", { money: money(cost) })}`));
+    el("strong", {}, named(preset.name)), el("span", { class: "dim" }, expected, cost !== undefined && ` · ${word("money", { money: money(cost) })}`));
 }
 
 /** @param {string} name @param {import("./types").OptionSchema} schema @param {unknown} byDefault @returns {Field} */

@@ -72,7 +72,7 @@ export class ThreadList {
     const tool = (/** @type {Parameters<typeof word>[0]} */ what, /** @type {string} */ sign, /** @type {() => void} */ act) =>
       el("button", { type: "button", class: "quiet", title: word(what), "aria-label": `${word(what)}: ${name}`, "data-focus": `${what}-${thread.id}`, onclick: act }, sign);
     return el("li", { "data-status": thread.status },
-      el("a", { href: `#/t/${thread.id}`, dir: "auto", "data-focus": thread.id, "aria-current": thread.id === this.current && "page" }, name,
+      el("a", { href: `#/t/${thread.id}`, dir: "auto", "data-focus": thread.id, "aria-current": thread.id === this.current && "page" }, el("span", { class: "name" }, name),
         thread.status !== "idle" && el("span", { class: "chip" }, named(thread.status))),
       el("span", { class: "entry-tools" }, tool(isPinned ? "unpin" : "pin", "⚑", () => this.change(thread, { metadata: { pinned: isPinned ? null : true } })),
         tool("rename", "✎", () => this.rename(thread)), tool("remove", "✕", () => this.remove(thread))));

@@ -74,7 +74,7 @@ export class ReportView {
       tool("copy", () => this.copy()), tool("markdown", keep("text/markdown", "md")), tool("html", keep("text/html", "html")),
       tool("json", keep("application/json", "json")), tool("print", () => this.print()),
       this.actions.replay && tool("replay", () => this.actions.replay?.(this.id)),
-      this.actions.versions && tool("versions", () => this.actions.versions?.()));
+      this.actions.versions && this.run?.decision && tool("versions", () => this.actions.versions?.()));
     this.tools.hidden = this.isReplay;
   }
 

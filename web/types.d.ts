@@ -41,7 +41,7 @@ export interface OptionSchema {
 export interface Preset {
   name: string;
   options: Record<string, unknown>;
-  expected: { model_calls: number; tokens: number; searches: number; minutes: number; cost: number | null };
+  expected: { model_calls: number; tokens: number; searches: number; minutes: number; cost?: number };
 }
 export interface Options {
   schema: { properties: Record<string, OptionSchema> };

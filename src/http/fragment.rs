@@ -5,26 +5,18 @@ use std::collections::HashSet;
 use axum::{extract::State as Shared, response::Response};
 use serde::Serialize;
 
-use super::{
-    State,
-    error::ApiError,
-    extract::Id,
-    page,
-    report::rendered,
-    runs::known,
-    threads::answer,
-};
+use super::{State, error::ApiError, extract::Id, page, report::rendered, runs::known, threads::answer};
 use crate::domain::{Envelope, Event, RunId, report::Citation};
 
 #[derive(Serialize)]
-struct Fragment {
+struct Fragment<'a> {
     /// Which attempt at the report it is of, from 1; 0 before the first.
     attempt: u32,
     /// It is the whole report.
     complete: bool,
     /// Unicode scalar values of Markdown that it was made of.
     chars: usize,
-    html: String,
+    html: &'a str,
 }
 
 pub async fn show(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
@@ -32,15 +24,14 @@ pub async fn show(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result
     let store = state.runs.store();
     let events = store.report_events(run_id).await?;
     let written = Written::of(&events);
-    if let Some(report) = store.report(run_id).await? {
-        let chars = report.markdown.chars().count();
-        let page = rendered(&state, run_id, report).await?;
-        let html = page::main_of(&page).to_owned();
-        return answer(&Fragment { attempt: written.attempt.max(1), complete: true, chars, html });
-    }
-    let (attempt, chars) = (written.attempt, written.settled().chars().count());
-    let html = state.pages.part(written).await?;
-    answer(&Fragment { attempt, complete: false, chars, html })
+    let (attempt, complete, chars, html) = match store.report(run_id).await? {
+        Some(report) => {
+            let chars = report.markdown.chars().count();
+            (written.attempt.max(1), true, chars, page::main_of(&rendered(&state, run_id, report).await?))
+        }
+        None => (written.attempt, false, written.settled().chars().count(), state.pages.part(written).await?),
+    };
+    answer(&Fragment { attempt, complete, chars, html: str::from_utf8(&html).unwrap_or_default() })
 }
 
 /// The report of the newest attempt, as far as it is written.
