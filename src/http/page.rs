@@ -377,6 +377,28 @@ mod tests {
         page.split_once("<main>").unwrap().1
     }
 
+    #[tokio::test]
+    async fn what_is_rendered_keeps_its_permit_when_its_client_has_gone() {
+        let pages = Arc::new(Pages::default());
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        let (go, gate) = std::sync::mpsc::channel::<()>();
+        let work = move || {
+            begin.send(()).unwrap();
+            _ = gate.recv();
+            Bytes::new()
+        };
+        let first = tokio::spawn({
+            let pages = Arc::clone(&pages);
+            async move { pages.alone(work).await }
+        });
+        begun.await.unwrap();
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+        assert_eq!(pages.rendering.available_permits(), 0, "the work goes on");
+        drop(go);
+        assert_eq!(pages.alone(|| Bytes::from_static(b"second")).await.unwrap(), "second");
+    }
+
     #[test]
     fn a_page_runs_nothing_and_loads_nothing() {
         let page = page(

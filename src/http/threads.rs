@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{
     State,
-    error::{ApiError, Place},
+    error::{ApiError, Code, Place},
     extract::{Id, JsonBody, Query, Wishes, negotiate, write_cursor},
     report::{JSON, MARKDOWN, content_type},
     runs::RunBody,
@@ -276,7 +276,7 @@ async fn replied_before(state: &State, form: Form, first: FirstAnswer) -> Result
 }
 
 pub fn gone() -> ApiError {
-    ApiError::no_such("thread any more; this idempotency key created it")
+    ApiError::new(Code::NotFound, "what the first request with this idempotency key created has been deleted")
 }
 
 pub async fn list(Shared(state): Shared<State>, query: Query) -> Result<Response, ApiError> {
