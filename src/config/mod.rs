@@ -308,7 +308,7 @@ fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
 
 fn llm(layers: &Layers<'_>) -> llm::Settings {
     llm::Settings {
-        endpoints: PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.name))).collect(),
+        endpoints: PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.settings()))).collect(),
         connect_timeout: layers.seconds("timeouts.connect_seconds"),
         total_timeout: layers.seconds("timeouts.model_seconds"),
         idle_timeout: layers.seconds("timeouts.model_idle_seconds"),

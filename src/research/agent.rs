@@ -78,7 +78,7 @@ pub async fn run(cx: &Cx, agent: &mut impl Agent, max_turns: u32, messages: &mut
             append_idle(messages, completion.text, cx.prompts().text(agent.nudge(), ()));
         } else {
             let answers = agent.answer(cx, turn, &completion.tool_calls).await?;
-            messages.push(Message::Assistant { content: completion.text, tool_calls: completion.tool_calls });
+            messages.push(Message::turn_of(&completion));
             append(messages, answers, &cx.prompts().text(agent.left(), serde_json::json!({"left": max_turns - turn})));
         }
         if wants_end && agent.may_finish() {
@@ -103,7 +103,7 @@ pub async fn run(cx: &Cx, agent: &mut impl Agent, max_turns: u32, messages: &mut
 /// A reply without a tool call stays in the history, and is answered like a person would.
 fn append_idle(messages: &mut Vec<Message>, text: String, nudge: String) {
     if !text.trim().is_empty() {
-        messages.push(Message::Assistant { content: text, tool_calls: Vec::new() });
+        messages.push(Message::assistant(text));
     }
     messages.push(Message::user(nudge));
 }

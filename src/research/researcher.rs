@@ -158,7 +158,7 @@ impl<'a> Researcher<'a> {
         let call = ToolCall { id: "topic".to_owned(), name: SEARCH.to_owned(), arguments, problem: None };
         let path = format!("{}/topic", self.path);
         let answers = self.search(cx, &path, &[(0, &call)]).await?;
-        messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
+        messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None });
         let tool = |answer: Answer| Message::Tool { call_id: answer.call_id, name: answer.name, content: answer.text };
         messages.extend(answers.into_iter().map(tool));
         Ok(())

@@ -27,6 +27,7 @@ mod store;
 mod stories;
 mod streams;
 mod tidy;
+mod wires;
 mod world_test;
 
 use fathom_testkit::{database, fleet, world};
