@@ -244,6 +244,18 @@ mod messages {
         assert_eq!(messages[2]["content"][1]["tool_use_id"], id);
     }
 
+    /// As findings are compressed: a history with calls is refused without tools.
+    #[tokio::test]
+    async fn tools_of_the_history_are_declared_when_none_is_on_offer() {
+        let request = with_tools(MODEL);
+        let completion = complete("anthropic", turn(), &request).await.0.unwrap();
+        let body = body("anthropic", &Request { tools: Vec::new(), ..after(&request, &completion) }).await;
+        let declared = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+        assert_eq!(body["tools"], json!([declared("search_web"), declared("think_tool")]));
+        assert_eq!(body["tool_choice"], json!({"type": "none"}));
+        assert_eq!(body["messages"][1]["content"][0], json!({"type": "text", "text": "Looking."}));
+    }
+
     #[tokio::test]
     async fn a_call_is_forced_only_where_that_is_no_error() {
         for (model, expected) in [

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Encoded, Joined, RawObject, Strict, carried, parse};
-use crate::domain::{ModelName, Usage};
+use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure, is_html};
 use crate::llm::providers::Quirks;
@@ -207,8 +207,8 @@ fn contents(request: &Request) -> Vec<Content<'_>> {
             Message::System { .. } => continue,
             Message::User { content } => ("user", text(Joined::Parts(content)).into_iter().collect()),
             Message::Assistant { carry, .. } => {
-                carried_ids = carry.as_ref().filter(|carry| *carry.provider == *request.model.provider);
-                ("model", turn(message, &request.model))
+                carried_ids = carry.as_ref().filter(|_| carried(message, request).is_some());
+                ("model", turn(message, request))
             }
             Message::Tool { call_id, name, content } => {
                 let has_id = carried_ids.is_some_and(|carry| carry.items.contains(&format!("\"{call_id}\"")));
@@ -227,9 +227,9 @@ fn contents(request: &Request) -> Vec<Content<'_>> {
     contents
 }
 
-fn turn<'a>(message: &'a Message, model: &ModelName) -> Vec<Part<'a>> {
+fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Part<'a>> {
     let Message::Assistant { content, tool_calls, .. } = message else { return Vec::new() };
-    if let Some(parts) = carried(message, model) {
+    if let Some(parts) = carried(message, request) {
         return parts.into_iter().map(Part::Carried).collect();
     }
     let calls = tool_calls.iter().enumerate().map(|(index, call)| Part::Call {
@@ -241,7 +241,7 @@ fn turn<'a>(message: &'a Message, model: &ModelName) -> Vec<Part<'a>> {
 
 /// What is kept of a stream while it is read.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(in crate::llm) struct State {
     /// The parts so far, to be carried.
     parts: Vec<Value>,
     calls: usize,

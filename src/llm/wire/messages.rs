@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Encoded, Joined, RawObject, Strict, carried, parse, short_id};
-use crate::domain::{ModelName, Usage};
+use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure, is_html};
 use crate::llm::providers::Quirks;
@@ -62,8 +62,19 @@ struct Choice {
 #[derive(Serialize)]
 struct Tool<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: InputSchema<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum InputSchema<'a> {
+    Known(&'a Value),
+    Any {
+        #[serde(rename = "type")]
+        kind: &'static str,
+    },
 }
 
 #[derive(Serialize)]
@@ -129,7 +140,9 @@ impl<'a> Body<'a> {
             mark(system.last_mut());
             mark(messages.last_mut().and_then(|said| said.content.last_mut()));
         }
+        let tools = tools(request);
         let choice = match request.tool_choice {
+            _ if request.tools.is_empty() => "none",
             ToolChoice::Required if takes_forced_calls(&request.model.model) => quirks.required,
             ToolChoice::Required | ToolChoice::Auto => "auto",
         };
@@ -137,8 +150,8 @@ impl<'a> Body<'a> {
             model: &request.model.model,
             max_tokens: request.max_tokens,
             stream: is_stream,
-            tools: request.tools.iter().map(Tool::of).collect(),
-            tool_choice: (!request.tools.is_empty()).then_some(Choice { kind: choice }),
+            tool_choice: (!tools.is_empty()).then_some(Choice { kind: choice }),
+            tools,
             system,
             messages,
             output_config: match &request.output {
@@ -153,8 +166,27 @@ impl<'a> Body<'a> {
 
 impl<'a> Tool<'a> {
     fn of(spec: &'a ToolSpec) -> Self {
-        Self { name: &spec.name, description: &spec.description, input_schema: &spec.parameters }
+        let input_schema = InputSchema::Known(&spec.parameters);
+        Self { name: &spec.name, description: &spec.description, input_schema }
     }
+}
+
+/// The tools on offer; where there are none, those that the conversation has calls of, which is refused otherwise.
+fn tools(request: &Request) -> Vec<Tool<'_>> {
+    if !request.tools.is_empty() {
+        return request.tools.iter().map(Tool::of).collect();
+    }
+    let mut tools: Vec<Tool<'_>> = Vec::new();
+    for message in &request.messages {
+        let Message::Assistant { tool_calls, .. } = message else { continue };
+        for call in tool_calls {
+            if tools.iter().all(|tool| tool.name != call.name) {
+                let input_schema = InputSchema::Any { kind: "object" };
+                tools.push(Tool { name: &call.name, description: "", input_schema });
+            }
+        }
+    }
+    tools
 }
 
 /// Lets the cache keep everything up to here. Blocks that were carried stay as they are.
@@ -192,7 +224,7 @@ fn messages(request: &Request) -> Vec<Said<'_>> {
         let (role, blocks) = match message {
             Message::System { .. } => continue,
             Message::User { content } => ("user", text(Joined::Parts(content)).into_iter().collect()),
-            Message::Assistant { .. } => ("assistant", turn(message, &request.model)),
+            Message::Assistant { .. } => ("assistant", turn(message, request)),
             Message::Tool { call_id, content, .. } => {
                 let content = Joined::Parts(content);
                 ("user", vec![Kind::ToolResult { tool_use_id: id(call_id), content }.into()])
@@ -208,9 +240,9 @@ fn messages(request: &Request) -> Vec<Said<'_>> {
 }
 
 /// A turn of the model: as it came when it was this provider's, else in our words.
-fn turn<'a>(message: &'a Message, model: &ModelName) -> Vec<Block<'a>> {
+fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Block<'a>> {
     let Message::Assistant { content, tool_calls, .. } = message else { return Vec::new() };
-    if let Some(blocks) = carried(message, model) {
+    if let Some(blocks) = carried(message, request) {
         return blocks.into_iter().map(Block::Carried).collect();
     }
     let calls = tool_calls
@@ -227,7 +259,7 @@ fn id(id: &str) -> Cow<'_, str> {
 
 /// What is kept of a stream while it is read.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(in crate::llm) struct State {
     /// The blocks so far, to be carried; arguments of calls as text.
     blocks: Vec<(Value, String)>,
     usage: RawUsage,

@@ -164,10 +164,11 @@ impl Serialize for RawObject<'_> {
     }
 }
 
-/// The items of a turn as it came, when it came from the provider of `model`.
-fn carried<'a>(message: &'a Message, model: &ModelName) -> Option<Vec<&'a RawValue>> {
+/// The items of a turn as it came, when it came from the provider that is asked. Without tools it is no longer the
+/// conversation that the turn belongs to, but a question about it.
+fn carried<'a>(message: &'a Message, request: &Request) -> Option<Vec<&'a RawValue>> {
     let Message::Assistant { carry: Some(carry), .. } = message else { return None };
-    if carry.provider != model.provider {
+    if carry.provider != request.model.provider || request.tools.is_empty() {
         return None;
     }
     serde_json::from_str(&carry.items).ok()

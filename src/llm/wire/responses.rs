@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Encoded, Joined, Strict, arguments, carried, parse};
-use crate::domain::{ModelName, Usage};
+use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure, is_html};
 use crate::llm::providers::Quirks;
@@ -113,7 +113,7 @@ impl<'a> Body<'a> {
                     format: Format { kind: "json_schema", name, strict: true, schema: Strict(schema) },
                 }),
             },
-            input: request.messages.iter().flat_map(|message| items(message, &request.model)).collect(),
+            input: request.messages.iter().flat_map(|message| items(message, request)).collect(),
         }
     }
 }
@@ -125,11 +125,11 @@ impl<'a> Tool<'a> {
     }
 }
 
-fn items<'a>(message: &'a Message, model: &ModelName) -> Vec<Item<'a>> {
+fn items<'a>(message: &'a Message, request: &Request) -> Vec<Item<'a>> {
     match message {
         Message::System { content } => said("developer", content),
         Message::User { content } => said("user", content),
-        Message::Assistant { content, tool_calls, .. } => match carried(message, model) {
+        Message::Assistant { content, tool_calls, .. } => match carried(message, request) {
             Some(items) => items.into_iter().map(Item::Carried).collect(),
             None => {
                 let text =
@@ -156,7 +156,7 @@ fn said<'a>(role: &'static str, content: &'a Text) -> Vec<Item<'a>> {
 
 /// What is kept of a stream while it is read.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(in crate::llm) struct State {
     /// The items so far, to be carried.
     items: Vec<Value>,
     is_marked: bool,
