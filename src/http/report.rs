@@ -12,12 +12,15 @@ use serde::Serialize;
 use super::{
     State,
     error::{ApiError, Code},
-    extract::{Id, has_version, negotiate},
-    runs::known,
+    extract::{has_version, negotiate},
+    json::answer,
 };
-use crate::domain::{
-    Outcome, RunId, Source, SourceId,
-    report::{Citation, Report},
+use crate::{
+    domain::{
+        Outcome, RunId, Source, SourceId,
+        report::{Citation, Report},
+    },
+    runs::OwnedRun,
 };
 
 pub const MARKDOWN: &str = "text/markdown";
@@ -49,14 +52,14 @@ struct CitedSource {
 
 pub async fn show(
     Shared(state): Shared<State>,
-    Id(run_id): Id<RunId>,
+    owned: OwnedRun,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let Some(media_type) = negotiate(&headers, &[MARKDOWN, HTML, JSON]) else {
         return Err(ApiError::new(Code::NotAcceptable, format!("offered are {MARKDOWN}, {HTML} and {JSON}")));
     };
-    let run = known(&state, run_id).await?;
-    let Some(report) = state.runs.store().report(run_id).await? else {
+    let (run, run_id) = (owned.run(), owned.id());
+    let Some(report) = owned.report().await? else {
         return Err(match run.status.is_final() {
             true => ApiError::new(Code::NoReport, format!("the run is {} without a report", run.status.as_str())),
             false => ApiError::new(Code::NotFinished, format!("the run is {}", run.status.as_str())),
@@ -69,8 +72,8 @@ pub async fn show(
     } else {
         match media_type {
             MARKDOWN => report.markdown.clone().into_response(),
-            HTML => page(&state, run_id, report).await?,
-            _ => data(&state, run_id, run.outcome, &report).await?,
+            HTML => page(&state, &owned, report).await?,
+            _ => data(&owned, &report).await?,
         }
     };
     let headers = response.headers_mut();
@@ -95,14 +98,14 @@ pub fn content_type(media_type: &str) -> HeaderValue {
     })
 }
 
-async fn page(state: &State, run_id: RunId, report: Report) -> Result<Response, ApiError> {
-    let load = async || Ok((report, state.runs.store().sources(run_id).await?));
-    Ok(state.pages.get(run_id, load).await?.into_response())
+async fn page(state: &State, run: &OwnedRun, report: Report) -> Result<Response, ApiError> {
+    let load = async || Ok((report, run.sources().await?));
+    Ok(state.pages.get(run.id(), load).await?.into_response())
 }
 
-async fn data(state: &State, run_id: RunId, outcome: Option<Outcome>, report: &Report) -> Result<Response, ApiError> {
+async fn data(run: &OwnedRun, report: &Report) -> Result<Response, ApiError> {
     let sources: BTreeMap<SourceId, Source> =
-        state.runs.store().sources(run_id).await?.into_iter().map(|source| (source.id, source)).collect();
+        run.sources().await?.into_iter().map(|source| (source.id, source)).collect();
     let mut cited: BTreeMap<u32, CitedSource> = BTreeMap::new();
     for citation in &report.citations {
         if let Some(source) = sources.get(&citation.source_id) {
@@ -114,9 +117,9 @@ async fn data(state: &State, run_id: RunId, outcome: Option<Outcome>, report: &R
             });
         }
     }
-    super::threads::answer(&ReportBody {
-        run_id,
-        outcome,
+    answer(&ReportBody {
+        run_id: run.id(),
+        outcome: run.run().outcome,
         markdown: &report.markdown,
         citations: &report.citations,
         sources: cited.into_values().collect(),
