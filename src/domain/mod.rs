@@ -9,6 +9,7 @@ mod merge;
 pub mod nearest;
 pub mod options;
 mod owner;
+pub mod presets;
 pub mod price;
 pub mod printable;
 pub mod report;

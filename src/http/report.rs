@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::{
+    body::Bytes,
     extract::State as Shared,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -50,11 +51,7 @@ struct CitedSource {
     title: String,
 }
 
-pub async fn show(
-    Shared(state): Shared<State>,
-    owned: OwnedRun,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+pub async fn show(Shared(state): Shared<State>, owned: OwnedRun, headers: HeaderMap) -> Result<Response, ApiError> {
     let Some(media_type) = negotiate(&headers, &[MARKDOWN, HTML, JSON]) else {
         return Err(ApiError::new(Code::NotAcceptable, format!("offered are {MARKDOWN}, {HTML} and {JSON}")));
     };
@@ -72,7 +69,7 @@ pub async fn show(
     } else {
         match media_type {
             MARKDOWN => report.markdown.clone().into_response(),
-            HTML => page(&state, &owned, report).await?,
+            HTML => rendered(&state, &owned, report).await?.into_response(),
             _ => data(&owned, &report).await?,
         }
     };
@@ -98,9 +95,10 @@ pub fn content_type(media_type: &str) -> HeaderValue {
     })
 }
 
-async fn page(state: &State, run: &OwnedRun, report: Report) -> Result<Response, ApiError> {
+/// The page of a report, rendered once.
+pub async fn rendered(state: &State, run: &OwnedRun, report: Report) -> Result<Bytes, ApiError> {
     let load = async || Ok((report, run.sources().await?));
-    Ok(state.pages.get(run.id(), load).await?.into_response())
+    state.pages.get(run.id(), load).await
 }
 
 async fn data(run: &OwnedRun, report: &Report) -> Result<Response, ApiError> {

@@ -129,11 +129,7 @@ fn status(query: &Query) -> Result<Option<RunStatus>, ApiError> {
         .ok_or_else(|| ApiError::parameter("status", "status must be queued, running, completed, failed or cancelled"))
 }
 
-pub async fn show(
-    Shared(state): Shared<State>,
-    run: OwnedRun,
-    preferences: Preferences,
-) -> Result<Response, ApiError> {
+pub async fn show(Shared(state): Shared<State>, run: OwnedRun, preferences: Preferences) -> Result<Response, ApiError> {
     let details = details(&state, &run, &preferences).await?;
     answer(&RunBody::from(details)).map(|response| preferences.applied(response))
 }

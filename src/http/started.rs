@@ -107,12 +107,7 @@ impl Starter {
     }
 
     /// The run that was just queued, or once it is final, if that is wanted.
-    async fn settled(
-        &self,
-        state: &State,
-        run: OwnedRun,
-        position: u64,
-    ) -> Result<(OwnedRun, RunDetails), ApiError> {
+    async fn settled(&self, state: &State, run: OwnedRun, position: u64) -> Result<(OwnedRun, RunDetails), ApiError> {
         let details = match self.preferences.wait {
             Some(patience) => waited(state, &run, patience).await?,
             None => RunDetails { run: run.run().clone(), usage: Default::default(), queue_position: Some(position) },

@@ -161,10 +161,7 @@ fn filter(query: &Query) -> Result<ThreadFilter, ApiError> {
     Ok(ThreadFilter { words: words.map(str::to_owned), status: status.transpose()?, metadata })
 }
 
-pub async fn change(
-    owned: OwnedThread,
-    body: JsonBody<ThreadChangeBody>,
-) -> Result<Response, ApiError> {
+pub async fn change(owned: OwnedThread, body: JsonBody<ThreadChangeBody>) -> Result<Response, ApiError> {
     let ThreadChangeBody { title, metadata } = body.value;
     let title = title.map(|title| {
         let words = title.split(|letter: char| letter.is_whitespace() || letter.is_control());

@@ -8,11 +8,13 @@ use std::time::Duration;
 use futures::TryStreamExt as _;
 use serde_json::{Map, Value};
 
-use super::{Accepted, Cancelling, Cursor, Key, Page, Refusal, RunFilter, Runs, Submission, ThreadChange, ThreadFilter};
+use super::{
+    Accepted, Cancelling, Cursor, Key, Page, Refusal, RunFilter, Runs, Submission, ThreadChange, ThreadFilter,
+};
 use crate::{
     domain::{
-        Caller, Message, MessageId, Note, Owner, Reach, Run, RunDetails, RunId, Source, SourceId, Thread, ThreadId,
-        report::Report,
+        Caller, Envelope, Message, MessageId, Note, Owner, Reach, Run, RunDetails, RunId, Source, SourceId, Thread,
+        ThreadId, report::Report,
     },
     events::{FramePage, Opening, Subject},
     store::{self, Clock, Step},
@@ -227,6 +229,11 @@ impl OwnedRun {
     /// The report, or the answer, which is cited alike; `None` while there is none.
     pub async fn report(&self) -> Result<Option<Report>, store::Error> {
         self.access.store().report(self.run.id).await
+    }
+
+    /// The events that made its report, ascending.
+    pub async fn report_events(&self) -> Result<Vec<Envelope>, store::Error> {
+        self.access.store().report_events(self.run.id).await
     }
 
     /// What its researchers found, by researcher.

@@ -84,11 +84,7 @@ impl Runs {
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
-    pub(super) async fn add_message(
-        &self,
-        thread: &OwnedThread,
-        submission: Submission,
-    ) -> Result<Accepted, Refusal> {
+    pub(super) async fn add_message(&self, thread: &OwnedThread, submission: Submission) -> Result<Accepted, Refusal> {
         let (thread_id, owner) = (thread.thread.id, thread.access.owner_of_new_runs());
         let new_run = match self.asked_to_go_on(thread_id, &submission.content).await? {
             Some(run) => {

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::domain::{
-    Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Owner, Run, RunId, RunOptions, RunStatus, Scope, Source,
-    ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
+    Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Owner, Run, RunId, RunOptions, RunStatus, Scope,
+    Source, ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
 };
 
 /// A message with the run that answers it, to be created in one transaction.

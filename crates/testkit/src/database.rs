@@ -23,26 +23,6 @@ const INSTALL: &str = "run scripts/test.sh, which installs PostgreSQL";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const TABLES: [&str; 7] = ["threads", "messages", "runs", "steps", "events", "sources", "notes"];
 
-/// Runs each test function on both engines, as `sqlite::NAME` and `postgres::NAME`.
-#[macro_export]
-macro_rules! on_each_engine {
-    ($($name:ident),+ $(,)?) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name($crate::database::TestDatabase::sqlite()).await;
-            })+
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name($crate::database::TestDatabase::postgres().await).await;
-            })+
-        }
-    };
-}
-pub use on_each_engine;
-
 /// An empty database of its own for one test; gone with the value, or with the cluster.
 pub struct TestDatabase {
     pub database: Database,

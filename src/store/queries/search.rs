@@ -26,7 +26,9 @@ impl Engine {
         limit: u32,
     ) -> Result<Page<Thread>, Error> {
         let mut connection = self.reader().await?;
-        let Some(end) = window_end(&mut connection, owner, after).await? else { return Ok(Page::of(Vec::new(), limit)) };
+        let Some(end) = window_end(&mut connection, owner, after).await? else {
+            return Ok(Page::of(Vec::new(), limit));
+        };
         let rows = matching(owner, filter, after, end.1).build().fetch_all(&mut *connection).await?;
         let mut found = Vec::new();
         for row in &rows {

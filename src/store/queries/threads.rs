@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     domain::{
-        Event, Message, MessageId, Owner, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus, Timestamp,
-        event::beginning,
+        Event, Message, MessageId, Owner, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus,
+        Timestamp, event::beginning,
     },
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };

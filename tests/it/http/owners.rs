@@ -2,19 +2,10 @@
 
 use fathom::http::paths;
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{Answer, JSON, NOBODY, Service, Started, small_world};
-use crate::{
-    database::{TestDatabase, on_each_engine},
-    stories::engine::{QUESTION, on_the_embedded_engine},
-};
-
-on_each_engine!(each_owner_sees_their_own);
-
-on_the_embedded_engine!(
-    no_route_shows_what_belongs_to_another_owner,
-    owners_share_a_service_that_does_not_separate_them,
-);
+use crate::{database::TestDatabase, stories::engine::QUESTION};
 
 const SEPARATE: [(&str, &str); 2] = [("FATHOM_OWNER_HEADER", "x-user"), ("FATHOM_SEPARATE_OWNERS", "true")];
 
@@ -55,6 +46,9 @@ async fn with_two_owners(
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_owner_sees_their_own(database: TestDatabase) {
     with_two_owners(&database, &SEPARATE, async |service, ann, bob| {
         for (user, own) in [("ann", &ann), ("bob", &bob)] {
@@ -88,7 +82,9 @@ async fn each_owner_sees_their_own(database: TestDatabase) {
 
 /// Every route there is, so that a new one is not forgotten: with the ids of another owner it answers as with ids that
 /// never were.
-async fn no_route_shows_what_belongs_to_another_owner(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_shows_what_belongs_to_another_owner() {
+    let database = TestDatabase::sqlite();
     with_two_owners(&database, &SEPARATE, async |service, ann, _| {
         let body = |path: &str, method: &str| match (method, path.rsplit('/').next().unwrap()) {
             ("POST", "messages") => json!({ "content": "More?" }),
@@ -127,7 +123,9 @@ async fn no_route_shows_what_belongs_to_another_owner(database: TestDatabase) {
 }
 
 /// The header alone makes the queue fair and hides nothing.
-async fn owners_share_a_service_that_does_not_separate_them(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_share_a_service_that_does_not_separate_them() {
+    let database = TestDatabase::sqlite();
     with_two_owners(&database, &SEPARATE[..1], async |service, ann, bob| {
         assert_eq!(ids(service, "ann", "/api/v1/runs").await, [bob.run.clone(), ann.run.clone()]);
         ask(service, "ann", "GET", &bob.thread_path(), &Value::Null).await.expect(200);

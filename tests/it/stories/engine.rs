@@ -23,19 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const QUESTION: &str = "How does the harbour of Skelderwick pay for its tide gate?";
 
-/// Runs each story on the embedded database, as `embedded::NAME`.
-macro_rules! on_the_embedded_engine {
-    ($($name:ident),+ $(,)?) => {
-        mod embedded {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name($crate::database::TestDatabase::sqlite()).await;
-            })+
-        }
-    };
-}
-pub(crate) use on_the_embedded_engine;
-
 /// The service in this process.
 pub struct Engine {
     pub app: App,
