@@ -307,7 +307,7 @@ async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
     let store = database.open().await;
-    let of = |owner: &str, age: i64| NewRun { owner: owner.to_owned(), now: Timestamp(NOW.0 - age), ..new_run() };
+    let of = |owner: &str, age: i64| NewRun { owner: Owner::named(owner), now: Timestamp(NOW.0 - age), ..new_run() };
     let mut greedy = Vec::new();
     for age in (1..=3).rev() {
         greedy.push(created(&store, &of("greedy", age)).await.id);
@@ -628,7 +628,7 @@ async fn a_full_queue_refuses(database: TestDatabase) {
         Admission { limits: Some(limits), idempotency: None }
     };
     let create = async |owner: &str| {
-        let new_run = NewRun { owner: owner.to_owned(), ..new_run() };
+        let new_run = NewRun { owner: Owner::named(owner), ..new_run() };
         store.create_thread(&new_run, &NewThread::default(), &limits(0)).await
     };
     assert!(matches!(create("a").await.unwrap(), Created::New { position: 1, .. }));
