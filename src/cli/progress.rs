@@ -13,7 +13,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::{complain, print};
 use crate::{
-    domain::{Agent, Envelope, Event, RunId, Timestamp, Usage, printable_line, shortened},
+    domain::{Agent, Envelope, Event, RunId, Timestamp, ToolKind, Usage, printable_line, shortened},
     events::EventLog,
 };
 
@@ -122,7 +122,7 @@ impl Live {
             self.phase,
             self.searches,
             self.sources,
-            thousands(self.usage.input_tokens + self.usage.output_tokens),
+            thousands(self.usage.total()),
             if self.chars > 0 { format!(" · {} characters written", self.chars) } else { String::new() },
         );
         self.totals.set_message(total);
@@ -131,7 +131,7 @@ impl Live {
     fn count(&mut self, event: &Event) {
         match event {
             Event::PhaseStarted { phase } => self.phase = phase.as_str(),
-            Event::ToolStarted { .. } => self.searches += 1,
+            Event::ToolStarted { kind: ToolKind::Search, .. } => self.searches += 1,
             Event::SourceFound { .. } => self.sources += 1,
             Event::Usage { tokens, .. } => self.usage += *tokens,
             Event::ReportStarted { .. } => self.chars = 0,
@@ -225,9 +225,14 @@ fn described(event: &Event, width: usize) -> Option<String> {
             format!("done: {sources} sources, {turns} turns, {notes_chars} characters of notes")
         }
         Event::ResearcherFailed { problem } => format!("failed: {}", line(&problem.message)),
-        Event::ToolStarted { args, .. } => format!("search: {}", line(&args["queries"].to_string())),
-        Event::ToolFinished { results, .. } => format!("found: {} results", results.len()),
-        Event::ToolFailed { problem, .. } => format!("search failed: {}", line(problem)),
+        Event::ToolStarted { kind: ToolKind::Search, args, .. } => {
+            format!("search: {}", line(&args["queries"].to_string()))
+        }
+        Event::ToolStarted { name, args, .. } => format!("{}: {}", line(name), line(&args.to_string())),
+        Event::ToolFinished { kind: ToolKind::Search, results, .. } => format!("found: {} results", results.len()),
+        Event::ToolFinished { name, results, .. } => format!("{} finished: {} sources", line(name), results.len()),
+        Event::ToolFailed { kind: ToolKind::Search, problem, .. } => format!("search failed: {}", line(problem)),
+        Event::ToolFailed { name, problem, .. } => format!("{} failed: {}", line(name), line(problem)),
         Event::SourceFound { source_id, title, url, .. } => {
             format!("source {source_id}: {} ({})", line(title), line(url))
         }

@@ -177,10 +177,11 @@ impl Cx {
     /// The step of something that was not done because the run has spent what it may; the first one warns.
     fn refused<T>(&self, refusal: &Refusal, value: T) -> Entry<T> {
         let entry = Entry::new(value);
-        match refusal.is_first {
-            true => entry.event(&self.scope, Event::warning(WarningCode::SpendingLimit, refusal.message.clone())),
-            false => entry,
+        if refusal.is_first {
+            let warning = Event::warning(WarningCode::SpendingLimit, refusal.message.clone());
+            return entry.event(&self.scope, warning);
         }
+        entry
     }
 
     pub fn prompts(&self) -> &Prompts {

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Role;
 use crate::{
     domain::{Failure, FailureCode, RunOptions},
-    journal::{CallRecord, Step},
+    journal::Step,
 };
 
 /// How a refusal begins, by which it is known in the journal.
@@ -183,22 +183,28 @@ impl Spent {
         if step.inherited {
             return;
         }
-        if step.call.is_none() && step.value.contains(USED_UP) && matches!(&*step.kind, "model" | "search") {
-            let options = ["max_model_calls", "max_searches", "max_tokens"];
-            let option = options.into_iter().find(|option| step.value.contains(&format!("{USED_UP}: {option} is")));
-            self.limited_by = self.limited_by.or(option);
+        if let Some(option) = refused_option(step) {
+            self.limited_by.get_or_insert(option);
             return;
         }
         match (&*step.kind, &step.call) {
             ("search", _) => self.searches += 1,
             ("model", call) => {
                 self.model_calls += 1;
-                let tokens = |call: &CallRecord| call.usage.input_tokens.saturating_add(call.usage.output_tokens);
-                self.tokens += call.as_ref().map_or(0, |call| plausible(tokens(call)));
+                self.tokens += call.as_ref().map_or(0, |call| plausible(call.usage.total()));
             }
             _ => {}
         }
     }
+}
+
+/// The option that a step was refused for; `None` for one that was made. Only an error can be a refusal: an answer or
+/// a page may say the same words.
+fn refused_option(step: &Step) -> Option<&'static str> {
+    let error = step.value.strip_prefix("{\"Err\":")?;
+    let of_model = error.strip_prefix("{\"code\":\"spending_limit\",\"message\":");
+    let option = of_model.unwrap_or(error).strip_prefix('"')?.strip_prefix(USED_UP)?.strip_prefix(": ")?;
+    ["max_model_calls", "max_searches", "max_tokens"].into_iter().find(|name| option.starts_with(name))
 }
 
 /// The tokens of one call; 0 when no model can have used so many: a gateway that tells nonsense ends no run.

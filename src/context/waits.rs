@@ -134,21 +134,44 @@ pub struct Deadline {
     at: Instant,
     /// What the agent had waited when it was set.
     waited: Duration,
+    /// It never moves behind this.
+    latest: Option<Instant>,
+}
+
+impl Deadline {
+    /// The one of two deadlines of one agent that comes first.
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        if self.comes_after(&other) { other } else { self }
+    }
+
+    /// Both move by the time the agent waits from now on.
+    fn comes_after(&self, other: &Self) -> bool {
+        self.at + other.waited > other.at + self.waited
+    }
 }
 
 impl Cx {
     /// The end of so much time, from now on.
     pub fn deadline(&self, time: Duration) -> Deadline {
         let now = Instant::now();
-        Deadline { at: now + time, waited: self.clock.total(now) }
+        Deadline { at: now + time, waited: self.clock.total(now), latest: Some(self.run.research_ends) }
+    }
+
+    /// When notes have to be written that are begun now: when the agent's time is over, but not before `least`.
+    pub fn notes_deadline(&self, agents: Deadline, least: Duration) -> Deadline {
+        let own = self.deadline(least);
+        let later = if own.comes_after(&agents) { own } else { agents };
+        Deadline { latest: self.patience_ends(Role::Compression), ..later }
     }
 
     fn end_of(&self, deadline: Deadline) -> Instant {
-        (deadline.at + (self.clock.total(Instant::now()) - deadline.waited)).min(self.run.research_ends)
+        let end = deadline.at + (self.clock.total(Instant::now()) - deadline.waited);
+        deadline.latest.map_or(end, |latest| end.min(latest))
     }
 
     /// The result of `work`; `None` when the deadline came first.
-    pub(super) async fn before<T>(&self, deadline: Option<Deadline>, work: impl Future<Output = T>) -> Option<T> {
+    pub async fn before<T>(&self, deadline: Option<Deadline>, work: impl Future<Output = T>) -> Option<T> {
         let Some(deadline) = deadline else { return Some(work.await) };
         let mut work = std::pin::pin!(work);
         loop {
@@ -210,14 +233,33 @@ impl Cx {
         let limited = broken.retry_after_ms.is_some();
         let wait = llm::Wait { name, kind: WaitKind::Model, attempt, wait, reason, limited, is_first: true };
         let pause = async {
-            let (name, length) = (wait.name.clone(), wait.wait);
-            patient.waiting(wait);
+            let length = wait.wait;
+            let _waiting = Waiting::begin(&patient, wait);
             let _rest = patient.gate().rest();
             tokio::time::sleep(length).await;
-            patient.resumed(&name);
             Ok(Entry::new(()))
         };
         Ok(self.run.journal.step(key, "mark", String::new(), pause).await?)
+    }
+}
+
+/// A wait in progress; it ends when dropped, also when whoever waits is given up.
+struct Waiting<'a> {
+    patient: &'a Patient<'a>,
+    name: String,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(patient: &'a Patient<'a>, wait: llm::Wait) -> Self {
+        let name = wait.name.clone();
+        patient.waiting(wait);
+        Self { patient, name }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.patient.resumed(&self.name);
     }
 }
 

@@ -117,6 +117,34 @@ impl FollowUpAction {
     }
 }
 
+/// What a tool does, by which readers of a run know it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Finds sources for queries; the only kind in logs that do not name one.
+    #[default]
+    Search,
+    /// Opens a page or document.
+    Read,
+    /// Does something else outside.
+    External,
+    Think,
+    Delegate,
+    Complete,
+}
+
+impl ToolKind {
+    /// Does it retrieve, or have something researched? An agent that did neither has empty hands.
+    pub fn is_work(self) -> bool {
+        matches!(self, Self::Search | Self::Read | Self::External | Self::Delegate)
+    }
+
+    /// Are its calls announced as `tool.started` and so on? The others have events of their own.
+    pub fn is_announced(self) -> bool {
+        matches!(self, Self::Search | Self::Read | Self::External)
+    }
+}
+
 /// A result line of a finished search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResultLink {
@@ -196,11 +224,29 @@ pub enum Event {
     #[serde(rename = "researcher.failed")]
     ResearcherFailed { problem: Failure },
     #[serde(rename = "tool.started")]
-    ToolStarted { tool_call_id: String, name: String, args: serde_json::Value },
+    ToolStarted {
+        tool_call_id: String,
+        name: String,
+        #[serde(default)]
+        kind: ToolKind,
+        args: serde_json::Value,
+    },
     #[serde(rename = "tool.finished")]
-    ToolFinished { tool_call_id: String, name: String, results: Vec<ResultLink> },
+    ToolFinished {
+        tool_call_id: String,
+        name: String,
+        #[serde(default)]
+        kind: ToolKind,
+        results: Vec<ResultLink>,
+    },
     #[serde(rename = "tool.failed")]
-    ToolFailed { tool_call_id: String, name: String, problem: String },
+    ToolFailed {
+        tool_call_id: String,
+        name: String,
+        #[serde(default)]
+        kind: ToolKind,
+        problem: String,
+    },
     /// Once per source and run; `query` is empty for a source taken over from an earlier run of the thread.
     #[serde(rename = "source.found")]
     SourceFound {

@@ -210,7 +210,7 @@ pub enum Task {
 }
 
 /// A piece of retrieved text and the source it came from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     pub source_id: SourceId,
     pub title: String,

@@ -149,7 +149,8 @@ async fn supervise(
         prepared => prepared?,
     };
     let mut tasks = JoinSet::new();
-    tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation).await })));
+    let toolbox = parts.toolbox.clone();
+    tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation, &toolbox).await })));
     let mut heart = Heart::new(parts, &journal, lease);
     let mut grace = std::pin::pin!(grace(parts, orders, &journal));
     let verdict = loop {
@@ -332,7 +333,7 @@ async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Found>, WorkE
 
 fn texts_cite(texts: &[(RunId, Report)], source: &Source) -> bool {
     let mut cited = texts.iter().flat_map(|(_, report)| &report.citations).map(|citation| citation.source_id);
-    cited.any(|id| source.id == id || source.aliases.contains(&id))
+    cited.any(|id| source.ids().any(|known| known == id))
 }
 
 fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
