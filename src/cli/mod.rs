@@ -51,7 +51,7 @@ const EXIT_CODES: &str = "Exit codes:
   3    the model asked a question and nobody was there to answer (see --no-clarify)
   130  interrupted; `fathom resume RUN_ID` goes on";
 
-/// Open Deep Research: a question goes in, a cited report comes out, and nothing paid for is lost.
+/// Open Deep Research: a question goes in, a cited report comes out, and a run survives the process.
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -71,8 +71,12 @@ impl Cli {
         let before = self.serve;
         let Some(mut command) = self.command else { return Ok(Command::Serve(before)) };
         match &mut command {
-            Command::Serve(args) | Command::Health(args) => args.listen = args.listen.take().or(before.listen),
+            Command::Serve(args) | Command::Health(args) => {
+                args.listen = args.listen.take().or(before.listen);
+                args.open |= before.open;
+            }
             _ if before.listen.is_some() => return Err("--listen is for fathom serve and fathom health".to_owned()),
+            _ if before.open => return Err("--open is for fathom serve".to_owned()),
             _ => {}
         }
         let settings = command.settings_mut();
@@ -162,7 +166,8 @@ struct ResearchArgs {
 
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// As printed when the run was interrupted or failed; then --model and --set change what it goes on with
+    /// As printed when the run ended. --model and --set count only for one that failed or was cancelled: an interrupted
+    /// run keeps its options
     run_id: RunId,
     #[command(flatten)]
     output: OutputArgs,
@@ -296,7 +301,7 @@ struct SettingsArgs {
     /// Set a research option; may be repeated (`fathom research --help` lists all)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     options: Vec<String>,
-    /// Where the embedded database and the document index are kept [env: FATHOM_DATA_DIR]
+    /// Where the embedded database, the document index and the marks of processes are kept [env: FATHOM_DATA_DIR]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }

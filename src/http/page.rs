@@ -13,7 +13,10 @@ use axum::body::Bytes;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::error::{ApiError, Code};
+use super::{
+    error::{ApiError, Code},
+    fragment::Written,
+};
 use crate::domain::{
     RunId, Source,
     report::{Citation, Report},
@@ -32,12 +35,12 @@ const MARKS: [char; 2] = ['\u{E010}', '\u{E011}'];
 pub struct Pages {
     kept: Mutex<VecDeque<(RunId, Arc<OnceCell<Bytes>>)>>,
     /// One page is rendered at a time, so that a processor is left for everything else.
-    rendering: Semaphore,
+    rendering: Arc<Semaphore>,
 }
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { kept: Mutex::default(), rendering: Semaphore::new(1) }
+        Self { kept: Mutex::default(), rendering: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -51,15 +54,37 @@ impl Pages {
         let page = cell
             .get_or_try_init(|| async {
                 let (report, sources) = load().await?;
-                // Never closed, so this is never an error; without a permit the rendering would merely go uncounted.
-                let _permit = self.rendering.acquire().await.ok();
-                let rendered = tokio::task::spawn_blocking(move || Bytes::from(render(&report, &sources))).await;
-                rendered.map_err(|error| ApiError::new(Code::Internal, format!("the page was not rendered: {error}")))
+                self.alone(move || Bytes::from(render(&report, &sources))).await
             })
             .await
             .cloned();
         self.trim();
         page
+    }
+
+    /// The complete paragraphs of a report that is being written, as they will stand in its page.
+    pub async fn part(&self, written: Written) -> Result<Bytes, ApiError> {
+        if written.settled().is_empty() {
+            return Ok(Bytes::new());
+        }
+        let render = move || {
+            let urls = written.urls.iter().map(String::as_str).collect();
+            Bytes::from(article(written.settled(), &written.citations, &urls).0)
+        };
+        self.alone(render).await
+    }
+
+    /// Renders off the runtime's threads, one page at a time. The permit moves into the work: a client that goes away
+    /// does not end what has begun.
+    async fn alone(&self, work: impl FnOnce() -> Bytes + Send + 'static) -> Result<Bytes, ApiError> {
+        // Never closed, so this is never an error; without a permit the rendering would merely go uncounted.
+        let permit = Arc::clone(&self.rendering).acquire_owned().await.ok();
+        let rendered = tokio::task::spawn_blocking(move || {
+            let page = work();
+            drop(permit);
+            page
+        });
+        rendered.await.map_err(|error| ApiError::new(Code::Internal, format!("the page was not rendered: {error}")))
     }
 
     /// The place of a page; it becomes the one used last.
@@ -85,14 +110,26 @@ impl Pages {
 /// The whole page.
 pub fn render(report: &Report, sources: &[Source]) -> String {
     let (text, list) = report.parts();
-    let marked = marked(text, &report.citations);
-    let flat = flattened(&marked);
     let urls: HashSet<&str> = sources.iter().map(|source| source.url.as_str()).collect();
-    let (mut body, title) = body(&flat, &urls);
-    body = body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
+    let (article, title) = article(text, &report.citations, &urls);
     let title = if title.trim().is_empty() { "Report" } else { title.trim() };
     let head = HEAD.replacen("<title>", &format!("<title>{}", escaped(title)), 1);
-    format!("{head}{}{}</main></body></html>\n", linked(&body), source_list(list, &urls))
+    format!("{head}{article}{}</main></body></html>\n", source_list(list, &urls))
+}
+
+/// What stands in `main` of a rendered page.
+pub fn main_of(page: &Bytes) -> Bytes {
+    let text = str::from_utf8(page).unwrap_or_default();
+    let main = text.split_once("<main").and_then(|(_, rest)| rest.split_once('>')).map_or("", |(_, main)| main);
+    page.slice_ref(main.rsplit_once("</main>").map_or(main, |(main, _)| main).as_bytes())
+}
+
+/// A text with its citations as links, and the words of its first heading.
+fn article(text: &str, citations: &[Citation], urls: &HashSet<&str>) -> (String, String) {
+    let marked = marked(text, citations);
+    let (body, title) = body(&flattened(&marked), urls);
+    let body = body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
+    (linked(&body), title)
 }
 
 /// The text with marks in place of the brackets of citations, and none of its own.
@@ -338,6 +375,28 @@ mod tests {
 
     fn main_of(page: &str) -> &str {
         page.split_once("<main>").unwrap().1
+    }
+
+    #[tokio::test]
+    async fn what_is_rendered_keeps_its_permit_when_its_client_has_gone() {
+        let pages = Arc::new(Pages::default());
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        let (go, gate) = std::sync::mpsc::channel::<()>();
+        let work = move || {
+            begin.send(()).unwrap();
+            _ = gate.recv();
+            Bytes::new()
+        };
+        let first = tokio::spawn({
+            let pages = Arc::clone(&pages);
+            async move { pages.alone(work).await }
+        });
+        begun.await.unwrap();
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+        assert_eq!(pages.rendering.available_permits(), 0, "the work goes on");
+        drop(go);
+        assert_eq!(pages.alone(|| Bytes::from_static(b"second")).await.unwrap(), "second");
     }
 
     #[test]

@@ -10,9 +10,10 @@ use serde_json::json;
 
 use super::calls;
 use crate::{
-    context::{Cx, Deadline, Error, Role},
+    context::{Call, Cx, Deadline, Error, Role},
     domain::{Event, SourceId, ToolKind, WarningCode},
-    llm::{Evidence, Message, Part, Request, Task, Text, ToolCall},
+    llm::{Message, Part, Text, ToolCall},
+    offline::{Evidence, Task},
     tools::ToolSet,
 };
 
@@ -98,11 +99,11 @@ impl Agent<'_> {
         format!("{}/{turn}", self.turns_path)
     }
 
-    fn request(&self, cx: &Cx, turn: u32, messages: &[Message]) -> Request {
+    fn request(&self, cx: &Cx, turn: u32, messages: &[Message]) -> Call {
         let mut all = vec![Message::system(self.system.as_str())];
         all.extend_from_slice(messages);
         let about = (self.about)(self.task, turn, !self.gathered.evidence.is_empty());
-        Request { tools: self.tools.specs().to_vec(), ..cx.request(Role::Research, all, about) }
+        cx.request(Role::Research, all, about).with_tools(self.tools.specs())
     }
 
     fn wants_end(&self, calls: &[ToolCall]) -> bool {

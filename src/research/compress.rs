@@ -1,6 +1,6 @@
 //! Long findings to notes that keep their sources.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 
@@ -8,7 +8,8 @@ use super::cut;
 use crate::{
     context::{Cx, Deadline, Error, Role},
     domain::{Event, FailureCode, WarningCode},
-    llm::{Evidence, Message, StopReason, Task},
+    llm::{Message, StopReason},
+    offline::{Evidence, Task},
     prompts::untrusted,
 };
 
@@ -70,11 +71,11 @@ async fn ask(
     let mut messages = vec![Message::system(system)];
     messages.extend(history);
     messages.push(Message::user(instruction));
-    let task = Task::Compress { topic: topic.to_owned(), evidence: evidence.to_vec() };
+    let task = Arc::new(Task::Compress { topic: topic.to_owned(), evidence: evidence.to_vec() });
     let mut text = String::new();
     for piece in 1..=PIECES {
         let key = if piece == 1 { format!("{path}/compress") } else { format!("{path}/compress/{piece}") };
-        let request = cx.request(Role::Compression, messages.clone(), task.clone());
+        let request = cx.request(Role::Compression, messages.clone(), Arc::clone(&task));
         let completion = cx.ask(&key, Role::Compression, request, Some(deadline)).await?;
         if completion.stop != StopReason::Length || completion.text.trim().is_empty() {
             text.push_str(&completion.text);

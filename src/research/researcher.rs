@@ -11,7 +11,8 @@ use super::{
 use crate::{
     context::{Cx, Error},
     domain::{Event, Failure, FailureCode, Note, Scope, WarningCode, event::beginning},
-    llm::{Message, Task},
+    llm::Message,
+    offline::Task,
     tools::{Toolbox, delegate::Assignment},
 };
 

@@ -14,7 +14,8 @@ use super::{
 use crate::{
     context::{Cx, Error},
     domain::{Event, Failure, FailureCode, Note, Scope, WarningCode},
-    llm::{Message, Task},
+    llm::Message,
+    offline::Task,
     telemetry::spans,
     tools::{
         self, Toolbox,

@@ -235,6 +235,17 @@ impl Store {
         self.health.takes_writes(|| self.probe_write()).await
     }
 
+    /// Whether the database has every migration of this program. The service runs them before it listens, but a database
+    /// may be replaced by an older one, or an empty one, beneath it.
+    pub async fn has_migrations(&self) -> Result<bool, Error> {
+        match ask!(self, engine => engine.schema_version().await) {
+            Ok(version) => Ok(version >= NEWEST_SCHEMA),
+            // There is no table of migrations.
+            Err(Error::Unusable(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Succeeds when the database answers a read.
     ///
     /// # Errors
@@ -486,6 +497,14 @@ impl Store {
         ask!(self, engine => engine.event_names(run_id, after_seq).await)
     }
 
+    /// What a run has told of its report while it wrote it, all attempts, in order.
+    ///
+    /// # Errors
+    /// As every read.
+    pub async fn report_events(&self, run_id: RunId) -> Result<Vec<Envelope>, Error> {
+        ask!(self, engine => engine.report_events(run_id).await)
+    }
+
     /// How often a run began to write its report.
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
         ask!(self, engine => engine.report_attempts(run_id).await)
@@ -499,6 +518,11 @@ impl Store {
     /// The runs that a run goes on from, the direct one first, at most `limit` of them; empty unless it is a retry.
     pub async fn retried_by(&self, run_id: RunId, limit: u32) -> Result<Vec<RunId>, Error> {
         ask!(self, engine => engine.retried_by(run_id, limit).await)
+    }
+
+    /// The message that a run answers, also one that retries another; `None` when there is none.
+    pub async fn question(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        ask!(self, engine => engine.question(run_id).await)
     }
 
     /// The run whose message this one answers: itself, unless it is a retry.

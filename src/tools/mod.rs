@@ -19,7 +19,8 @@ use crate::{
     context::{Cx, Deadline, Error},
     domain::{Source, SourceId, ToolKind, event::ResultLink},
     journal::Stop,
-    llm::{Evidence, Text, ToolCall, ToolSpec},
+    llm::{Text, ToolCall, ToolSpec},
+    offline::Evidence,
 };
 
 /// A tool, as one agent has it. The set of tools is open at run time, hence a trait.

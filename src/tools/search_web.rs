@@ -14,14 +14,13 @@ use crate::{
     context::{Cx, Error, PageText, Registered, page_key},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, event::ResultLink},
     journal::{self, Asked, Entry},
-    llm::{Evidence, Part, Text, ToolCall, ToolSpec},
+    llm::{Part, Text, ToolCall, ToolSpec},
+    offline::Evidence,
     prompts::{Prompts, untrusted},
     search::{self, Engine, Hit, Limits},
     telemetry::metrics,
 };
 
-/// How the reason of a search begins whose key was refused; known by it in the journal too.
-const KEY_REFUSED: &str = "the search engine refused the API key";
 /// Why a search was given up.
 const TIME_OVER: &str = "the researcher's time is over";
 const NAME: &str = "search_web";
@@ -225,9 +224,9 @@ async fn one_query(
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
         Ok(match answer {
             Ok(hits) => stored(cx, query, first, hits),
-            Err(search::Error::Auth(said)) => {
-                metrics::step_failed("search", "auth");
-                Entry::new(Err(format!("{KEY_REFUSED}: {said}")))
+            Err(error @ search::Error::Auth(_)) => {
+                metrics::step_failed("search", error.code());
+                Entry::new(Err(error.to_string()))
             }
             Err(error) => {
                 metrics::step_failed("search", error.code());
@@ -239,7 +238,7 @@ async fn one_query(
     let outcome: Result<Vec<StoredHit>, String> = cx.journal().step(&key, "search", asked.clone(), work).await?;
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
-        && reason.starts_with(KEY_REFUSED)
+        && reason.starts_with(search::KEY_REFUSED)
     {
         return Err(Failure::new(FailureCode::SearchAuth, format!("{reason}; see fathom doctor")).into());
     }

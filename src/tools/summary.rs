@@ -11,7 +11,8 @@ use super::Site;
 use crate::{
     context::{Cx, Error, Form, PageText, Role, SUMMARY_TIME},
     domain::{Event, WarningCode},
-    llm::{Message, Task, offline},
+    llm::Message,
+    offline::{self, Task},
     prompts::{Flexible, untrusted},
     search::Hit,
 };

@@ -10,7 +10,8 @@ use fathom::{
     app::App,
     context::Cx,
     domain::{Event, FailureCode, Outcome, Source, SourceId, Timestamp, ToolKind, event::ResultLink},
-    llm::{Evidence, ToolSpec},
+    llm::ToolSpec,
+    offline::Evidence,
     research::Toolbox,
     runs::Ended,
     store::Store,
@@ -18,22 +19,15 @@ use fathom::{
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use serde_json::{Value, json};
+use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, QUESTION, Story, config, on_the_embedded_engine};
+use super::engine::{Engine, QUESTION, Story, config};
 use crate::{
     crash::until,
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Kind, Reply, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(a_registered_tool_works_in_a_whole_run, a_call_that_was_made_is_not_made_again);
-
-on_the_embedded_engine!(
-    the_model_hears_what_went_wrong_and_may_try_again,
-    a_failure_of_the_tool_itself_ends_the_researcher,
-    a_call_outlives_no_researcher,
-);
 
 /// An archive, which is asked by signature.
 struct Archive {
@@ -142,6 +136,9 @@ fn told(story: &Story) -> Vec<&Event> {
     story.own().filter(|event| event.name().starts_with("tool.")).collect()
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registered_tool_works_in_a_whole_run(database: TestDatabase) {
     let world = World::start(asking(["B-12"])).await;
     let (engine, asked) = with_archive(&world, &database, &[]).await;
@@ -165,6 +162,9 @@ async fn a_registered_tool_works_in_a_whole_run(database: TestDatabase) {
 }
 
 /// The process ends while the notes are written; the next one has the archive's answer in its journal.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_was_made_is_not_made_again(database: TestDatabase) {
     let script = asking(["B-12"]).always(When::kind(Kind::Compression), reply::silence());
     let world = World::start(script).await;
@@ -189,7 +189,9 @@ async fn a_call_that_was_made_is_not_made_again(database: TestDatabase) {
     world.finish();
 }
 
-async fn the_model_hears_what_went_wrong_and_may_try_again(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_model_hears_what_went_wrong_and_may_try_again() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::whole_run(Shape::SMALL).first(
         When::kind(Kind::Researcher),
         [
@@ -216,7 +218,9 @@ async fn the_model_hears_what_went_wrong_and_may_try_again(database: TestDatabas
     world.finish();
 }
 
-async fn a_failure_of_the_tool_itself_ends_the_researcher(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_of_the_tool_itself_ends_the_researcher() {
+    let database = TestDatabase::sqlite();
     let world = World::start(asking(["burnt"])).await;
     let (engine, _) = with_archive(&world, &database, &[]).await;
     let story = engine.research(QUESTION).await;
@@ -228,7 +232,9 @@ async fn a_failure_of_the_tool_itself_ends_the_researcher(database: TestDatabase
 }
 
 /// What hangs is given up with the researcher's time, and the rest of the run goes on.
-async fn a_call_outlives_no_researcher(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_outlives_no_researcher() {
+    let database = TestDatabase::sqlite();
     let world = World::start(asking(["B-12", "endless"])).await;
     let (engine, _) = with_archive(&world, &database, &["max_researcher_seconds=2"]).await;
     let story = engine.research(QUESTION).await;
