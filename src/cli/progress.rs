@@ -118,10 +118,10 @@ impl Live {
             _ => self.lasting(&envelope.event),
         }
         let total = format!(
-            "{} · {} searches · {} sources · {} tokens{}",
+            "{} · {} · {} · {} tokens{}",
             self.phase,
-            self.searches,
-            self.sources,
+            counted(self.searches, "search", "searches"),
+            counted(self.sources, "source", "sources"),
             thousands(self.usage.total()),
             if self.chars > 0 { format!(" · {} characters written", self.chars) } else { String::new() },
         );
@@ -177,7 +177,7 @@ impl Live {
     }
 }
 
-/// Whatever the end, no line stays behind that looks as if something still went on.
+/// Clears all bars, so that no line looks as if something still went on.
 impl Drop for Live {
     fn drop(&mut self) {
         self.researchers.values().for_each(ProgressBar::finish_and_clear);
@@ -265,6 +265,10 @@ fn line(text: &str, width: usize) -> String {
     shortened(&printable_line(beginning), width).into_owned()
 }
 
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<_> =
@@ -284,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_told_with_its_reason() {
-        let told = |reason: Option<&str>| {
+    fn a_decision_is_shown_with_its_reason() {
+        let shown = |reason: Option<&str>| {
             let reason = reason.map(ToOwned::to_owned);
             described(&Event::FollowUpDecided { action: crate::domain::FollowUpAction::Answer, reason }, WIDTH).unwrap()
         };
-        assert_eq!(told(None), "follow-up: answer");
-        assert_eq!(told(Some("It is\nall there.")), "follow-up: answer (It is all there.)");
+        assert_eq!(shown(None), "follow-up: answer");
+        assert_eq!(shown(Some("It is\nall there.")), "follow-up: answer (It is all there.)");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The run's sources and pages: each page is one source, read once, whoever meets it.
+//! The run's sources and pages: each page is one source, and is read once.
 
 use std::{
     sync::{Arc, PoisonError},

@@ -101,7 +101,7 @@ pub struct Wait {
 pub enum FollowUpAction {
     /// It is answered from what is there; the run ends with an answer.
     Answer,
-    /// The report is written anew from what is there; the run ends with a report.
+    /// The report is written again from what is there; the run ends with a report.
     Revise,
     /// The whole pipeline, which knows the earlier findings.
     Research,
@@ -173,8 +173,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<RunId>,
     },
-    /// The run's place in the queue has changed. Never stored, and without a number of its own: who follows a run that
-    /// waits is told. In logs of earlier releases it is the first event of a run.
+    /// The run's place in the queue has changed. Never stored, and without a number of its own: readers that follow a
+    /// waiting run get it. In logs of earlier releases it is the first event of a run.
     #[serde(rename = "run.queued")]
     RunQueued {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -315,12 +315,12 @@ pub enum Event {
     RunFailed { problem: Failure },
     #[serde(rename = "run.cancelled")]
     RunCancelled { reason: String },
-    /// Instead of events that were removed because of their age, both ends included. Never stored: who asks for such
-    /// events is told so, under the last one's number.
+    /// Instead of events that were removed because of their age, both ends included. Never stored: readers that ask for
+    /// such events get it under the last one's number.
     #[serde(rename = "stream.gap")]
     StreamGap { from: i64, to: i64 },
-    /// The last word to those who follow a thread that is deleted. Never stored, and without a number of its own: it
-    /// bears that of the last event before it.
+    /// The last event to readers of a thread that is deleted. Never stored, and without a number of its own: it has
+    /// that of the last event before it.
     #[serde(rename = "thread.deleted")]
     ThreadDeleted {},
 }
@@ -486,13 +486,13 @@ mod tests {
             content_hash: String::new(),
             snapshot: String::new(),
         };
-        let told = |url: &str, text: &str| serde_json::to_value(Event::source_found(&source(url), text, "q")).unwrap();
-        let event = told("https://www.a.example/x?y", " one\n\ttwo  ");
+        let found = |url: &str, text: &str| serde_json::to_value(Event::source_found(&source(url), text, "q")).unwrap();
+        let event = found("https://www.a.example/x?y", " one\n\ttwo  ");
         assert_eq!((&event["data"]["site"], &event["data"]["snippet"]), (&json!("a.example"), &json!("one two")));
-        let event = told("reports/a.pdf#page=2", &"ü ".repeat(10_000));
+        let event = found("reports/a.pdf#page=2", &"ü ".repeat(10_000));
         assert_eq!(event["data"].get("site"), None);
         assert_eq!(event["data"]["snippet"].as_str().unwrap().chars().count(), SNIPPET_CHARS);
-        assert_eq!(told("a.md", "")["data"].get("snippet"), None);
+        assert_eq!(found("a.md", "")["data"].get("snippet"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! THE tool loop, used by the supervisor and the researchers: ask, carry out the calls, append, repeat within the limit.
 //!
 //! Turns are counted before the call, so none is paid for and thrown away. Every tool call gets an answer (`calls.rs`).
-//! A model that calls no tool, or wants to finish with empty hands, is told so once; then the loop ends and the caller
+//! A model that calls no tool, or wants to finish with empty hands, is nudged once; then the loop ends and the caller
 //! does the task with one call of its own ([`do_task`]).
 
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ pub enum End {
     Finished,
     /// The last turn was used up.
     Limit,
-    /// The model would not work: told once, it still called nothing useful.
+    /// The model would not work: nudged once, it still called nothing useful.
     Idle,
 }
 

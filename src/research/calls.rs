@@ -1,4 +1,4 @@
-//! The tool calls of a turn: dispatched, journaled, told to readers and traced, the same for every tool.
+//! The tool calls of a turn: dispatched, journaled, announced and traced, the same for every tool.
 //!
 //! Calls are admitted in their order, which is what source ids and keys of the journal depend on, and then carried out
 //! side by side. A call that says the work is done comes last, so that it sees what the others did.

@@ -16,7 +16,7 @@ const NAME: &str = "ResearchComplete";
 #[derive(Debug)]
 pub struct Complete {
     spec: ToolSpec,
-    /// What an agent with empty hands is told.
+    /// The answer to an agent with empty hands.
     nudge: String,
 }
 

@@ -1,6 +1,6 @@
 //! `ConductResearch`: the supervisor has a topic researched.
 //!
-//! How a topic is researched is not known here: whoever makes the tool gives it a [`Researching`].
+//! How a topic is researched is not known here: the tool is made with a [`Researching`].
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -40,7 +40,7 @@ pub struct Assignment {
 /// Researches a topic.
 pub type Researching = Arc<dyn Fn(Cx, Assignment) -> BoxFuture<'static, Result<Note, Error>> + Send + Sync>;
 
-/// What came of the delegations; shared by the tool and the supervisor, who reads it at the end.
+/// What came of the delegations; shared by the tool and the supervisor, which reads it at the end.
 #[derive(Debug, Default)]
 pub struct Delegations {
     /// By the researcher's number. Locked for map access only.

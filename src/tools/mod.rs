@@ -292,7 +292,7 @@ pub fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
 /// The arguments that [`Tool::admit`] made, read again.
 ///
 /// # Errors
-/// They are another tool's: a defect, told to the model.
+/// They are another tool's: a defect, which the model hears of.
 fn admitted<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments).map_err(|error| ToolError::Model(error.to_string()))
 }

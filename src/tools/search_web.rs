@@ -1,7 +1,7 @@
 //! `search_web`: queries in, sources out.
 //!
 //! Each query is a step of the journal, so one that fails does not fail the others and none is paid for twice. Each
-//! page is read (summarised for the run's question) once per run, whoever meets it first.
+//! page is read (summarised for the run's question) once per run.
 
 use std::collections::HashSet;
 

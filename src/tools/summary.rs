@@ -28,7 +28,7 @@ struct Summary {
     key_excerpts: Vec<String>,
 }
 
-/// What is shown of the page, whose text the run has; made once per run, for whoever comes first.
+/// What is shown of the page, whose text the run has; made once per run, by the first that needs it.
 ///
 /// # Errors
 /// [`Error::Stop`].
