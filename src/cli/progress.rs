@@ -225,14 +225,9 @@ fn described(event: &Event, width: usize) -> Option<String> {
             format!("done: {sources} sources, {turns} turns, {notes_chars} characters of notes")
         }
         Event::ResearcherFailed { problem } => format!("failed: {}", line(&problem.message)),
-        Event::ToolStarted { kind: ToolKind::Search, args, .. } => {
-            format!("search: {}", line(&args["queries"].to_string()))
-        }
-        Event::ToolStarted { name, args, .. } => format!("{}: {}", line(name), line(&args.to_string())),
-        Event::ToolFinished { kind: ToolKind::Search, results, .. } => format!("found: {} results", results.len()),
-        Event::ToolFinished { name, results, .. } => format!("{} finished: {} sources", line(name), results.len()),
-        Event::ToolFailed { kind: ToolKind::Search, problem, .. } => format!("search failed: {}", line(problem)),
-        Event::ToolFailed { name, problem, .. } => format!("{} failed: {}", line(name), line(problem)),
+        Event::ToolStarted { name, kind, args, .. } => line(&tool_started(name, *kind, args)),
+        Event::ToolFinished { results, .. } => format!("found: {}", counted(results.len(), "result", "results")),
+        Event::ToolFailed { name, kind, problem, .. } => format!("{} failed: {}", doing(*kind, name), line(problem)),
         Event::SourceFound { source_id, title, url, .. } => {
             format!("source {source_id}: {} ({})", line(title), line(url))
         }
@@ -257,6 +252,23 @@ fn described(event: &Event, width: usize) -> Option<String> {
         Event::RunFailed { problem } => format!("failed: {}", line(&problem.message)),
         Event::RunCancelled { reason } => format!("cancelled: {}", line(reason)),
     })
+}
+
+/// What a tool does, in a word; one of no certain kind has its name.
+fn doing(kind: ToolKind, name: &str) -> &str {
+    match kind {
+        ToolKind::Search => "search",
+        ToolKind::Read => "reading",
+        _ => name,
+    }
+}
+
+/// What a tool is asked for: its one argument, or all of them.
+fn tool_started(name: &str, kind: ToolKind, args: &serde_json::Value) -> String {
+    let only = args.as_object().filter(|args| args.len() == 1).and_then(|args| args.values().next());
+    let asked = only.unwrap_or(args);
+    let asked = asked.as_str().map_or_else(|| asked.to_string(), ToOwned::to_owned);
+    format!("{}: {asked}", doing(kind, name))
 }
 
 /// The start of a text on one line, without what could redraw a terminal.
@@ -295,6 +307,21 @@ mod tests {
         };
         assert_eq!(shown(None), "follow-up: answer");
         assert_eq!(shown(Some("It is\nall there.")), "follow-up: answer (It is all there.)");
+    }
+
+    #[test]
+    fn tools_are_known_by_kind() {
+        let started = |kind, args| {
+            let (tool_call_id, name) = ("c".to_owned(), "a_tool".to_owned());
+            described(&Event::ToolStarted { tool_call_id, name, kind, args }, WIDTH).unwrap()
+        };
+        let args = serde_json::json!({"queries": ["a", "b"]});
+        assert_eq!(started(ToolKind::Search, args), r#"search: ["a","b"]"#);
+        assert_eq!(
+            started(ToolKind::Read, serde_json::json!({"address": "https://a.test"})),
+            "reading: https://a.test"
+        );
+        assert_eq!(started(ToolKind::External, serde_json::json!({"x": 1, "y": 2})), r#"a_tool: {"x":1,"y":2}"#);
     }
 
     #[test]

@@ -58,8 +58,14 @@ pub struct RunOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     Boolean,
-    Integer { min: u32, max: u32 },
-    OptionalInteger { min: u32, max: u32 },
+    Integer {
+        min: u32,
+        max: u32,
+    },
+    OptionalInteger {
+        min: u32,
+        max: u32,
+    },
     Choice(&'static [&'static str]),
     /// An IANA name.
     TimeZone,
