@@ -193,7 +193,7 @@ async fn numbers(run: &OwnedRun) -> Result<BTreeMap<SourceId, u32>, ApiError> {
 }
 
 fn shown(source: Source, numbers: &BTreeMap<SourceId, u32>) -> SourceBody {
-    let ids = std::iter::once(source.id).chain(source.aliases.iter().copied());
+    let ids = source.ids();
     let found_by: BTreeSet<u32> = ids.map(SourceId::researcher).collect();
     SourceBody {
         found_by: found_by.into_iter().map(|number| format!("r{number}")).collect(),
