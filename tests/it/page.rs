@@ -94,7 +94,8 @@ async fn a_run_is_watched_through_a_cut_connection_and_a_restart() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_text_stays_text() {
-    const ATTACK: &str = "</p><script>alert(3)</script><img src=x onerror=alert(4)> [x](javascript:alert(5)) \u{202E}txet";
+    const ATTACK: &str =
+        "</p><script>alert(3)</script><img src=x onerror=alert(4)> [x](javascript:alert(5)) \u{202E}txet";
     let long = "unbroken".repeat(1_250);
     let world = World::start(
         Script::whole_run(Shape::SMALL)
