@@ -50,7 +50,7 @@ await story(async (page) => {
   await page.waitForFunction(() => document.querySelectorAll(".run").length === 3 && document.querySelectorAll(".tools:not([hidden])").length === 2);
 
   await page.locator(".tools:not([hidden]) button:has-text('Replay')").first().click();
-  await page.waitForSelector("dialog .lane, dialog .report a.cite");
+  await page.waitForSelector("dialog .lane", { state: "attached" });
   await page.locator("dialog input[type=range]").fill("0");
   await accessible(page, "replay");
   await page.keyboard.press("Escape");

@@ -56,7 +56,8 @@ export async function story(tell, { expected = [], ...options } = {}) {
     assert(!bad.length, bad.join("\n"));
     console.log("DONE");
   } catch (error) {
-    console.log(`FAILED ${error.stack}\n${complaints.join("\n")}`);
+    const shown = await browser.contexts()[0]?.pages()[0]?.evaluate(() => document.body.innerText).catch(() => "");
+    console.log(`FAILED ${error.stack}\n${complaints.join("\n")}\nThe page: ${String(shown).slice(0, 2_000)}`);
     await browser.close();
     exit(1);
   }
