@@ -23,5 +23,6 @@ mod structured;
 mod supervisor;
 mod telemetry;
 mod terminal;
+mod tools;
 mod waiting;
 mod whole;
