@@ -207,7 +207,7 @@ pub async fn do_task(
     let call = ToolCall { id: id.to_owned(), name, arguments, problem: None };
     agent.gathered.has_reflected = true;
     let answers = calls::carry_out(cx, agent, &format!("{path}/{id}"), std::slice::from_ref(&call)).await?;
-    messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
+    messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None });
     messages.extend(answers.into_iter().map(Message::from));
     Ok(true)
 }
