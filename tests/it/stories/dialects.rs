@@ -26,7 +26,7 @@ async fn a_whole_run(model: &str, variables: &[&'static str; 2]) {
     let variables = [(variables[0], world.models.base_url()), (variables[1], KEY.to_owned())];
     let engine = Engine::with(&world, &database, &options, &variables).await.unwrap();
     let story = engine.research(QUESTION).await;
-    assert_eq!(story.ended, Ended::Completed(Outcome::Report), "{:?}", story.warnings());
+    assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.warnings());
     assert!(!story.report().citations.is_empty());
     assert!(story.usage.input_tokens > 0 && story.usage.output_tokens > 0, "{:?}", story.usage);
     assert!(!story.warned(WarningCode::Retrying).is_empty(), "{:?}", story.warnings());
