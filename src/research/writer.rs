@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::{
     Conversation, Findings,
-    citations::{self, Proof, Resolver},
+    citations::{self, Resolver},
     cut,
     earlier::Known,
 };
@@ -308,19 +308,13 @@ impl<'a> Page<'a> {
     async fn finish(mut self) -> Result<Report, Error> {
         let rest = self.resolver.finish();
         self.hold(&rest);
-        let whole = format!("{}{}", self.text, self.held);
-        let mut report = Report {
-            markdown: whole,
-            citations: self.resolver.citations().to_vec(),
-            dropped_citations: self.resolver.dropped(),
-        };
-        match proofread(&report).await? {
-            None => self.flush().await?,
-            Some(proof) => {
-                report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
-                (report.markdown, report.citations) = (proof.markdown, proof.citations);
-                self.publish(&report).await?;
-            }
+        let streamed = format!("{}{}", self.text, self.held);
+        let Settled { resolver, report, as_streamed } = settled(self.resolver, streamed).await?;
+        self.resolver = resolver;
+        if as_streamed {
+            self.flush().await?
+        } else {
+            self.publish(&report).await?
         }
         self.warn_of_removals(&report).await?;
         let finished = Event::ReportFinished {
@@ -367,11 +361,35 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Reads the report as a reader's program will; off the runtime's threads, since a long one takes time.
-async fn proofread(report: &Report) -> Result<Option<Proof>, Error> {
-    let (markdown, citations) = (report.markdown.clone(), report.citations.clone());
-    let read = tokio::task::spawn_blocking(move || citations::proof(&markdown, &citations)).await;
-    read.map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be read: {error}")).into())
+/// A finished report.
+struct Settled {
+    /// What resolved it last.
+    resolver: Resolver,
+    report: Report,
+    /// Is it what its readers saw come?
+    as_streamed: bool,
+}
+
+/// Resolves the report once more if the model has numbered its sources itself, and reads it as a reader's program will;
+/// off the runtime's threads, since a long one takes time.
+async fn settled(resolver: Resolver, streamed: String) -> Result<Settled, Error> {
+    let settled = tokio::task::spawn_blocking(move || settle(resolver, streamed)).await;
+    settled
+        .map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be read: {error}")).into())
+}
+
+fn settle(resolver: Resolver, streamed: String) -> Settled {
+    let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
+    let mut as_streamed = renumbered.is_none();
+    let (resolver, markdown) = renumbered.unwrap_or((resolver, streamed));
+    let citations = resolver.citations().to_vec();
+    let mut report = Report { markdown, citations, dropped_citations: resolver.dropped() };
+    if let Some(proof) = citations::proof(&report.markdown, &report.citations) {
+        as_streamed = false;
+        report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
+        (report.markdown, report.citations) = (proof.markdown, proof.citations);
+    }
+    Settled { resolver, report, as_streamed }
 }
 
 impl TextSink for Page<'_> {

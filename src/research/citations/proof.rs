@@ -10,7 +10,7 @@ use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 use super::{
     super::source_list,
     address::{address_in_word, address_length, host, is_address},
-    grammar::is_harmless_tag,
+    marks::is_harmless_tag,
 };
 use crate::domain::report::Citation;
 

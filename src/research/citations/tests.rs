@@ -103,10 +103,15 @@ fn the_list_numbers_every_cited_source_once() {
     assert_eq!(places, ["[1]", "[2]"]);
 }
 
+/// The text as the resolver leaves it, once all of it has been read.
+fn resolved(mut resolver: Resolver, text: &str) -> (Resolver, String) {
+    let markdown = resolver.push(text) + &resolver.finish();
+    resolver.renumbered().unwrap_or((resolver, markdown))
+}
+
 /// The report as it is stored, and what was removed from it.
 fn settled(text: &str) -> (String, u32) {
-    let mut resolver = Resolver::new(sources());
-    let markdown = resolver.push(text) + &resolver.finish();
+    let (resolver, markdown) = resolved(Resolver::new(sources()), text);
     let counted = resolver.dropped() + resolver.removed();
     match proof(&markdown, resolver.citations()) {
         None => (markdown, counted),
@@ -122,7 +127,7 @@ fn settled(text: &str) -> (String, u32) {
 }
 
 /// What a reader's program links to or loads.
-fn links(markdown: &str) -> Vec<String> {
+pub(super) fn links(markdown: &str) -> Vec<String> {
     use pulldown_cmark::{Options, Parser, html};
     let mut page = String::new();
     html::push_html(&mut page, Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH));
