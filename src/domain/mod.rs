@@ -14,6 +14,7 @@ pub mod report;
 pub mod run;
 pub mod time;
 pub mod wildcard;
+pub mod wording;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};

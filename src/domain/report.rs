@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{SourceId, Timestamp};
+use super::{
+    SourceId, Timestamp,
+    wording::{WORDINGS, Wording},
+};
 
 /// Something this run retrieved, or took over from an earlier run of its thread, and a report may cite.
 ///
@@ -97,14 +100,34 @@ pub struct Report {
     pub dropped_citations: u32,
 }
 
-/// Stands above the list of sources, which code writes under a report.
-pub const SOURCES_HEADING: &str = "### Sources\n\n";
-
 impl Report {
     /// The text, and the list of sources under it, heading included; empty when there is none.
     pub fn parts(&self) -> (&str, &str) {
-        let at = self.markdown.rfind(SOURCES_HEADING);
-        let at = at.filter(|&at| at == 0 || self.markdown[..at].ends_with('\n'));
-        self.markdown.split_at(at.unwrap_or(self.markdown.len()))
+        parts(&self.markdown)
     }
+
+    /// Does the text leave open which source stands behind which statement?
+    pub fn is_degraded(&self) -> bool {
+        self.citations.is_empty()
+    }
+}
+
+/// A report's text, and the list of sources that code wrote under it, heading included.
+pub fn parts(markdown: &str) -> (&str, &str) {
+    let heading = |wording: &Wording| {
+        let heading = sources_heading(wording);
+        markdown.rfind(&heading).filter(|&at| at == 0 || markdown[..at].ends_with('\n')).map(|at| (at, heading.len()))
+    };
+    let last = WORDINGS.iter().filter_map(heading).max();
+    let at = last.filter(|(at, length)| markdown[at + length..].lines().all(is_of_list)).map(|(at, _)| at);
+    markdown.split_at(at.unwrap_or(markdown.len()))
+}
+
+/// What stands above the list of sources.
+pub fn sources_heading(wording: &Wording) -> String {
+    format!("### {}\n\n", wording.sources)
+}
+
+fn is_of_list(line: &str) -> bool {
+    line.is_empty() || line.starts_with("- [") || WORDINGS.iter().any(|wording| wording.uncited == line)
 }

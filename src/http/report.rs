@@ -36,6 +36,8 @@ struct ReportBody<'a> {
     citations: &'a [Citation],
     sources: Vec<CitedSource>,
     dropped_citations: u32,
+    /// The text cites nothing.
+    degraded: bool,
 }
 
 /// A line of the report's source list.
@@ -121,5 +123,6 @@ async fn data(state: &State, run_id: RunId, outcome: Option<Outcome>, report: &R
         citations: &report.citations,
         sources: cited.into_values().collect(),
         dropped_citations: report.dropped_citations,
+        degraded: report.is_degraded(),
     })
 }

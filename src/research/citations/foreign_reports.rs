@@ -175,7 +175,7 @@ fn kept(text: &str) -> (usize, usize) {
     let markdown = resolver.push(text) + &resolver.finish();
     let (resolver, markdown) = resolver.renumbered().unwrap_or((resolver, markdown));
     assert!(links(&markdown).is_empty(), "{text}\nbecame\n{markdown}");
-    assert_eq!(super::proof(&markdown, resolver.citations()), None, "{text}\nbecame\n{markdown}");
+    assert_eq!(proof(&markdown, resolver.citations()), None, "{text}\nbecame\n{markdown}");
     let chars: Vec<char> = markdown.chars().collect();
     let (mut kept, mut meant) = (0, 0);
     for (at, numbers) in STATEMENTS.iter().enumerate() {

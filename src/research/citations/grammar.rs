@@ -13,6 +13,7 @@ use super::{
 
 /// Brackets in brackets that are looked into; deeper ones are text.
 pub(super) const DEPTH: usize = 16;
+
 /// A part of the resolved text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {

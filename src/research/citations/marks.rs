@@ -5,10 +5,9 @@ use super::{
     grammar::{DEPTH, Piece, Reader, tail},
     numbering::Target,
     numbers::{self, Numbers},
+    scan::FORMULA_BYTES,
 };
 
-/// A formula (`$…$`) is shorter than this.
-const FORMULA_BYTES: usize = 256;
 /// One of these stands between two dollar signs that are no prices.
 const FORMULA_SIGNS: [char; 12] = ['\\', '^', '_', '=', '{', '∈', '≤', '≥', '<', '>', '+', '∪'];
 /// HTML tags that link, load or imitate our own markers; they are removed, their content stays.

@@ -40,7 +40,7 @@ use self::{
     scan::Segmenter,
 };
 use super::source_list;
-use crate::domain::{Source, printable, report::Citation};
+use crate::domain::{Source, printable, report::Citation, wording::Wording};
 
 pub use ids::cited_ids;
 pub use proof::proof;
@@ -181,7 +181,7 @@ impl Resolver {
         }
         self.end_list();
         let cited: Vec<_> = self.output.order().iter().map(|&index| &self.catalogue.sources[index]).collect();
-        let list = source_list::render(&cited, &self.catalogue.sources);
+        let list = source_list::render(&cited, &self.catalogue.sources, Wording::of(&self.text));
         self.output.append_list(&list);
         self.output.take()
     }
