@@ -4,6 +4,8 @@
 //! here and nowhere else.
 
 pub mod event;
+#[cfg(test)]
+pub mod growth;
 pub mod ids;
 mod merge;
 pub mod nearest;

@@ -125,7 +125,8 @@ fn language(text: &str) -> Option<Lang> {
         _ if letters < ENOUGH_LETTERS => return None,
         _ => {}
     }
-    let info = Detector::new().detect(sample)?;
+    // Close to a language of ours, and hardly ever what a report is in.
+    let info = Detector::with_denylist(vec![Lang::Afr, Lang::Epo, Lang::Lat]).detect(sample)?;
     info.is_reliable().then(|| info.lang())
 }
 

@@ -332,7 +332,7 @@ blockquote{margin:1rem 0;padding:0 1rem;border-left:.25rem solid #999}\
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SourceId;
+    use crate::domain::{SourceId, growth};
 
     fn page(markdown: &str, cited: &[(u32, usize)]) -> String {
         let source = Source::example(1001, "https://a.test/x?b=1&c=2", "A");
@@ -414,24 +414,15 @@ mod tests {
         assert!(page.matches("<ul>").count() <= DEPTH && page.matches("item").count() == 200, "{page}");
     }
 
-    /// Work that grows with the square of the length would take 64 times as long for eight times as much.
     #[test]
-    fn time_grows_with_the_length() {
+    fn work_grows_with_the_length() {
         let shapes = [
             "> ", "- ", "* ", "1. ", "*", "**a ", "*a **b ", "_", "[", "![", "`", "<", "<b>", "~~a ", "| a ", "> a\n",
             "- a\n  ", "[x](y)", "- > ", "#", "&lt;", "\\", "> - a\n", "a\n===\n", "[a]: b\n", "|-|\n", "```\n",
             "<sub>", "<!--",
         ];
         for shape in shapes {
-            let time = |length: usize| {
-                let text = shape.repeat(length / shape.len());
-                let begin = std::time::Instant::now();
-                page(&text, &[]);
-                begin.elapsed().as_secs_f64()
-            };
-            // Other work disturbs single measurements, but not five of them.
-            let linear = (0..5).any(|_| time(64_000) < 16.0 * time(8_000).max(0.01));
-            assert!(linear, "{shape:?} takes more than 16 times as long when there is eight times as much of it");
+            growth::check(shape, 8_000, |text| drop(page(text, &[])));
         }
     }
 }

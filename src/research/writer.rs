@@ -34,6 +34,8 @@ use crate::{
 const PIECES: u32 = 6;
 /// Report text is passed on at least this often.
 const DELTA_TIME: Duration = Duration::from_millis(50);
+/// Bytes that are resolved without a break: a few milliseconds' work.
+const PIECE_BYTES: usize = 16 * 1024;
 /// Characters of a delta of a report that is told as a whole.
 const DELTA_CHARS: usize = 8_000;
 
@@ -171,7 +173,7 @@ impl<'a> Writing<'a> {
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), Arc::clone(task));
             let broken = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await? {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
-                    page.end_piece(&completion);
+                    page.end_piece(&completion).await;
                     self.page = Some(page);
                     return Ok(completion);
                 }
@@ -198,7 +200,7 @@ impl<'a> Writing<'a> {
         self.cx.emit(vec![Event::ReportStarted { attempt: self.attempt }]).await?;
         let mut page = Page::new(self.cx, self.attempt, self.sources.clone());
         for piece in written {
-            page.write(piece);
+            page.write(piece).await;
         }
         page.flush().await?;
         Ok(page)
@@ -248,19 +250,27 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Resolves more of the model's text.
-    fn write(&mut self, text: &str) {
-        let resolved = self.resolver.push(text);
-        self.hold(&resolved);
+    /// Resolves more of the model's text; of a long one a piece at a time, so that others get their turn between.
+    async fn write(&mut self, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, later) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES.min(rest.len())));
+            let resolved = self.resolver.push(piece);
+            self.hold(&resolved);
+            rest = later;
+            if !rest.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        }
     }
 
     /// Settles the last word of an answer, by what is kept of the whole answer.
-    fn end_piece(&mut self, completion: &Completion) {
+    async fn end_piece(&mut self, completion: &Completion) {
         let word = std::mem::take(&mut self.word);
         let text = completion.text.as_str();
         let kept = if completion.stop == StopReason::Length { cut::whole_words(text).len() } else { text.len() };
         let written = text.len() - word.len();
-        self.write(text.get(written..kept).unwrap_or_default());
+        self.write(text.get(written..kept).unwrap_or_default()).await;
     }
 
     fn hold(&mut self, text: &str) {
@@ -399,7 +409,7 @@ impl TextSink for Page<'_> {
     async fn take(&mut self, text: &str) -> Result<(), Stop> {
         self.word.push_str(text);
         let whole: String = self.word.drain(..cut::whole_words(&self.word).len()).collect();
-        self.write(&whole);
+        self.write(&whole).await;
         match self.held_since {
             Some(since) if since.elapsed() >= DELTA_TIME => self.flush().await,
             _ => Ok(()),

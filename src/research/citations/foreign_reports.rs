@@ -233,3 +233,51 @@ fn citations_by_address_survive_without_a_list() {
         }
     }
 }
+
+/// Lists and forms that stand alone.
+#[test]
+fn rarer_ways_to_number_sources_are_read_too() {
+    let check = |text: &str, expected: &str| {
+        let mut resolver = Resolver::new(retrieved());
+        let markdown = resolver.push(text) + &resolver.finish();
+        let (_, markdown) = resolver.renumbered().unwrap_or((resolver, markdown));
+        let (body, _) = crate::domain::report::parts(&markdown);
+        assert_eq!(body.trim_end(), expected, "for {text:?}");
+    };
+    let (a, b, foreign) = ("https://harbour.test/tariff", "https://museum.test/", "https://elsewhere.test/never");
+    // Every section has a list of its own, and counts from 1.
+    check(
+        &format!("## One\nDues [1].\n\n### Sources\n[1] T: {a}\n\n## Two\nTides [1].\n\n### Sources\n[1] M: {b}\n"),
+        "## One\nDues [1].\n\n## Two\nTides [2].",
+    );
+    // A list without numbers is in order if the text cites each of its entries.
+    check(&format!("Dues [1], tides [2].\n\n## Sources\n- T: {a}\n- M: {b}\n"), "Dues [1], tides [2].");
+    check(&format!("Dues [2].\n\n## Sources\n- T: {a}\n- M: {b}\n"), "Dues.");
+    check(&format!("Dues [1], tides [2].\n\n## Sources\n1. T: {a}\n1. M: {b}\n"), "Dues [1], tides [2].");
+    // Nothing but its place and its numbers make a list at the end one of sources.
+    check(&format!("Tides [2], dues [1].\n\n1. Tariff - {a}\n2. Museum - {b}\n"), "Tides [1], dues [2].");
+    check(&format!("Steps:\n\n1. Read {a}\n2. Visit {b}\n"), "Steps:\n\n1. Read [1]\n2. Visit [2]");
+    // Ranges, parentheses, links by reference, ids.
+    check(&format!("All [1-3].\n\n## Sources\n[1] {a}\n[2] {b}\n[3] {foreign}\n"), "All [1][2].");
+    check(&format!("Dues (1), tides (2).\n\n## Sources\n(1) T: {a}\n(2) M: {b}\n"), "Dues [1], tides [2].");
+    check("Steps (1) and (2) are few [S1001].", "Steps (1) and (2) are few [1].");
+    check(
+        &format!("[Dues][t] and [tides][], see [m].\n\n[t]: {a}\n[tides]: {b}\n[m]: {b}\n"),
+        "Dues [1] and tides [2], see m [2].",
+    );
+    check("Dues [1].\n\n## Sources\n[1] S1002, the museum\n", "Dues [1].");
+    check("Dues [4].\n\n## Sources\n[1] https://harbour.test/tariff\n", "Dues.");
+    // A footnote that says something stays, whatever else is a source.
+    check(
+        &format!(
+            "Dues[^1] rise[^2] fast[^n].\n\n[^1]: {a}\n[^2]: In crowns of 2031, see {b} for more of what that means to everybody here, says one.\n[^n]: {b}\n"
+        ),
+        "Dues[1] rise[^2] fast[^n].\n\n[^2]: In crowns of 2031, see [2] for more of what that means to everybody here, says one.",
+    );
+    // Powers are no citations, and neither is anything in a list that was kept.
+    check(&format!("12 km² paid [1].\n\n## Sources\n[1] {a}\n[2] {b}\n"), "12 km² paid [1].");
+    check(
+        "See [1].\n\n## Sources\nThe oldest source is lost.\nThe next one is young.\nNobody has both.\n",
+        "See.\n\n## Sources\nThe oldest source is lost.\nThe next one is young.\nNobody has both.",
+    );
+}
