@@ -11,6 +11,7 @@
 mod browser;
 mod contract;
 mod crash;
+mod documents;
 mod events;
 mod fake_vendor;
 mod hostile;
