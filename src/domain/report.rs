@@ -1,5 +1,7 @@
 //! What research produces: sources, notes and the report that cites them.
 
+use std::collections::{BTreeMap, HashMap};
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -104,6 +106,22 @@ impl Report {
     /// The text, and the list of sources under it, heading included; empty when there is none.
     pub fn parts(&self) -> (&str, &str) {
         parts(&self.markdown)
+    }
+
+    /// The words of the language that its list of sources is in; of the text's, when it has no list.
+    pub fn wording(&self) -> &'static Wording {
+        let (text, list) = self.parts();
+        let listed = |wording: &&Wording| list.starts_with(&sources_heading(wording));
+        // Two languages share a heading.
+        let of_text = Wording::of(text);
+        if list.is_empty() || listed(&of_text) { of_text } else { WORDINGS.iter().find(listed).unwrap_or(of_text) }
+    }
+
+    /// The cited ones of a run's sources, in the order of their numbers.
+    pub fn cited<'a>(&self, sources: &'a [Source]) -> BTreeMap<u32, &'a Source> {
+        let by_id: HashMap<SourceId, &Source> = sources.iter().map(|source| (source.id, source)).collect();
+        let cited = self.citations.iter().map(|citation| (citation.number, by_id.get(&citation.source_id)));
+        cited.filter_map(|(number, source)| Some((number, *source?))).collect()
     }
 
     /// Does the text leave open which source stands behind which statement?

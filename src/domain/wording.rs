@@ -4,7 +4,7 @@ use whatlang::{Detector, Lang, Script};
 
 /// Bytes of a text that are looked at.
 const SAMPLE_BYTES: usize = 16_000;
-/// A text in Latin letters with fewer of them tells its language too rarely.
+/// A text in Latin letters with fewer of them rarely shows its language.
 const ENOUGH_LETTERS: usize = 80;
 
 /// The words for one language.
@@ -120,7 +120,7 @@ fn language(text: &str) -> Option<Lang> {
     let script = whatlang::detect_script(sample)?;
     let letters = sample.chars().filter(|c| c.is_alphabetic()).count();
     match script {
-        // One language of ours has this script, and short texts are told apart badly.
+        // One language of ours has this script, so short texts are enough.
         Script::Mandarin | Script::Hangul | Script::Hiragana | Script::Katakana => {}
         _ if letters < ENOUGH_LETTERS => return None,
         _ => {}

@@ -29,7 +29,7 @@ use crate::{
     telemetry::spans,
 };
 pub use earlier::Earlier;
-use earlier::Known;
+use earlier::EarlierFindings;
 
 /// What the thread holds when the run starts.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Conversation {
     }
 
     /// The same conversation with the texts that were taken over as models see them: sources by id.
-    fn citing_ids(&mut self, known: &Known) {
+    fn citing_ids(&mut self, known: &EarlierFindings) {
         for message in self.messages.iter_mut().filter(|message| message.role == MessageRole::Assistant) {
             let text = known.texts.iter().find(|(run_id, _)| message.run_id == Some(*run_id));
             if let Some((_, text)) = text {
@@ -126,7 +126,7 @@ pub async fn research(cx: &Cx, mut conversation: Conversation) -> Result<Ending,
 }
 
 /// The whole pipeline; `known` is what earlier runs found. Boxed where it is called: its type is deep.
-async fn pipeline(cx: &Cx, conversation: &Conversation, known: Option<&Known>) -> Result<Ending, Error> {
+async fn pipeline(cx: &Cx, conversation: &Conversation, known: Option<&EarlierFindings>) -> Result<Ending, Error> {
     let clarified = phase(cx, Phase::Clarify, clarify::clarify(cx, conversation)).await?;
     let verification = match clarified {
         clarify::Clarity::Unclear(question) => return Ok(Ending::Question(question)),

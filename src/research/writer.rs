@@ -1,6 +1,6 @@
 //! Notes to final report, streamed, its citations resolved against the sources as it comes.
 //!
-//! Each time the writing starts anew (a retry, a restart of the process) is an attempt of its own; the deltas of the
+//! Each time the writing starts again (a retry, a restart of the process) is an attempt of its own; the deltas of the
 //! last attempt, put together, are the stored report byte for byte.
 
 use std::{
@@ -16,7 +16,7 @@ use super::{
     Conversation, Findings,
     citations::{self, Resolver},
     cut,
-    earlier::Known,
+    earlier::EarlierFindings,
 };
 use crate::{
     context::{Cx, Error, Role, TextSink, Unanswered},
@@ -36,7 +36,7 @@ const PIECES: u32 = 6;
 const DELTA_TIME: Duration = Duration::from_millis(50);
 /// Bytes that are resolved without a break: a few milliseconds' work.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Characters of a delta of a report that is told as a whole.
+/// Characters of a delta of a report that is published as a whole.
 const DELTA_CHARS: usize = 8_000;
 
 /// Writes the report from what was found, now and before.
@@ -48,7 +48,7 @@ pub async fn write(
     conversation: &Conversation,
     brief: &str,
     findings: &Findings,
-    known: Option<&Known>,
+    known: Option<&EarlierFindings>,
 ) -> Result<Report, Error> {
     let sources = cx.sources();
     let prompt = prompt(cx, conversation, brief, findings, known, &sources).await?;
@@ -92,7 +92,7 @@ async fn prompt(
     conversation: &Conversation,
     brief: &str,
     findings: &Findings,
-    known: Option<&Known>,
+    known: Option<&EarlierFindings>,
     sources: &[Source],
 ) -> Result<Text, Error> {
     let mut flexible = Flexible::default();
@@ -115,7 +115,7 @@ pub fn shown(notes: &[Note], flexible: &mut Flexible) -> Vec<Value> {
 }
 
 /// All that the report is made of, the newest first.
-fn notes<'a>(findings: &'a Findings, known: Option<&'a Known>) -> impl Iterator<Item = &'a Note> {
+fn notes<'a>(findings: &'a Findings, known: Option<&'a EarlierFindings>) -> impl Iterator<Item = &'a Note> {
     findings.notes.iter().chain(known.into_iter().flat_map(|known| &known.notes))
 }
 
@@ -131,7 +131,7 @@ fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec
     if lines.is_empty() { sources.iter().map(|source| line(source.id, source)).collect() } else { lines }
 }
 
-fn task(brief: &str, findings: &Findings, known: Option<&Known>, sources: &[Source]) -> Task {
+fn task(brief: &str, findings: &Findings, known: Option<&EarlierFindings>, sources: &[Source]) -> Task {
     let finding = |note: &Note| Finding { topic: note.topic.clone(), text: note.text.clone() };
     let evidence = |source: &Source| Evidence {
         source_id: source.id,
@@ -161,7 +161,7 @@ struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// The next piece of text; on failure everything is written anew, up to the allowed number of tries.
+    /// The next piece of text; on failure everything is written again, up to the allowed number of tries.
     async fn piece(&mut self, messages: &[Message], task: &Arc<Task>, written: &[String]) -> Result<Completion, Error> {
         loop {
             let mut page = match self.page.take() {
@@ -189,7 +189,7 @@ impl<'a> Writing<'a> {
             if self.tries >= self.cx.options().max_structured_output_retries {
                 return Err(broken.failure.into());
             }
-            let what = format!("the {} is written anew", self.name);
+            let what = format!("the {} is written again", self.name);
             self.cx.pause(&format!("{key}/again"), Role::FinalReport, self.tries, broken, &what).await?;
         }
     }
@@ -232,7 +232,7 @@ struct Page<'a> {
     held_since: Option<Instant>,
     /// Unicode scalar values passed on.
     offset: usize,
-    citations_told: usize,
+    citations_sent: usize,
 }
 
 impl<'a> Page<'a> {
@@ -246,7 +246,7 @@ impl<'a> Page<'a> {
             held: String::new(),
             held_since: None,
             offset: 0,
-            citations_told: 0,
+            citations_sent: 0,
         }
     }
 
@@ -296,14 +296,14 @@ impl<'a> Page<'a> {
 
     fn new_citations(&mut self) -> Vec<Event> {
         let all = self.resolver.citations();
-        let new = &all[self.citations_told..];
-        let told = self.told(new);
-        self.citations_told = all.len();
-        told
+        let new = &all[self.citations_sent..];
+        let events = self.citation_events(new);
+        self.citations_sent = all.len();
+        events
     }
 
-    fn told(&self, citations: &[Citation]) -> Vec<Event> {
-        let told = citations.iter().filter_map(|citation| {
+    fn citation_events(&self, citations: &[Citation]) -> Vec<Event> {
+        let events = citations.iter().filter_map(|citation| {
             let source = self.resolver.source(citation.number)?;
             Some(Event::ReportCitation {
                 number: citation.number,
@@ -314,7 +314,7 @@ impl<'a> Page<'a> {
                 title: source.title.clone(),
             })
         });
-        told.collect()
+        events.collect()
     }
 
     async fn finish(mut self) -> Result<Report, Error> {
@@ -341,7 +341,7 @@ impl<'a> Page<'a> {
         Ok(report)
     }
 
-    /// Tells the whole report as a new attempt, since what was told of it cannot be taken back.
+    /// Publishes the whole report as a new attempt, since what readers have seen cannot be taken back.
     async fn publish(&mut self, report: &Report) -> Result<(), Stop> {
         self.attempt += 1;
         self.offset = 0;
@@ -352,7 +352,7 @@ impl<'a> Page<'a> {
             events.push(Event::ReportDelta { attempt: self.attempt, offset: self.offset, text });
             self.offset += part.len();
         }
-        events.extend(self.told(&report.citations));
+        events.extend(self.citation_events(&report.citations));
         self.cx.emit(events).await
     }
 

@@ -6,7 +6,7 @@ use super::{
 };
 
 /// Characters that may follow the last address of an entry, such as `(accessed on 1 May 2031)`.
-const BEHIND_ADDRESS: usize = 60;
+const BEHIND_ADDRESS: usize = 40;
 
 /// How a label is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -272,7 +272,7 @@ fn rarer_ways_to_number_sources_are_read_too() {
         &format!(
             "Dues[^1] rise[^2] fast[^n].\n\n[^1]: {a}\n[^2]: In crowns of 2031, see {b} for more of what that means to everybody here, says one.\n[^n]: {b}\n"
         ),
-        "Dues[1] rise[^2] fast[^n].\n\n[^2]: In crowns of 2031, see [2] for more of what that means to everybody here, says one.",
+        "Dues[1] rise[^2] fast[2].\n\n[^2]: In crowns of 2031, see [2] for more of what that means to everybody here, says one.",
     );
     // Powers are no citations, and neither is anything in a list that was kept.
     check(&format!("12 km² paid [1].\n\n## Sources\n[1] {a}\n[2] {b}\n"), "12 km² paid [1].");

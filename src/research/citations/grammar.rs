@@ -247,6 +247,9 @@ impl<'a> Reader<'a, '_> {
         if let Some(read) = self.own_numbers(at, inside) {
             return self.numbered(from, &read, end);
         }
+        if let Some(name) = inside.strip_prefix('^') {
+            return self.footnote(from, name, end);
+        }
         let ids = ids_in_bracket(inside);
         if ids.is_empty() {
             return None;
@@ -277,7 +280,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Puts the sources behind numbers of the model's own in their place; `None` when they have to stay.
     fn numbered(&mut self, from: usize, read: &Numbers, end: usize) -> Option<usize> {
-        let starts_line = self.behind(from).chars().all(|c| c.is_whitespace() || ">-*+•|".contains(c));
+        let starts_line = self.starts_line(from);
         if read.footnote && starts_line && self.text[end..].starts_with(':') {
             return None;
         }
@@ -303,6 +306,26 @@ impl<'a> Reader<'a, '_> {
         self.parsed.dropped += if known == 0 { 1 } else { u32::try_from(targets.len() - known).unwrap_or(u32::MAX) };
         let spaced = self.is_space(from);
         Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
+    }
+
+    /// `[^name]`: a citation when the footnote is nothing but a source.
+    fn footnote(&mut self, from: usize, name: &str, end: usize) -> Option<usize> {
+        if self.text[end..].starts_with(':') && self.starts_line(from) {
+            return None;
+        }
+        let spaced = self.is_space(from);
+        let piece = match self.numbering.target(&name.trim().to_lowercase(), self.before.line)? {
+            Target::Source(index) => Some(Piece::Cite { indices: vec![index], spaced }),
+            Target::Foreign => None,
+            Target::Remark => return None,
+        };
+        self.parsed.dropped += u32::from(piece.is_none());
+        Some(self.replace(from, end, piece))
+    }
+
+    /// Stand only markers of quotations, lists and tables before this place?
+    fn starts_line(&self, at: usize) -> bool {
+        self.behind(at).chars().all(|c| c.is_whitespace() || ">-*+•|".contains(c))
     }
 
     /// The sources behind numbers, if all of them are known.
@@ -360,7 +383,7 @@ impl<'a> Reader<'a, '_> {
     /// `¹` and `(1)`, where the model numbers its sources so.
     fn unbracketed(&mut self, at: usize, to: usize) -> Option<usize> {
         let rest = &self.text[at..to];
-        if self.numbering.superscripts && numbers::may_bear_superscript(&self.behind(at)) {
+        if self.numbering.superscripts && numbers::may_carry_superscript(&self.behind(at)) {
             return self.superscript(at, rest);
         }
         if self.numbering.parentheses && at >= self.formula && !self.behind(at).trim().is_empty() {

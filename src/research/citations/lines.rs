@@ -1,6 +1,6 @@
 //! What kind of line a line is, as CommonMark has it: fences, headings over source lists, definitions.
 //!
-//! Lists and block quotations are followed as far as single lines tell. Where that is not far enough, a line counts as
+//! Lists and block quotations are followed as far as single lines show. Where that is not far enough, a line counts as
 //! text, which is the safe side: text is cleaned, code is not.
 
 use super::{
@@ -89,7 +89,7 @@ const HEAD_BYTES: usize = 256;
 /// Lists in lists that are followed.
 const LISTS: usize = 32;
 
-/// What the first characters of a line tell.
+/// What the first characters of a line show.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Head {
     Undecided,

@@ -13,7 +13,7 @@ const FORMULA_SIGNS: [char; 12] = ['\\', '^', '_', '=', '{', '∈', '≤', '≥'
 /// HTML tags that link, load or imitate our own markers; they are removed, their content stays.
 const REMOVED_TAGS: [&str; 12] =
     ["a", "img", "script", "style", "iframe", "link", "object", "embed", "form", "source", "sources", "svg"];
-/// HTML tags that stay when they bear no attribute and stand inside a line.
+/// HTML tags that stay when they have no attribute and stand inside a line.
 const HARMLESS_TAGS: [&str; 15] =
     ["b", "br", "del", "em", "i", "ins", "kbd", "mark", "s", "small", "strong", "sub", "sup", "u", "wbr"];
 
@@ -91,7 +91,7 @@ impl Reader<'_, '_> {
 
     /// `<sup>1</sup>`, where the model numbers its sources so.
     fn raised(&mut self, at: usize, to: usize) -> Option<usize> {
-        if !self.numbering.superscripts || !numbers::may_bear_superscript(&self.behind(at)) {
+        if !self.numbering.superscripts || !numbers::may_carry_superscript(&self.behind(at)) {
             return None;
         }
         let inner = self.text[at..to].strip_prefix("<sup>")?;

@@ -260,7 +260,9 @@ impl<'a> Reader<'a> {
             self.numbering.defined.insert(name.clone());
         }
         self.forms.push(form);
-        self.numbering.define(name, entry.line, entry.target.unwrap_or(Target::Foreign));
+        // A footnote without an address says something of its own.
+        let without = if form == Form::Footnote { Target::Remark } else { Target::Foreign };
+        self.numbering.define(name, entry.line, entry.target.unwrap_or(without));
     }
 
     /// A line that no heading makes part of a list.

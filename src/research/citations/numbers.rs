@@ -200,7 +200,7 @@ pub(super) fn superscript(text: &str) -> Option<(u32, usize)> {
 
 /// Can a superscript behind this text be a citation, rather than a power (`km²`) or a unit? It can behind punctuation
 /// and behind a word of four letters.
-pub(super) fn may_bear_superscript(before: &str) -> bool {
+pub(super) fn may_carry_superscript(before: &str) -> bool {
     let mut before = before.trim_end_matches(is_superscript);
     while let Some(at) = before.strip_suffix("</sup>").and_then(|rest| rest.rfind("<sup>")) {
         before = &before[..at];

@@ -215,7 +215,7 @@ impl Output {
         self.footnote = false;
     }
 
-    /// Tells whether the next line is the text of a footnote.
+    /// Sets whether the next line is the text of a footnote.
     pub(super) fn keep_footnote(&mut self, footnote: bool) {
         self.footnote = footnote;
     }

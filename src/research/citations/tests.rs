@@ -345,7 +345,11 @@ proptest! {
 
     #[test]
     fn only_citations_are_touched(blocks in prop::collection::vec(block(), 1..8), size in 1usize..40) {
-        let text = blocks.join("\n\n");
+        // Between the blocks a paragraph ends whatever list was open.
+        let mut text = blocks.join("\n\nIt goes on.\n\n");
+        if text.contains("[^7]") {
+            text.push_str("\n\nIt goes on.\n\n[^7]: A remark of ours, not a source.");
+        }
         let (mut expected, mut order) = (String::new(), Vec::new());
         let mut pieces = text.split("[S");
         expected.push_str(pieces.next().unwrap());
@@ -430,7 +434,6 @@ fn block() -> impl Strategy<Value = String> {
         "## Literatur\n\nDie Literatur ist reich. Sie reicht weit.",
         "## 来源\n\n这条河的来源在山上。它流向大海。",
         "## Citations\n\nThe most cited work is old. Nobody knows why.",
-        "[^7]: A remark of ours, not a source.",
     ]);
     prop_oneof![3 => sentence, 2 => fixed.prop_map(str::to_owned)]
 }

@@ -23,7 +23,7 @@ async fn story_of(report: &str, database: &TestDatabase) -> Story {
 
 /// The original asked for links and for numbers in the same prompt, and got both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d27_links_and_numbers_of_the_writers_own_are_removed() {
+async fn links_and_numbers_of_the_writers_own_are_removed() {
     let database = TestDatabase::sqlite();
     let report = "Paid by dues [the tariff](https://harbour.test/dues), a loan [S1002] and luck \
                   [7] (https://made-up.test/x), see [here](https://made-up.test).";
@@ -39,7 +39,7 @@ async fn d27_links_and_numbers_of_the_writers_own_are_removed() {
 
 /// Invented citations were, in the original, indistinguishable from real ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved() {
+async fn a_report_that_cites_only_unknown_ids_lists_what_was_retrieved() {
     let database = TestDatabase::sqlite();
     let story = story_of("Paid by dues [S9001], by a loan [S1003] and by [S77].", &database).await;
     let markdown = story.markdown();
@@ -52,17 +52,18 @@ async fn d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved() {
 
 /// Said plainly, rather than as if the list belonged to the statements.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d28_a_report_that_cites_nothing_lists_what_was_retrieved() {
+async fn a_report_that_cites_nothing_lists_what_was_retrieved() {
     let database = TestDatabase::sqlite();
     let story = story_of("Paid by dues.", &database).await;
     assert!(story.markdown().contains("does not say which source stands behind which statement"));
     assert!(story.markdown().contains("https://council.test/loan"));
     assert!(story.warned(WarningCode::CitationsDropped).is_empty());
+    let [Event::ReportFinished { degraded: true, .. }] = story.named("report.finished")[..] else { panic!() };
 }
 
 /// The list is written by code, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d28_a_source_list_of_the_writers_own_is_replaced() {
+async fn a_source_list_of_the_writers_own_is_replaced() {
     let database = TestDatabase::sqlite();
     let report = "# Dues\n\nPaid by dues [S1001].\n\n### Sources\n[1] Dues: https://elsewhere.test\n[2] More: https://more.test\n";
     let story = story_of(report, &database).await;
@@ -72,20 +73,37 @@ async fn d28_a_source_list_of_the_writers_own_is_replaced() {
 
 /// A reader can show a source beside the text while it is still being written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d28_every_citation_is_told_as_it_is_written() {
+async fn every_citation_is_an_event_as_it_is_written() {
     let database = TestDatabase::sqlite();
     let story = story_of("Dues [S1001]. Loan [S1002]. Dues again [S1001].", &database).await;
-    let told = story.named("report.citation");
-    assert_eq!(told.len(), 3);
-    let Event::ReportCitation { number: 2, url, title, .. } = told[1] else { panic!("{:?}", told[1]) };
+    let sent = story.named("report.citation");
+    assert_eq!(sent.len(), 3);
+    let Event::ReportCitation { number: 2, url, title, .. } = sent[1] else { panic!("{:?}", sent[1]) };
     assert_eq!((url.as_str(), title.as_str()), ("https://council.test/loan", "Loan"));
+}
+
+/// The text is settled once it is there, as a new attempt, without another call.
+#[tokio::test]
+async fn a_writer_that_numbers_its_sources_itself_keeps_its_citations() {
+    let report = "# Dues\n\nPaid by dues [2], a loan [1, 2] and luck [3].\n\n### Sources\n\
+                  [1] Loan: http://www.council.test/loan/?utm_source=model\n[2] Dues: https://harbour.test/dues#top\n\
+                  [3] Luck: https://made-up.test/luck\n";
+    let story = story_of(report, &TestDatabase::sqlite()).await;
+    let list = "### Sources\n\n- [1] Dues: https://harbour.test/dues\n- [2] Loan: https://council.test/loan\n";
+    assert_eq!(story.markdown(), format!("# Dues\n\nPaid by dues [1], a loan [2][1] and luck.\n\n{list}"));
+    assert_eq!((story.report().citations.len(), story.report().dropped_citations), (3, 1));
+    assert_eq!(story.named("report.started").len(), 2, "what was streamed before is dropped");
+    let [Event::ReportFinished { attempt: 2, degraded: false, .. }] = story.named("report.finished")[..] else {
+        panic!("{:?}", story.named("report.finished"))
+    };
+    assert!(story.warned(WarningCode::CitationsDropped)[0].contains("3 lines of a source list"));
 }
 
 /// In the original every researcher numbered its sources from 1, and the writer had to guess whose 1 was meant.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d29_researchers_that_met_the_same_page_share_its_number(database: TestDatabase) {
+async fn researchers_that_met_the_same_page_share_its_number(database: TestDatabase) {
     let script = Script::whole_run(Shape::SMALL)
         .first(When::kind(Kind::Supervisor), [reply::delegate(["One.", "Two."])])
         .always(When::kind(Kind::Report), reply::text("First [S1001]. Second [S2001]. Third [S2002]."));
