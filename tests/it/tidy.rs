@@ -161,7 +161,7 @@ fn sources() -> Vec<Source> {
 }
 
 /// All files at or below `path`; none when there is no such path.
-fn files_under(path: &Path) -> Vec<PathBuf> {
+pub fn files_under(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
     }
