@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
                 let length = address_length(rest).max(1);
                 self.meet(self.catalogue.by_url(&rest[..length]));
                 done = place + length;
-            } else if let Some((label, length)) = self.next_label(rest) {
+            } else if let Some((label, length)) = self.next_label(at, rest) {
                 self.list.push(Entry::new(Some(label), at, 0));
                 done = place + length;
             } else if begins && let Some((index, length)) = self.place(rest) {
@@ -204,9 +204,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Several entries on one line: a label behind an address.
-    fn next_label(&self, rest: &str) -> Option<(Label, usize)> {
-        if !rest.starts_with('[') || self.list.last()?.target.is_none() || self.list.len() >= MOST_ENTRIES {
+    /// Several entries on one line: a label behind the address of one.
+    fn next_label(&self, at: usize, rest: &str) -> Option<(Label, usize)> {
+        let last = self.list.last()?;
+        let follows = last.line == at && last.label.is_some() && last.target.is_some();
+        if !rest.starts_with('[') || !follows || self.list.len() >= MOST_ENTRIES {
             return None;
         }
         let (inside, behind) = rest[1..].get(..8.min(rest.len() - 1)).unwrap_or(&rest[1..]).split_once(']')?;
