@@ -186,6 +186,10 @@ impl Store {
                 self.distrust();
                 Error::Unavailable(text)
             }
+            Error::StandsBy(text) => {
+                self.leave_standby();
+                Error::Unavailable(text)
+            }
             other => other,
         };
         if matches!(error, Error::Unavailable(_)) {
@@ -197,10 +201,17 @@ impl Store {
     /// Whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not after a long
     /// wait, since callers are waiting too.
     fn is_to_be_asked_again(&self, error: &Error, begun: Instant) -> bool {
-        let again = matches!(error, Error::Disconnected(_)) && begun.elapsed() < AGAIN_WITHIN;
+        let again = begun.elapsed() < AGAIN_WITHIN
+            && match error {
+                Error::Disconnected(_) => {
+                    self.distrust();
+                    true
+                }
+                Error::StandsBy(_) => self.leave_standby(),
+                _ => false,
+            };
         if again {
             tracing::debug!(%error, "trying once more over a fresh connection");
-            self.distrust();
         }
         again
     }
@@ -209,6 +220,15 @@ impl Store {
     fn distrust(&self) {
         if let Engine::Postgres(engine) = &*self.engine {
             engine.distrust();
+        }
+    }
+
+    /// Drops all connections, since they lead to a server that takes no writes; `false` when that was done a moment ago
+    /// and did not help.
+    fn leave_standby(&self) -> bool {
+        match &*self.engine {
+            Engine::Postgres(engine) => engine.leave_standby(),
+            Engine::Sqlite(_) => false,
         }
     }
 

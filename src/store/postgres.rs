@@ -54,6 +54,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
 /// Within this time it answers, or it is thrown away.
 const PING_LIMIT: Duration = Duration::from_secs(3);
+/// How often connections are made again because their server takes no writes.
+const STANDBY_PAUSE: Duration = Duration::from_secs(5);
 /// Room for every statement there is, so that none is prepared twice per connection.
 const STATEMENTS: usize = 256;
 
@@ -105,6 +107,17 @@ impl Engine {
     /// A server that went away, or stepped down, has left all connections useless, whatever they look like.
     pub fn distrust(&self) {
         *self.trusted_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// As [`Engine::distrust`], but not again within [`STANDBY_PAUSE`]: a database that only reads would otherwise have its
+    /// readers wait for new connections all the time. Returns whether it did.
+    pub fn leave_standby(&self) -> bool {
+        let mut since = self.trusted_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let leaves = since.elapsed() >= STANDBY_PAUSE;
+        if leaves {
+            *since = Instant::now();
+        }
+        leaves
     }
 
     pub fn connections(&self) -> (u32, u32) {
