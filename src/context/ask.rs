@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Cx, Deadline, Error, fit, spending::Purpose, watch};
 use crate::{
     domain::{Event, Failure, FailureCode, ModelName, WarningCode},
-    journal::{self, Asked, CallRecord, Entry, Stop},
+    journal::{self, Asked, CallRecord, Entry, StepKind, Stop},
     llm::{
         self, Completion, Delta, Evidence, OutputFormat, Request, Task,
         structured::{self, Ladder, Rung},
@@ -160,7 +160,7 @@ impl Cx {
             }
             Box::pin(self.answer(key, role, request, deadline)).await
         };
-        let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
+        let outcome: Outcome = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
         outcome.map_err(|unanswered| unanswered.failure.into())
     }
 
@@ -214,7 +214,7 @@ impl Cx {
             watch::end(watch, &entry.value);
             Ok(entry)
         };
-        let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
+        let outcome: Outcome = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
         if let (false, Ok(completion)) = (streamed, &outcome) {
             sink.take(&completion.text).await?;
         }
@@ -382,7 +382,7 @@ impl Cx {
             let entry = Box::pin(self.answer(key, role, request, deadline)).await?;
             Ok(entry.map(|outcome| Structured { outcome, rung: Some(rung) }))
         };
-        let step: Structured = self.run.journal.step(key, "model", asked.clone(), work).await?;
+        let step: Structured = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
         ladder.stand_on(step.rung.unwrap_or(ladder.nominal()));
         Ok(step.outcome)
     }

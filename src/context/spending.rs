@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Role;
 use crate::{
     domain::{Failure, FailureCode, RunOptions},
-    journal::{CallRecord, Step},
+    journal::{CallRecord, Step, StepKind},
 };
 
 /// How a refusal begins, by which it is known in the journal.
@@ -183,15 +183,18 @@ impl Spent {
         if step.inherited {
             return;
         }
-        if step.call.is_none() && step.value.contains(USED_UP) && matches!(&*step.kind, "model" | "search") {
+        if step.call.is_none()
+            && step.value.contains(USED_UP)
+            && matches!(step.kind, StepKind::Model | StepKind::Search)
+        {
             let options = ["max_model_calls", "max_searches", "max_tokens"];
             let option = options.into_iter().find(|option| step.value.contains(&format!("{USED_UP}: {option} is")));
             self.limited_by = self.limited_by.or(option);
             return;
         }
-        match (&*step.kind, &step.call) {
-            ("search", _) => self.searches += 1,
-            ("model", call) => {
+        match (step.kind, &step.call) {
+            (StepKind::Search, _) => self.searches += 1,
+            (StepKind::Model, call) => {
                 self.model_calls += 1;
                 let tokens = |call: &CallRecord| call.usage.input_tokens.saturating_add(call.usage.output_tokens);
                 self.tokens += call.as_ref().map_or(0, |call| plausible(tokens(call)));

@@ -10,6 +10,7 @@ pub mod nearest;
 pub mod options;
 pub mod price;
 pub mod printable;
+mod progress;
 pub mod report;
 pub mod run;
 pub mod time;
@@ -21,6 +22,7 @@ pub use merge::merge;
 pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
 pub use price::{Cost, Price, Prices};
 pub use printable::{printable, printable_line, printable_log, shortened};
+pub use progress::ProgressChange;
 pub use report::{Note, Source};
 pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,

@@ -4,7 +4,7 @@
 //! larger the groups and the cheaper each commit.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::{Duration, Instant},
 };
 
@@ -16,8 +16,8 @@ use tokio_util::task::TaskTracker;
 
 use super::EventLog;
 use crate::{
-    domain::{Event, RunId},
-    store::{Commit, Entry, Error, Lease, NewEvent, Store},
+    domain::{Event, RunId, ThreadId},
+    store::{Commit, Entry, Error, EventRow, Lease, NewEvent, Store},
 };
 
 /// Commits that may wait; when there are more, senders wait for their turn.
@@ -185,7 +185,7 @@ impl Writer {
         let mut sound = Vec::with_capacity(group.len());
         for job in group {
             match self.failure_before(&job) {
-                Some(error) => settle(job, Err(error)),
+                Some(error) => settle(job.answer, Err(error)),
                 None => sound.push(job),
             }
         }
@@ -231,7 +231,7 @@ impl Writer {
     async fn try_each(&mut self, group: Vec<Job>, last: bool) {
         for job in group {
             if let Some(error) = self.failure_before(&job) {
-                settle(job, Err(error));
+                settle(job.answer, Err(error));
             } else if !last && self.is_aside(&job) {
                 self.aside.push(job);
             } else {
@@ -245,22 +245,29 @@ impl Writer {
     /// Commits once and settles what is decided; returns what should be tried again.
     async fn attempt(&mut self, group: Vec<Job>, last: bool) -> Vec<Job> {
         let (entries, answers): (Vec<Entry>, Vec<_>) = group.into_iter().map(|job| (job.entry, job.answer)).unzip();
-        let results = self.store.commit_entries(&entries).await;
+        let results = self.store.commit_numbered(&entries).await;
         let mut again = Vec::new();
-        let mut written = BTreeSet::new();
+        let mut written = Written::default();
         for ((entry, answer), result) in entries.into_iter().zip(answers).zip(results) {
-            match &result {
+            let result = match result {
                 Err(Error::Unavailable(_)) if !last => {
                     again.push(Job { entry, answer });
                     continue;
                 }
-                Err(error) if answer.is_none() => self.note_unheard(&entry.commit.lease, error),
-                Err(_) => {}
-                Ok(()) => _ = written.insert(entry.commit.lease.thread_id),
-            }
-            settle(Job { entry, answer }, result);
+                Err(error) => {
+                    if answer.is_none() {
+                        self.note_unheard(&entry.commit.lease, &error);
+                    }
+                    Err(error)
+                }
+                Ok(first) => {
+                    written.add(entry, first);
+                    Ok(())
+                }
+            };
+            settle(answer, result);
         }
-        written.into_iter().for_each(|thread_id| self.log.wake(thread_id));
+        written.publish(&self.log);
         again
     }
 
@@ -271,8 +278,36 @@ impl Writer {
 }
 
 /// Answers; nobody listens when the sender was cancelled or did not want to know.
-fn settle(job: Job, result: Result<(), Error>) {
-    if let Some(answer) = job.answer {
+fn settle(answer: Option<oneshot::Sender<Result<(), Error>>>, result: Result<(), Error>) {
+    if let Some(answer) = answer {
         let _ = answer.send(result);
+    }
+}
+
+/// The events of a group that is stored, by thread.
+#[derive(Default)]
+struct Written {
+    events: BTreeMap<ThreadId, Vec<EventRow>>,
+    /// Threads of which the numbers are not known: an earlier attempt stored their events.
+    unknown: BTreeSet<ThreadId>,
+}
+
+impl Written {
+    fn add(&mut self, entry: Entry, first: Option<i64>) {
+        let thread_id = entry.commit.lease.thread_id;
+        match first {
+            Some(first) => self.events.entry(thread_id).or_default().extend(entry.numbered(first)),
+            None if entry.commit.events.is_empty() => {}
+            None => _ = self.unknown.insert(thread_id),
+        }
+    }
+
+    fn publish(self, log: &EventLog) {
+        for (thread_id, rows) in self.events {
+            log.publish(thread_id, &rows);
+        }
+        for thread_id in self.unknown {
+            log.wake(thread_id);
+        }
     }
 }

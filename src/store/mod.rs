@@ -1,15 +1,17 @@
 //! All SQL: threads, messages, runs, steps, events, sources, notes, on Postgres or SQLite.
 //!
-//! Callers see [`Store`] and never learn which engine it is. Used by `runs` and `events` alone.
+//! Callers see [`Store`] and never learn which engine it is.
 //!
 //! The queries live in `queries/`, compiled once per engine: `postgres.rs` and `sqlite.rs` each say which database
 //! type they mean, hold what differs (connecting, beginning a write, locking clauses) and include the same files.
 
 mod error;
+mod group;
 mod health;
 mod postgres;
 mod records;
 mod sqlite;
+mod tables;
 mod wakes;
 
 use std::{
@@ -30,8 +32,8 @@ use health::Health;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Delivery, End, Entry,
     EventRow, EventRows, Finish, FirstAnswer, Gap, Held, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread,
-    Page, PageLimit, Pruned, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, ThreadChange,
-    ThreadFilter, ThreadPosition, Wanted,
+    Page, PageLimit, Pruned, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, StepKind,
+    ThreadChange, ThreadFilter, ThreadPosition, Wanted,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -416,6 +418,12 @@ impl Store {
     /// Writes as [`Store::commit`] does. What failed with [`Error::Unavailable`] may be given again in the same order,
     /// before any other commit of these runs, and is then written exactly once.
     pub async fn commit_entries(&self, entries: &[Entry]) -> Vec<Result<(), Error>> {
+        self.commit_numbered(entries).await.into_iter().map(|answer| answer.map(drop)).collect()
+    }
+
+    /// As [`Store::commit_entries`]; answers with the number of an entry's first event, where it has events. `None` also
+    /// when it had been written before.
+    pub async fn commit_numbered(&self, entries: &[Entry]) -> Vec<Result<Option<i64>, Error>> {
         if entries.is_empty() {
             return Vec::new();
         }

@@ -16,6 +16,8 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
+use kept::Kept;
+use write::write_group;
 
 /// Lets several replicas look for work without waiting for one another.
 macro_rules! skip_locked {
@@ -32,19 +34,20 @@ macro_rules! server_time {
     };
 }
 
-mod at_once;
+mod kept;
 mod listen;
 #[path = "queries/mod.rs"]
 mod queries;
+mod write;
 
 pub use listen::Listener;
 
 /// The database type the queries are compiled for.
 pub type Db = sqlx::Postgres;
 
-/// Locks the rows a transaction is about to change.
 /// Compares with a pattern, whatever the case of the letters it knows.
 const LIKE: &str = " ILIKE ";
+/// Locks the rows a transaction is about to change.
 const FOR_UPDATE: &str = " FOR UPDATE";
 /// The same for whoever takes what is free and leaves the rest to others.
 const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
@@ -62,7 +65,11 @@ const STATEMENTS: usize = 256;
 #[derive(Debug)]
 pub struct Engine {
     pool: PgPool,
-    /// For connections outside the pool.
+    /// For the writer of the log.
+    commits: Kept,
+    /// For wake-ups of other processes.
+    notifications: Kept,
+    /// For the connection that listens.
     options: Box<PgConnectOptions>,
     /// Names this store among those that send wake-ups.
     sender: Uuid,
@@ -101,7 +108,9 @@ impl Engine {
             .after_release(|connection, _| Box::pin(async move { answers(connection).await.map(|()| true) }))
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
-        Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7(), trusted_since })
+        let (commits, notifications) = (Kept::new(&options), Kept::new(&options));
+        let options = Box::new(options);
+        Ok(Self { pool, commits, notifications, options, sender: Uuid::now_v7(), trusted_since })
     }
 
     /// A server that went away, or stepped down, has left all connections useless, whatever they look like.
@@ -122,10 +131,13 @@ impl Engine {
 
     pub fn connections(&self) -> (u32, u32) {
         let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
-        (idle, self.pool.size().saturating_sub(idle))
+        let kept = u32::from(self.commits.is_idle()) + u32::from(self.notifications.is_idle());
+        (idle + kept, self.pool.size().saturating_sub(idle))
     }
 
     pub async fn close(&self) {
+        self.commits.close().await;
+        self.notifications.close().await;
         self.pool.close().await;
     }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::{
     context::{Cx, Error, Form, PageText, Registered, Role, SUMMARY_TIME, page_key},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
-    journal::{self, Asked, Entry},
+    journal::{self, Asked, Entry, StepKind},
     llm::{Message, Part, Task, Text, ToolSpec, offline},
     prompts::{Flexible, Prompts, untrusted},
     search::{self, Hit, Limits},
@@ -155,7 +155,7 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
             }
         })
     };
-    let outcome: Result<Vec<Kept>, String> = cx.journal().step(&key, "search", asked.clone(), work).await?;
+    let outcome: Result<Vec<Kept>, String> = cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
         && reason.starts_with(KEY_REFUSED)

@@ -12,7 +12,7 @@ use fathom::{
     store::{
         Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, End, Entry,
         Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RunFilter, Step,
-        Store, Synchronous, Wanted,
+        StepKind, Store, Synchronous, Wanted,
     },
 };
 
@@ -125,7 +125,7 @@ async fn release(store: &Store, lease: Lease) {
 pub fn step(key: &str) -> Step {
     Step {
         key: key.to_owned(),
-        kind: "value".to_owned(),
+        kind: StepKind::Value,
         request_hash: "ab".repeat(32),
         input_hash: String::new(),
         prompts: String::new(),

@@ -4,9 +4,10 @@ use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 use uuid::Uuid;
 
 use super::{
-    Connection, Db, Engine, FOR_UPDATE, Row, is_thread_busy,
-    rows::{named, owned, status, unsigned},
-    runs::ms,
+    Connection, Db, Engine, FOR_UPDATE, Row,
+    claims::ms,
+    is_thread_busy,
+    rows::{named, owned, unsigned},
 };
 use crate::{
     domain::{
@@ -368,7 +369,7 @@ async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64
     let (question, options) = (beginning(&question), Box::new(new_run.options.clone()));
     let event = Event::RunCreated { question, options, position: Some(position), retry_of };
     let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
-    super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
+    super::log::insert_event(connection, new_run.thread_id, new_run.run_id, seq, &event).await
 }
 
 fn queued(new_run: &NewRun) -> Run {
@@ -391,7 +392,7 @@ fn queued(new_run: &NewRun) -> Run {
 
 /// Reads a thread from the columns of [`select_threads`].
 pub fn thread(row: &Row) -> Result<Thread, Error> {
-    let newest = row.try_get::<Option<&str>, _>("status")?.map(status).transpose()?;
+    let newest = row.try_get::<Option<&str>, _>("status")?.map(named::<RunStatus>).transpose()?;
     let outcome = row.try_get::<Option<&str>, _>("outcome")?.map(named).transpose()?;
     Ok(Thread {
         id: ThreadId(row.try_get("id")?),

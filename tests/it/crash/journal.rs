@@ -5,7 +5,7 @@ use std::{cell::Cell, time::Duration};
 use fathom::{
     domain::{Event, FailureCode, RunStatus},
     events::{EventLog, Patience, Writer},
-    journal::{Entry, Journal, Stop},
+    journal::{Entry, Journal, StepKind, Stop},
     store::{Lease, Step, Store},
 };
 use tokio::time::Instant;
@@ -42,7 +42,7 @@ async fn ask(journal: &Journal, key: &str, hash: &str, value: &str) -> (Result<S
         done.set(true);
         Ok(Entry::new(value.to_owned()))
     };
-    let result = journal.step(key, "model", hash.to_owned(), work).await;
+    let result = journal.step(key, StepKind::Model, hash.to_owned(), work).await;
     (result, done.get())
 }
 
