@@ -11,6 +11,7 @@ pub mod context;
 pub mod http;
 pub mod llm;
 pub mod net;
+pub mod offline;
 pub mod pages;
 pub mod research;
 pub mod runs;

@@ -112,7 +112,7 @@ async fn steps(journal: &Journal, count: usize, pause: Duration) -> anyhow::Resu
         let entry = Entry { call: Some(call), ..Entry::new(value.clone()).event(&Scope::researcher(1), event) };
         let key = uuid::Uuid::now_v7().to_string();
         let began = Instant::now();
-        journal.step(&key, "model", "hash".to_owned(), async { Ok(entry) }).await?;
+        journal.step(&key, fathom::journal::StepKind::Model, "hash".to_owned(), async { Ok(entry) }).await?;
         taken.push(began.elapsed().as_secs_f64() * 1_000.0);
         tokio::time::sleep(pause).await;
     }

@@ -1,6 +1,6 @@
 //! Model calls: fitted into the context window, retried by error kind, journaled with their usage, typed.
 
-use std::pin::pin;
+use std::{pin::pin, sync::Arc};
 
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -8,12 +8,13 @@ use serde_json::json;
 
 use super::{Cx, Deadline, Error, fit, spending::Purpose, watch};
 use crate::{
-    domain::{Event, Failure, FailureCode, ModelName, WarningCode},
+    domain::{Event, Failure, FailureCode, ModelName, Provider, WarningCode},
     journal::{self, Asked, CallRecord, Entry, StepKind, Stop},
     llm::{
-        self, Completion, Delta, Evidence, OutputFormat, Request, Task,
+        self, Completion, Delta, OutputFormat, Request,
         structured::{self, Ladder, Rung},
     },
+    offline::{self, Evidence, Task},
 };
 
 /// How often a request is shortened further after the provider said it is too long.
@@ -36,6 +37,27 @@ impl Role {
             Self::Compression => "compression",
             Self::FinalReport => "final_report",
         }
+    }
+}
+
+/// A model call to be made.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What is sent.
+    pub request: Request,
+    /// What it is about: the journal knows it again by this, and the offline model answers from it.
+    pub task: Arc<Task>,
+}
+
+impl Call {
+    /// The same call with tools offered.
+    pub fn with_tools(mut self, tools: &[llm::ToolSpec]) -> Self {
+        self.request.tools = tools.to_vec();
+        self
+    }
+
+    fn is_offline(&self) -> bool {
+        self.request.model.provider == Provider::Offline
     }
 }
 
@@ -108,8 +130,8 @@ impl From<llm::Failed> for Unanswered {
 }
 
 impl Cx {
-    /// A request to the model of `role`, without tools, answered as text.
-    pub fn request(&self, role: Role, messages: Vec<llm::Message>, task: Task) -> Request {
+    /// A call to the model of `role`, without tools, answered as text.
+    pub fn request(&self, role: Role, messages: Vec<llm::Message>, task: impl Into<Arc<Task>>) -> Call {
         let options = &self.run.options;
         let max_tokens = match role {
             Role::Research => options.research_model_max_tokens,
@@ -117,15 +139,15 @@ impl Cx {
             Role::Compression => options.compression_model_max_tokens,
             Role::FinalReport => options.final_report_model_max_tokens,
         };
-        Request {
+        let request = Request {
             model: self.model(role).clone(),
             messages,
             tools: Vec::new(),
             tool_choice: llm::ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens,
-            task,
-        }
+        };
+        Call { request, task: task.into() }
     }
 
     /// The model of that role.
@@ -150,15 +172,15 @@ impl Cx {
         &self,
         key: &str,
         role: Role,
-        request: Request,
+        call: Call,
         deadline: Option<Deadline>,
     ) -> Result<Completion, Error> {
-        let asked = asked(role, &request);
+        let asked = asked(role, &call.request, &call.task);
         let work = async {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
-            Box::pin(self.answer(key, role, request, deadline)).await
+            Box::pin(self.answer(key, role, call, deadline)).await
         };
         let outcome: Outcome = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
         outcome.map_err(|unanswered| unanswered.failure.into())
@@ -168,14 +190,14 @@ impl Cx {
         &self,
         key: &str,
         role: Role,
-        request: Request,
+        call: Call,
         deadline: Option<Deadline>,
     ) -> Result<Entry<Outcome>, Stop> {
-        self.begins(role, &request);
-        let watch = watch::begin(key, role, &request);
+        self.begins(role, &call.request);
+        let watch = watch::begin(key, role, &call.request);
         let purpose = Purpose::of(role, deadline.is_some());
         // Boxed, as the other large futures on the way to the wire: a stack holds several of them at once.
-        let call = Box::pin(watch.over(self.fitted(key, role, purpose, request, None::<&mut NoText>)));
+        let call = Box::pin(watch.over(self.fitted(key, role, purpose, call, None::<&mut NoText>)));
         let entry = match self.before(deadline, call).await {
             Some(entry) => entry?,
             None => {
@@ -196,21 +218,20 @@ impl Cx {
         &self,
         key: &str,
         role: Role,
-        request: Request,
+        call: Call,
         sink: &mut impl TextSink,
     ) -> Result<Result<Completion, Unanswered>, Stop> {
-        let asked = asked(role, &request);
+        let asked = asked(role, &call.request, &call.task);
         let mut streamed = false;
         let work = async {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
             streamed = true;
-            self.begins(role, &request);
-            let watch = watch::begin(key, role, &request);
-            let entry = watch
-                .over(Box::pin(self.fitted(key, role, Purpose::of(role, false), request, Some(&mut *sink))))
-                .await?;
+            self.begins(role, &call.request);
+            let watch = watch::begin(key, role, &call.request);
+            let entry =
+                watch.over(Box::pin(self.fitted(key, role, Purpose::of(role, false), call, Some(&mut *sink)))).await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
@@ -233,16 +254,16 @@ impl Cx {
         key: &str,
         role: Role,
         purpose: Purpose,
-        request: Request,
+        call: Call,
         mut sink: Option<&mut S>,
     ) -> Result<Entry<Outcome>, Stop> {
-        let model = request.model.clone();
+        let model = call.request.model.clone();
         let mut window = match self.run.options.model_context_window {
             Some(window) => window,
             None => self.run.services.llm.context_window(&model).await,
         };
         for shortening in 0.. {
-            let fitted = fit::fit(request.clone(), window);
+            let fitted = fit::fit(call.request.clone(), window);
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
@@ -251,6 +272,7 @@ impl Cx {
                 Err(refusal) => return Ok(self.refused(&refusal, Err(Unanswered::lasting(refusal.failure())))),
             };
             let answer = match &mut sink {
+                sink if call.is_offline() => Ok(Ok(offline_answer(&call.task, fitted.tokens, sink).await?)),
                 Some(sink) => Box::pin(self.stream(role, &fitted.request, *sink)).await?,
                 None => Box::pin(self.run.services.llm.complete(&fitted.request, &self.patient(role))).await.map(Ok),
             };
@@ -324,7 +346,7 @@ impl Cx {
         &self,
         key: &str,
         role: Role,
-        request: Request,
+        call: Call,
         form: Form,
         deadline: Option<Deadline>,
     ) -> Result<T, Error> {
@@ -335,12 +357,12 @@ impl Cx {
             |problem: &str, schema: &str| texts.text("structured_repair", json!({"error": problem, "schema": schema}));
         let prompts = structured::Prompts { tool: &tool, schema: &schema, repair: &repair };
         let mut ladder = Ladder::new(form.name, form.schema, prompts);
-        let (llm, model) = (&self.run.services.llm, &request.model);
+        let (llm, model) = (&self.run.services.llm, &call.request.model);
         ladder.stand_on(llm.first_rung(model));
         let mut reason = String::from("no attempt was made");
         for attempt in 1..=self.run.options.max_structured_output_retries {
             let key = if attempt == 1 { key.to_owned() } else { format!("{key}/{attempt}") };
-            match Box::pin(self.ask_on_rung(&key, role, &mut ladder, &request, deadline)).await? {
+            match Box::pin(self.ask_on_rung(&key, role, &mut ladder, &call, deadline)).await? {
                 Ok(completion) => match ladder.read(&completion) {
                     Ok(value) => {
                         llm.answered_on(model, ladder.rung(), ladder.was_refused());
@@ -369,17 +391,18 @@ impl Cx {
         key: &str,
         role: Role,
         ladder: &mut Ladder<'_>,
-        base: &Request,
+        base: &Call,
         deadline: Option<Deadline>,
     ) -> Result<Outcome, Stop> {
-        let (nominal, rung) = (ladder.nominal_request(base), ladder.rung());
-        let asked = asked(role, &nominal);
-        let request = if rung == ladder.nominal() { nominal } else { ladder.request(base) };
+        let (nominal, rung) = (ladder.nominal_request(&base.request), ladder.rung());
+        let asked = asked(role, &nominal, &base.task);
+        let request = if rung == ladder.nominal() { nominal } else { ladder.request(&base.request) };
+        let call = Call { request, task: Arc::clone(&base.task) };
         let work = async {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
-            let entry = Box::pin(self.answer(key, role, request, deadline)).await?;
+            let entry = Box::pin(self.answer(key, role, call, deadline)).await?;
             Ok(entry.map(|outcome| Structured { outcome, rung: Some(rung) }))
         };
         let step: Structured = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
@@ -400,6 +423,21 @@ pub trait TextSink: Send {
     fn idle(&mut self) -> impl Future<Output = Result<(), Stop>> + Send;
 }
 
+/// The offline model's answer, made in this process; passed on in pieces when there is a sink.
+async fn offline_answer<S: TextSink>(
+    task: &Arc<Task>,
+    input_tokens: u32,
+    sink: &mut Option<&mut S>,
+) -> Result<Completion, Stop> {
+    let completion = offline::complete(task, input_tokens).await;
+    if let Some(sink) = sink {
+        for piece in offline::pieces(&completion.text) {
+            sink.take(&piece).await?;
+        }
+    }
+    Ok(completion)
+}
+
 /// Takes nothing: for calls that are not streamed.
 enum NoText {}
 
@@ -416,13 +454,13 @@ impl TextSink for NoText {
 /// How the journal recognises a model call: by the whole request, and by what it is about. The latter leaves out our own
 /// words, the model and its limits, and for an agent's turn also what came before: that turn was answered once, and its
 /// answer counts although another one might be given today. What is made of the findings has to rest on the same ones.
-fn asked(role: Role, request: &Request) -> Asked {
+fn asked(role: Role, request: &Request, task: &Task) -> Asked {
     let form = match &request.output {
         OutputFormat::Text => None,
         OutputFormat::JsonSchema { name, .. } => Some(name),
     };
     let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let about = match &request.task {
+    let about = match task {
         Task::Other | Task::Clarify | Task::FollowUp => json!(null),
         Task::Answer { message } => json!({"answer": message}),
         Task::Brief { question } => json!({"brief": question}),
@@ -435,8 +473,7 @@ fn asked(role: Role, request: &Request) -> Asked {
             json!({"report": brief, "findings": findings, "sources": shown(sources), "limits": limits})
         }
     };
-    let is_text =
-        matches!(request.task, Task::Other | Task::Answer { .. } | Task::Compress { .. } | Task::Report { .. });
+    let is_text = matches!(task, Task::Other | Task::Answer { .. } | Task::Compress { .. } | Task::Report { .. });
     let said: Vec<&str> = if is_text { request.messages.iter().filter_map(said).collect() } else { Vec::new() };
     Asked {
         request: journal::hash_of(request),

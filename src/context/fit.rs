@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::ModelName,
-        llm::{OutputFormat, Task, Text, ToolCall, ToolChoice},
+        llm::{OutputFormat, Text, ToolCall, ToolChoice},
     };
 
     fn request(sizes: &[usize]) -> Request {
@@ -152,7 +152,6 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens: 1_000,
-            task: Task::Other,
         }
     }
 

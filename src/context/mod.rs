@@ -19,7 +19,7 @@ use std::{
 use futures::future::BoxFuture;
 use tokio::{sync::OnceCell, time::Instant};
 
-pub use ask::{Form, Role, TextSink, Unanswered};
+pub use ask::{Call, Form, Role, TextSink, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 pub use spending::Spending;
 pub use waits::{Deadline, Patient};

@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
 use super::structured::Rung;
 use super::wire;
-use super::{BadSetting, Caller, Completion, Error, Failed, Request, limits, offline};
+use super::{BadSetting, Caller, Completion, Error, Failed, Request, limits};
 use crate::domain::{ModelName, Provider, WaitKind};
 use crate::net::{self, Circuit, Policy};
 
@@ -23,8 +23,8 @@ use crate::net::{self, Circuit, Policy};
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Models of which it is remembered whether they are there; those beyond it that nobody calls are forgotten.
 const MAX_CIRCUITS: usize = 1_000;
-/// Bytes of a list of models; those of routers come near a megabyte.
-const MAX_MODELS: usize = 4 * 1024 * 1024;
+/// Bytes of a list of models; those of routers have some hundred kilobytes.
+const MAX_MODELS: usize = 1024 * 1024;
 /// Longer answers are read on a thread of their own.
 const READ_HERE: usize = 256 * 1024;
 /// Model ids in a [`ProbeReport`].
@@ -106,9 +106,6 @@ impl Llm {
     /// # Cancel safety
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
-        if request.model.provider == Provider::Offline {
-            return Ok(offline::complete_aside(request).await);
-        }
         let (completion, attempts) =
             self.attempts(request, caller, |server| self.call(server, request, caller)).await?;
         Ok(Completion { attempts, ..completion })
@@ -123,9 +120,6 @@ impl Llm {
     /// # Cancel safety
     /// As `complete`; so does dropping the stream.
     pub async fn stream(&self, request: &Request, caller: &dyn Caller) -> Result<ReplyStream, Failed> {
-        if request.model.provider == Provider::Offline {
-            return Ok(ReplyStream::of(offline::deltas(offline::complete_aside(request).await)));
-        }
         let begin = |server| self.begin(server, request, caller);
         let ((mut reading, first), attempts) = self.attempts(request, caller, begin).await?;
         reading.attempts = attempts;
@@ -157,7 +151,7 @@ impl Llm {
     /// Asks the provider's server for its models, to see whether it is there and takes the key.
     ///
     /// # Errors
-    /// [`Error::Transport`] or [`Error::Timeout`] when nobody answers, [`Error::Auth`] for a refused key, others as
+    /// [`Error::Transport`] when nobody answers in time, [`Error::Auth`] for a refused key, others as
     /// the server answers. [`Error::BadRequest`] for the offline provider, which has no server.
     pub async fn probe(&self, provider: Provider) -> Result<ProbeReport, Error> {
         let model = ModelName { provider, model: "models".to_owned() };
@@ -203,10 +197,10 @@ impl Llm {
             .map_err(|_| Error::Timeout { model: request.model.clone() })??;
         let assembly = Assembly::new(request);
         if body.len() <= READ_HERE {
-            return Ok(reply::read(assembly, body)?);
+            return reply::read(assembly, body);
         }
         let lost = |problem| reply::malformed(&request.model, format!("its answer could not be read: {problem}"));
-        Ok(tokio::task::spawn_blocking(|| reply::read(assembly, body)).await.map_err(lost)??)
+        tokio::task::spawn_blocking(|| reply::read(assembly, body)).await.map_err(lost)?
     }
 
     async fn begin(

@@ -1,6 +1,6 @@
 //! Readers of this room for the fuzz targets (docs/fuzzing.md); not part of any other build.
 
-use super::{Message, OutputFormat, Request, Task, ToolChoice, reply::Assembly, text_calls};
+use super::{Message, OutputFormat, Request, ToolChoice, reply::Assembly, text_calls};
 use crate::domain::ModelName;
 
 /// Reads a stream of events, each chunk after `data:` on a line of its own.
@@ -12,7 +12,6 @@ pub fn stream(text: &str) {
         tool_choice: ToolChoice::Auto,
         output: OutputFormat::Text,
         max_tokens: 1_000,
-        task: Task::Other,
     };
     let mut assembly = Assembly::new(&request);
     for chunk in text.lines().filter_map(|line| line.strip_prefix("data:")) {

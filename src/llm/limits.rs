@@ -167,7 +167,6 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             output: OutputFormat::JsonSchema { name: "n".into(), schema: json!({"type": "object"}) },
             max_tokens: 1,
-            task: crate::llm::Task::Other,
         };
         assert_eq!(estimate_request(&request), (2 + 4) + (8 + 2 + 1 + 4) + (8 + 2 + 1 + 1) + 5);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::{ModelName, SourceId, Usage};
+use crate::domain::{ModelName, Usage};
 
 /// Text of a message, in parts: what must stay as it is, and what may be shortened when the model's context window
 /// is too small (tool results, findings, page text; see `research::fit`).
@@ -135,9 +135,6 @@ pub struct Request {
     pub output: OutputFormat,
     /// Output limit in tokens.
     pub max_tokens: u32,
-    /// Not sent and not part of the journal's hash.
-    #[serde(skip)]
-    pub task: Task,
 }
 
 /// Why the model stopped.
@@ -165,61 +162,4 @@ pub struct Completion {
     /// HTTP requests made for this answer, retries included.
     #[serde(default)]
     pub attempts: u32,
-}
-
-/// What a call is for, in data rather than prose. Wires ignore it; the offline model works from it alone.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Task {
-    #[default]
-    Other,
-    Clarify,
-    /// What does a message in a thread with a report need?
-    FollowUp,
-    /// The answer to a message in a thread with a report, from what is there.
-    Answer {
-        message: String,
-    },
-    Brief {
-        question: String,
-    },
-    /// `round` counts from 1; in the first one nothing has been researched.
-    Supervise {
-        brief: String,
-        round: u32,
-    },
-    /// `turn` counts from 1; `retrieved` tells whether a search has returned anything yet.
-    Research {
-        topic: String,
-        turn: u32,
-        retrieved: bool,
-    },
-    Summarise {
-        question: String,
-        page: Arc<str>,
-    },
-    Compress {
-        topic: String,
-        evidence: Vec<Evidence>,
-    },
-    Report {
-        brief: String,
-        findings: Vec<Finding>,
-        sources: Vec<Evidence>,
-        limits: Vec<String>,
-    },
-}
-
-/// A piece of retrieved text and the source it came from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evidence {
-    pub source_id: SourceId,
-    pub title: String,
-    pub text: String,
-}
-
-/// The notes on one topic.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    pub topic: String,
-    pub text: String,
 }

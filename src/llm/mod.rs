@@ -14,7 +14,6 @@ pub mod limits;
 mod memory;
 pub mod message;
 mod models;
-pub mod offline;
 mod reply;
 mod server;
 pub mod settings;
@@ -30,10 +29,7 @@ use std::time::Duration;
 use crate::domain::ModelName;
 pub use crate::net::{Caller, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
 pub use client::{Llm, ProbeReport};
-pub use message::{
-    Completion, Evidence, Finding, Message, OutputFormat, Part, Request, StopReason, Task, Text, ToolCall, ToolChoice,
-    ToolSpec,
-};
+pub use message::{Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec};
 pub use server::BadSetting;
 pub use settings::{Endpoint, Endpoints, Settings};
 pub use stream::{Delta, ReplyStream};

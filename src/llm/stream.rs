@@ -32,13 +32,6 @@ pub struct ReplyStream {
     inner: Pin<Box<dyn Stream<Item = Result<Delta, Error>> + Send>>,
 }
 
-impl ReplyStream {
-    /// An answer that is there already.
-    pub(super) fn of(deltas: Vec<Delta>) -> Self {
-        Self { inner: Box::pin(futures::stream::iter(deltas.into_iter().map(Ok))) }
-    }
-}
-
 impl Stream for ReplyStream {
     type Item = Result<Delta, Error>;
 
@@ -89,9 +82,10 @@ impl Reading {
     }
 
     /// Takes in the end of the chunks and returns the rest of the text.
-    fn finish(&mut self) -> Result<String, Error> {
+    fn finish(&mut self) -> Result<String, Failure> {
         let Some(assembly) = self.assembly.take() else { return Ok(String::new()) };
-        let (completion, rest) = assembly.finish_stream()?;
+        let (completion, passed) = assembly.finish_stream()?;
+        let rest = completion.text.get(passed..).unwrap_or_default().to_owned();
         self.end = Some(completion);
         Ok(rest)
     }

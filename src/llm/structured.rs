@@ -248,7 +248,7 @@ mod tests {
     use super::super::growth;
     use super::*;
     use crate::domain::Usage;
-    use crate::llm::{Task, ToolCall};
+    use crate::llm::ToolCall;
     use serde::Deserialize;
     use serde_json::json;
 
@@ -275,7 +275,6 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens: 1,
-            task: Task::Other,
         }
     }
 
@@ -311,7 +310,6 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens: 1,
-            task: Task::Other,
         };
         let (plain, mut knowing) = (ladder(), ladder());
         knowing.stand_on(Rung::Prompt);

@@ -4,9 +4,9 @@
 //! calls no tool, or wants to finish with empty hands, is told so once; then the loop ends and the caller helps itself.
 
 use crate::{
-    context::{Cx, Deadline, Error, Role},
+    context::{Call, Cx, Deadline, Error, Role},
     domain::{Event, WarningCode},
-    llm::{Message, Part, Request, Text, ToolCall},
+    llm::{Message, Part, Text, ToolCall},
     tools,
 };
 
@@ -27,7 +27,7 @@ pub trait Agent {
     fn path(&self, turn: u32) -> String;
 
     /// The request of a turn; `messages` are all so far.
-    fn request(&self, cx: &Cx, turn: u32, messages: Vec<Message>) -> Request;
+    fn request(&self, cx: &Cx, turn: u32, messages: Vec<Message>) -> Call;
 
     /// Carries out the calls; one answer each, in any order.
     async fn answer(&mut self, cx: &Cx, turn: u32, calls: &[ToolCall]) -> Result<Vec<Answer>, Error>;

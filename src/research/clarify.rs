@@ -7,7 +7,8 @@ use super::Conversation;
 use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
-    llm::{Message, Task},
+    llm::Message,
+    offline::Task,
     prompts::Flexible,
 };
 

@@ -1,12 +1,15 @@
 //! Long findings to notes that keep their sources.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::cut;
 use crate::{
     context::{Cx, Error, Role},
     domain::{Event, FailureCode, WarningCode},
-    llm::{Evidence, Message, StopReason, Task},
+    llm::{Message, StopReason},
+    offline::{Evidence, Task},
     prompts::untrusted,
 };
 
@@ -51,11 +54,11 @@ async fn ask(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: 
     let mut messages = vec![Message::system(system)];
     messages.extend(history);
     messages.push(Message::user(instruction));
-    let task = Task::Compress { topic: topic.to_owned(), evidence: evidence.to_vec() };
+    let task = Arc::new(Task::Compress { topic: topic.to_owned(), evidence: evidence.to_vec() });
     let mut text = String::new();
     for piece in 1..=PIECES {
         let key = if piece == 1 { format!("{path}/compress") } else { format!("{path}/compress/{piece}") };
-        let request = cx.request(Role::Compression, messages.clone(), task.clone());
+        let request = cx.request(Role::Compression, messages.clone(), Arc::clone(&task));
         let completion = cx.ask(&key, Role::Compression, request, None).await?;
         if completion.stop != StopReason::Length || completion.text.trim().is_empty() {
             text.push_str(&completion.text);

@@ -7,7 +7,8 @@ use super::{Conversation, earlier::Known, writer};
 use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, FollowUpAction, Message, MessageRole, Provider, Source, WarningCode, report::Report},
-    llm::{self, Task, Text},
+    llm::{self, Text},
+    offline::{self, Task},
     prompts::{Flexible, untrusted},
 };
 
@@ -26,7 +27,7 @@ struct FollowUp {
 /// Model calls that fail for other reasons.
 pub async fn decide(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<FollowUpAction, Error> {
     if cx.options().final_report_model.provider == Provider::Offline {
-        let (action, reason) = match llm::offline::declined(newest(conversation)) {
+        let (action, reason) = match offline::declined(newest(conversation)) {
             Some(_) => (FollowUpAction::Answer, "The offline model cannot do this, and says so."),
             None => (
                 FollowUpAction::Research,

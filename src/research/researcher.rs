@@ -9,9 +9,10 @@ use super::{
     compress,
 };
 use crate::{
-    context::{Cx, Deadline, Error, Role},
+    context::{Call, Cx, Deadline, Error, Role},
     domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode, event::beginning},
-    llm::{Evidence, Message, Part, Request, Task, Text, ToolCall, ToolSpec},
+    llm::{Message, Part, Text, ToolCall, ToolSpec},
+    offline::{Evidence, Task},
     search::Engine,
     telemetry::spans,
     tools::{
@@ -308,10 +309,10 @@ impl Agent for Researcher<'_> {
         format!("{}/turn/{turn}", self.path)
     }
 
-    fn request(&self, cx: &Cx, turn: u32, mut messages: Vec<Message>) -> Request {
+    fn request(&self, cx: &Cx, turn: u32, mut messages: Vec<Message>) -> Call {
         messages.insert(0, Message::system(self.system.as_str()));
         let task = Task::Research { topic: self.topic.to_owned(), turn, retrieved: !self.evidence.is_empty() };
-        Request { tools: self.tools.clone(), ..cx.request(Role::Research, messages, task) }
+        cx.request(Role::Research, messages, task).with_tools(&self.tools)
     }
 
     async fn answer(&mut self, cx: &Cx, turn: u32, calls: &[ToolCall]) -> Result<Vec<Answer>, Error> {

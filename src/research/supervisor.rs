@@ -12,9 +12,10 @@ use super::{
     researcher,
 };
 use crate::{
-    context::{Cx, Deadline, Error, Role},
+    context::{Call, Cx, Deadline, Error, Role},
     domain::{Event, Failure, FailureCode, Note, Scope, WarningCode},
-    llm::{Message, Part, Request, Task, Text, ToolCall, ToolSpec},
+    llm::{Message, Part, Text, ToolCall, ToolSpec},
+    offline::Task,
     prompts::untrusted,
     telemetry::spans,
     tools::{self, COMPLETE, DELEGATE, THINK},
@@ -234,10 +235,10 @@ impl Agent for Supervisor<'_> {
         format!("lead/{turn}")
     }
 
-    fn request(&self, cx: &Cx, turn: u32, mut messages: Vec<Message>) -> Request {
+    fn request(&self, cx: &Cx, turn: u32, mut messages: Vec<Message>) -> Call {
         messages.insert(0, Message::system(self.system.as_str()));
         let task = Task::Supervise { brief: self.brief.to_owned(), round: turn };
-        Request { tools: self.tools.clone(), ..cx.request(Role::Research, messages, task) }
+        cx.request(Role::Research, messages, task).with_tools(&self.tools)
     }
 
     async fn answer(&mut self, cx: &Cx, turn: u32, calls: &[ToolCall]) -> Result<Vec<Answer>, Error> {

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -24,7 +25,8 @@ use crate::{
         report::{Citation, Report},
     },
     journal::{self, Stop},
-    llm::{Completion, Evidence, Finding, Message, StopReason, Task, Text},
+    llm::{Completion, Message, StopReason, Text},
+    offline::{Evidence, Finding, Task},
     prompts::{Flexible, untrusted},
 };
 
@@ -60,7 +62,7 @@ pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> R
     let attempt = cx.report_attempts();
     let mut writing = Writing { cx, name, calls: 0, tries: 0, attempt, page: None, sources: cx.sources() };
     let mut messages = vec![Message::User { content: prompt }];
-    let mut written = Vec::new();
+    let (task, mut written) = (Arc::new(task), Vec::new());
     for piece in 1..=PIECES {
         let completion = writing.piece(&messages, &task, &written).await?;
         if completion.stop == StopReason::Refused {
@@ -158,7 +160,7 @@ struct Writing<'a> {
 
 impl<'a> Writing<'a> {
     /// The next piece of text; on failure everything is written anew, up to the allowed number of tries.
-    async fn piece(&mut self, messages: &[Message], task: &Task, written: &[String]) -> Result<Completion, Error> {
+    async fn piece(&mut self, messages: &[Message], task: &Arc<Task>, written: &[String]) -> Result<Completion, Error> {
         loop {
             let mut page = match self.page.take() {
                 Some(page) => page,
@@ -166,7 +168,7 @@ impl<'a> Writing<'a> {
             };
             self.calls += 1;
             let key = if self.calls == 1 { self.name.to_owned() } else { format!("{}/{}", self.name, self.calls) };
-            let request = self.cx.request(Role::FinalReport, messages.to_vec(), task.clone());
+            let request = self.cx.request(Role::FinalReport, messages.to_vec(), Arc::clone(task));
             let broken = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await? {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
                     page.end_piece(&completion);

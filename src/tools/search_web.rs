@@ -13,14 +13,13 @@ use crate::{
     context::{Cx, Error, Form, PageText, Registered, Role, SUMMARY_TIME, page_key},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, WarningCode, event::ResultLink},
     journal::{self, Asked, Entry, StepKind},
-    llm::{Message, Part, Task, Text, ToolSpec, offline},
+    llm::{Message, Part, Text, ToolSpec},
+    offline::{self, Task},
     prompts::{Flexible, Prompts, untrusted},
     search::{self, Hit, Limits},
     telemetry::metrics,
 };
 
-/// How the reason of a search begins whose key was refused; known by it in the journal too.
-const KEY_REFUSED: &str = "the search engine refused the API key";
 /// Results asked for per query.
 pub const MAX_RESULTS: u32 = 5;
 /// Pages of one call that are summarised at the same time.
@@ -57,7 +56,7 @@ pub struct Found {
     /// In the order shown.
     pub links: Vec<ResultLink>,
     /// Pieces of evidence for the offline model and as a fallback for compression; one per link, in the same order.
-    pub evidence: Vec<crate::llm::Evidence>,
+    pub evidence: Vec<offline::Evidence>,
     /// Why queries failed, if any did.
     pub failures: Vec<String>,
 }
@@ -144,9 +143,9 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
         Ok(match answer {
             Ok(hits) => kept(cx, query, first, hits),
-            Err(search::Error::Auth(said)) => {
-                metrics::step_failed("search", "auth");
-                Entry::new(Err(format!("{KEY_REFUSED}: {said}")))
+            Err(error @ search::Error::Auth(_)) => {
+                metrics::step_failed("search", error.code());
+                Entry::new(Err(error.to_string()))
             }
             Err(error) => {
                 metrics::step_failed("search", error.code());
@@ -158,7 +157,7 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
     let outcome: Result<Vec<Kept>, String> = cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
-        && reason.starts_with(KEY_REFUSED)
+        && reason.starts_with(search::KEY_REFUSED)
     {
         return Err(Failure::new(FailureCode::SearchAuth, format!("{reason}; see fathom doctor")).into());
     }
@@ -312,7 +311,7 @@ fn found(cx: &Cx, call: &Call<'_>, kept: &[Kept], pages: &[PageText], failures: 
         url: kept.hit.url.clone(),
         title: kept.hit.title.clone(),
     };
-    let evidence = kept.iter().zip(pages).map(|(kept, page)| crate::llm::Evidence {
+    let evidence = kept.iter().zip(pages).map(|(kept, page)| offline::Evidence {
         source_id: kept.source_id,
         title: kept.hit.title.clone(),
         text: std::iter::once(&page.summary).chain(&page.excerpts).cloned().collect::<Vec<_>>().join("\n"),

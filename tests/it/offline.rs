@@ -2,8 +2,9 @@
 
 use std::{fs, path::Path};
 
-use fathom::domain::{ModelName, SourceId};
-use fathom::llm::{Completion, Evidence, Finding, OutputFormat, Request, Task, ToolChoice, offline};
+use fathom::domain::SourceId;
+use fathom::llm::Completion;
+use fathom::offline::{self, Evidence, Finding, Task};
 use fathom::pages::extract::{self, Format, passages};
 use serde::Deserialize;
 
@@ -87,15 +88,7 @@ fn report(question: &str, evidence: &[Evidence]) -> String {
 }
 
 fn ask(task: Task) -> Completion {
-    offline::complete(&Request {
-        model: ModelName::offline(),
-        messages: Vec::new(),
-        tools: Vec::new(),
-        tool_choice: ToolChoice::Auto,
-        output: OutputFormat::Text,
-        max_tokens: 1_000,
-        task,
-    })
+    offline::answer(&task, 0)
 }
 
 fn examples() -> std::path::PathBuf {

@@ -14,6 +14,17 @@ use crate::{
     store::{Claimant, Claimed, Clock, End, Error, Held, Lease, Renewal, Wanted, tables::signed},
 };
 
+/// How long a run that this release cannot read is left to those that can, before it is tried again.
+const UNREADABLE_PAUSE: Duration = Duration::from_secs(60);
+
+/// What a look for the next run found.
+enum Next {
+    Claimed(Lease, Box<Run>),
+    Nothing,
+    /// With the reason.
+    Unreadable(RunId, String),
+}
+
 /// A run to be worked on alone; as [`Lease::is_suspect`].
 macro_rules! is_suspect {
     () => {
@@ -118,12 +129,25 @@ impl Engine {
         Ok(Claimed::HeldBy { owner, expires_at: Timestamp(row.try_get("lease_expires_at")?) })
     }
 
-    /// Looks for the run that is free and next, and claims it; in one transaction, so that nobody else gets it.
+    /// Looks for the run that is free and next, and claims it. One that cannot be read is put off, so that it does not
+    /// keep the others waiting.
     pub async fn claim_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Option<(Lease, Run)>, Error> {
-        const CLAIM: &str = concat!(set_claimed!(), " WHERE id = $1", claimed_columns!());
-        if !self.has_claimable(claimant, wanted).await? {
-            return Ok(None);
+        while self.has_claimable(claimant, wanted).await? {
+            match self.try_next(claimant, wanted).await? {
+                Next::Claimed(lease, run) => return Ok(Some((lease, *run))),
+                Next::Nothing => return Ok(None),
+                Next::Unreadable(run_id, reason) => {
+                    tracing::error!(%run_id, reason, "a run cannot be read and is left to other releases");
+                    self.put_off(run_id, claimant.clock).await?;
+                }
+            }
         }
+        Ok(None)
+    }
+
+    /// Claims in one transaction, so that nobody else gets the run.
+    async fn try_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Next, Error> {
+        const CLAIM: &str = concat!(set_claimed!(), " WHERE id = $1", claimed_columns!());
         let mut tx = self.begin().await?;
         let next = query_scalar(CLAIM_NEXT)
             .bind(claimant.clock.given())
@@ -132,7 +156,7 @@ impl Engine {
             .bind(wanted.orphans)
             .bind(wanted.suspects);
         let free: Option<Uuid> = next.fetch_optional(&mut *tx).await?;
-        let Some(run_id) = free else { return Ok(None) };
+        let Some(run_id) = free else { return Ok(Next::Nothing) };
         let row = query(CLAIM)
             .bind(run_id)
             .bind(owned(&claimant.owner))
@@ -140,10 +164,28 @@ impl Engine {
             .bind(claimant.clock.given())
             .fetch_one(&mut *tx)
             .await?;
-        // Read first: a run that this release cannot read is left to those that can.
-        let claimed = lease_of(&row)?;
-        tx.commit().await?;
-        Ok(Some(claimed))
+        // Read first: a claim that nobody could follow is not committed.
+        match lease_of(&row) {
+            Ok((lease, run)) => {
+                tx.commit().await?;
+                Ok(Next::Claimed(lease, run.into()))
+            }
+            Err(Error::Corrupt(reason)) => Ok(Next::Unreadable(RunId(run_id), reason)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Leaves a free run alone for a while, unless somebody has claimed it meanwhile.
+    async fn put_off(&self, run_id: RunId, clock: Clock) -> Result<(), Error> {
+        const PUT_OFF: &str = concat!(
+            "UPDATE runs SET lease_expires_at = $2 + ",
+            time!("$3"),
+            " WHERE id = $1 AND status IN ('queued', 'running') AND lease_expires_at <= ",
+            time!("$3")
+        );
+        let mut connection = self.writer().await?;
+        query(PUT_OFF).bind(run_id.0).bind(ms(UNREADABLE_PAUSE)).bind(clock.given()).execute(&mut *connection).await?;
+        Ok(())
     }
 
     /// A look without a lock, since most looks find nothing and should cost the writers nothing.

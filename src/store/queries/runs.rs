@@ -66,6 +66,14 @@ impl Engine {
         Ok(ids.into_iter().map(RunId).collect())
     }
 
+    pub async fn question(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        const SELECT: &str = "SELECT messages.content FROM runs JOIN messages ON messages.thread_id = runs.thread_id \
+            WHERE runs.id = $1 AND messages.run_id = COALESCE(runs.question_of, runs.id) AND messages.role = 'user' \
+            ORDER BY messages.position, messages.id LIMIT 1";
+        let mut connection = self.reader().await?;
+        Ok(query_scalar(SELECT).bind(run_id.0).fetch_optional(&mut *connection).await?)
+    }
+
     /// The run whose message this one answers: itself, unless it is a retry.
     pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
         let mut connection = self.reader().await?;
@@ -74,7 +82,7 @@ impl Engine {
         Ok(asked.flatten().map_or(run_id, RunId))
     }
 
-    /// Newest first.
+    /// Newest first. A run that cannot be read is left out, so that it does not hide the others.
     pub async fn runs(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
         let mut select = QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE TRUE"));
         if let Some(thread_id) = filter.thread_id {
@@ -90,10 +98,11 @@ impl Engine {
         let mut connection = self.reader().await?;
         let rows = select.build().fetch_all(&mut *connection).await?;
         let found = rows.iter().map(|row| {
-            let run = run(row)?;
-            Ok((Cursor { at: run.created_at.0, id: run.id.0 }, run))
+            let cursor = Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? };
+            Ok((cursor, readable(RunId(cursor.id), run(row))?))
         });
-        Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
+        let page = Page::of(found.collect::<Result<_, Error>>()?, limit);
+        Ok(Page { items: page.items.into_iter().flatten().collect(), next: page.next })
     }
 
     /// What is kept beside these runs; in their order.
@@ -205,4 +214,15 @@ async fn queue_positions(connection: &mut Connection, runs: &[Run]) -> Result<Ha
     }
     let rows = select.push(")").build().fetch_all(connection).await?;
     rows.iter().map(|row| Ok((RunId(row.try_get("id")?), unsigned(row.try_get("place")?)?))).collect()
+}
+
+/// What was read of a run; `None` when its row cannot be read, which is logged.
+pub fn readable<T>(run_id: RunId, read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(Error::Corrupt(reason)) => {
+            tracing::error!(%run_id, reason, "a run cannot be read and is left out of a list");
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
 }

@@ -3,8 +3,8 @@
 use std::{fs, time::Duration};
 
 use fathom::{
-    domain::{ModelName, SourceId},
-    llm::{Evidence, Finding, Message, OutputFormat, Request, Task, ToolChoice, offline},
+    domain::SourceId,
+    offline::{self, Evidence, Finding, Task},
 };
 use serde_json::json;
 
@@ -73,7 +73,7 @@ fn work_grows_with_its_input() {
     let mut steep = Vec::new();
     for piece in PIECES {
         for (name, task) in TASKS {
-            let once = |bytes| cpu(|| drop(offline::complete(&request(task(&repeated(piece, bytes))))));
+            let once = |bytes| cpu(|| drop(offline::answer(&task(&repeated(piece, bytes)), 0)));
             let (one, eight) = (once(5_000).min(once(5_000)), once(40_000).min(once(40_000)));
             // What takes no time at all has no ratio.
             if eight > Duration::from_millis(100) && eight > 20 * one {
@@ -111,18 +111,6 @@ const TASKS: [(&str, MakeTask); 8] = [
 
 fn evidence(text: &str) -> Evidence {
     Evidence { source_id: SourceId(1001), title: "A page".into(), text: text.to_owned() }
-}
-
-fn request(task: Task) -> Request {
-    Request {
-        model: ModelName::offline(),
-        messages: vec![Message::user("what a real model would be told")],
-        tools: Vec::new(),
-        tool_choice: ToolChoice::Auto,
-        output: OutputFormat::Text,
-        max_tokens: 1_000,
-        task,
-    }
 }
 
 /// So many bytes of `piece` after `piece`, each sixteenth with a number, so that they do not all say the same.

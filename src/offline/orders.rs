@@ -109,7 +109,7 @@ pub(super) fn without_orders(sentences: Vec<Sentence>) -> Vec<Sentence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::offline::sentences::split;
+    use crate::offline::sentences::split;
 
     #[test]
     fn orders_are_told_from_text_about_models() {

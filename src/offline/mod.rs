@@ -1,7 +1,7 @@
 //! The model that is no model: `offline:extractive` answers every kind of call by splitting, ranking and quoting.
 //!
-//! It works from [`Request::task`] alone, never from the prompt, and is a pure function: no network, no clock, the same
-//! answer each time. `plan` takes questions apart, `sentences` and `words` take texts apart, `rank` brings both
+//! It works from the [`Task`] of a call alone, never from the prompt, and is a pure function: no network, no clock, the
+//! same answer each time. `plan` takes questions apart, `sentences` and `words` take texts apart, `rank` brings both
 //! together, `orders` keeps out text that speaks to machines, `notes` and `report` put the rest together again,
 //! `requests` knows what it cannot do at all.
 
@@ -16,17 +16,18 @@ mod requests;
 mod sentences;
 mod statements;
 mod tables;
+mod task;
 mod words;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::limits::{estimate_request, estimate_tokens};
-use super::{Completion, Delta, Evidence, Finding, Request, StopReason, Task, ToolCall};
 use crate::domain::Usage;
-pub(super) use bounds::complete as complete_aside;
+use crate::llm::{Completion, StopReason, ToolCall, limits::estimate_tokens};
+pub use bounds::complete;
 pub use requests::declined;
+pub use task::{Evidence, Finding, Task};
 
 /// Names of the tools it calls, as `tools` offers them.
 const DELEGATE: &str = "ConductResearch";
@@ -47,9 +48,9 @@ enum Answer {
     Calls(Vec<(&'static str, Value)>),
 }
 
-/// Answers `request` from its task; empty text for [`Task::Other`].
-pub fn complete(request: &Request) -> Completion {
-    let (text, tool_calls) = match answer(&bounds::bounded(&request.task)) {
+/// Answers a call from its task; empty text for [`Task::Other`]. `input_tokens` is the size of the prompt.
+pub fn answer(task: &Task, input_tokens: u32) -> Completion {
+    let (text, tool_calls) = match answered(&bounds::bounded(task)) {
         Answer::Text(text) => (text, Vec::new()),
         Answer::Calls(calls) => (String::new(), numbered(calls)),
     };
@@ -57,8 +58,7 @@ pub fn complete(request: &Request) -> Completion {
         .iter()
         .map(|call| estimate_tokens(&call.arguments))
         .fold(estimate_tokens(&text), u32::saturating_add);
-    let usage =
-        Usage { input_tokens: estimate_request(request).into(), output_tokens: output.into(), ..Usage::default() };
+    let usage = Usage { input_tokens: input_tokens.into(), output_tokens: output.into(), ..Usage::default() };
     let stop = if tool_calls.is_empty() { StopReason::End } else { StopReason::ToolCalls };
     Completion { text, tool_calls, stop, usage, attempts: 0 }
 }
@@ -69,15 +69,13 @@ pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> String
     bounds::aside(move || notes::extract(&question, &text, max_chars)).await
 }
 
-/// The same answer as a stream: its text a few words at a time, then its end.
-pub(super) fn deltas(completion: Completion) -> Vec<Delta> {
-    let words: Vec<&str> = completion.text.split_inclusive(' ').collect();
-    let mut deltas: Vec<Delta> = words.chunks(PIECE_WORDS).map(|words| Delta::Text(words.concat())).collect();
-    deltas.push(Delta::End(completion));
-    deltas
+/// A text a few words at a time, as models stream theirs.
+pub fn pieces(text: &str) -> Vec<String> {
+    let words: Vec<&str> = text.split_inclusive(' ').collect();
+    words.chunks(PIECE_WORDS).map(|words| words.concat()).collect()
 }
 
-fn answer(task: &Task) -> Answer {
+fn answered(task: &Task) -> Answer {
     match task {
         Task::Other => Answer::Text(String::new()),
         Task::Clarify => Answer::Text(clear()),
@@ -138,29 +136,16 @@ fn numbered(calls: Vec<(&'static str, Value)>) -> Vec<ToolCall> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ModelName, SourceId};
-    use crate::llm::{Message, OutputFormat, ToolChoice};
-
-    fn request(task: Task) -> Request {
-        Request {
-            model: ModelName::offline(),
-            messages: vec![Message::user("what a real model would be told")],
-            tools: Vec::new(),
-            tool_choice: ToolChoice::Auto,
-            output: OutputFormat::Text,
-            max_tokens: 1_000,
-            task,
-        }
-    }
+    use crate::domain::SourceId;
 
     fn text(task: Task) -> String {
-        let completion = complete(&request(task));
+        let completion = answer(&task, 1);
         assert_eq!((completion.stop, completion.tool_calls.len()), (StopReason::End, 0));
         completion.text
     }
 
     fn calls(task: Task) -> Vec<(String, Value)> {
-        let completion = complete(&request(task));
+        let completion = answer(&task, 1);
         assert_eq!((completion.stop, completion.text.as_str()), (StopReason::ToolCalls, ""));
         let read = |call: ToolCall| (call.name, serde_json::from_str(&call.arguments).unwrap());
         completion.tool_calls.into_iter().map(read).collect()
@@ -228,23 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_the_same_answer_in_pieces() {
-        let task = Task::Compress { topic: "When was the mill destroyed?".into(), evidence: evidence() };
-        let request = request(task);
-        let mut deltas = deltas(complete(&request));
-        let end = deltas.pop();
-        let texts: Vec<String> = deltas
-            .into_iter()
-            .map(|delta| match delta {
-                Delta::Text(text) => text,
-                Delta::End(_) => panic!("an end before the end"),
-            })
-            .collect();
-        assert!(texts.len() > 1 && texts.iter().all(|text| !text.is_empty()));
-        let completion = complete(&request);
-        assert_eq!(texts.concat(), completion.text);
-        assert!(completion.usage.input_tokens > 0 && completion.usage.output_tokens > 0);
-        assert_eq!(end, Some(Delta::End(completion)));
+    fn pieces_make_up_the_whole() {
+        let text = "one two three four five six seven\neight  nine ";
+        let pieces = pieces(text);
+        assert!(pieces.len() > 1 && pieces.iter().all(|piece| !piece.is_empty()), "{pieces:?}");
+        assert_eq!(pieces.concat(), text);
     }
 
     #[test]
@@ -268,8 +241,8 @@ mod tests {
             let notes = text(Task::Compress { topic: question.clone(), evidence: vec![piece] });
             let findings = [notes, page].map(|text| Finding { topic: question.clone(), text }).to_vec();
             text(Task::Report { brief: question.clone(), findings, sources: Vec::new(), limits: Vec::new() });
-            complete(&request(Task::Supervise { brief: question.clone(), round: 1 }));
-            complete(&request(Task::Research { topic: question, turn: 2, retrieved: false }));
+            answer(&Task::Supervise { brief: question.clone(), round: 1 }, 1);
+            answer(&Task::Research { topic: question, turn: 2, retrieved: false }, 1);
         }
     }
 }

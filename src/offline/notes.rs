@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Evidence;
 use super::bounds::{PAGE_CHARS, start};
 use super::orders::without_orders;
 use super::rank::{self, Piece, best_first};
@@ -9,7 +10,6 @@ use super::sentences::{self, Sentence};
 use super::statements::{HEADING_MARK, Print, Statement};
 use super::words::{self, is_number};
 use crate::domain::SourceId;
-use crate::llm::Evidence;
 
 /// Length of all notes on a topic, words; two CJK characters count as one.
 const NOTE_WORDS: usize = 1_400;

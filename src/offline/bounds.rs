@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::{Evidence, Finding, Request, Task};
+use super::{Evidence, Finding, Task};
 use crate::llm::Completion;
 
 /// Of a question, brief or topic; nobody asks in more, and what follows is not understood anyway.
@@ -47,10 +47,10 @@ pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + '
     }
 }
 
-/// [`super::complete`], aside.
-pub(in crate::llm) async fn complete(request: &Request) -> Completion {
-    let request = request.clone();
-    aside(move || super::complete(&request)).await
+/// [`super::answer`], aside.
+pub async fn complete(task: &Arc<Task>, input_tokens: u32) -> Completion {
+    let task = Arc::clone(task);
+    aside(move || super::answer(&task, input_tokens)).await
 }
 
 /// The task with everything in it cut to size.

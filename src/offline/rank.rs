@@ -473,7 +473,7 @@ fn has_place(sentence: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::offline::sentences::split;
+    use crate::offline::sentences::split;
 
     fn best(question: &str, text: &str) -> String {
         let sentences = split(text);

@@ -269,7 +269,7 @@ mod tests {
         for question in questions {
             assert_eq!(declined(question), None, "{question}");
         }
-        for line in include_str!("../../../examples/questions.jsonl").lines() {
+        for line in include_str!("../../examples/questions.jsonl").lines() {
             let question: serde_json::Value = serde_json::from_str(line).unwrap();
             assert_eq!(declined(question["question"].as_str().unwrap()), None);
         }

@@ -9,8 +9,8 @@ use super::rank::{self, Piece, best_first};
 use super::sentences::{self, Sentence};
 use super::statements::{self, Print, Statement};
 use super::words::{self, Language, is_cjk};
+use super::{Evidence, Finding};
 use crate::domain::SourceId;
-use crate::llm::{Evidence, Finding};
 
 const TITLE_CHARS: usize = 120;
 /// Sentences that answer in short: at least, per part of the question, and at most.

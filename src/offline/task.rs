@@ -1,0 +1,63 @@
+//! What the offline model is told of a call, beside the request that other models get.
+
+use std::sync::Arc;
+
+use crate::domain::SourceId;
+
+/// What a call is for, in data rather than prose. No wire sees it: the offline model works from it alone, and the
+/// journal knows a call again by it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Task {
+    #[default]
+    Other,
+    Clarify,
+    /// What does a message in a thread with a report need?
+    FollowUp,
+    /// The answer to a message in a thread with a report, from what is there.
+    Answer {
+        message: String,
+    },
+    Brief {
+        question: String,
+    },
+    /// `round` counts from 1; in the first one nothing has been researched.
+    Supervise {
+        brief: String,
+        round: u32,
+    },
+    /// `turn` counts from 1; `retrieved` tells whether a search has returned anything yet.
+    Research {
+        topic: String,
+        turn: u32,
+        retrieved: bool,
+    },
+    Summarise {
+        question: String,
+        page: Arc<str>,
+    },
+    Compress {
+        topic: String,
+        evidence: Vec<Evidence>,
+    },
+    Report {
+        brief: String,
+        findings: Vec<Finding>,
+        sources: Vec<Evidence>,
+        limits: Vec<String>,
+    },
+}
+
+/// A piece of retrieved text and the source it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    pub source_id: SourceId,
+    pub title: String,
+    pub text: String,
+}
+
+/// The notes on one topic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    pub topic: String,
+    pub text: String,
+}
