@@ -116,7 +116,7 @@ macro_rules! ask {
             Err(error) if $store.is_to_be_asked_again(&error, begun) => attempt!($store, $engine => $call),
             answer => answer,
         };
-        answer.map_err(|error| $store.told(error))
+        answer.map_err(|error| $store.outcome_of(error))
     }};
 }
 
@@ -127,7 +127,7 @@ macro_rules! change {
         loop {
             match attempt!($store, $engine => $call) {
                 Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
-                answer => break answer.map_err(|error| $store.told(error)),
+                answer => break answer.map_err(|error| $store.outcome_of(error)),
             }
         }
     }};
@@ -142,7 +142,7 @@ macro_rules! ensure {
             match attempt!($store, $engine => $call) {
                 Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
                 Err(error) if !fresh && $store.is_to_be_asked_again(&error, begun) => fresh = true,
-                answer => break answer.map_err(|error| $store.told(error)),
+                answer => break answer.map_err(|error| $store.outcome_of(error)),
             }
         }
     }};
@@ -180,8 +180,8 @@ impl Store {
         Ok(Self { engine: Arc::new(engine), health: Arc::default() })
     }
 
-    /// What callers are told when repeating did not help.
-    fn told(&self, error: Error) -> Error {
+    /// What callers get when repeating did not help; notes that the database was in trouble.
+    fn outcome_of(&self, error: Error) -> Error {
         let error = match error {
             Error::Contended(text) => Error::Unavailable(text),
             Error::Disconnected(text) => {
@@ -447,7 +447,7 @@ impl Store {
                 // Stamped entries may be given again, those that were written included.
                 Some(error) if is_to_be_repeated(error, attempt).await => attempt += 1,
                 Some(error) if !fresh && self.is_to_be_asked_again(error, begun) => fresh = true,
-                _ => return answers.into_iter().map(|answer| answer.map_err(|error| self.told(error))).collect(),
+                _ => return answers.into_iter().map(|answer| answer.map_err(|error| self.outcome_of(error))).collect(),
             }
         }
     }

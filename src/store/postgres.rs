@@ -16,7 +16,7 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
-use kept::Kept;
+use dedicated::Dedicated;
 use write::write_group;
 
 /// Lets several replicas look for work without waiting for one another.
@@ -34,7 +34,7 @@ macro_rules! server_time {
     };
 }
 
-mod kept;
+mod dedicated;
 mod listen;
 #[path = "queries/mod.rs"]
 mod queries;
@@ -66,9 +66,9 @@ const STATEMENTS: usize = 256;
 pub struct Engine {
     pool: PgPool,
     /// For the writer of the log.
-    commits: Kept,
+    commits: Dedicated,
     /// For wake-ups of other processes.
-    notifications: Kept,
+    notifications: Dedicated,
     /// For the connection that listens.
     options: Box<PgConnectOptions>,
     /// Names this store among those that send wake-ups.
@@ -108,7 +108,7 @@ impl Engine {
             .after_release(|connection, _| Box::pin(async move { answers(connection).await.map(|()| true) }))
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
-        let (commits, notifications) = (Kept::new(&options), Kept::new(&options));
+        let (commits, notifications) = (Dedicated::new(&options), Dedicated::new(&options));
         let options = Box::new(options);
         Ok(Self { pool, commits, notifications, options, sender: Uuid::now_v7(), trusted_since })
     }
@@ -131,8 +131,8 @@ impl Engine {
 
     pub fn connections(&self) -> (u32, u32) {
         let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
-        let kept = u32::from(self.commits.is_idle()) + u32::from(self.notifications.is_idle());
-        (idle + kept, self.pool.size().saturating_sub(idle))
+        let outside = u32::from(self.commits.is_idle()) + u32::from(self.notifications.is_idle());
+        (idle + outside, self.pool.size().saturating_sub(idle))
     }
 
     pub async fn close(&self) {

@@ -184,8 +184,8 @@ fn migration(version: i64, description: &'static str, sql: &'static str) -> Migr
 mod tests {
     use super::*;
     use crate::{
-        domain::{MessageId, RunId, RunOptions, ThreadId, Timestamp},
-        store::{Admission, NewRun, NewThread},
+        domain::{Event, MessageId, RunId, RunOptions, Scope, ThreadId, Timestamp},
+        store::{Admission, Claimant, Claimed, Clock, Commit, Entry, Lease, NewEvent, NewRun, NewThread, group::Group},
     };
 
     fn new_run(content: &str) -> NewRun {
@@ -202,6 +202,27 @@ mod tests {
             retry: None,
             now: Timestamp(0),
         }
+    }
+
+    /// The usual commit is one statement, and what that refuses is left to the transaction which can tell why.
+    #[tokio::test]
+    async fn a_group_is_written_at_once_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let run = new_run("one");
+        engine.create_thread(&run, &NewThread::default(), &Admission::default()).await.unwrap();
+        let claimant = Claimant { owner: "a".into(), lease: Duration::from_secs(9), clock: Clock::At(Timestamp(1)) };
+        let Claimed::Yes { lease, .. } = engine.claim(run.run_id, &claimant, None).await.unwrap() else { panic!() };
+        let entry = |lease| {
+            let event = NewEvent { ts: Timestamp(1), scope: Scope::ROOT, event: Event::CompressStarted {} };
+            Entry::from(Commit { events: vec![event.clone(), event], ..Commit::new(lease) })
+        };
+        let written = async |entries: &[Entry]| engine.write_alone(&Group::of(entries)).await.unwrap();
+        let first = entry(lease);
+        assert_eq!(written(std::slice::from_ref(&first)).await, [(0, 1)].into());
+        assert!(written(&[first, entry(lease)]).await.is_empty(), "one of them is there already");
+        assert!(written(&[entry(Lease { epoch: 9, ..lease })]).await.is_empty(), "the lease is lost");
+        assert_eq!(written(&[entry(lease), entry(lease)]).await, [(0, 3)].into());
     }
 
     async fn limit_pages(engine: &Engine, pages: i64) {

@@ -15,7 +15,7 @@ use crate::store::Error;
 
 /// Opened when it is first wanted, and again whenever it has broken.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Dedicated {
     options: Box<PgConnectOptions>,
     /// Held while it is used.
     idle: tokio::sync::Mutex<State>,
@@ -42,7 +42,7 @@ pub struct InUse<'a> {
     open: Option<Open>,
 }
 
-impl Kept {
+impl Dedicated {
     pub fn new(options: &PgConnectOptions) -> Self {
         Self { options: Box::new(options.clone()), idle: tokio::sync::Mutex::new(State::Absent) }
     }
@@ -105,7 +105,7 @@ async fn still_answers(mut open: Open) -> Option<Open> {
 impl InUse<'_> {
     /// # Errors
     /// None that could come about: it is there until it is given back.
-    pub fn connection(&mut self) -> Result<&mut PgConnection, Error> {
+    pub fn get(&mut self) -> Result<&mut PgConnection, Error> {
         self.open.as_mut().map(|open| &mut open.connection).ok_or_else(|| sqlx::Error::PoolClosed.into())
     }
 
