@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn d31_only_excerpts_that_stand_in_the_page_survive() {
+    fn only_excerpts_that_stand_in_the_page_survive() {
         let page = "The turbine was\n  repaired in May.  It cost 5 crowns.";
         let given = ["The turbine was repaired in May.", "It cost 6 crowns.", " "].map(str::to_owned);
         assert_eq!(verified(&given, page), ["The turbine was repaired in May."]);
