@@ -1,9 +1,6 @@
 //! How events change what is told of a run's progress.
 
-use super::{Event, Waiting, event::Phase};
-
-/// The tool whose calls count as searches.
-const SEARCH_TOOL: &str = "search_web";
+use super::{Event, ToolKind, Waiting, event::Phase};
 
 /// What some events add to the [`super::Progress`] of their run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +27,7 @@ impl ProgressChange {
             Event::ResearcherStarted { .. } => self.researchers_started += 1,
             Event::ResearcherFinished { .. } => self.researchers_finished += 1,
             Event::ResearcherFailed { .. } => self.researchers_failed += 1,
-            Event::ToolStarted { name, .. } if name == SEARCH_TOOL => self.searches += 1,
+            Event::ToolStarted { kind: ToolKind::Search, .. } => self.searches += 1,
             Event::SourceFound { .. } => self.sources_found += 1,
             Event::Warning { wait, detail, .. } => {
                 self.warnings += 1;
@@ -53,17 +50,18 @@ mod tests {
     #[test]
     fn events_add_up_and_the_last_phase_counts() {
         let mut change = ProgressChange::default();
-        let search = |name: &str| Event::ToolStarted {
+        let call = |kind: ToolKind| Event::ToolStarted {
             tool_call_id: "1".to_owned(),
-            name: name.to_owned(),
+            name: "some_tool".to_owned(),
+            kind,
             args: serde_json::Value::Null,
         };
         let events = [
             Event::PhaseStarted { phase: Phase::Brief },
             Event::PhaseStarted { phase: Phase::Research },
-            search("search_web"),
-            search("think"),
-            search("search_web"),
+            call(ToolKind::Search),
+            call(ToolKind::Read),
+            call(ToolKind::Search),
             Event::warning(WarningCode::OutputCut, "cut"),
         ];
         events.iter().for_each(|event| change.apply(event));

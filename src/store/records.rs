@@ -320,6 +320,8 @@ pub enum StepKind {
     Model,
     /// Called a search engine.
     Search,
+    /// Called another tool.
+    Tool,
     /// Read a page.
     Page,
     /// Emitted events, or kept what the run itself made.
@@ -335,6 +337,7 @@ impl StepKind {
         match self {
             Self::Model => "model",
             Self::Search => "search",
+            Self::Tool => "tool",
             Self::Page => "page",
             Self::Mark => "mark",
             Self::Value => "value",
