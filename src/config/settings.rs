@@ -170,7 +170,7 @@ const TABLE: &[Row] = &[
     ("model", "FATHOM_MODEL", Some("--model"), Kind::Model, Unset, "model for every role, PROVIDER:MODEL"),
 
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
-    ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process"),
+    ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process, beside three that commit, wake others and listen"),
     ("database.sqlite_synchronous", "FATHOM_SQLITE_SYNCHRONOUS", None, Kind::Choice(&["full", "normal"]), Is("full"), "does the embedded database wait for the disk at each commit (full), or may a loss of power cost the last ones (normal)?"),
     ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "events of final runs are kept for so long; unset: as long as the thread"),
 

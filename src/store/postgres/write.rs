@@ -18,8 +18,8 @@ type Connection = <Db as sqlx::Database>::Connection;
 type Query<'q> = query::Query<'q, Db, PgArguments>;
 
 /// Locks the rows of the runs whose lease holds, in the order of their ids, and writes what belongs to these. A commit
-/// that is repeated finds one of its stamps there and is left to [`Engine::commit`]'s transaction, which tells what
-/// became of it.
+/// that is repeated finds one of its stamps there, and one with a page that the run has already gives that another id:
+/// both are left to the transaction of [`Engine::commit`], which decides what becomes of them.
 static WRITE: LazyLock<String> = LazyLock::new(|| {
     let mut next = 1;
     let stamps = parameter(&mut next, "UUID");
@@ -34,10 +34,15 @@ static WRITE: LazyLock<String> = LazyLock::new(|| {
     };
     format!(
         "WITH given AS (SELECT new.* FROM {given}), \
+         new_sources AS (SELECT new.* FROM {new_sources}), \
+         known_pages AS ( \
+             SELECT given.place FROM new_sources JOIN given ON given.place = new_sources.place \
+             JOIN sources ON sources.run_id = given.run_id AND sources.url_hash = new_sources.url_hash), \
          held AS ( \
              SELECT runs.id FROM given JOIN runs ON runs.id = given.run_id \
              WHERE runs.status = 'running' AND runs.epoch = given.epoch \
              AND (runs.last_commit IS NULL OR runs.last_commit <> ALL ({stamps})) \
+             AND NOT EXISTS (SELECT 1 FROM known_pages WHERE known_pages.place = given.place) \
              ORDER BY runs.id FOR UPDATE OF runs), \
          advanced AS ( \
              UPDATE runs SET {advanced} FROM held JOIN given ON given.run_id = held.id WHERE runs.id = held.id \
@@ -59,7 +64,8 @@ static WRITE: LazyLock<String> = LazyLock::new(|| {
         event_columns = names(&EVENTS, ""),
         event_values = names(&EVENTS, "new."),
         steps = insert_of_run("steps", names(&STEPS, ""), &steps),
-        sources = insert_of_run("sources", names(&SOURCES, ""), &sources),
+        new_sources = sources,
+        sources = insert_of_run("sources", names(&SOURCES, ""), "new_sources AS new"),
         notes = insert_of_run("notes", names(&NOTES, ""), &notes),
         usage = insert_of_run("run_usage", names(&USAGE, ""), &usage),
         added_usage = added_usage(),
