@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use fathom::{
     domain::{Event, MessageId, RunId, RunOptions, Scope, ThreadId, Timestamp, Usage},
-    events::{EventLog, Patience, Writer, WriterHandle},
+    events::{CommitRetry, EventLog, Writer, WriterHandle},
     journal::{CallRecord, Entry, Journal},
     store::{Admission, Claimant, Claimed, Clock, Database, NewRun, NewThread, Store, Synchronous},
 };
@@ -42,7 +42,7 @@ pub async fn journal(kind: Kind, figures: &mut Figures) -> anyhow::Result<()> {
         let store = Store::open(&database).await?;
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
-        let writer = Writer::start(store.clone(), log, Patience::default(), &tasks);
+        let writer = Writer::start(store.clone(), log, CommitRetry::default(), &tasks);
         let one = begin(&store, &writer).await?;
         steps(&one, 50, Duration::ZERO).await?;
         let alone = steps(&one, STEPS, Duration::ZERO).await?;

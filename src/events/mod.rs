@@ -32,7 +32,7 @@ use tail::Tails;
 pub use crate::store::Error;
 pub use frame::Frame;
 pub use wakes::{Control, Wakes};
-pub use writer::{Patience, Writer, WriterHandle};
+pub use writer::{CommitRetry, Writer, WriterHandle};
 
 /// How long a reader waits for a database that does not answer.
 const OUTAGE_LIMIT: Duration = Duration::from_secs(60);

@@ -1,7 +1,7 @@
 //! The newest events of the threads that have readers, kept once per process.
 //!
-//! A [`Tail`] is a bounded ring of frames with a bell: whoever is at its end waits for the bell, whoever is behind its
-//! start reads the table. [`Tails`] is the list of them and of the work they need; `fill.rs` does that work.
+//! A [`Tail`] is a bounded ring of frames with a bell: a reader at its end waits for the bell, one behind its start
+//! reads the table. [`Tails`] is the list of them and of the work they need; `fill.rs` does that work.
 
 use std::{
     collections::{HashMap, VecDeque},

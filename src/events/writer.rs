@@ -31,7 +31,7 @@ const LINGER: Duration = Duration::from_millis(50);
 
 /// The pace at which a commit is tried again while the database is away.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct CommitRetry {
     /// After so long a commit that is refused by a database which takes others no longer holds up these, and is given up
     /// when the process has come to its end. Otherwise what was paid for is kept until the database is back.
     pub total: Duration,
@@ -39,7 +39,7 @@ pub struct Patience {
     pub longest_pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for CommitRetry {
     fn default() -> Self {
         Self {
             total: Duration::from_secs(60),
@@ -60,7 +60,7 @@ impl WriterHandle {
     /// Writes a commit and returns when it is durable.
     ///
     /// # Errors
-    /// Those of [`Store::commit`]; [`Error::Unavailable`] only as [`Patience::total`] says. Also, once and without
+    /// Those of [`Store::commit`]; [`Error::Unavailable`] only as [`CommitRetry::total`] says. Also, once and without
     /// writing, the error of an earlier [`WriterHandle::send`] under the same lease: the log has a hole there.
     ///
     /// # Cancel safety
@@ -132,9 +132,9 @@ async fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
 pub struct Writer {
     store: Store,
     log: EventLog,
-    patience: Patience,
+    retry: CommitRetry,
     /// Leases under which a commit failed that nobody waited for, and why. At most one per run, gone when somebody has
-    /// heard of it or the run is claimed anew.
+    /// heard of it or the run is claimed again.
     unheard: HashMap<RunId, (i64, Error)>,
     stores: watch::Sender<bool>,
     /// What the database refused while it took other writes, and what follows it, in order.
@@ -143,16 +143,16 @@ pub struct Writer {
 
 impl Writer {
     /// Starts the task on `tasks`; make one per process.
-    pub fn start(store: Store, log: EventLog, patience: Patience, tasks: &TaskTracker) -> WriterHandle {
+    pub fn start(store: Store, log: EventLog, retry: CommitRetry, tasks: &TaskTracker) -> WriterHandle {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let (stores, stores_now) = watch::channel(true);
-        tasks.spawn(Self { store, log, patience, unheard: HashMap::new(), stores, aside: Vec::new() }.run(jobs));
+        tasks.spawn(Self { store, log, retry, unheard: HashMap::new(), stores, aside: Vec::new() }.run(jobs));
         WriterHandle { queue, stores: stores_now }
     }
 
     async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut group = Vec::with_capacity(GROUP);
-        let mut again = tokio::time::interval(self.patience.longest_pause);
+        let mut again = tokio::time::interval(self.retry.longest_pause);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let is_idle = self.aside.is_empty();
@@ -207,7 +207,7 @@ impl Writer {
     /// refuses that takes other writes is put aside, so that it does not hold up everybody else.
     async fn write(&mut self, mut group: Vec<Job>, jobs: &mpsc::Receiver<Job>) {
         let started = Instant::now();
-        let mut pause = self.patience.first_pause;
+        let mut pause = self.retry.first_pause;
         loop {
             group = self.attempt(group, false).await;
             if group.is_empty() {
@@ -215,13 +215,13 @@ impl Writer {
             }
             self.stores.send_if_modified(|stores| std::mem::replace(stores, false));
             tracing::warn!(commits = group.len(), "the database is not available; trying again");
-            let waited = started.elapsed() >= self.patience.total;
+            let waited = started.elapsed() >= self.retry.total;
             if waited && (jobs.is_closed() || self.store.probe_write().await.is_ok()) {
                 self.try_each(std::mem::take(&mut group), jobs.is_closed()).await;
                 break;
             }
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(self.patience.longest_pause);
+            pause = (pause * 2).min(self.retry.longest_pause);
         }
         self.stores.send_if_modified(|stores| !std::mem::replace(stores, true));
     }

@@ -389,9 +389,10 @@ impl Store {
         change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
     }
 
-    /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.
-    pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
-        ask!(self, engine => engine.survive(lost).await)
+    /// Takes back the unexplained end that was counted when another owner claimed the run: the former owner is alive, it was
+    /// frozen or cut off for a while.
+    pub async fn clear_crash_count(&self, lost: &Lease) -> Result<(), Error> {
+        ask!(self, engine => engine.clear_crash_count(lost).await)
     }
 
     /// The runs that `owner` holds.

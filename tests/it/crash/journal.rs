@@ -4,7 +4,7 @@ use std::{cell::Cell, time::Duration};
 
 use fathom::{
     domain::{Event, FailureCode, RunStatus},
-    events::{EventLog, Patience, Writer},
+    events::{CommitRetry, EventLog, Writer},
     journal::{Entry, Journal, StepKind, Stop},
     store::{Lease, Step, Store},
 };
@@ -23,7 +23,7 @@ const KEYS: [&str; 6] = ["date", "brief", "lead/1", "lead/1/r1/turn/1", "lead/1/
 
 fn writer(store: &Store) -> (fathom::events::WriterHandle, TaskTracker) {
     let tasks = TaskTracker::new();
-    (Writer::start(store.clone(), EventLog::start(store.clone(), &tasks), Patience::default(), &tasks), tasks)
+    (Writer::start(store.clone(), EventLog::start(store.clone(), &tasks), CommitRetry::default(), &tasks), tasks)
 }
 
 async fn journal(store: &Store, lease: Lease, stored: Vec<Step>) -> Journal {
