@@ -184,7 +184,7 @@ fn migration(version: i64, description: &'static str, sql: &'static str) -> Migr
 mod tests {
     use super::*;
     use crate::{
-        domain::{Event, MessageId, RunId, RunOptions, Scope, ThreadId, Timestamp},
+        domain::{Event, MessageId, Owner, RunId, RunOptions, Scope, ThreadId, Timestamp},
         store::{Admission, Claimant, Claimed, Clock, Commit, Entry, Lease, NewEvent, NewRun, NewThread, group::Group},
     };
 
@@ -196,7 +196,7 @@ mod tests {
             content: content.to_owned(),
             options: RunOptions::default(),
             documents: None,
-            owner: String::new(),
+            owner: Owner::local(),
             reserved: None,
             webhook_url: None,
             retry: None,

@@ -15,6 +15,7 @@ mod claims;
 pub mod commits;
 mod log;
 mod overview;
+mod owned;
 mod research;
 mod retention;
 pub mod rows;
