@@ -34,7 +34,7 @@ use world::Shape;
 pub const LIMIT: Duration = Duration::from_secs(180);
 /// The run of the benchmark: about 80 model calls, 12 searches.
 pub const SHAPE: Shape = Shape { reflections: 1, researchers: 3, searches: 2, queries: 2, sentences: 40 };
-/// The engine rests so long before its idle memory is read.
+/// The engine rests this long before its idle memory is read.
 const REST: Duration = Duration::from_secs(1);
 
 /// Measures whole runs of the engine against fake model and search servers.
@@ -93,7 +93,7 @@ struct Plan {
     work: Work,
 }
 
-/// What the engine is told to do: `rounds` times `at_once` runs.
+/// What the engine has to do: `rounds` times `at_once` runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Work {
     pub at_once: usize,
