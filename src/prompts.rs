@@ -48,6 +48,7 @@ templates![
     "supervisor",
     "think_alone",
     "too_many_delegations",
+    "tool_failed",
     "tools/conduct_research",
     "tools/conduct_research.research_topic",
     "tools/research_complete_researcher",

@@ -16,7 +16,7 @@ pub mod run;
 pub mod time;
 pub mod wildcard;
 
-pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, Wait, WaitKind, WarningCode};
+pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
 pub use options::{Caps, FollowUp, ModelName, OptionError, RunOptions, SearchApi};

@@ -103,6 +103,7 @@ fn samples(name: &str) -> Vec<Value> {
             return vec![plain, more];
         }
         "rounds_left" | "turns_left" => return [0, 1, 2].map(|left| json!({"left": left})).to_vec(),
+        "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
         "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
         "search_results" => {
             let result = |id, published, excerpts| {

@@ -22,5 +22,6 @@ mod structured;
 mod supervisor;
 mod telemetry;
 mod terminal;
+mod tools;
 mod waiting;
 mod whole;
