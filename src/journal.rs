@@ -27,7 +27,7 @@ use crate::{
     telemetry::metrics,
 };
 
-/// A commit that takes longer is told to the run's readers.
+/// A commit that takes longer is reported to the run's readers.
 const TELLING_DELAY: Duration = Duration::from_secs(1);
 
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.
@@ -138,7 +138,7 @@ pub struct Journal {
     holds_until: watch::Sender<Instant>,
     /// No work is done after it; stored values are still returned.
     ends_at: Option<Instant>,
-    /// Why a step of this run had to stop: then no other one begins, whoever works beside it.
+    /// Why a step of this run had to stop: then no other one begins in any branch.
     stopped: OnceLock<Stop>,
 }
 
@@ -334,7 +334,7 @@ impl Journal {
 
     /// Waits until the lease certainly holds and the database takes what the run stores. A process that was frozen or cut off from the database for longer than its
     /// lease must not pay for anything more: the database would refuse the result, but only after the call was made.
-    /// Whoever renews the lease ends the wait by [`Journal::extend`], or ends the run.
+    /// The renewal of the lease ends the wait by [`Journal::extend`], or ends the run.
     ///
     /// A step passes here before it begins; what it pays for, it passes again before each attempt, which may come long
     /// after.

@@ -91,7 +91,7 @@ pub(super) fn frames(rows: &[crate::store::EventRow]) -> Result<Vec<Arc<Frame>>,
     rows.iter().map(|row| Frame::new(row).map(Arc::new)).collect()
 }
 
-/// Looks once a second, or when told so, at all threads that have readers; sleeps while none has.
+/// Looks once a second, or when woken, at all threads that have readers; sleeps while none has.
 async fn poll_tails(shared: Arc<Shared>, stopped: CancellationToken) {
     let polls = async {
         let mut away_since = None;

@@ -34,7 +34,7 @@ pub use frame::Frame;
 pub use wakes::{Control, Wakes};
 pub use writer::{Patience, Writer, WriterHandle};
 
-/// How long a reader bears a database that does not answer.
+/// How long a reader waits for a database that does not answer.
 const READER_PATIENCE: Duration = Duration::from_secs(60);
 /// How often a page is looked for while events are being removed.
 const LOOKS: u32 = 5;

@@ -133,7 +133,7 @@ impl Reader {
         let forbearance = Forbearance::new();
         let opened = loop {
             let answer = Self::open(&shared, subject, after_seq, None).await;
-            if !forbearance.bears(&answer).await {
+            if !forbearance.retries(&answer).await {
                 break answer?;
             }
         };
@@ -201,7 +201,7 @@ impl Reader {
         let forbearance = Forbearance::new();
         let page = loop {
             let answer = limited(self.shared.store.event_rows(thread_id, self.after_seq, PAGE)).await;
-            if !forbearance.bears(&answer).await {
+            if !forbearance.retries(&answer).await {
                 break answer?;
             }
         };
@@ -223,7 +223,7 @@ impl Reader {
         let forbearance = Forbearance::new();
         let place = loop {
             let answer = place(&self.shared, subject, self.after_seq).await;
-            if !forbearance.bears(&answer).await {
+            if !forbearance.retries(&answer).await {
                 break answer?;
             }
         };
@@ -234,7 +234,7 @@ impl Reader {
     }
 }
 
-/// Bears a database that is away for a while.
+/// Retries while the database is away for a while.
 struct Forbearance {
     since: Instant,
 }
@@ -245,11 +245,11 @@ impl Forbearance {
     }
 
     /// Whether to try again after this answer; then a while has passed.
-    async fn bears<T>(&self, answer: &Result<T, Error>) -> bool {
-        let bears = matches!(answer, Err(Error::Unavailable(_))) && self.since.elapsed() < super::READER_PATIENCE;
-        if bears {
+    async fn retries<T>(&self, answer: &Result<T, Error>) -> bool {
+        let retries = matches!(answer, Err(Error::Unavailable(_))) && self.since.elapsed() < super::READER_PATIENCE;
+        if retries {
             tokio::time::sleep(PAUSE).await;
         }
-        bears
+        retries
     }
 }

@@ -1,6 +1,6 @@
 //! The newest events of the threads that have readers, kept once per process.
 //!
-//! A [`Tail`] is a bounded ring of frames with a bell: whoever is at its end waits for the bell, whoever is behind its
+//! A [`Tail`] is a bounded ring of frames with a bell: who is at its end waits for the bell, who is behind its
 //! start reads the table. [`Tails`] is the list of them and of the work they need; `keeper.rs` does that work.
 
 use std::{

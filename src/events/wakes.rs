@@ -1,6 +1,6 @@
-//! Wake-ups: heard in this process at once, and told to the others after a few milliseconds, many together.
+//! Wake-ups: heard in this process at once, and sent to the others after a few milliseconds, many together.
 //!
-//! They carry no data and may get lost; whoever waits for one also looks by itself now and then.
+//! They carry no data and may get lost; who waits for one also looks by itself now and then.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,9 +17,9 @@ use crate::{
     store::{Heard, Listener, Store, Wake},
 };
 
-/// What comes within this time is told together.
+/// What comes within this time is sent together.
 const GATHER: Duration = Duration::from_millis(5);
-/// Different wake-ups that may wait to be told. Beyond that they are dropped: the database is away then, and the
+/// Different wake-ups that may wait to be sent. Beyond that they are dropped: the database is away then, and the
 /// others will look by themselves.
 const OUTBOX: usize = 10_000;
 /// How long telling may take; longer when the process stops would hold it up.
@@ -37,7 +37,7 @@ struct Board {
     queue: watch::Sender<()>,
     /// A sender per run that somebody listens for. A std mutex: held for single map operations.
     control: Mutex<HashMap<RunId, watch::Sender<()>>>,
-    /// What other processes are still to be told; a set, so that it is told once. A std mutex, as above.
+    /// What is still to be sent to other processes; a set, so that it is sent once. A std mutex, as above.
     outbox: Mutex<HashSet<Wake>>,
     filled: Notify,
     /// There may be other processes that listen.
@@ -56,7 +56,7 @@ impl Wakes {
         Self { board: Arc::new(board) }
     }
 
-    /// A run was queued, or a lease given back: whoever claims runs should look. Call it after the commit; never waits.
+    /// A run was queued, or a lease given back: claim loops should look. Call it after the commit; never waits.
     pub fn queue(&self) {
         self.board.queue.send_replace(());
         self.post(Wake::Queue);
@@ -172,7 +172,7 @@ async fn tell(shared: Arc<Shared>, stopped: CancellationToken) {
             board.tell(&shared.store, TELL_LIMIT).await;
         }
     };
-    // What was being told when this stopped may be lost, as any wake-up may.
+    // What was being sent when this stopped may be lost, as any wake-up may.
     stopped.run_until_cancelled(telling).await.unwrap_or(());
     board.tell(&shared.store, LAST_TELL_LIMIT).await;
 }

@@ -240,7 +240,7 @@ pub struct Wishes {
     pub idempotency_key: Option<String>,
     /// `Prefer: wait=N`.
     pub wait: Option<Duration>,
-    /// Whose request it is; empty when users are not told apart.
+    /// Whose request it is; empty when users are not distinguished.
     pub owner: String,
 }
 

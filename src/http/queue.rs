@@ -1,6 +1,6 @@
-//! What a reader is told about a run that waits: its place in the queue, whenever that has changed.
+//! What a reader learns about a run that waits: its place in the queue, whenever that has changed.
 //!
-//! Nothing of it is stored: whoever is not there does not need it. Only readers of waiting runs cost a look.
+//! Nothing of it is stored: who is not there does not need it. Only readers of waiting runs cost a look.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 

@@ -20,7 +20,7 @@ pub struct Submission {
     pub content: String,
     /// Options given with the message.
     pub options: Map<String, Value>,
-    /// Whose work it is; empty when users are not told apart.
+    /// Whose work it is; empty when users are not distinguished.
     pub owner: String,
     pub key: Option<Key>,
     /// Whom to tell when the run has ended.
@@ -145,7 +145,7 @@ impl Runs {
         }
     }
 
-    /// The address that is to be told, if it can be.
+    /// The address of the webhook, if it can be called.
     fn webhook(&self, submission: &Submission) -> Result<Option<String>, Refusal> {
         let check = |url: &String| Ok(self.parts.webhooks.check(url)?.to_string());
         submission.webhook_url.as_ref().map(check).transpose()

@@ -33,7 +33,7 @@ pub enum Error {
     #[error("the database is not available: {0}")]
     Unavailable(String),
     /// The connection broke, or leads to a server that has stepped down: a fresh one may do. The store tries that itself, so
-    /// its callers are told [`Error::Unavailable`].
+    /// its callers get [`Error::Unavailable`].
     #[error("the database is not available: {0}")]
     Disconnected(String),
     /// The database gave the transaction up for another one (deadlock, serialization failure): repeat it at once. The

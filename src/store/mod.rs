@@ -49,7 +49,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// What failed sooner, because a connection had broken, is tried once more.
 const AGAIN_WITHIN: Duration = Duration::from_secs(1);
 
-/// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
+/// A run that nobody shall take by itself is free only after this time, which is never. Releases that know nothing of
 /// parking leave such a run alone too.
 pub const PARKED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
@@ -114,7 +114,7 @@ macro_rules! ask {
             Err(error) if $store.is_to_be_asked_again(&error, begun) => attempt!($store, $engine => $call),
             answer => answer,
         };
-        answer.map_err(|error| $store.told(error))
+        answer.map_err(|error| $store.reported(error))
     }};
 }
 
@@ -125,7 +125,7 @@ macro_rules! change {
         loop {
             match attempt!($store, $engine => $call) {
                 Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
-                answer => break answer.map_err(|error| $store.told(error)),
+                answer => break answer.map_err(|error| $store.reported(error)),
             }
         }
     }};
@@ -140,7 +140,7 @@ macro_rules! ensure {
             match attempt!($store, $engine => $call) {
                 Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
                 Err(error) if !fresh && $store.is_to_be_asked_again(&error, begun) => fresh = true,
-                answer => break answer.map_err(|error| $store.told(error)),
+                answer => break answer.map_err(|error| $store.reported(error)),
             }
         }
     }};
@@ -178,8 +178,8 @@ impl Store {
         Ok(Self { engine: Arc::new(engine), health: Arc::default() })
     }
 
-    /// What callers are told when repeating did not help.
-    fn told(&self, error: Error) -> Error {
+    /// The error for callers when repeating did not help.
+    fn reported(&self, error: Error) -> Error {
         let error = match error {
             Error::Contended(text) => Error::Unavailable(text),
             Error::Disconnected(text) => {
@@ -367,7 +367,7 @@ impl Store {
         change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
     }
 
-    /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.
+    /// Says that the owner that lost this lease is alive, frozen or cut off for a while: the run did not kill it.
     pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
         ask!(self, engine => engine.survive(lost).await)
     }
@@ -419,7 +419,7 @@ impl Store {
                 // Stamped entries may be given again, those that were written included.
                 Some(error) if is_to_be_repeated(error, attempt).await => attempt += 1,
                 Some(error) if !fresh && self.is_to_be_asked_again(error, begun) => fresh = true,
-                _ => return answers.into_iter().map(|answer| answer.map_err(|error| self.told(error))).collect(),
+                _ => return answers.into_iter().map(|answer| answer.map_err(|error| self.reported(error))).collect(),
             }
         }
     }
@@ -497,7 +497,7 @@ impl Store {
         ask!(self, engine => engine.event_names(run_id, after_seq).await)
     }
 
-    /// What a run has told of its report while it wrote it, all attempts, in order.
+    /// What a run has sent of its report while it wrote it, all attempts, in order.
     ///
     /// # Errors
     /// As every read.

@@ -46,7 +46,7 @@ pub type Db = sqlx::Postgres;
 /// Compares with a pattern, whatever the case of the letters it knows.
 const LIKE: &str = " ILIKE ";
 const FOR_UPDATE: &str = " FOR UPDATE";
-/// The same for whoever takes what is free and leaves the rest to others.
+/// The same for statements that take what is free and leaves the rest to others.
 const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -116,7 +116,7 @@ impl Engine {
         self.pool.close().await;
     }
 
-    /// Readers are told soon that the database is away; who writes waits longer.
+    /// Readers learn soon that the database is away; who writes waits longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
         tokio::time::timeout(READER_LIMIT, self.pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }

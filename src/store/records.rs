@@ -20,7 +20,7 @@ pub struct NewRun {
     pub options: RunOptions,
     /// The folder that a run with `search_api=local` searches; absolute.
     pub documents: Option<String>,
-    /// Whose work it is; empty when users are not told apart.
+    /// Whose work it is; empty when users are not distinguished.
     pub owner: String,
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,

@@ -91,7 +91,7 @@ impl Engine {
         self.writer.close().await;
     }
 
-    /// Readers are told soon that the database is away; who writes waits longer.
+    /// Readers learn soon that the database is away; who writes waits longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
         tokio::time::timeout(READER_LIMIT, self.readers.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }

@@ -85,7 +85,7 @@ impl Engine {
     pub(super) async fn write_at_once(&self, entries: &[Entry]) -> Result<HashSet<RunId>, Error> {
         let runs = Runs::of(entries);
         let ids: HashSet<RunId> = runs.rows.iter().map(|(lease, ..)| lease.run_id).collect();
-        // Two leases of one run: rows below are told apart by their run alone.
+        // Two leases of one run: rows below are distinguished by their run alone.
         if !entries.iter().all(is_plain) || ids.len() < runs.rows.len() {
             return Ok(HashSet::new());
         }

@@ -264,7 +264,7 @@ pub struct Advance {
     pub counts: [i64; 7],
     /// The last word about waiting: whom for, or that nobody waits any more.
     pub waiting: Option<Option<Waiting>>,
-    /// Steps were stored: whoever died before did not die of the next one.
+    /// Steps were stored: a process that died before did not die of the next one.
     pub steps: bool,
 }
 

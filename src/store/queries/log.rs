@@ -1,6 +1,6 @@
 //! Events and steps: the log that readers follow and the journal that replay reads.
 //!
-//! `LIMIT $3 + 0`: SQLite takes a bare parameter's value for its plan, and compiles the statement anew for each.
+//! `LIMIT $3 + 0`: SQLite takes a bare parameter's value for its plan, and compiles the statement again for each.
 
 use sqlx::{Row as _, query, query_scalar};
 
@@ -68,7 +68,7 @@ impl Engine {
         query(select).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(step).collect()
     }
 
-    /// The sums by model, so that what is told at the end is what the run's row tells.
+    /// The sums by model, so that the last event agrees with the run's row.
     pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
         const SELECT: &str = "SELECT input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost FROM run_usage \
             WHERE run_id = $1";

@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// Locks the runs first, as commits do, so that the cascade cannot deadlock with one. Idempotency keys stay, without
-    /// their answers, so that a late repetition does not start the work anew.
+    /// their answers, so that a late repetition does not start the work again.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
         const FORGET: &str =
             "UPDATE idempotency_keys SET response = NULL WHERE thread_id = $1 AND response IS NOT NULL";
