@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Cx, Error, Role, Unanswered};
 use crate::{
     domain::{Event, Timestamp, Wait, WaitKind, WarningCode},
-    journal::Entry,
+    journal::{Entry, StepKind},
     llm::{self, Caller, Gate},
 };
 
@@ -242,7 +242,7 @@ impl Cx {
             tokio::time::sleep(length).await;
             Ok(Entry::new(()))
         };
-        Ok(self.run.journal.step(key, "mark", String::new(), pause).await?)
+        Ok(self.run.journal.step(key, StepKind::Mark, String::new(), pause).await?)
     }
 }
 

@@ -299,7 +299,7 @@ impl From<StoreError> for ApiError {
                 Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
             }
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
-            StoreError::Unavailable(_) | StoreError::Disconnected(_) => {
+            StoreError::Unavailable(_) | StoreError::Disconnected(_) | StoreError::StandsBy(_) => {
                 tracing::warn!(%error, "a request could not be answered");
                 Self::new(Code::StorageUnavailable, "the database does not answer; try again")
             }

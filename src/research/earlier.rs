@@ -15,7 +15,7 @@ use super::{citations, source_list};
 use crate::{
     context::{Cx, Error},
     domain::{Event, Note, RunId, Source, SourceId, WarningCode, report::Report},
-    journal::{self, Entry},
+    journal::{self, Entry, StepKind},
 };
 
 /// Sources taken over at most, those the reports cite first.
@@ -72,7 +72,7 @@ pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<Known, Error> {
     let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
     let hash = journal::hash_of(&runs);
     let known: Known =
-        cx.journal().step("earlier", "value", hash, async { Ok(with_events(cx, chosen(earlier))) }).await?;
+        cx.journal().step("earlier", StepKind::Value, hash, async { Ok(with_events(cx, chosen(earlier))) }).await?;
     for source in &known.sources {
         cx.register(source.clone());
     }

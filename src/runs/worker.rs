@@ -124,7 +124,7 @@ async fn work_and_release(
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(lease.run_id, lease.epoch, pause, Clock::Database).await;
         if matches!(result, Ok(Ended::Lost)) {
-            let _ = parts.store.survive(&lease).await;
+            let _ = parts.store.clear_crash_count(&lease).await;
         }
         parts.log.wakes().queue();
     }

@@ -31,8 +31,9 @@ impl Engine {
         // A NOTIFY makes its transaction one that writes, but what it says is not worth waiting for the disk.
         const NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', TRUE), pg_notify($2, payload) \
             FROM unnest($1) AS payload";
-        let mut connection = self.writer().await?;
-        query(NOTIFY).bind(payloads(self.sender, wakes)).bind(CHANNEL).fetch_all(&mut *connection).await?;
+        let mut connection = self.notifications.acquire(&self.trusted_since).await?;
+        query(NOTIFY).bind(payloads(self.sender, wakes)).bind(CHANNEL).fetch_all(connection.get()?).await?;
+        connection.give_back();
         Ok(())
     }
 

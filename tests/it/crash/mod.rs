@@ -244,11 +244,11 @@ impl Undisturbed {
 
 /// Steps of a kind.
 pub fn count(steps: &[Step], kind: &str) -> usize {
-    steps.iter().filter(|step| step.kind == kind).count()
+    steps.iter().filter(|step| step.kind.as_str() == kind).count()
 }
 
 fn journal_of(steps: &[Step]) -> BTreeMap<String, (String, String)> {
-    steps.iter().map(|step| (step.key.clone(), (step.kind.clone(), step.request_hash.clone()))).collect()
+    steps.iter().map(|step| (step.key.clone(), (step.kind.as_str().to_owned(), step.request_hash.clone()))).collect()
 }
 
 pub fn sorted(mut texts: Vec<String>) -> Vec<String> {
