@@ -38,7 +38,7 @@ const SQLITE: &str = "sqlite";
 /// Over TCP with TLS, as tests and most deployments have it.
 const POSTGRES: &str = "postgres";
 const POSTGRES_PLAIN: &str = "postgres without TLS";
-/// The engine rests so long before its idle memory is read.
+/// The engine rests this long before its idle memory is read.
 const REST: Duration = Duration::from_secs(1);
 
 /// Measures whole runs of the engine against fake model and search servers.
@@ -100,7 +100,7 @@ struct Plan {
     work: Work,
 }
 
-/// What the engine is told to do: `rounds` times `at_once` runs.
+/// What the engine has to do: `rounds` times `at_once` runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Work {
     pub at_once: usize,

@@ -246,7 +246,7 @@ impl Cx {
     }
 }
 
-/// A wait in progress; it ends when dropped, also when whoever waits is given up.
+/// A wait in progress; it ends when dropped, also when the waiting call is given up.
 struct Waiting<'a> {
     patient: &'a Patient<'a>,
     name: String,

@@ -1,4 +1,4 @@
-//! How events change what is told of a run's progress.
+//! How events change a run's progress.
 
 use super::{Event, ToolKind, Waiting, event::Phase};
 

@@ -25,14 +25,14 @@ const QUEUE: usize = 1024;
 /// Commits written in one transaction.
 const GROUP: usize = 256;
 
-/// Commits that nobody waits for are held so long, in case one comes that somebody waits for: most then need no
+/// How long commits that nobody waits for are held, in case one comes that somebody waits for: most then need no
 /// transaction of their own.
 const LINGER: Duration = Duration::from_millis(50);
 
 /// The pace at which a commit is tried again while the database is away.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitRetry {
-    /// After so long a commit that is refused by a database which takes others no longer holds up these, and is given up
+    /// After this time a commit that is refused by a database which takes others no longer holds up these, and is given up
     /// when the process has come to its end. Otherwise what was paid for is kept until the database is back.
     pub total: Duration,
     pub first_pause: Duration,

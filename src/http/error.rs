@@ -14,7 +14,7 @@ use crate::{
     runs::{Refusal, StoreError},
 };
 
-/// Told to clients whose request may succeed a little later.
+/// For clients whose request may succeed a little later.
 const SOON: Duration = Duration::from_secs(2);
 
 /// Problems repeat what was wrong with a request, of a bad one only the beginning.

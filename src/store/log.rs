@@ -120,7 +120,7 @@ impl Store {
         ask!(self, engine => engine.event_names(run_id, after_seq).await)
     }
 
-    /// What a run has told of its report while it wrote it, all attempts, in order.
+    /// What a run has sent of its report while it wrote it, all attempts, in order.
     ///
     /// # Errors
     /// As every read.

@@ -43,7 +43,7 @@ const NEWEST_SCHEMA: i64 = 3;
 /// How long a reader waits for a connection.
 const READER_LIMIT: Duration = Duration::from_secs(3);
 
-/// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
+/// A run that nobody shall take by itself is free only after this time, which is never. Releases that know nothing of
 /// parking leave such a run alone too.
 pub const PARKED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 

@@ -148,7 +148,7 @@ impl Store {
         change!(self, engine => engine.end_delivery(run_id).await)
     }
 
-    /// A thread, whoever's it is; `None` when there is none.
+    /// A thread of any owner; `None` when there is none.
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
         Ok(self.thread_of(None, thread_id).await?.map(|(thread, _)| thread))
     }

@@ -196,7 +196,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster, started by whoever asks first.
+    /// The cluster, started when first needed.
     pub fn of_this_process() -> &'static Self {
         static CLUSTER: OnceLock<Cluster> = OnceLock::new();
         CLUSTER.get_or_init(|| Self::start(NOT_DURABLE))
@@ -284,7 +284,7 @@ impl Cluster {
 const NOT_DURABLE: &str = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
 
 /// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings. It is ordered to stop and start
-/// by lines on its standard input. The server is told to quit until it does, since a signal that comes while it starts is
+/// by lines on its standard input. The server gets the signal to quit until it does, since a signal that comes while it starts is
 /// lost.
 const GUARDIAN: &str = r#"
 trap '' INT TERM HUP

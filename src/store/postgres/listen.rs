@@ -17,13 +17,13 @@ use crate::store::{
 };
 
 const CHANNEL: &str = "fathom";
-/// A connection on which nothing came for so long is tried, since a dead one looks just the same.
+/// A connection on which nothing came for this long is tried, since a dead one looks just the same.
 const QUIET: Duration = Duration::from_secs(30);
 /// How long it may take to answer then.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A connection that lived so long was a good one: the next attempt need not wait long.
+/// A connection that lived this long was a good one: the next attempt need not wait long.
 const GOOD: Duration = Duration::from_secs(10);
 
 impl Engine {

@@ -323,7 +323,7 @@ impl Engine {
         Ok(query_scalar(SELECT).fetch_all(&mut *connection).await?)
     }
 
-    /// The owner stays in the rows, so that whoever claims them counts an end that nobody explains.
+    /// The owner stays in the rows, so that the one who claims them counts an end that nobody explains.
     pub async fn end_leases(&self, owner: &str) -> Result<u64, Error> {
         const END: &str =
             "UPDATE runs SET lease_expires_at = 0 WHERE claimed_by = $1 AND status IN ('queued', 'running')";

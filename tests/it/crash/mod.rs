@@ -28,7 +28,7 @@ use crate::{
 
 pub const QUESTION: &str = "How does the harbour of Skelderwick pay for its tide gate?";
 /// How long any condition may take to come about.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 /// Before each answer of the world, so that there is a moment in which to end a process.
 const LATENCY: Duration = Duration::from_millis(15);
 /// Two researchers side by side, two searches each, two queries a search.
