@@ -75,7 +75,7 @@ enum End {
     TookTooLong,
     /// By itself or by the system, on account of what it was doing.
     Died(&'static str, &'static str),
-    /// It was asked to.
+    /// By a signal that asks to stop.
     Stopped,
     Nonsense,
 }
