@@ -43,6 +43,17 @@ pub enum Agent {
     Researcher,
 }
 
+impl Agent {
+    /// The name stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Supervisor => "supervisor",
+            Self::Researcher => "researcher",
+        }
+    }
+}
+
 /// The stages of a run, in order; a follow-up may go from the first straight to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -279,7 +290,16 @@ pub enum Event {
     #[serde(rename = "report.citation")]
     ReportCitation { number: u32, source_id: SourceId, start: usize, end: usize, url: String, title: String },
     #[serde(rename = "report.finished")]
-    ReportFinished { attempt: u32, chars: usize, sources: usize, dropped_citations: u32, sha256: String },
+    ReportFinished {
+        attempt: u32,
+        chars: usize,
+        sources: usize,
+        dropped_citations: u32,
+        /// The text cites nothing, so nobody can tell which source stands behind which statement.
+        #[serde(default)]
+        degraded: bool,
+        sha256: String,
+    },
     #[serde(rename = "usage")]
     Usage {
         model: String,

@@ -61,8 +61,8 @@ impl Listed {
 
 impl Entry {
     fn into_model(self) -> Model {
-        let told = self.max_model_len.or(self.context_length).or(self.input_token_limit).or(self.max_input_tokens);
-        let tokens = self.meta["n_ctx"].as_u64().or(told);
+        let listed = self.max_model_len.or(self.context_length).or(self.input_token_limit).or(self.max_input_tokens);
+        let tokens = self.meta["n_ctx"].as_u64().or(listed);
         let context_window = tokens.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0);
         let id = self.id.strip_prefix("models/").map(str::to_owned).unwrap_or(self.id);
         Model { id, context_window }

@@ -29,6 +29,7 @@ mod stories;
 mod streams;
 mod tidy;
 mod wires;
+mod words;
 mod world_test;
 
 use fathom_testkit::{database, fleet, vendor as fake_vendor, world};

@@ -227,7 +227,7 @@ mod messages {
     }
 
     #[tokio::test]
-    async fn a_turn_of_another_provider_is_told_in_our_words() {
+    async fn a_turn_of_another_provider_is_written_in_our_words() {
         let request = with_tools(MODEL);
         let mut completion = complete("anthropic", turn(), &request).await.0.unwrap();
         completion.carry.as_mut().unwrap().provider = "google".into();
@@ -281,7 +281,7 @@ mod messages {
     }
 
     #[tokio::test]
-    async fn stop_reasons_are_told_apart() {
+    async fn stop_reasons_are_distinguished() {
         for (reason, expected) in [
             ("end_turn", StopReason::End),
             ("stop_sequence", StopReason::End),
@@ -438,7 +438,7 @@ mod responses {
     }
 
     #[tokio::test]
-    async fn a_turn_of_another_provider_is_told_in_our_words() {
+    async fn a_turn_of_another_provider_is_written_in_our_words() {
         let request = with_tools(MODEL);
         let mut completion = complete("openai-responses", turn(), &request).await.0.unwrap();
         completion.carry = None;
@@ -463,7 +463,7 @@ mod responses {
     }
 
     #[tokio::test]
-    async fn stop_reasons_are_told_apart() {
+    async fn stop_reasons_are_distinguished() {
         let said = &items()[1..2];
         for (status, reason, expected) in [
             ("completed", Value::Null, StopReason::End),
@@ -596,7 +596,7 @@ mod gemini {
     }
 
     #[tokio::test]
-    async fn a_turn_of_another_provider_is_told_in_our_words() {
+    async fn a_turn_of_another_provider_is_written_in_our_words() {
         let request = with_tools(MODEL);
         let mut completion = complete("google", turn(), &request).await.0.unwrap();
         completion.carry = None;
@@ -618,7 +618,7 @@ mod gemini {
     }
 
     #[tokio::test]
-    async fn stop_reasons_are_told_apart() {
+    async fn stop_reasons_are_distinguished() {
         for (reason, expected) in
             [("STOP", StopReason::End), ("MAX_TOKENS", StopReason::Length), ("SAFETY", StopReason::Refused)]
         {

@@ -379,7 +379,7 @@ struct RawUsage {
     thoughts_token_count: Option<u64>,
 }
 
-/// Counts that cannot be read are no reason to lose a paid answer. Thoughts are told beside the output.
+/// Counts that cannot be read are no reason to lose a paid answer. Thoughts are counted beside the output.
 fn usage(raw: Value) -> Option<Usage> {
     let raw: RawUsage = serde_json::from_value(Some(raw).filter(Value::is_object)?).ok()?;
     let sum = |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);

@@ -406,7 +406,7 @@ impl State {
         }
     }
 
-    /// Counts are running totals: the later one replaces the earlier one, as far as it is told.
+    /// Counts are running totals: the later one replaces the earlier one, where it is given.
     fn count(&mut self, usage: Value, assembly: &mut Assembly) {
         let Ok(later) = serde_json::from_value::<RawUsage>(usage) else { return };
         let own = &mut self.usage;
@@ -416,7 +416,7 @@ impl State {
         own.output_tokens = later.output_tokens.or(own.output_tokens);
         own.output_tokens_details = later.output_tokens_details.or(own.output_tokens_details);
         let (read, written) = (own.cache_read_input_tokens, own.cache_creation_input_tokens);
-        // Cached tokens are told beside the others.
+        // Cached tokens are counted beside the others.
         let input = [own.input_tokens, read, written].into_iter().flatten().fold(0, u64::saturating_add);
         assembly.count(Usage {
             input_tokens: input,

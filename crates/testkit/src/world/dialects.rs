@@ -1,6 +1,6 @@
 //! The scripted provider's other doors: the same script, asked and answered in other vendors' dialects.
 //!
-//! A request is told again as Chat Completions, so that rules, kinds and the checks of the wire are the same for all;
+//! A request is translated to Chat Completions, so that rules, kinds and the checks of the wire are the same for all;
 //! what only a dialect knows (its key's header, signed thoughts that have to come back) is checked here.
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use super::openai::{KEY, Turn};
 /// The signature of every thought.
 const SIGNATURE: &str = "c2lnbmVk";
 
-/// A dialect, told by the path of a request.
+/// A dialect, known by the path of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     Chat,
@@ -43,7 +43,7 @@ impl Dialect {
     }
 
     /// The request as Chat Completions has it, and what is wrong with its own form.
-    pub(super) fn told_again(self, body: Value) -> (Value, Vec<String>) {
+    pub(super) fn translated(self, body: Value) -> (Value, Vec<String>) {
         let mut chat = Chat::default();
         match self {
             Self::Chat => return (body, Vec::new()),

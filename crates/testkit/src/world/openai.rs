@@ -181,7 +181,7 @@ async fn complete(State(provider): State<Arc<Provider>>, uri: Uri, headers: Head
         provider.blame([format!("model call {number} is not JSON")]);
         return error(StatusCode::BAD_REQUEST).into_response();
     };
-    let (body, wrong) = dialect.told_again(body);
+    let (body, wrong) = dialect.translated(body);
     provider.blame(wrong.into_iter().map(|wrong| format!("model call {number}: {wrong}")));
     let call = Arc::new(Call::new(number, &bytes, body, headers));
     provider.note(&call);
