@@ -46,19 +46,19 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What a connection over HTTP/2 begins with (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long the service waits for the other side of a connection.
+/// How long the service waits for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// The head of a request has to arrive within this time; an idle connection is closed after it too, so a proxy in
     /// front must give its idle connections up earlier.
     pub head: Duration,
     /// And then its whole body within this.
     pub body: Duration,
-    /// A reader that takes nothing for so long is cut off; it can come back with the id of its last event.
+    /// A reader that takes nothing for this long is cut off; it can come back with the id of its last event.
     pub write: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self { head: Duration::from_secs(30), body: Duration::from_secs(30), write: Duration::from_secs(60) }
     }
@@ -94,7 +94,7 @@ pub async fn serve(listener: TcpListener, state: State) {
         }
     }
     drop(listener);
-    // Streams end by themselves at the shutdown; requests are answered; idle connections are told to go.
+    // Streams end by themselves at the shutdown; requests are answered; idle connections are closed.
     if tokio::time::timeout(state.settings.grace, graceful.shutdown()).await.is_err() {
         tracing::warn!(connections = connections.len(), "connections were cut off at the end of the grace");
     }
@@ -132,7 +132,7 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
     }
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(patience.write));
-    let service = TowerToHyperService::new(Told { router, client: Arc::clone(client) });
+    let service = TowerToHyperService::new(Identified { router, client: Arc::clone(client) });
     let builder = protocol(state);
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
     tokio::select! {
@@ -186,12 +186,12 @@ async fn drained(client: &Client, patience: Duration) {
 
 /// The router, whose requests know their connection.
 #[derive(Clone)]
-struct Told {
+struct Identified {
     router: Router,
     client: Arc<Client>,
 }
 
-impl tower::Service<hyper::Request<hyper::body::Incoming>> for Told {
+impl tower::Service<hyper::Request<hyper::body::Incoming>> for Identified {
     type Response = Response;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response, Infallible>>;

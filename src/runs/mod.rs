@@ -34,7 +34,7 @@ use crate::{
     store::{self, Claimed, Store},
     webhooks::{self, Webhooks},
 };
-use active::{Active, Leaving, Orders};
+use active::{Active, Leaving, RunSignals};
 pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;
@@ -53,7 +53,7 @@ const MAX_WRONG_OPTIONS: usize = 32;
 pub const MAX_MESSAGE_CHARS: usize = 100_000;
 
 /// How long a run waits for a database that went away, where it has to read, and how often it looks.
-const DATABASE_PATIENCE: Duration = Duration::from_secs(60);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(60);
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Everything a run needs of its process.
@@ -84,7 +84,7 @@ pub struct Settings {
     pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
-    /// A run that kills processes is given up when it has done so over so long.
+    /// A run that kills processes is given up when it has done so for this long.
     pub crash_loop: Duration,
     /// Where the processes of this machine note what they are doing.
     pub marks: PathBuf,
@@ -97,7 +97,7 @@ pub struct Settings {
     pub max_threads_per_owner: u64,
     /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
     pub event_retention: Option<Duration>,
-    /// A run at work that stores no event for so long counts as stuck.
+    /// A run at work that stores no event for this long counts as stuck.
     pub longest_silence: Duration,
 }
 
@@ -258,7 +258,7 @@ impl Runs {
             let claimed = tokio::select! {
                 claimed = self.claim(run_id) => claimed,
                 () = cancel.cancelled() => {
-                    // Best effort, as every giving back; whoever interrupted is told how it stands.
+                    // Best effort, as every release; the caller says how the run stands.
                     let _ = self.parts.store.park(run_id, &self.owner).await;
                     return Err(WorkError::Interrupted);
                 }
@@ -267,9 +267,9 @@ impl Runs {
                 Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
                 claimed => claimed?,
             };
-            let orders = self.active.enter(&lease, cancel, Leaving::Parked);
-            match orders.mark.over(worker::work(&self.parts, lease, run, &orders)).await? {
-                // The lease ran out while the database was away, or this process was frozen: claim anew, and replay.
+            let signals = self.active.enter(&lease, cancel, Leaving::Parked);
+            match signals.mark.over(worker::work(&self.parts, lease, run, &signals)).await? {
+                // The lease ran out while the database was away, or this process was frozen: claim it again, and replay.
                 Ended::Lost => lost = true,
                 ended => return Ok(ended),
             }
@@ -277,16 +277,16 @@ impl Runs {
     }
 
     async fn claim(&self, run_id: RunId) -> Result<(store::Lease, Run), WorkError> {
-        let mut told = false;
+        let mut warned = false;
         let since = Instant::now();
         loop {
-            self.settle_the_dead().await;
+            self.reap_dead_owners().await;
             let claimant = self.claimant();
             let claimed = match self.parts.store.claim(run_id, &claimant).await {
                 Ok(Claimed::HeldBy { owner, .. }) if owner::is_dead(&owner) => {
                     self.parts.store.claim_taken_over(run_id, &claimant, &owner).await?
                 }
-                Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_PATIENCE => {
+                Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_TIMEOUT => {
                     tokio::time::sleep(DATABASE_PAUSE).await;
                     continue;
                 }
@@ -297,7 +297,7 @@ impl Runs {
                 Claimed::Final(run) => return Err(WorkError::Final(Box::new(run))),
                 Claimed::Unknown => return Err(WorkError::Unknown(run_id)),
                 Claimed::HeldBy { owner, .. } => {
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut warned, true) {
                         tracing::warn!(%run_id, owner, "another process works on the run; waiting for its lease to end");
                     }
                     tokio::time::sleep(self.parts.settings.lease / 10).await;
@@ -311,9 +311,8 @@ impl Runs {
         store::Claimant { owner: self.owner.to_string(), lease: self.parts.settings.lease, clock: Clock::Database }
     }
 
-    /// What a process of this machine left behind that no longer exists need not wait for the end of its leases; and what
-    /// it was doing tells which run it may have died of.
-    async fn settle_the_dead(&self) {
+    /// Releases the leases of dead processes on this host, and counts a crash for the runs that they were working on.
+    async fn reap_dead_owners(&self) {
         let folder = self.active.marks().folder().to_owned();
         let found = tokio::task::spawn_blocking(move || marks::dead(&folder)).await;
         for dead in found.unwrap_or_default() {

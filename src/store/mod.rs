@@ -367,9 +367,10 @@ impl Store {
         change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
     }
 
-    /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.
-    pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
-        ask!(self, engine => engine.survive(lost).await)
+    /// Takes back the crash that was counted when another process claimed the run: the process that lost this lease is
+    /// alive and was only frozen or cut off, so the run did not kill it.
+    pub async fn clear_crash_count(&self, lost: &Lease) -> Result<(), Error> {
+        ask!(self, engine => engine.clear_crash_count(lost).await)
     }
 
     /// The runs that `owner` holds.

@@ -42,7 +42,7 @@ macro_rules! is_suspect {
 
 /// Gives a run to `$2` for `$3` milliseconds, now being `$4`. A lease that was neither given back nor settled is the end of
 /// an owner that nobody explains, unless that is evidently alive: it claims again after an outage, or says so later
-/// ([`Engine::survive`]). It is a death when nothing else was worked on there.
+/// ([`Engine::clear_crash_count`]). It is a death when nothing else was worked on there.
 macro_rules! set_claimed {
     () => {
         concat!(
@@ -296,7 +296,7 @@ impl Engine {
     }
 
     /// Takes back the end that was counted when somebody else claimed the run.
-    pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
+    pub async fn clear_crash_count(&self, lost: &Lease) -> Result<(), Error> {
         const SURVIVE: &str = "UPDATE runs SET unexplained = unexplained - 1 \
             WHERE id = $1 AND epoch > $2 AND status = 'running' AND unexplained > 0";
         let mut connection = self.writer().await?;
