@@ -11,6 +11,7 @@ mod deadline;
 mod follow_up;
 mod limits;
 mod outages;
+mod pages;
 mod report;
 mod researcher;
 mod retry;
