@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     config::Config,
     domain::SearchApi,
-    events::{EventLog, Patience, Writer},
+    events::{CommitRetry, EventLog, Writer},
     llm::Llm,
     pages::{Parser, Web},
     prompts::Prompts,
@@ -51,7 +51,7 @@ impl App {
     pub async fn with_tools(store: Store, config: &Config, mut toolbox: Toolbox) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
-        let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
+        let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
         let parser = Parser::new(config.parser.clone());
         if config.web.enabled {
             toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);

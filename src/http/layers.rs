@@ -66,7 +66,7 @@ async fn in_time(Shared(state): Shared<State>, request: Request, next: Next) -> 
 
 /// The database is named only if it is the one that does not answer.
 async fn too_slow(state: &State) -> ApiError {
-    match tokio::time::timeout(DIAGNOSIS, state.runs.store().ping()).await {
+    match tokio::time::timeout(DIAGNOSIS, state.runs.ping()).await {
         Ok(Ok(())) => ApiError::new(Code::Overloaded, "the answer took too long; try again"),
         _ => ApiError::new(Code::StorageUnavailable, "the database does not answer in time; try again"),
     }
@@ -94,7 +94,7 @@ async fn dress(request: Request, next: Next) -> Response {
     response
 }
 
-/// What browsers are told of every answer, unless a handler said something more exact: what it says is private, it is no
+/// The headers of every answer, unless a handler said something more exact: what it says is private, it is no
 /// page to be framed, and where its links lead to learns nothing of it.
 fn protect(headers: &mut HeaderMap) {
     let usual = [

@@ -1,10 +1,10 @@
-//! What may be set for a run, and what this server sets unless told otherwise.
+//! What may be set for a run, and what this server sets by default.
 
 use axum::{extract::State as Shared, response::Response};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{State, error::ApiError, threads::answer};
+use super::{State, error::ApiError, json::answer};
 use crate::domain::{
     RunOptions,
     presets::{Preset, presets},

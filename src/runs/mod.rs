@@ -5,8 +5,10 @@
 //! process works on, `marks.rs` what it was doing should it die.
 
 mod active;
+mod condition;
 mod dispatcher;
 mod marks;
+mod owned;
 mod owner;
 mod retry;
 mod stuck;
@@ -19,7 +21,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::TryStreamExt as _;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -34,9 +35,10 @@ use crate::{
     webhooks::{self, Webhooks},
 };
 use active::{Active, Leaving, Orders};
+pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;
-pub use retry::Retry;
+pub use owned::{OwnedEvents, OwnedRun, OwnedThread};
 use store::Clock;
 pub use store::{
     Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step, ThreadChange, ThreadFilter,
@@ -82,7 +84,7 @@ pub struct Settings {
     pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
-    /// A run that kills processes is given up when it has done so over so long.
+    /// A run that kills processes is given up when it has done so for this long.
     pub crash_loop: Duration,
     /// Where the processes of this machine note what they are doing.
     pub marks: PathBuf,
@@ -95,7 +97,7 @@ pub struct Settings {
     pub max_threads_per_owner: u64,
     /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
     pub event_retention: Option<Duration>,
-    /// A run at work that stores no event for so long counts as stuck.
+    /// A run at work that stores no event for this long counts as stuck.
     pub longest_silence: Duration,
 }
 
@@ -175,11 +177,6 @@ impl Runs {
         &self.parts.log
     }
 
-    /// How long ago the claim loop of this process last saw the queue; `None` when it never did.
-    pub fn last_look(&self) -> Option<Duration> {
-        self.active.last_look.age()
-    }
-
     /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
     pub fn options_schema(&self) -> Value {
         self.parts.settings.options.offered(&self.parts.settings.caps)
@@ -226,28 +223,11 @@ impl Runs {
         if wrong.is_empty() { Ok(options) } else { Err(Refusal::Options(wrong)) }
     }
 
-    /// Stops a run, here at once and elsewhere within a second; `None` when there is no such run.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn cancel(&self, run_id: RunId) -> Result<Option<Cancelling>, store::Error> {
-        let cancelling = self.parts.store.request_cancel(run_id, Clock::Database).await?;
-        match &cancelling {
-            Some(Cancelling::Requested(_)) => {
-                self.active.cancel(run_id);
-                self.parts.log.wakes().control(run_id);
-            }
-            Some(Cancelling::Done(run)) => self.parts.log.wake(run.thread_id),
-            Some(Cancelling::Final(_)) | None => {}
-        }
-        Ok(cancelling)
-    }
-
     /// Deletes a thread and all that belongs to it, and stops its run; `false` when there was none.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, store::Error> {
+    async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, store::Error> {
         let newest = self.parts.store.thread(thread_id).await?.and_then(|thread| thread.latest_run_id);
         let deleted = self.parts.store.delete_thread(thread_id).await?;
         if let Some(run_id) = newest {
@@ -267,17 +247,6 @@ impl Runs {
         Ok(self.parts.store.details(run.into_iter().collect()).await?.pop())
     }
 
-    /// Waits until the run is final, gone, or `patience` is over.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn wait(&self, run: &Run, patience: Duration) -> Result<(), store::Error> {
-        let Some(last_seq) = self.parts.store.last_seq(run.thread_id).await? else { return Ok(()) };
-        let end = self.parts.log.follow_run(run.id, last_seq);
-        let drained = end.try_for_each(|_| std::future::ready(Ok(())));
-        tokio::time::timeout(patience, drained).await.unwrap_or(Ok(()))
-    }
-
     /// Claims the run and carries it to its end, or to an interruption, which parks it. Waits while another process holds
     /// it.
     ///
@@ -289,7 +258,7 @@ impl Runs {
             let claimed = tokio::select! {
                 claimed = self.claim(run_id) => claimed,
                 () = cancel.cancelled() => {
-                    // Best effort, as every giving back; whoever interrupted is told how it stands.
+                    // Best effort, as every giving back; the caller learns how it stands.
                     let _ = self.parts.store.park(run_id, &self.owner).await;
                     return Err(WorkError::Interrupted);
                 }
@@ -300,7 +269,7 @@ impl Runs {
             };
             let orders = self.active.enter(&lease, cancel, Leaving::Parked);
             match orders.mark.over(worker::work(&self.parts, lease, run, &orders)).await? {
-                // The lease ran out while the database was away, or this process was frozen: claim anew, and replay.
+                // The lease ran out while the database was away, or this process was frozen: claim again, and replay.
                 Ended::Lost => lost = true,
                 ended => return Ok(ended),
             }
@@ -308,7 +277,7 @@ impl Runs {
     }
 
     async fn claim(&self, run_id: RunId) -> Result<(store::Lease, Run), WorkError> {
-        let mut told = false;
+        let mut logged = false;
         let since = Instant::now();
         loop {
             self.settle_the_dead().await;
@@ -328,7 +297,7 @@ impl Runs {
                 Claimed::Final(run) => return Err(WorkError::Final(Box::new(run))),
                 Claimed::Unknown => return Err(WorkError::Unknown(run_id)),
                 Claimed::HeldBy { owner, .. } => {
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut logged, true) {
                         tracing::warn!(%run_id, owner, "another process works on the run; waiting for its lease to end");
                     }
                     tokio::time::sleep(self.parts.settings.lease / 10).await;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::domain::{
-    Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source,
-    ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
+    Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Owner, Run, RunId, RunOptions, RunStatus, Scope,
+    Source, ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -20,8 +21,8 @@ pub struct NewRun {
     pub options: RunOptions,
     /// The folder that a run with `search_api=local` searches; absolute.
     pub documents: Option<String>,
-    /// Whose work it is; empty when users are not told apart.
-    pub owner: String,
+    /// Whose work it is, for a queue that is fair; also its thread's, unless users share the service.
+    pub owner: Owner,
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,
     /// Whom to tell when the run has ended.
@@ -143,8 +144,9 @@ pub struct Load {
 }
 
 /// Which runs are listed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RunFilter {
+    pub owner: Option<Owner>,
     pub thread_id: Option<ThreadId>,
     pub status: Option<RunStatus>,
 }
@@ -311,13 +313,45 @@ pub enum Renewal {
     Lost,
 }
 
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// Called a model.
+    Model,
+    /// Called a search engine.
+    Search,
+    /// Called another tool.
+    Tool,
+    /// Read a page.
+    Page,
+    /// Emitted events, or kept what the run itself made.
+    Mark,
+    /// Learned something else; also what a kind of a newer release is read as.
+    #[serde(other)]
+    Value,
+}
+
+impl StepKind {
+    /// The name stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Search => "search",
+            Self::Tool => "tool",
+            Self::Page => "page",
+            Self::Mark => "mark",
+            Self::Value => "value",
+        }
+    }
+}
+
 /// One finished step of the journal; also the ledger and the provenance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// Path that replay produces again, unique in its run: `lead/3/r1/turn/2`.
     pub key: String,
-    /// `model`, `search`, `page`, `value` or `mark`.
-    pub kind: String,
+    pub kind: StepKind,
     /// SHA-256 of the request, hex; empty for marks.
     pub request_hash: String,
     /// SHA-256 of what the request is about, whatever words say it, hex; empty when nobody knows.
@@ -395,11 +429,21 @@ impl Commit {
 pub struct Entry {
     pub(super) stamp: Uuid,
     pub commit: Commit,
+    /// The events as they are stored, still without their numbers.
+    pub(super) events: Vec<EventRow>,
 }
 
 impl From<Commit> for Entry {
     fn from(commit: Commit) -> Self {
-        Self { stamp: Uuid::now_v7(), commit }
+        let events = commit.events.iter().map(|new| EventRow::new(commit.lease.run_id, new)).collect();
+        Self { stamp: Uuid::now_v7(), commit, events }
+    }
+}
+
+impl Entry {
+    /// The events as they are stored, numbered from `first` on.
+    pub fn numbered(self, first: i64) -> impl Iterator<Item = EventRow> {
+        self.events.into_iter().zip(first..).map(|(event, seq)| EventRow { seq, ..event })
     }
 }
 
@@ -416,6 +460,23 @@ pub struct EventRow {
     pub name: String,
     /// A JSON object with `type` and `data`.
     pub body: String,
+}
+
+impl EventRow {
+    /// An event that has no number yet.
+    pub(super) fn new(run_id: RunId, new: &NewEvent) -> Self {
+        // No event has a map with other keys than text, so each can be written as JSON.
+        let body = serde_json::to_string(&new.event);
+        Self {
+            seq: 0,
+            run_id,
+            ts: new.ts,
+            agent: new.scope.agent.as_str().to_owned(),
+            agent_id: new.scope.id.clone(),
+            name: new.event.name().to_owned(),
+            body: body.unwrap_or_else(|_| format!(r#"{{"type":"{}","data":{{}}}}"#, new.event.name())),
+        }
+    }
 }
 
 /// A page of a thread's log, ascending.

@@ -11,9 +11,11 @@ macro_rules! time {
     };
 }
 
+mod claims;
 pub mod commits;
 mod log;
 mod overview;
+mod owned;
 mod research;
 mod retention;
 pub mod rows;
@@ -26,7 +28,7 @@ mod webhooks;
 
 pub use schema::check_schema;
 
-use super::{Db, Engine, FOR_UPDATE, LIKE, SKIP_LOCKED, is_thread_busy};
+use super::{Db, Engine, FOR_UPDATE, LIKE, SKIP_LOCKED, is_thread_busy, write_group};
 
 /// A connection of the engine at hand.
 type Connection = <Db as sqlx::Database>::Connection;

@@ -3,6 +3,7 @@
 use fathom::{
     domain::{Event, FailureCode, FollowUpAction, Outcome, SourceId, WarningCode},
     runs::Ended,
+    store::StepKind,
 };
 use test_case::test_case;
 
@@ -61,7 +62,7 @@ fn phases(story: &Story) -> Vec<&'static str> {
 }
 
 fn keys(story: &Story) -> Vec<&str> {
-    story.steps.iter().filter(|step| step.kind != "mark").map(|step| step.key.as_str()).collect()
+    story.steps.iter().filter(|step| step.kind != StepKind::Mark).map(|step| step.key.as_str()).collect()
 }
 
 fn ids(story: &Story) -> Vec<u32> {
@@ -313,7 +314,7 @@ async fn after_a_cancelled_follow_up_the_report_is_still_known() {
     let run_id = run.id;
     let cancel = async {
         until("the model is asked", async || (world.models.count(Kind::FollowUp) == 1).then_some(())).await;
-        engine.app.runs.cancel(run_id).await.unwrap();
+        engine.cancel(run_id).await;
     };
     let (cancelled, ()) = tokio::join!(engine.tell(run), cancel);
     assert!(matches!(cancelled.ended, Ended::Cancelled));
