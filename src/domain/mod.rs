@@ -4,6 +4,8 @@
 //! here and nowhere else.
 
 pub mod event;
+#[cfg(test)]
+pub mod growth;
 pub mod ids;
 mod merge;
 mod model_name;
@@ -18,6 +20,7 @@ pub mod report;
 pub mod run;
 pub mod time;
 pub mod wildcard;
+pub mod wording;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
