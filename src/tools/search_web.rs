@@ -164,7 +164,7 @@ fn spec(prompts: &Prompts, kind: &str) -> ToolSpec {
 }
 
 /// What is searched, as the tool's description says it.
-fn kind(cx: &Cx) -> &'static str {
+pub(super) fn kind(cx: &Cx) -> &'static str {
     match cx.search() {
         Some(Engine::Local(_)) => "local",
         Some(Engine::Tavily(_)) | None => "web",
