@@ -122,7 +122,7 @@ impl Command {
         }
     }
 
-    /// What is logged unless the settings say otherwise: the command itself reports to people at a terminal.
+    /// What is logged unless the settings say otherwise: the command itself speaks to people at a terminal.
     fn log_filter(&self) -> &'static str {
         match self {
             Self::Serve(_) => "info",

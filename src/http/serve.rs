@@ -132,7 +132,7 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
     }
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(patience.write));
-    let service = TowerToHyperService::new(Identified { router, client: Arc::clone(client) });
+    let service = TowerToHyperService::new(WithClient { router, client: Arc::clone(client) });
     let builder = protocol(state);
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
     tokio::select! {
@@ -186,12 +186,12 @@ async fn drained(client: &Client, patience: Duration) {
 
 /// The router, whose requests know their connection.
 #[derive(Clone)]
-struct Identified {
+struct WithClient {
     router: Router,
     client: Arc<Client>,
 }
 
-impl tower::Service<hyper::Request<hyper::body::Incoming>> for Identified {
+impl tower::Service<hyper::Request<hyper::body::Incoming>> for WithClient {
     type Response = Response;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response, Infallible>>;

@@ -45,7 +45,7 @@ pub struct RunSignals {
 pub enum Leaving {
     /// Another process goes on with it.
     ToOthers,
-    /// It waits until somebody asks for it: a user who stops a command does not want a service to go on paying.
+    /// It waits until somebody asks for it: who stops a command does not want a service to go on paying.
     Parked,
 }
 

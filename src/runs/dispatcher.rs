@@ -271,7 +271,7 @@ fn interval(period: Duration) -> tokio::time::Interval {
 /// Logs how work on a run ended, where the worker does not.
 fn log_end(joined: Result<(RunId, Result<worker::Ended, super::WorkError>), tokio::task::JoinError>) {
     match joined {
-        // The worker has logged it.
+        // Logged by the worker.
         Ok((_, Ok(_))) => {}
         Ok((run_id, Err(super::WorkError::Store(store::Error::Fenced)))) => {
             tracing::info!(%run_id, ended = "lost", "work on a run ended");

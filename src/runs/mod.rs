@@ -258,7 +258,7 @@ impl Runs {
             let claimed = tokio::select! {
                 claimed = self.claim(run_id) => claimed,
                 () = cancel.cancelled() => {
-                    // Best effort, as every release; the caller says how the run stands.
+                    // Best effort, as every giving back; the caller learns how it stands.
                     let _ = self.parts.store.park(run_id, &self.owner).await;
                     return Err(WorkError::Interrupted);
                 }
@@ -269,7 +269,7 @@ impl Runs {
             };
             let signals = self.active.enter(&lease, cancel, Leaving::Parked);
             match signals.mark.over(worker::work(&self.parts, lease, run, &signals)).await? {
-                // The lease ran out while the database was away, or this process was frozen: claim it again, and replay.
+                // The lease ran out while the database was away, or this process was frozen: claim again, and replay.
                 Ended::Lost => lost = true,
                 ended => return Ok(ended),
             }
@@ -277,7 +277,7 @@ impl Runs {
     }
 
     async fn claim(&self, run_id: RunId) -> Result<(store::Lease, Run), WorkError> {
-        let mut warned = false;
+        let mut logged = false;
         let since = Instant::now();
         loop {
             self.reap_dead_owners().await;
@@ -297,7 +297,7 @@ impl Runs {
                 Claimed::Final(run) => return Err(WorkError::Final(Box::new(run))),
                 Claimed::Unknown => return Err(WorkError::Unknown(run_id)),
                 Claimed::HeldBy { owner, .. } => {
-                    if !std::mem::replace(&mut warned, true) {
+                    if !std::mem::replace(&mut logged, true) {
                         tracing::warn!(%run_id, owner, "another process works on the run; waiting for its lease to end");
                     }
                     tokio::time::sleep(self.parts.settings.lease / 10).await;

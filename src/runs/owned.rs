@@ -1,7 +1,7 @@
 //! Threads and runs as one caller may see and change them.
 //!
-//! [`OwnedThread`] and [`OwnedRun`] are loaded by their owner, here alone, and offer what may be done with them. So a
-//! bare id from outside never reaches what belongs to another owner.
+//! [`OwnedThread`] and [`OwnedRun`] are loaded by their owner, here alone, and a holder of one may do with it what its
+//! methods offer. So nobody who holds a bare id from outside reaches what belongs to another owner.
 
 use std::time::Duration;
 

@@ -15,8 +15,8 @@ use crate::{
 /// Runs that one goes on from, at most; steps of older ones are asked for again.
 const CHAIN: u32 = 16;
 
-/// Messages that ask for nothing but to go on, in lower case and without punctuation. A list and no model: a message that
-/// is misread would be answered about something else.
+/// Messages that ask for nothing but to go on, in lower case and without punctuation. A list and no model: who is
+/// taken at his word wrongly would have been answered about something else.
 const GO_ON: &[&str] = &[
     "again",
     "try again",

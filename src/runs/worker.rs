@@ -28,7 +28,7 @@ use crate::{
 /// A run of which so many processes died, none of which stored a step more, is given up when that took long enough
 /// ([`super::Settings::crash_loop`]): what killed them would kill the next one too.
 const MAX_DEATHS: u32 = 5;
-/// A run that this process is not set up for is left to others for this time.
+/// A run that this process is not set up for is left to others for this long.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Skipped documents named one by one; the rest is counted.
 const SKIPPED_SHOWN: usize = 20;
@@ -86,7 +86,7 @@ pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, signals: &RunSigna
     result
 }
 
-/// Logs how it ended, and counts it. Errors are logged by the caller.
+/// Tells the operator how it ended. Errors are reported by the caller.
 fn report_end(span: &RunSpan, result: &Result<Ended, WorkError>, duration: Duration) {
     let Ok(ended) = result else { return span.end("unfinished", Some("refused")) };
     let error = match ended {
@@ -453,7 +453,7 @@ fn stopped(stop: Stop) -> WorkError {
 /// Renews the lease three times as often as it runs out, and notices when it is lost.
 struct LeaseRenewer<'a> {
     parts: &'a Parts,
-    /// Told how long it may begin new work.
+    /// Learns how long it may begin new work.
     journal: &'a Journal,
     lease: Lease,
     ticks: Interval,

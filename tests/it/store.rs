@@ -13,7 +13,7 @@ use fathom::{
     store::{
         Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, End, Entry,
         Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RetryOf,
-        RunFilter, Step, Store, Synchronous, ThreadFilter, Wanted,
+        RunFilter, Step, StepKind, Store, Synchronous, ThreadFilter, Wanted,
     },
 };
 use test_case::test_case;
@@ -86,7 +86,7 @@ async fn release(store: &Store, lease: Lease) {
 pub fn step(key: &str) -> Step {
     Step {
         key: key.to_owned(),
-        kind: "value".to_owned(),
+        kind: StepKind::Value,
         request_hash: "ab".repeat(32),
         input_hash: String::new(),
         prompts: String::new(),
