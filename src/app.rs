@@ -7,13 +7,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     config::Config,
-    domain::SearchApi,
     events::{EventLog, Patience, Writer},
     llm::Llm,
     pages::Parser,
     prompts::Prompts,
     runs::{self, Parts, Runs},
-    search::{Local, Tavily, local},
+    search::Engines,
     store::Store,
     webhooks::Webhooks,
 };
@@ -44,21 +43,19 @@ impl App {
         let log = EventLog::start(store.clone(), &tasks);
         let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
         let parser = Parser::new(config.parser.clone());
-        let tavily = config
-            .tavily
-            .clone()
-            .map(|settings| Tavily::new(settings, parser.clone()))
-            .transpose()
-            .context("search with Tavily")?;
+        let engines = Engines::new(config.search.clone(), parser).context("search")?;
+        // What runs search by default is made ready; other documents are indexed when a run first asks for them.
+        if let Ok(engine) = engines.select(&config.options.search_api) {
+            engine.open().await?;
+        }
         let parts = Parts {
             store: store.clone(),
             log,
             writer,
             llm: Llm::new(config.llm.clone())?,
             prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
-            tavily,
             webhooks: Webhooks::new(&config.webhooks)?,
-            local: open_documents(config, parser).await?,
+            engines,
             settings: runs::Settings {
                 options: config.options.clone(),
                 caps: config.caps.clone(),
@@ -86,12 +83,4 @@ impl App {
         tasks.wait().await;
         store.close().await;
     }
-}
-
-/// The documents folder is read only when runs will search it by default.
-async fn open_documents(config: &Config, parser: Parser) -> anyhow::Result<Option<Local>> {
-    let Some(folder) = config.documents.as_ref().filter(|_| config.options.search_api == SearchApi::Local) else {
-        return Ok(None);
-    };
-    Ok(Some(Local::open(folder, &config.data_dir.join("index"), local::Settings::default(), parser).await?))
 }

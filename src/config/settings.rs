@@ -4,15 +4,16 @@
 use std::{borrow::Cow, net::SocketAddr, str::FromStr, sync::LazyLock};
 
 use reqwest::header::HeaderName;
+use serde::Deserialize as _;
 use serde_json::Value;
 use url::Url;
 
 use crate::{
     domain::{
-        Caps, ModelName, Provider,
-        options::{OPTIONS, OptionError, OptionSpec},
+        Caps, ModelName, Provider, SearchApi,
+        options::{OPTIONS, OptionError, OptionKind, OptionSpec},
     },
-    telemetry, webhooks,
+    search, telemetry, webhooks,
 };
 
 /// The variable that names the file; the one setting that cannot stand in it.
@@ -87,6 +88,7 @@ pub enum Kind {
 pub fn all() -> &'static [Setting] {
     static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
         let mut all: Vec<Setting> = TABLE.iter().map(Setting::of).collect();
+        all.extend(search::ROWS.iter().flat_map(|row| row.settings).map(Setting::of_engine));
         all.extend(OPTIONS.iter().map(Setting::of_option));
         all
     });
@@ -110,6 +112,25 @@ impl Setting {
 
     fn of(&(key, variable, flag, kind, default, meaning): &Row) -> Self {
         Self { key: key.into(), variable: variable.into(), flag, kind, default, meaning }
+    }
+
+    fn of_engine(setting: &'static search::Setting) -> Self {
+        Self {
+            key: setting.key.into(),
+            variable: setting.variable.into(),
+            flag: setting.flag,
+            kind: match setting.value {
+                search::Value::Secret => Kind::Secret,
+                search::Value::Url => Kind::Url,
+                search::Value::Folder => Kind::Path,
+                search::Value::Text => Kind::Text,
+            },
+            default: match setting.need {
+                search::Need::Default(text) => Computed(text),
+                search::Need::Required | search::Need::Optional => Unset,
+            },
+            meaning: setting.meaning,
+        }
     }
 
     fn of_option(spec: &'static OptionSpec) -> Self {
@@ -138,7 +159,6 @@ use Fallback::{Computed, Unset, Value as Is};
 const TABLE: &[Row] = &[
     ("listen", "FATHOM_LISTEN", Some("--listen"), Kind::Address, Is("127.0.0.1:8080"), "where the service listens"),
     ("data_dir", "FATHOM_DATA_DIR", Some("--data-dir"), Kind::Path, Computed("the platform's data folder"), "holds the embedded database and the document index"),
-    ("docs", "FATHOM_DOCS", Some("--docs"), Kind::Path, Unset, "folder of documents to search"),
     ("model", "FATHOM_MODEL", Some("--model"), Kind::Model, Unset, "model for every role, PROVIDER:MODEL"),
 
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
@@ -166,9 +186,6 @@ const TABLE: &[Row] = &[
     ("providers.openrouter.api_key", "OPENROUTER_API_KEY", None, Kind::Secret, Unset, "key of OpenRouter"),
     ("providers.openrouter.base_url", "OPENROUTER_BASE_URL", None, Kind::Url, Computed("https://openrouter.ai/api/v1"), "address of the API, with /v1"),
     ("providers.openrouter.headers", "OPENROUTER_HEADERS", None, Kind::Headers, Unset, "sent with every request"),
-
-    ("search.tavily.api_key", "TAVILY_API_KEY", None, Kind::Secret, Unset, "key of Tavily; the web is searched when it is set"),
-    ("search.tavily.base_url", "TAVILY_BASE_URL", None, Kind::Url, Computed("https://api.tavily.com"), "address of Tavily"),
 
     ("patience.connect_seconds", "FATHOM_CONNECT_SECONDS", None, SECONDS, Is("10"), "for opening a connection to a model"),
     ("patience.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for a whole answer that is not streamed"),
@@ -286,7 +303,13 @@ impl Kind {
 }
 
 fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
-    spec.check(value).map_err(|error| match error {
+    let known = |value: Value| match (spec.kind, SearchApi::deserialize(&value)) {
+        (OptionKind::Engines, Ok(named)) => {
+            search::check_names(&named, search::ROWS.iter().map(|row| row.name)).map(|()| value)
+        }
+        _ => Ok(value),
+    };
+    spec.check(value).and_then(known).map_err(|error| match error {
         OptionError::Invalid { expected, given, .. } => format!("{expected}, not {given}"),
         other => other.to_string(),
     })

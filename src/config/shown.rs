@@ -10,7 +10,7 @@ use super::{
     layers::Layers,
     settings::{self, Fallback, Kind, Setting},
 };
-use crate::{domain::Provider, net, store::Database};
+use crate::{domain::Provider, net, search::ROWS, store::Database};
 
 /// What stands for a secret.
 const HIDDEN: &str = "***";
@@ -48,8 +48,8 @@ impl Config {
             variable(provider).filter(|_| endpoint.api_key.is_none() && endpoint.base_url.is_none())
         };
         let mut all = Provider::ALL.map(|provider| Usable::unless(provider.as_str(), missing(provider))).to_vec();
-        all.push(Usable::unless("tavily", self.tavily.is_none().then_some("TAVILY_API_KEY")));
-        all.push(Usable::unless("local", self.documents.is_none().then_some("FATHOM_DOCS")));
+        let missing = |row| self.search.missing(row).map(|setting| setting.variable);
+        all.extend(ROWS.iter().map(|row| Usable::unless(row.name, missing(row))));
         all
     }
 }
@@ -132,6 +132,8 @@ pub fn shown_database(database: &Database) -> String {
 mod tests {
     use secrecy::SecretString;
 
+    use crate::search::Need;
+
     use super::*;
 
     #[test]
@@ -152,6 +154,10 @@ mod tests {
         let providers =
             [("openai", None), ("ollama", None), ("openrouter", Some("OPENROUTER_API_KEY")), ("offline", None)];
         assert_eq!(missing[..4], providers);
-        assert_eq!(missing[4..], [("tavily", Some("TAVILY_API_KEY")), ("local", Some("FATHOM_DOCS"))]);
+        let engines = ROWS.iter().map(|row| {
+            let required = row.settings.iter().find(|setting| setting.need == Need::Required);
+            (row.name, required.map(|setting| setting.variable))
+        });
+        assert_eq!(missing[4..], engines.collect::<Vec<_>>());
     }
 }

@@ -12,13 +12,14 @@ pub mod price;
 pub mod printable;
 pub mod report;
 pub mod run;
+mod search_api;
 pub mod time;
 pub mod wildcard;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
-pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions, SearchApi};
+pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions};
 pub use price::{Cost, Price, Prices};
 pub use printable::{printable, printable_line, printable_log, shortened};
 pub use report::{Note, Source};
@@ -26,4 +27,5 @@ pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
     Thread, ThreadStatus, Usage, Waiting,
 };
+pub use search_api::SearchApi;
 pub use time::Timestamp;

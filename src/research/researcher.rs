@@ -13,7 +13,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, Note, Scope, SourceId, WarningCode, event::beginning},
     llm::{Message, Part, Text, ToolCall, ToolSpec},
     offline::{Evidence, Task},
-    search::Engine,
+    search::{Corpus, Engine},
     telemetry::spans,
     tools::{
         self, COMPLETE, SEARCH, THINK,
@@ -294,10 +294,7 @@ async fn one_search(
 
 /// What `search_web` searches, as its description says it.
 fn kind(cx: &Cx) -> &'static str {
-    match cx.search() {
-        Some(Engine::Local(_)) => "local",
-        Some(Engine::Tavily(_)) | None => "web",
-    }
+    cx.search().map_or(Corpus::Web, Engine::corpus).as_str()
 }
 
 fn is_search(name: &str) -> bool {

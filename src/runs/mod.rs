@@ -24,11 +24,11 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId},
+    domain::{Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, ThreadId},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
-    search::{Engine, Local, Tavily},
+    search::{self, Engines},
     store::{self, Claimed, Store},
     webhooks::{self, Webhooks},
 };
@@ -61,8 +61,7 @@ pub struct Parts {
     pub writer: WriterHandle,
     pub llm: Llm,
     pub prompts: Arc<Prompts>,
-    pub tavily: Option<Tavily>,
-    pub local: Option<Local>,
+    pub engines: Engines,
     pub webhooks: Webhooks,
     pub settings: Settings,
 }
@@ -113,14 +112,8 @@ pub enum Refusal {
     TooLong,
     #[error("{option}={model} cannot be used: set {variable}, or choose a model of another provider")]
     MissingKey { option: &'static str, model: ModelName, variable: String },
-    #[error("search_api=tavily cannot be used: set TAVILY_API_KEY")]
-    MissingSearchKey,
-    #[error("search_api=local cannot be used: name a documents folder with --docs DIR or FATHOM_DOCS")]
-    MissingDocuments,
-    #[error(
-        "there is nothing to search: name a documents folder with --docs DIR or FATHOM_DOCS, or set TAVILY_API_KEY for the web"
-    )]
-    NothingToSearch,
+    #[error(transparent)]
+    Search(#[from] search::Missing),
     /// Options nobody knows, or values out of range; at least one.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Options(Vec<OptionError>),
@@ -219,6 +212,9 @@ impl Runs {
             if let Err(error) = checked.and_then(|()| options.set(name, value.clone())) {
                 wrong.push(error);
             }
+        }
+        if given.contains_key("search_api") {
+            wrong.extend(self.parts.engines.check(&options.search_api).err());
         }
         if wrong.is_empty() { Ok(options) } else { Err(Refusal::Options(wrong)) }
     }
@@ -380,15 +376,6 @@ impl Parts {
                 return Err(Refusal::MissingKey { option, model: model.clone(), variable: variable.to_owned() });
             }
         }
-        self.engine(options.search_api).map(drop)
-    }
-
-    /// The search engine of a run.
-    fn engine(&self, search_api: SearchApi) -> Result<Engine, Refusal> {
-        match search_api {
-            SearchApi::Tavily => self.tavily.clone().map(Engine::Tavily).ok_or(Refusal::MissingSearchKey),
-            SearchApi::Local => self.local.clone().map(Engine::Local).ok_or(Refusal::MissingDocuments),
-            SearchApi::None => Err(Refusal::NothingToSearch),
-        }
+        Ok(self.engines.select(&options.search_api).map(drop)?)
     }
 }
