@@ -158,7 +158,7 @@ use Fallback::{Computed, Unset, Value as Is};
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     ("listen", "FATHOM_LISTEN", Some("--listen"), Kind::Address, Is("127.0.0.1:8080"), "where the service listens"),
-    ("data_dir", "FATHOM_DATA_DIR", Some("--data-dir"), Kind::Path, Computed("the platform's data folder"), "holds the embedded database and the document index"),
+    ("data_dir", "FATHOM_DATA_DIR", Some("--data-dir"), Kind::Path, Computed("the platform's data folder"), "holds the embedded database, the document index and the marks of processes"),
     ("model", "FATHOM_MODEL", Some("--model"), Kind::Model, Unset, "model for every role, PROVIDER:MODEL"),
 
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),

@@ -8,6 +8,7 @@ pub mod ids;
 mod merge;
 pub mod nearest;
 pub mod options;
+pub mod presets;
 pub mod price;
 pub mod printable;
 pub mod report;

@@ -172,7 +172,11 @@ impl Runs {
 
     /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
     pub fn options_schema(&self) -> Value {
-        self.parts.settings.options.offered(&self.parts.settings.caps)
+        let mut schema = self.parts.settings.options.offered(&self.parts.settings.caps);
+        // One of them, for who picks; several are joined by commas.
+        let engines = ["auto"].into_iter().chain(self.parts.engines.usable());
+        schema["properties"]["search_api"]["enum"] = engines.collect();
+        schema
     }
 
     /// What a run uses unless its thread or its request says otherwise.

@@ -1,21 +1,13 @@
 //! `POST /runs/{id}/retry`: a run goes on from one that failed, once per key, or is refused with the reason.
 
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{Service, seqs, small_world};
 use crate::{
-    database::{TestDatabase, on_each_engine},
-    stories::engine::on_the_embedded_engine,
+    database::TestDatabase,
     world::{Kind, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(a_failed_run_is_retried_once_per_key);
-
-on_the_embedded_engine!(
-    a_retry_is_refused_with_the_reason,
-    a_message_to_go_on_keeps_the_options_of_the_run,
-    what_was_stored_before_the_caps_is_lowered_and_not_refused,
-);
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -28,6 +20,9 @@ fn good() -> Script {
     Script::whole_run(Shape::SMALL)
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_run_is_retried_once_per_key(database: TestDatabase) {
     let world = broken_world().await;
     let service = Service::start(&world, &database).await;
@@ -69,7 +64,9 @@ async fn a_failed_run_is_retried_once_per_key(database: TestDatabase) {
     world.finish();
 }
 
-async fn what_was_stored_before_the_caps_is_lowered_and_not_refused(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_stored_before_the_caps_is_lowered_and_not_refused() {
+    let database = TestDatabase::sqlite();
     let world = broken_world().await;
     let service = Service::start(&world, &database).await;
     let options = json!({"max_react_tool_calls": 9, "max_run_seconds": 7200, "research_model": "openai:large"});
@@ -100,7 +97,9 @@ async fn what_was_stored_before_the_caps_is_lowered_and_not_refused(database: Te
     world.finish();
 }
 
-async fn a_retry_is_refused_with_the_reason(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_is_refused_with_the_reason() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let nobody = format!("/api/v1/runs/{}/retry", fathom::domain::RunId::new());
@@ -132,7 +131,9 @@ async fn a_retry_is_refused_with_the_reason(database: TestDatabase) {
     service.stop().await;
 }
 
-async fn a_message_to_go_on_keeps_the_options_of_the_run(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_to_go_on_keeps_the_options_of_the_run() {
+    let database = TestDatabase::sqlite();
     let world = broken_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.create(&json!({"message": "Who pays?", "options": {"max_react_tool_calls": 7}})).await;

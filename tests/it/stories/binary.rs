@@ -272,7 +272,7 @@ async fn a_full_disk_under_the_database_is_one_line() {
     let world = World::start(small()).await;
     let script = r#"trap '' XFSZ; ulimit -f 240; exec "$0" "$@""#;
     let mut command = Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_fathom"), "research", QUESTION]);
+    command.args(["-c", script]).arg(fathom_testkit::program::path()).args(["research", QUESTION]);
     command.env_clear().envs(world.environment()).current_dir(world.folder());
     let full = output(&mut command).await;
     let stderr = text(&full.stderr);
