@@ -5,8 +5,11 @@ use std::path::Path;
 use super::{Exit, print};
 use crate::{
     config::{Config, shown_database},
-    domain::{Provider, printable_line},
-    llm::Llm,
+    domain::{ModelName, printable_line},
+    llm::{
+        Endpoint, Llm,
+        providers::{PROVIDERS, Provider},
+    },
     pages::Parser,
     search::{self, Corpus, Engine, Engines, ROWS, Row},
     store::Store,
@@ -110,23 +113,32 @@ async fn models(config: &Config) -> Vec<Finding> {
         Err(error) => return vec![Finding::broken("models", error.to_string())],
     };
     let mut findings = Vec::new();
-    for provider in Provider::ALL {
-        let used = config.options.models().into_iter().find(|model| model.provider == provider);
-        findings.push(match (provider, used) {
-            (Provider::Offline, Some(_)) => Finding::ok("models", "offline:extractive needs nothing"),
-            (Provider::Offline, None) => continue,
-            (_, Some(model)) => match llm.missing(model) {
+    if config.options.models().into_iter().any(ModelName::is_offline) {
+        findings.push(Finding::ok("models", "offline:extractive needs nothing"));
+    }
+    for provider in PROVIDERS {
+        let used = config.options.models().into_iter().find(|model| *model.provider == *provider.name);
+        let is_set = config.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
+        match used {
+            Some(model) => findings.push(match llm.missing(model) {
                 Some(variable) => Finding::broken("models", format!("{model} needs {variable}")),
-                None => probe(&llm, provider).await,
-            },
-            (_, None) => Finding::note("models", format!("{} is not used by the settings", provider.as_str())),
-        });
+                None => probe(&llm, provider, model).await,
+            }),
+            None if is_set => {
+                findings.push(Finding::note("models", format!("{} is not used by the settings", provider.name)));
+            }
+            None => {}
+        }
     }
     findings
 }
 
-async fn probe(llm: &Llm, provider: Provider) -> Finding {
-    match llm.probe(provider).await {
+async fn probe(llm: &Llm, provider: &Provider, model: &ModelName) -> Finding {
+    match llm.probe(model).await {
+        Ok(report) if !report.was_asked => {
+            let unknown = "it has no list of models to ask for, so the key is not checked";
+            Finding::note("models", format!("{} at {}: {unknown}", provider.name, report.base_url))
+        }
         Ok(report) => {
             let key = if report.with_key { "key accepted" } else { "no key sent" };
             let models = match report.model_count {
@@ -134,14 +146,13 @@ async fn probe(llm: &Llm, provider: Provider) -> Finding {
                 count => format!("{count} models ({}…)", report.models.join(", ")),
             };
             let ms = report.latency.as_millis();
-            Finding::ok("models", format!("{} at {}: {key}, {models}, {ms} ms", provider.as_str(), report.base_url))
+            Finding::ok("models", format!("{} at {}: {key}, {models}, {ms} ms", provider.name, report.base_url))
         }
         Err(error) => Finding::broken(
             "models",
             format!(
-                "{}: {error}; check {1}_BASE_URL and {1}_API_KEY",
-                provider.as_str(),
-                provider.as_str().to_uppercase()
+                "{}: {error}; check {} and {}",
+                provider.name, provider.variables.base_url, provider.variables.api_key
             ),
         ),
     }

@@ -28,7 +28,7 @@ use spending::Refusal;
 use waits::{RunWaits, WaitClock};
 
 use crate::{
-    domain::{Event, Failure, Note, Prices, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Failure, Note, Prices, RunOptions, Scope, Source, Timestamp, WarningCode},
     journal::{self, Asked, Entry, Journal, NewEvent, Stop},
     llm::Llm,
     prompts::Prompts,
@@ -160,7 +160,7 @@ impl Cx {
 
     /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.
     pub fn requires_thought(&self) -> bool {
-        self.run.options.require_think && self.run.options.research_model.provider != Provider::Offline
+        self.run.options.require_think && !self.run.options.research_model.is_offline()
     }
 
     /// Counts a search that is to be made next.

@@ -20,7 +20,7 @@ pub mod wildcard;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
-pub use options::{Caps, FollowUp, ModelName, OptionError, Provider, RunOptions};
+pub use options::{Caps, FollowUp, ModelName, OptionError, RunOptions};
 pub use price::{Cost, Price, Prices};
 pub use printable::{printable, printable_line, printable_log, shortened};
 pub use report::{Note, Source};

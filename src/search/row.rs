@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::{Error, Search, web::Shared};
-use crate::net::Policy;
+use crate::net::RetryPolicy;
 
 /// Attempts that may end without an answer in time: with the time limit of each, ten minutes. They cost nothing.
 const TIMEOUTS: u32 = 10;
@@ -101,7 +101,7 @@ pub struct Settings {
     pub index: PathBuf,
     /// For one attempt at a query.
     pub timeout: Duration,
-    pub retry: Policy,
+    pub retry: RetryPolicy,
     /// Queries of one engine at once, over all runs of this process.
     pub max_concurrent: usize,
     pub max_answer_bytes: usize,
@@ -109,7 +109,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let retry = Policy {
+        let retry = RetryPolicy {
             patience: Duration::from_secs(4 * 3_600),
             first_within: Duration::from_millis(500),
             timeouts: TIMEOUTS,

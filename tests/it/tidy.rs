@@ -248,6 +248,20 @@ fn opens_function(line: &str) -> bool {
         })
 }
 
+/// A provider is its row: a name that occurs elsewhere would have to be added there for the next one too.
+#[test]
+fn the_name_of_a_provider_stands_in_its_row_alone() {
+    let named = |name: &str| {
+        let files = sources().into_iter().filter(|source| source.text.contains(name)).map(|source| source.path);
+        files.collect::<Vec<_>>()
+    };
+    for name in ["openrouter", "lmstudio", "cerebras", "OPENROUTER_API_KEY"] {
+        assert_eq!(named(name), ["src/llm/providers.rs"], "{name}");
+    }
+    let examples = [include_str!("../../.env.example"), include_str!("../../fathom.example.toml")];
+    assert!(examples.iter().all(|example| example.to_lowercase().contains("openrouter")));
+}
+
 #[test]
 fn the_reader_of_arrows_sees_every_form() {
     let text = "use crate::{domain::{RunId, run}, events, llm::message as m};\n// crate::http is only named\n\

@@ -15,7 +15,7 @@ use axum::{
     routing::post,
 };
 use fathom::{
-    net::Policy,
+    net::RetryPolicy,
     pages::{self, Parser},
     search::{Engine, Engines, Error, Limits, Open, Settings},
 };
@@ -52,7 +52,11 @@ impl Fake {
 
     fn engine(&self) -> Engine {
         let settings = Settings {
-            retry: Policy { patience: Duration::from_millis(500), first_within: Duration::from_millis(1), timeouts: 3 },
+            retry: RetryPolicy {
+                patience: Duration::from_millis(500),
+                first_within: Duration::from_millis(1),
+                timeouts: 3,
+            },
             max_answer_bytes: 100_000,
             timeout: Duration::from_secs(20),
             ..self.settings()
@@ -216,7 +220,7 @@ async fn nobody_there_is_said() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let retry = Policy { patience: Duration::from_millis(5), first_within: Duration::from_millis(2), timeouts: 1 };
+    let retry = RetryPolicy { patience: Duration::from_millis(5), first_within: Duration::from_millis(2), timeouts: 1 };
     let engine = engine(Settings { retry, ..settings(&base_url) }, parser());
     let error = engine.search("q", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");
