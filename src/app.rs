@@ -11,6 +11,7 @@ use crate::{
     llm::Llm,
     pages::Parser,
     prompts::Prompts,
+    research::Toolbox,
     runs::{self, Parts, Runs},
     search::Engines,
     store::Store,
@@ -39,6 +40,14 @@ impl App {
     /// # Errors
     /// As [`App::build`].
     pub async fn over(store: Store, config: &Config) -> anyhow::Result<Self> {
+        Self::with_tools(store, config, Toolbox::default()).await
+    }
+
+    /// As [`App::over`], with more tools for researchers.
+    ///
+    /// # Errors
+    /// As [`App::build`].
+    pub async fn with_tools(store: Store, config: &Config, toolbox: Toolbox) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
         let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
@@ -56,6 +65,7 @@ impl App {
             prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
             webhooks: Webhooks::new(&config.webhooks)?,
             engines,
+            toolbox,
             settings: runs::Settings {
                 options: config.options.clone(),
                 caps: config.caps.clone(),

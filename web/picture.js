@@ -118,7 +118,7 @@ const ofWork = {
   "tool.started": (run, d, _, lane) => {
     if (!lane) return;
     const text = about(d.args);
-    lane.doing = { what: "searching", text };
+    lane.doing = { what: d.kind === "read" ? "reading" : "searching", text };
     lane.steps.push({ id: d.tool_call_id, text: text || d.name, links: null, problem: "" });
     if (lane.steps.length > KEPT) lane.steps.shift();
   },

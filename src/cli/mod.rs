@@ -412,6 +412,7 @@ fn range(kind: OptionKind) -> String {
         OptionKind::Integer { min, max } => format!("{min} to {max}"),
         OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
         OptionKind::Choice(names) => names.join(", "),
+        OptionKind::TimeZone => "an IANA name".to_owned(),
         OptionKind::Model => "provider:model".to_owned(),
         OptionKind::Engines => {
             format!("auto, none, {}", ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))

@@ -293,8 +293,7 @@ impl Cx {
     }
 
     fn answered(&self, role: Role, model: &str, mut completion: Completion) -> Entry<Outcome> {
-        let tokens = completion.usage.input_tokens + completion.usage.output_tokens;
-        self.run.spending.end_call(tokens);
+        self.run.spending.end_call(completion.usage.total());
         let price = self.run.services.prices.get(model);
         completion.usage.cost = price.map(|price| price.cost(&completion.usage));
         let call = CallRecord {

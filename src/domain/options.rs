@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Map, Value, json};
 
-use super::{SearchApi, nearest::nearest, wildcard};
+use super::{SearchApi, nearest::nearest, time, wildcard};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -38,6 +38,9 @@ pub struct RunOptions {
     #[serde(default)]
     pub follow_up: FollowUp,
     pub search_api: SearchApi,
+    /// Dates the prompts; an IANA name. Runs stored before there was this option are dated in UTC.
+    #[serde(default = "default_timezone")]
+    pub timezone: String,
     pub max_content_length: u32,
     pub summarization_model: ModelName,
     pub summarization_model_max_tokens: u32,
@@ -64,6 +67,8 @@ pub enum OptionKind {
         max: u32,
     },
     Choice(&'static [&'static str]),
+    /// An IANA name.
+    TimeZone,
     Model,
     /// `auto`, `none`, or names of search engines; which there are is known by `search`.
     Engines,
@@ -123,7 +128,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "max_researcher_seconds",
         kind: OptionKind::Integer { min: 1, max: 86_400 },
         default: "3600",
-        meaning: "time of each researcher; then its findings so far are used",
+        meaning: "time of each researcher, its searches and summaries included; then its findings so far are used",
     },
     OptionSpec {
         name: "max_run_seconds",
@@ -166,6 +171,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Engines,
         default: "\"auto\"",
         meaning: "where researchers search: one engine, or several separated by commas; auto: the first that is configured",
+    },
+    OptionSpec {
+        name: "timezone",
+        kind: OptionKind::TimeZone,
+        default: "\"UTC\"",
+        meaning: "time zone of the user, by its IANA name; the date in prompts is the one there",
     },
     OptionSpec {
         name: "max_content_length",
@@ -477,7 +488,9 @@ impl OptionSpec {
     /// A value given as text, not checked yet.
     pub fn read(&self, text: &str) -> Value {
         match self.kind {
-            OptionKind::Choice(_) | OptionKind::Model | OptionKind::Engines => Value::String(text.trim().to_owned()),
+            OptionKind::Choice(_) | OptionKind::Model | OptionKind::Engines | OptionKind::TimeZone => {
+                Value::String(text.trim().to_owned())
+            }
             _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
         }
     }
@@ -503,6 +516,10 @@ impl OptionSpec {
                 Ok(search_api) => return Ok(json!(search_api)),
                 Err(expected) => (false, expected.to_string()),
             },
+            OptionKind::TimeZone => {
+                let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
+                (value.as_str().is_some_and(time::is_zone), expected)
+            }
             OptionKind::Model => match value.as_str().map(ModelName::from_str) {
                 Some(Ok(_)) => (true, String::new()),
                 Some(Err(expected)) => (false, expected),
@@ -523,6 +540,7 @@ impl OptionSpec {
                 json!({"type": ["integer", "null"], "minimum": min, "maximum": max})
             }
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
+            OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
             OptionKind::Engines => json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"}),
         };
@@ -534,6 +552,10 @@ impl OptionSpec {
 /// Agrees with the table, as a test holds.
 fn default_run_seconds() -> u32 {
     14_400
+}
+
+fn default_timezone() -> String {
+    "UTC".to_owned()
 }
 
 fn default_model_calls() -> u32 {

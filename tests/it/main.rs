@@ -11,14 +11,15 @@
 mod browser;
 mod contract;
 mod crash;
+mod dependencies;
 mod documents;
 mod events;
-mod fake_vendor;
 mod hostile;
 mod http;
 mod llm;
 mod offline;
 mod operator;
+mod page;
 mod prompts;
 mod replicas;
 mod research;
@@ -29,4 +30,4 @@ mod streams;
 mod tidy;
 mod world_test;
 
-use fathom_testkit::{database, fleet, world};
+use fathom_testkit::{database, fleet, vendor as fake_vendor, world};

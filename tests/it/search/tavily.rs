@@ -157,7 +157,8 @@ async fn refusals_are_typed_and_never_show_the_key() {
     check("404", Error::Unavailable("refused (hidden) (status 404)".into())).await;
     assert_eq!(fake.requests(), 5, "none of these passes by itself");
     check("503", Error::Unavailable("refused (hidden) (status 503)".into())).await;
-    assert!(fake.requests() > 8, "this may, and was tried for half a second");
+    // Waits are drawn at random and grow from a few milliseconds.
+    assert!((9..=200).contains(&fake.requests()), "{}: this may, and was tried for half a second", fake.requests());
 }
 
 #[tokio::test]

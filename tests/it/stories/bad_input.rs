@@ -40,7 +40,7 @@ async fn questions_that_are_none_are_refused_and_leave_nothing(database: TestDat
 
 /// The original let its researchers invent findings when there was nothing to search with.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d17_nothing_to_search_is_refused_before_anything_is_paid() {
+async fn nothing_to_search_is_refused_before_anything_is_paid() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     for (option, expected) in [
@@ -87,7 +87,7 @@ async fn a_key_that_a_provider_echoes_never_arrives_in_the_database() {
 
 /// The original took zero and negative numbers, and an unknown name for nothing at all.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d51_values_out_of_range_are_refused_by_name() {
+async fn values_out_of_range_are_refused_by_name() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     for (option, expected) in [

@@ -70,7 +70,9 @@ pub fn config(
     let mut config = Config::read(&flags, &variable)?;
     config.database = database.database.clone();
     config.parser.program = Some(fathom_testkit::program::path());
-    config.http.grace = Duration::from_millis(500);
+    if !variables.iter().any(|(name, _)| *name == "FATHOM_GRACE_SECONDS") {
+        config.http.grace = Duration::from_millis(500);
+    }
     config.llm.first_retry_within = Duration::from_millis(20);
     config.llm.idle_timeout = Duration::from_secs(2);
     config.search.timeout = Duration::from_secs(2);
@@ -99,6 +101,12 @@ impl Engine {
     pub async fn research(&self, question: &str) -> Story {
         let run = self.submit(question).await.unwrap();
         self.tell(run).await
+    }
+
+    /// Cancels a run, as its user does.
+    pub async fn cancel(&self, run_id: fathom::domain::RunId) {
+        let run = self.app.runs.run(&fathom::domain::Caller::local(), run_id).await.unwrap();
+        run.expect("it is there").cancel().await.unwrap();
     }
 
     pub async fn submit(&self, question: &str) -> Result<Run, Refusal> {
