@@ -7,7 +7,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     config::Config,
-    events::{EventLog, Patience, Writer},
+    events::{CommitRetry, EventLog, Writer},
     llm::Llm,
     pages::Parser,
     prompts::Prompts,
@@ -50,7 +50,7 @@ impl App {
     pub async fn with_tools(store: Store, config: &Config, toolbox: Toolbox) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
-        let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
+        let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
         let parser = Parser::new(config.parser.clone());
         let engines = Engines::new(config.search.clone(), parser).context("search")?;
         // What runs search by default is made ready; other documents are indexed when a run first asks for them.

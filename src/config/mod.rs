@@ -45,7 +45,7 @@ const ANY_PAGE: &str =
 #[derive(Clone, Debug)]
 pub struct Config {
     pub database: Database,
-    /// Events of final runs are kept for so long; `None`: as long as their thread.
+    /// How long events of final runs are kept; `None`: as long as their thread.
     pub event_retention: Option<Duration>,
     /// Holds the embedded database and the document index.
     pub data_dir: PathBuf,
@@ -57,9 +57,9 @@ pub struct Config {
     pub options: RunOptions,
     /// The most that requests may ask for; `options` keep to it.
     pub caps: Caps,
-    /// A silent owner keeps its runs for so long.
+    /// How long a silent owner keeps its runs.
     pub lease: Duration,
-    /// A run that kills processes is given up when it has done so over so long.
+    /// A run that kills processes is given up when it has done so for this long.
     pub crash_loop: Duration,
     pub http: HttpSettings,
     pub queue: QueueSettings,
@@ -80,7 +80,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     pub listen: SocketAddr,
-    /// May whoever reaches an address beyond loopback use the service?
+    /// May everybody who reaches an address beyond loopback use the service?
     pub open: bool,
     pub allowed_hosts: AllowedHosts,
     pub cors_origins: CorsOrigins,
@@ -134,7 +134,7 @@ pub struct Flags {
     /// The settings file.
     pub config: Option<PathBuf>,
     pub listen: Option<String>,
-    /// Serve whoever comes, also beyond loopback.
+    /// Serve everybody, also beyond loopback.
     pub open: bool,
     pub data_dir: Option<PathBuf>,
     pub documents: Option<PathBuf>,
@@ -510,8 +510,8 @@ mod tests {
         let caps = ("FATHOM_OPTION_CAPS", "max_react_tool_calls=3,max_run_seconds=60");
         let config = read(&Flags::default(), &[caps, ("FATHOM_MAX_REACT_TOOL_CALLS", "5")]).unwrap();
         assert_eq!((config.options.max_react_tool_calls, config.options.max_run_seconds), (3, 60));
-        let told: Vec<_> = config.notices.iter().filter(|notice| notice.contains("lowered")).collect();
-        assert!(told.len() == 1 && told[0].starts_with("max_react_tool_calls "), "{told:?}");
+        let lowered: Vec<_> = config.notices.iter().filter(|notice| notice.contains("lowered")).collect();
+        assert!(lowered.len() == 1 && lowered[0].starts_with("max_react_tool_calls "), "{lowered:?}");
         let error = read(&set(&["max_react_tool_calls=5"]), &[caps]).unwrap_err().to_string();
         assert_eq!(error, "option 'max_react_tool_calls' must be 3 at most on this server, not 5");
     }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Cx, Error, Role, Unanswered};
 use crate::{
     domain::{Event, Timestamp, Wait, WaitKind, WarningCode},
-    journal::Entry,
+    journal::{Entry, StepKind},
     llm::{self, Caller, Gate},
 };
 
@@ -242,11 +242,11 @@ impl Cx {
             tokio::time::sleep(length).await;
             Ok(Entry::new(()))
         };
-        Ok(self.run.journal.step(key, "mark", String::new(), pause).await?)
+        Ok(self.run.journal.step(key, StepKind::Mark, String::new(), pause).await?)
     }
 }
 
-/// A wait in progress; it ends when dropped, also when whoever waits is given up.
+/// A wait in progress; it ends when dropped, also when the waiting call is given up.
 struct Waiting<'a> {
     patient: &'a Patient<'a>,
     name: String,

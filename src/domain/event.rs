@@ -43,6 +43,17 @@ pub enum Agent {
     Researcher,
 }
 
+impl Agent {
+    /// The name stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Supervisor => "supervisor",
+            Self::Researcher => "researcher",
+        }
+    }
+}
+
 /// The stages of a run, in order; a follow-up may go from the first straight to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

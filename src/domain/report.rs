@@ -9,7 +9,7 @@ use super::{SourceId, Timestamp};
 /// One per canonical location and run; who met it again only adds an alias.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
-    /// The smallest of the ids that its researchers gave it, whoever came first.
+    /// The smallest of the ids that its researchers gave it.
     pub id: SourceId,
     /// The others; ascending.
     #[serde(default)]

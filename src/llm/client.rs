@@ -102,7 +102,7 @@ impl Llm {
 
     /// Asks for a whole answer. An empty one is an answer too.
     ///
-    /// `caller` is told of each wait between attempts.
+    /// `caller` is notified of each wait between attempts.
     ///
     /// # Errors
     /// [`Failed`] after the last attempt, with the last attempt's error.
@@ -134,7 +134,7 @@ impl Llm {
         Ok(reading.into_stream(first))
     }
 
-    /// The tokens that a request to `model` and its answer may have together: what its server told us, else what is
+    /// The tokens that a request to `model` and its answer may have together: what its server reported, else what is
     /// known of the name, else a cautious guess.
     ///
     /// Servers that may know better than we do are asked once, for 3 seconds at most.

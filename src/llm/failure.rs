@@ -51,7 +51,7 @@ impl Attempt for Failure {
     }
 }
 
-/// What is wrong when a server told the error with this status, or with one that stands for it.
+/// What is wrong when a server answers with this status, or with one that stands for it.
 fn trouble_of_status(error: &Error, status: u16) -> Option<Trouble> {
     match trouble(error) {
         Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
@@ -80,11 +80,11 @@ impl From<Error> for Failure {
     }
 }
 
-/// The failure told by an HTTP answer that is no success.
+/// The failure that an HTTP answer reports.
 pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
     let retry_after = retry_after(headers);
-    let told = Told::from_body(body);
-    let mut error = told.error(model, Some(status));
+    let reported = Reported::from_body(body);
+    let mut error = reported.error(model, Some(status));
     if let Error::RateLimited { retry_after: wait, .. } = &mut error {
         *wait = retry_after;
     }
@@ -92,11 +92,11 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
     Failure { error, retry_after, trouble }
 }
 
-/// The failure told by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.
+/// The failure reported by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.
 pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
-    let told = Told::from_error(error);
-    let status = told.status(None);
-    let error = told.error(model, None);
+    let reported = Reported::from_error(error);
+    let status = reported.status(None);
+    let error = reported.error(model, None);
     Failure { trouble: trouble_of_status(&error, status), retry_after: None, error }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// What an error body says, whichever vendor's it is.
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     /// `error.code` when it is a word.
     code: String,
     /// `error.code` when it is a number: an HTTP status (llama.cpp, OpenRouter).
@@ -140,7 +140,7 @@ struct Told {
     flagged: bool,
 }
 
-impl Told {
+impl Reported {
     fn from_body(body: &str) -> Self {
         let parsed = serde_json::from_str::<Value>(body);
         let parsed = parsed.as_ref().map(|parsed| match parsed {
@@ -217,7 +217,7 @@ impl Told {
         }
     }
 
-    /// `Some` when the request was too long; inside, the window in tokens when told.
+    /// `Some` when the request was too long; inside, the window in tokens when known.
     fn overflow(&self, status: u16) -> Option<Option<u32>> {
         let named = self.is(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"]);
         // Servers send it as 400, 413 or 422, some proxies as 500. A 429 with these words is OpenAI's "larger than a
@@ -324,12 +324,12 @@ mod tests {
         "openai:gpt-4.1".parse().unwrap()
     }
 
-    fn told(status: u16, body: &str) -> Error {
+    fn reported(status: u16, body: &str) -> Error {
         of_status(&model(), status, &HeaderMap::new(), body).error
     }
 
     fn openai(status: u16, kind: &str, code: Value, message: &str) -> Error {
-        told(status, &json!({"error": {"message": message, "type": kind, "param": null, "code": code}}).to_string())
+        reported(status, &json!({"error": {"message": message, "type": kind, "param": null, "code": code}}).to_string())
     }
 
     fn window(limit: impl Into<Option<u32>>) -> Error {
@@ -344,7 +344,7 @@ mod tests {
     fn local_trap_1_an_integer_code_is_read() {
         let body = r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#;
         let detail = "503 Loading model".to_owned();
-        assert_eq!(told(503, body), Error::Overloaded { model: model(), detail });
+        assert_eq!(reported(503, body), Error::Overloaded { model: model(), detail });
         let error = json!({"code": "429", "message": "slow down"});
         assert_eq!(of_error_field(&model(), &error).error, Error::RateLimited { model: model(), retry_after: None });
     }
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn local_trap_2_llama_cpp_tells_its_window() {
         let body = r#"{"error":{"code":400,"message":"request (40034 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":40034,"n_ctx":4096}}"#;
-        assert_eq!(told(400, body), window(4096));
+        assert_eq!(reported(400, body), window(4096));
     }
 
     #[test]
@@ -386,9 +386,9 @@ mod tests {
     fn a_code_tells_an_overflow_without_words() {
         let code = json!("context_length_exceeded");
         assert_eq!(openai(400, "invalid_request_error", code, "Too many."), window(None));
-        assert_eq!(told(413, "<html>Request Entity Too Large</html>"), window(None));
+        assert_eq!(reported(413, "<html>Request Entity Too Large</html>"), window(None));
         let ollama = r#"{"error":"the input length exceeds the context length"}"#;
-        assert_eq!(told(400, ollama), window(None));
+        assert_eq!(reported(400, ollama), window(None));
     }
 
     #[test]
@@ -414,7 +414,7 @@ mod tests {
     fn a_used_up_quota_is_final_although_it_is_a_429() {
         let error = openai(429, "insufficient_quota", json!("insufficient_quota"), "You exceeded your current quota");
         assert_eq!(error, bad_request("quota used up: 429 insufficient_quota: You exceeded your current quota"));
-        let error = told(402, r#"{"error":{"message":"Insufficient credits","code":402}}"#);
+        let error = reported(402, r#"{"error":{"message":"Insufficient credits","code":402}}"#);
         assert_eq!(error, bad_request("no credit left: 402 Insufficient credits"));
     }
 
@@ -423,7 +423,7 @@ mod tests {
         let error = openai(400, "invalid_request_error", json!("content_filter"), "filtered");
         assert_eq!(error, Error::Refused { model: model(), detail: "400 content_filter: filtered".into() });
         let body = json!({"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"], "flagged_input": "…"}}});
-        let error = told(403, &body.to_string());
+        let error = reported(403, &body.to_string());
         assert_eq!(error, Error::Refused { model: model(), detail: "403 flagged".into() });
     }
 
@@ -448,15 +448,15 @@ mod tests {
     #[test]
     fn other_statuses_are_sorted_by_what_to_do() {
         for status in [408, 409, 500, 502, 503, 504, 529] {
-            assert!(matches!(told(status, "busy"), Error::Overloaded { .. }), "{status}");
+            assert!(matches!(reported(status, "busy"), Error::Overloaded { .. }), "{status}");
         }
         for status in [301, 400, 404, 405, 422] {
-            assert!(matches!(told(status, "no"), Error::BadRequest { .. }), "{status}");
+            assert!(matches!(reported(status, "no"), Error::BadRequest { .. }), "{status}");
         }
-        assert_eq!(told(404, "<!DOCTYPE html><html>…"), bad_request("404 an HTML page"));
+        assert_eq!(reported(404, "<!DOCTYPE html><html>…"), bad_request("404 an HTML page"));
         let vllm = r#"{"object":"error","message":"The model `x` does not exist.","type":"NotFoundError","param":null,"code":404}"#;
-        assert_eq!(told(404, vllm), bad_request("404 The model `x` does not exist."));
-        assert_eq!(told(422, r#"{"detail":[{"msg":"bad"}]}"#), bad_request(r#"422 [{"msg":"bad"}]"#));
+        assert_eq!(reported(404, vllm), bad_request("404 The model `x` does not exist."));
+        assert_eq!(reported(422, r#"{"detail":[{"msg":"bad"}]}"#), bad_request(r#"422 [{"msg":"bad"}]"#));
     }
 
     #[test]

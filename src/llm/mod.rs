@@ -40,7 +40,7 @@ pub use stream::{Delta, ReplyStream};
 /// A model call that failed for good, named by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Shorten the request. `limit` is the window in tokens when the provider told it.
+    /// Shorten the request. `limit` is the window in tokens when the provider reports it.
     #[error("the request does not fit the context window of {model}")]
     ContextWindow { model: ModelName, limit: Option<u32> },
     /// The provider kept refusing for longer than we wait.

@@ -10,7 +10,7 @@ use super::agent::{Agent, Answer};
 use crate::{
     context::{Cx, Error, Registered},
     domain::{Event, Failure, SourceId, ToolKind, WarningCode},
-    journal::{self, Asked, Entry},
+    journal::{self, Asked, Entry, StepKind},
     llm::{Part, ToolCall},
     telemetry::{metrics, spans},
     tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, ToolSet},
@@ -228,7 +228,7 @@ async fn perform(
         metrics::step_failed("tool", failed.ends.as_ref().map_or("failed", |failure| failure.code.as_str()));
         Ok(Entry::new(Err(failed)))
     };
-    let outcome: Result<ToolOutput, Failed> = cx.journal().step(&key, "tool", asked.clone(), work).await?;
+    let outcome: Result<ToolOutput, Failed> = cx.journal().step(&key, StepKind::Tool, asked.clone(), work).await?;
     outcome.map_err(|failed| match failed.ends {
         Some(failure) => ToolError::Ends(failure.into()),
         None => ToolError::Model(failed.message),

@@ -15,7 +15,7 @@ use super::{citations, source_list};
 use crate::{
     context::{Cx, Error},
     domain::{Event, Note, RunId, Source, SourceId, WarningCode, report::Report},
-    journal::{self, Entry},
+    journal::{self, Entry, StepKind},
 };
 
 /// Sources taken over at most, those the reports cite first.
@@ -71,7 +71,8 @@ impl Known {
 pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<Known, Error> {
     let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
     let hash = journal::hash_of(&runs);
-    let known: Known = cx.journal().step("earlier", "value", hash, async { Ok(told(cx, chosen(earlier))) }).await?;
+    let known: Known =
+        cx.journal().step("earlier", StepKind::Value, hash, async { Ok(with_events(cx, chosen(earlier))) }).await?;
     for source in &known.sources {
         cx.register(source.clone());
     }
@@ -112,7 +113,7 @@ fn chosen(earlier: Earlier) -> Entry<Known> {
 }
 
 /// Readers hear of each source of a run once, wherever it comes from.
-fn told(cx: &Cx, entry: Entry<Known>) -> Entry<Known> {
+fn with_events(cx: &Cx, entry: Entry<Known>) -> Entry<Known> {
     let found = |source: &Source| Event::source_found(source, &source.snapshot, "");
     let events: Vec<_> = entry.sources.iter().map(found).collect();
     events.into_iter().fold(entry, |entry, event| entry.event(cx.scope(), event))

@@ -77,7 +77,7 @@ pub async fn answer(cx: &Cx, conversation: &Conversation, known: &Known) -> Resu
     writer::compose(cx, "answer", prompt, Task::Answer { message: newest(conversation).to_owned() }).await
 }
 
-/// Writes the report anew, as the newest message asks.
+/// Rewrites the report as the newest message asks.
 ///
 /// # Errors
 /// As [`writer::write`].

@@ -1,6 +1,6 @@
 //! Notes to final report, streamed, its citations resolved against the sources as it comes.
 //!
-//! Each time the writing starts anew (a retry, a restart of the process) is an attempt of its own; the deltas of the
+//! Each time the writing starts again (a retry, a restart of the process) is an attempt of its own; the deltas of the
 //! last attempt, put together, are the stored report byte for byte.
 
 use std::{
@@ -34,7 +34,7 @@ use crate::{
 const PIECES: u32 = 6;
 /// Report text is passed on at least this often.
 const DELTA_TIME: Duration = Duration::from_millis(50);
-/// Characters of a delta of a report that is told as a whole.
+/// Characters of a delta of a report that is sent as a whole.
 const DELTA_CHARS: usize = 8_000;
 
 /// Writes the report from what was found, now and before.
@@ -159,7 +159,7 @@ struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// The next piece of text; on failure everything is written anew, up to the allowed number of tries.
+    /// The next piece of text; on failure everything is written again, up to the allowed number of tries.
     async fn piece(&mut self, messages: &[Message], task: &Arc<Task>, written: &[String]) -> Result<Completion, Error> {
         loop {
             let mut page = match self.page.take() {
@@ -187,7 +187,7 @@ impl<'a> Writing<'a> {
             if self.tries >= self.cx.options().max_structured_output_retries {
                 return Err(broken.failure.into());
             }
-            let what = format!("the {} is written anew", self.name);
+            let what = format!("the {} is written again", self.name);
             self.cx.pause(&format!("{key}/again"), Role::FinalReport, self.tries, broken, &what).await?;
         }
     }
@@ -287,13 +287,13 @@ impl<'a> Page<'a> {
     fn new_citations(&mut self) -> Vec<Event> {
         let all = self.resolver.citations();
         let new = &all[self.citations_told..];
-        let told = self.told(new);
+        let cited_events = self.cited_events(new);
         self.citations_told = all.len();
-        told
+        cited_events
     }
 
-    fn told(&self, citations: &[Citation]) -> Vec<Event> {
-        let told = citations.iter().filter_map(|citation| {
+    fn cited_events(&self, citations: &[Citation]) -> Vec<Event> {
+        let cited_events = citations.iter().filter_map(|citation| {
             let source = self.resolver.source(citation.number)?;
             Some(Event::ReportCitation {
                 number: citation.number,
@@ -304,7 +304,7 @@ impl<'a> Page<'a> {
                 title: source.title.clone(),
             })
         });
-        told.collect()
+        cited_events.collect()
     }
 
     async fn finish(mut self) -> Result<Report, Error> {
@@ -336,7 +336,7 @@ impl<'a> Page<'a> {
         Ok(report)
     }
 
-    /// Tells the whole report as a new attempt, since what was told of it cannot be taken back.
+    /// Sends the whole report as a new attempt, since what was sent of it cannot be taken back.
     async fn publish(&mut self, report: &Report) -> Result<(), Stop> {
         self.attempt += 1;
         self.offset = 0;
@@ -347,7 +347,7 @@ impl<'a> Page<'a> {
             events.push(Event::ReportDelta { attempt: self.attempt, offset: self.offset, text });
             self.offset += part.len();
         }
-        events.extend(self.told(&report.citations));
+        events.extend(self.cited_events(&report.citations));
         self.cx.emit(events).await
     }
 

@@ -1,15 +1,17 @@
 //! All SQL: threads, messages, runs, steps, events, sources, notes, on Postgres or SQLite.
 //!
-//! Callers see [`Store`] and never learn which engine it is. Used by `runs` and `events` alone.
+//! Callers see [`Store`] and never learn which engine it is.
 //!
 //! The queries live in `queries/`, compiled once per engine: `postgres.rs` and `sqlite.rs` each say which database
 //! type they mean, hold what differs (connecting, beginning a write, locking clauses) and include the same files.
 
 mod error;
+mod group;
 mod health;
 mod postgres;
 mod records;
 mod sqlite;
+mod tables;
 mod wakes;
 
 use std::{
@@ -30,8 +32,8 @@ use health::Health;
 pub use records::{
     Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Delivery, End, Entry,
     EventRow, EventRows, Finish, FirstAnswer, Gap, Held, IdempotencyKey, Lease, Load, NewEvent, NewRun, NewThread,
-    Page, PageLimit, Pruned, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, ThreadChange,
-    ThreadFilter, ThreadPosition, Wanted,
+    Page, PageLimit, Pruned, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, RunPosition, Step, StepKind,
+    ThreadChange, ThreadFilter, ThreadPosition, Wanted,
 };
 pub use wakes::{Heard, Listener, Wake};
 
@@ -49,7 +51,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// What failed sooner, because a connection had broken, is tried once more.
 const AGAIN_WITHIN: Duration = Duration::from_secs(1);
 
-/// A run that nobody shall take by itself is free only after so long, which is never. Releases that know nothing of
+/// A run that nobody shall take by itself is free only after this time, which is never. Releases that know nothing of
 /// parking leave such a run alone too.
 pub const PARKED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
@@ -114,7 +116,7 @@ macro_rules! ask {
             Err(error) if $store.is_to_be_asked_again(&error, begun) => attempt!($store, $engine => $call),
             answer => answer,
         };
-        answer.map_err(|error| $store.told(error))
+        answer.map_err(|error| $store.outcome_of(error))
     }};
 }
 
@@ -125,7 +127,7 @@ macro_rules! change {
         loop {
             match attempt!($store, $engine => $call) {
                 Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
-                answer => break answer.map_err(|error| $store.told(error)),
+                answer => break answer.map_err(|error| $store.outcome_of(error)),
             }
         }
     }};
@@ -140,7 +142,7 @@ macro_rules! ensure {
             match attempt!($store, $engine => $call) {
                 Err(error) if is_to_be_repeated(&error, attempt).await => attempt += 1,
                 Err(error) if !fresh && $store.is_to_be_asked_again(&error, begun) => fresh = true,
-                answer => break answer.map_err(|error| $store.told(error)),
+                answer => break answer.map_err(|error| $store.outcome_of(error)),
             }
         }
     }};
@@ -178,12 +180,16 @@ impl Store {
         Ok(Self { engine: Arc::new(engine), health: Arc::default() })
     }
 
-    /// What callers are told when repeating did not help.
-    fn told(&self, error: Error) -> Error {
+    /// What callers get when repeating did not help; notes that the database was in trouble.
+    fn outcome_of(&self, error: Error) -> Error {
         let error = match error {
             Error::Contended(text) => Error::Unavailable(text),
             Error::Disconnected(text) => {
                 self.distrust();
+                Error::Unavailable(text)
+            }
+            Error::StandsBy(text) => {
+                self.leave_standby();
                 Error::Unavailable(text)
             }
             other => other,
@@ -197,10 +203,17 @@ impl Store {
     /// Whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not after a long
     /// wait, since callers are waiting too.
     fn is_to_be_asked_again(&self, error: &Error, begun: Instant) -> bool {
-        let again = matches!(error, Error::Disconnected(_)) && begun.elapsed() < AGAIN_WITHIN;
+        let again = begun.elapsed() < AGAIN_WITHIN
+            && match error {
+                Error::Disconnected(_) => {
+                    self.distrust();
+                    true
+                }
+                Error::StandsBy(_) => self.leave_standby(),
+                _ => false,
+            };
         if again {
             tracing::debug!(%error, "trying once more over a fresh connection");
-            self.distrust();
         }
         again
     }
@@ -209,6 +222,15 @@ impl Store {
     fn distrust(&self) {
         if let Engine::Postgres(engine) = &*self.engine {
             engine.distrust();
+        }
+    }
+
+    /// Drops all connections, since they lead to a server that takes no writes; `false` when that was done a moment ago
+    /// and did not help.
+    fn leave_standby(&self) -> bool {
+        match &*self.engine {
+            Engine::Postgres(engine) => engine.leave_standby(),
+            Engine::Sqlite(_) => false,
         }
     }
 
@@ -367,9 +389,10 @@ impl Store {
         change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
     }
 
-    /// Says that whoever lost this lease is alive, frozen or cut off for a while: the run did not kill it.
-    pub async fn survive(&self, lost: &Lease) -> Result<(), Error> {
-        ask!(self, engine => engine.survive(lost).await)
+    /// Takes back the unexplained end that was counted when another owner claimed the run: the former owner is alive, it was
+    /// frozen or cut off for a while.
+    pub async fn clear_crash_count(&self, lost: &Lease) -> Result<(), Error> {
+        ask!(self, engine => engine.clear_crash_count(lost).await)
     }
 
     /// The runs that `owner` holds.
@@ -407,6 +430,12 @@ impl Store {
     /// Writes as [`Store::commit`] does. What failed with [`Error::Unavailable`] may be given again in the same order,
     /// before any other commit of these runs, and is then written exactly once.
     pub async fn commit_entries(&self, entries: &[Entry]) -> Vec<Result<(), Error>> {
+        self.commit_numbered(entries).await.into_iter().map(|answer| answer.map(drop)).collect()
+    }
+
+    /// As [`Store::commit_entries`]; answers with the number of an entry's first event, where it has events. `None` also
+    /// when it had been written before.
+    pub async fn commit_numbered(&self, entries: &[Entry]) -> Vec<Result<Option<i64>, Error>> {
         if entries.is_empty() {
             return Vec::new();
         }
@@ -419,7 +448,7 @@ impl Store {
                 // Stamped entries may be given again, those that were written included.
                 Some(error) if is_to_be_repeated(error, attempt).await => attempt += 1,
                 Some(error) if !fresh && self.is_to_be_asked_again(error, begun) => fresh = true,
-                _ => return answers.into_iter().map(|answer| answer.map_err(|error| self.told(error))).collect(),
+                _ => return answers.into_iter().map(|answer| answer.map_err(|error| self.outcome_of(error))).collect(),
             }
         }
     }
@@ -497,7 +526,7 @@ impl Store {
         ask!(self, engine => engine.event_names(run_id, after_seq).await)
     }
 
-    /// What a run has told of its report while it wrote it, all attempts, in order.
+    /// What a run has sent of its report while it wrote it, all attempts, in order.
     ///
     /// # Errors
     /// As every read.
@@ -596,7 +625,7 @@ impl Store {
         change!(self, engine => engine.end_delivery(run_id).await)
     }
 
-    /// A thread, whoever's it is; `None` when there is none.
+    /// A thread of any owner; `None` when there is none.
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
         Ok(self.thread_of(None, thread_id).await?.map(|(thread, _)| thread))
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -312,13 +313,45 @@ pub enum Renewal {
     Lost,
 }
 
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// Called a model.
+    Model,
+    /// Called a search engine.
+    Search,
+    /// Called another tool.
+    Tool,
+    /// Read a page.
+    Page,
+    /// Emitted events, or kept what the run itself made.
+    Mark,
+    /// Learned something else; also what a kind of a newer release is read as.
+    #[serde(other)]
+    Value,
+}
+
+impl StepKind {
+    /// The name stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Search => "search",
+            Self::Tool => "tool",
+            Self::Page => "page",
+            Self::Mark => "mark",
+            Self::Value => "value",
+        }
+    }
+}
+
 /// One finished step of the journal; also the ledger and the provenance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// Path that replay produces again, unique in its run: `lead/3/r1/turn/2`.
     pub key: String,
-    /// `model`, `search`, `page`, `value` or `mark`.
-    pub kind: String,
+    pub kind: StepKind,
     /// SHA-256 of the request, hex; empty for marks.
     pub request_hash: String,
     /// SHA-256 of what the request is about, whatever words say it, hex; empty when nobody knows.
@@ -396,11 +429,21 @@ impl Commit {
 pub struct Entry {
     pub(super) stamp: Uuid,
     pub commit: Commit,
+    /// The events as they are stored, still without their numbers.
+    pub(super) events: Vec<EventRow>,
 }
 
 impl From<Commit> for Entry {
     fn from(commit: Commit) -> Self {
-        Self { stamp: Uuid::now_v7(), commit }
+        let events = commit.events.iter().map(|new| EventRow::new(commit.lease.run_id, new)).collect();
+        Self { stamp: Uuid::now_v7(), commit, events }
+    }
+}
+
+impl Entry {
+    /// The events as they are stored, numbered from `first` on.
+    pub fn numbered(self, first: i64) -> impl Iterator<Item = EventRow> {
+        self.events.into_iter().zip(first..).map(|(event, seq)| EventRow { seq, ..event })
     }
 }
 
@@ -417,6 +460,23 @@ pub struct EventRow {
     pub name: String,
     /// A JSON object with `type` and `data`.
     pub body: String,
+}
+
+impl EventRow {
+    /// An event that has no number yet.
+    pub(super) fn new(run_id: RunId, new: &NewEvent) -> Self {
+        // No event has a map with other keys than text, so each can be written as JSON.
+        let body = serde_json::to_string(&new.event);
+        Self {
+            seq: 0,
+            run_id,
+            ts: new.ts,
+            agent: new.scope.agent.as_str().to_owned(),
+            agent_id: new.scope.id.clone(),
+            name: new.event.name().to_owned(),
+            body: body.unwrap_or_else(|_| format!(r#"{{"type":"{}","data":{{}}}}"#, new.event.name())),
+        }
+    }
 }
 
 /// A page of a thread's log, ascending.

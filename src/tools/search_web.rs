@@ -13,7 +13,7 @@ use super::{Admitted, LeftOut, Refusal, Site, Tool, ToolError, ToolOutput, admit
 use crate::{
     context::{Cx, Error, PageText, Registered, page_key},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, event::ResultLink},
-    journal::{self, Asked, Entry},
+    journal::{self, Asked, Entry, StepKind},
     llm::{Part, Text, ToolCall, ToolSpec},
     offline::Evidence,
     prompts::{Prompts, untrusted},
@@ -232,7 +232,8 @@ async fn one_query(
             }
         })
     };
-    let outcome: Result<Vec<StoredHit>, String> = cx.journal().step(&key, "search", asked.clone(), work).await?;
+    let outcome: Result<Vec<StoredHit>, String> =
+        cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
         && reason.starts_with(search::KEY_REFUSED)

@@ -28,6 +28,7 @@ mod store;
 mod stories;
 mod streams;
 mod tidy;
+mod words;
 mod world_test;
 
 use fathom_testkit::{database, fleet, vendor as fake_vendor, world};

@@ -142,22 +142,22 @@ fn no_handler_takes_a_bare_id_or_the_store() {
     assert!(wrong.is_empty(), "use `OwnedThread` or `OwnedRun`:\n{}", wrong.join("\n"));
 }
 
-struct Source {
+pub struct Source {
     /// Relative to the repository.
-    path: String,
+    pub path: String,
     /// The name of the file or folder right under `src/`.
     room: String,
-    text: String,
+    pub text: String,
 }
 
 impl Source {
     /// Everything before the unit tests, which stand last and may use what they like.
-    fn without_tests(&self) -> &str {
+    pub fn without_tests(&self) -> &str {
         self.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or(&self.text)
     }
 }
 
-fn sources() -> Vec<Source> {
+pub fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut sources: Vec<Source> = files_under(&root)
         .into_iter()

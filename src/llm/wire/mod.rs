@@ -59,7 +59,7 @@ impl Wire {
         Reader { wire: self, quirks: *quirks }
     }
 
-    /// The failure told by an HTTP answer that is no success.
+    /// The failure that an HTTP answer reports.
     pub(super) fn failure(self, model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
         failure::of_status(model, status, headers, body)
     }

@@ -1,7 +1,7 @@
 //! Reads a finished report as a reader's program will, and strips the links that are none of ours.
 //!
 //! The stream is resolved line by line, without knowing what comes; Markdown has corners that show only in the whole.
-//! So this is the net below: what it finds is rare, and then the report is told anew.
+//! So this is the net below: what it finds is rare, and then the report is sent again.
 
 use std::ops::Range;
 

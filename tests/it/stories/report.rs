@@ -105,7 +105,7 @@ async fn a_stream_that_breaks_is_written_anew(database: TestDatabase) {
     let world = world_of_one_page(script).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!((world.models.count(Kind::Report), attempts(&story)), (2, vec![1, 2]));
-    assert!(story.warned(WarningCode::Retrying)[0].contains("written anew"));
+    assert!(story.warned(WarningCode::Retrying)[0].contains("written again"));
     assert_eq!(story.report().citations.len(), 60);
     world.finish();
 }

@@ -173,7 +173,7 @@ async fn a_report_that_drips_is_given_up_and_written_anew() {
     assert!(story.report.is_some());
     assert_eq!((world.models.count(Kind::Report), story.named("report.started").len()), (2, 2));
     let again = story.warned(WarningCode::Retrying);
-    assert!(again[0].starts_with("the report is written anew: ") && again[0].contains("in time"), "{again:?}");
+    assert!(again[0].starts_with("the report is written again: ") && again[0].contains("in time"), "{again:?}");
     engine.app.close().await;
     world.finish();
 }
