@@ -263,7 +263,7 @@ impl Cx {
             None => self.run.services.llm.context_window(&model).await,
         };
         for shortening in 0.. {
-            let fitted = fit::fit(call.request.clone(), window);
+            let fitted = fit::fit(&call.request, window);
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }

@@ -290,7 +290,16 @@ pub enum Event {
     #[serde(rename = "report.citation")]
     ReportCitation { number: u32, source_id: SourceId, start: usize, end: usize, url: String, title: String },
     #[serde(rename = "report.finished")]
-    ReportFinished { attempt: u32, chars: usize, sources: usize, dropped_citations: u32, sha256: String },
+    ReportFinished {
+        attempt: u32,
+        chars: usize,
+        sources: usize,
+        dropped_citations: u32,
+        /// The text cites nothing, so nobody can tell which source stands behind which statement.
+        #[serde(default)]
+        degraded: bool,
+        sha256: String,
+    },
     #[serde(rename = "usage")]
     Usage {
         model: String,

@@ -4,6 +4,8 @@
 //! here and nowhere else.
 
 pub mod event;
+#[cfg(test)]
+pub mod growth;
 pub mod ids;
 mod merge;
 mod model_name;
@@ -19,6 +21,7 @@ pub mod run;
 mod search_api;
 pub mod time;
 pub mod wildcard;
+pub mod wording;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};

@@ -10,8 +10,6 @@ mod client;
 mod failure;
 #[cfg(fuzzing)]
 pub mod fuzzing;
-#[cfg(test)]
-mod growth;
 pub mod limits;
 mod memory;
 pub mod message;

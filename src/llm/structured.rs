@@ -245,9 +245,9 @@ fn unwrapped(value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::growth;
     use super::*;
     use crate::domain::Usage;
+    use crate::domain::growth;
     use crate::llm::ToolCall;
     use serde::Deserialize;
     use serde_json::json;
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn time_grows_as_the_text_does() {
         for shape in ["{", "{\"a\":", "{}", "[", "```", "{\"a\":{},", "\\ud83d", "\\", "{\"question\":1} "] {
-            growth::check(shape, |text| drop(read_json::<Brief>(text)));
+            growth::check(shape, 96 * 1024, |text| drop(read_json::<Brief>(text)));
         }
     }
 

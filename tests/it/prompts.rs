@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use fathom::prompts::Prompts;
+use fathom::{domain::SourceId, prompts::Prompts};
 use serde_json::{Value, json};
 
 /// The templates below `prompts/`: name and text.
@@ -36,6 +36,18 @@ fn every_template_says_what_it_is_for() {
         assert!(template.starts_with("{#-\nto: "), "{name} has no header");
         assert!(!header(&template, "vars").trim().is_empty(), "{name} does not say its variables");
         assert!(!template.contains("http://") && !template.contains("https://"), "{name} has an address");
+    }
+}
+
+/// A model that copies an example must not cite the first source of every run.
+#[test]
+fn ids_in_examples_are_never_given_out() {
+    for (name, template) in templates() {
+        let words = template.split(|c: char| !c.is_ascii_alphanumeric());
+        let ids = words.filter_map(|word| word.strip_prefix('S')?.parse().ok()).map(SourceId);
+        for id in ids {
+            assert_eq!(id.researcher(), 0, "{name} has {id} in an example");
+        }
     }
 }
 

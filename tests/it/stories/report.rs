@@ -209,7 +209,7 @@ async fn a_report_cut_off_by_the_providers_filter_says_so() {
     nothing.finish();
 }
 
-/// An idle time limit ends it; the report is written anew.
+/// An idle time limit ends it; the report is written again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_stalls_is_no_hang() {
     let database = TestDatabase::sqlite();
