@@ -305,8 +305,9 @@ fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
 }
 
 fn llm(layers: &Layers<'_>) -> llm::Settings {
+    let endpoints = PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.settings())));
     llm::Settings {
-        endpoints: PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.name))).collect(),
+        endpoints: endpoints.filter(|(_, endpoint)| endpoint.is_set() || !endpoint.headers.is_empty()).collect(),
         connect_timeout: layers.seconds("timeouts.connect_seconds"),
         total_timeout: layers.seconds("timeouts.model_seconds"),
         idle_timeout: layers.seconds("timeouts.model_idle_seconds"),

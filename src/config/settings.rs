@@ -90,7 +90,8 @@ pub fn all() -> &'static [Setting] {
     static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
         let (before, behind) = TABLE.split_at(TABLE.iter().position(|row| row.0.starts_with("timeouts.")).unwrap_or(0));
         let mut all: Vec<Setting> = before.iter().map(Setting::of).collect();
-        all.extend(providers::PROVIDERS.iter().flat_map(Setting::of_provider));
+        let own = providers::PROVIDERS.iter().filter(|provider| provider.settings_of.is_none());
+        all.extend(own.flat_map(Setting::of_provider));
         all.extend(search::ROWS.iter().flat_map(|row| row.settings).map(Setting::of_engine));
         all.extend(behind.iter().map(Setting::of));
         all.extend(OPTIONS.iter().map(Setting::of_option));

@@ -157,7 +157,7 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
             append_idle(messages, completion.text, cx.prompts().text(agent.words.nudge, ()));
         } else {
             let answers = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
-            messages.push(Message::Assistant { content: completion.text, tool_calls: completion.tool_calls });
+            messages.push(Message::turn_of(&completion));
             let left = cx.prompts().text(agent.words.left, json!({"left": agent.max_turns - turn}));
             append(messages, answers, &left);
         }
@@ -207,7 +207,7 @@ pub async fn do_task(
     let call = ToolCall { id: id.to_owned(), name, arguments, problem: None };
     agent.gathered.has_reflected = true;
     let answers = calls::carry_out(cx, agent, &format!("{path}/{id}"), std::slice::from_ref(&call)).await?;
-    messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
+    messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None });
     messages.extend(answers.into_iter().map(Message::from));
     Ok(true)
 }
@@ -215,7 +215,7 @@ pub async fn do_task(
 /// A reply without a tool call stays in the history, and is answered like a person would.
 fn append_idle(messages: &mut Vec<Message>, text: String, nudge: String) {
     if !text.trim().is_empty() {
-        messages.push(Message::Assistant { content: text, tool_calls: Vec::new() });
+        messages.push(Message::assistant(text));
     }
     messages.push(Message::user(nudge));
 }

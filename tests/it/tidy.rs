@@ -271,7 +271,7 @@ fn the_name_of_a_provider_stands_in_its_row_alone() {
         let files = sources().into_iter().filter(|source| source.text.contains(name)).map(|source| source.path);
         files.collect::<Vec<_>>()
     };
-    for name in ["openrouter", "lmstudio", "cerebras", "OPENROUTER_API_KEY"] {
+    for name in ["openrouter", "lmstudio", "cerebras", "OPENROUTER"] {
         assert_eq!(named(name), ["src/llm/providers.rs"], "{name}");
     }
     let examples = [include_str!("../../.env.example"), include_str!("../../fathom.example.toml")];

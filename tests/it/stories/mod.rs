@@ -8,6 +8,7 @@ mod bad_input;
 mod binary;
 mod citations;
 mod deadline;
+mod dialects;
 mod follow_up;
 mod limits;
 mod outages;
