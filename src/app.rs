@@ -9,7 +9,7 @@ use crate::{
     config::Config,
     events::{CommitRetry, EventLog, Writer},
     llm::Llm,
-    pages::Parser,
+    pages::{Parser, Web},
     prompts::Prompts,
     research::Toolbox,
     runs::{self, Parts, Runs},
@@ -47,11 +47,14 @@ impl App {
     ///
     /// # Errors
     /// As [`App::build`].
-    pub async fn with_tools(store: Store, config: &Config, toolbox: Toolbox) -> anyhow::Result<Self> {
+    pub async fn with_tools(store: Store, config: &Config, mut toolbox: Toolbox) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
         let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
         let parser = Parser::new(config.parser.clone());
+        if config.web.enabled {
+            toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);
+        }
         let engines = Engines::new(config.search.clone(), parser).context("search")?;
         // What runs search by default is made ready; other documents are indexed when a run first asks for them.
         if let Ok(engine) = engines.select(&config.options.search_api) {

@@ -25,6 +25,7 @@ use crate::{
     domain::{Caps, OptionError, Prices, RunOptions, nearest::nearest, options::OPTIONS},
     llm::{self, Endpoint, providers::PROVIDERS},
     pages,
+    pages::WebSettings,
     search::{self, ROWS},
     store::{Database, Synchronous},
     telemetry, webhooks,
@@ -64,6 +65,7 @@ pub struct Config {
     pub http: HttpSettings,
     pub queue: QueueSettings,
     pub webhooks: webhooks::Settings,
+    pub web: WebSettings,
     pub log: telemetry::LogSettings,
     pub telemetry: telemetry::TraceSettings,
     /// What models cost, as far as the file tells.
@@ -223,6 +225,7 @@ impl Config {
             http,
             queue: queue(&layers),
             webhooks: webhooks(&layers),
+            web: web(&layers),
             log: log(&layers),
             telemetry: telemetry(&layers),
             prices: file.prices,
@@ -395,6 +398,14 @@ fn webhooks(layers: &Layers<'_>) -> webhooks::Settings {
     webhooks::Settings {
         secret: layers.secret("webhooks.secret"),
         allow_private: layers.flag("webhooks.allow_private"),
+    }
+}
+
+fn web(layers: &Layers<'_>) -> WebSettings {
+    WebSettings {
+        enabled: layers.flag("pages.enabled"),
+        allow_private: layers.flag("pages.allow_private"),
+        robots: layers.flag("pages.robots"),
     }
 }
 

@@ -227,6 +227,10 @@ const TABLE: &[Row] = &[
     ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes); unset: there are none"),
     ("webhooks.allow_private", "FATHOM_WEBHOOK_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may webhooks go to private addresses, such as those of this machine?"),
 
+    ("pages.enabled", "FATHOM_PAGES_ENABLED", None, Kind::Boolean, Is("true"), "may runs open pages by their address?"),
+    ("pages.allow_private", "FATHOM_PAGES_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may pages be at private addresses, such as those of this machine?"),
+    ("pages.robots", "FATHOM_PAGES_ROBOTS", None, Kind::Boolean, Is("true"), "are pages left alone that a site's robots.txt asks to leave alone?"),
+
     ("log.filter", "FATHOM_LOG", None, Kind::Filter, Computed("info for serve, error for other commands"), "error, warn, info, debug, or per module (fathom=debug)"),
     ("log.format", "FATHOM_LOG_FORMAT", None, Kind::Choice(&["text", "json"]), Is("text"), "how lines of the log look"),
 

@@ -38,6 +38,9 @@ pub struct RunOptions {
     #[serde(default)]
     pub follow_up: FollowUp,
     pub search_api: SearchApi,
+    /// Runs stored before there was this option have no such tool.
+    #[serde(default)]
+    pub read_pages: bool,
     /// Dates the prompts; an IANA name. Runs stored before there was this option are dated in UTC.
     #[serde(default = "default_timezone")]
     pub timezone: String,
@@ -171,6 +174,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Engines,
         default: "\"auto\"",
         meaning: "where researchers search: one engine, or several separated by commas; auto: the first that is configured",
+    },
+    OptionSpec {
+        name: "read_pages",
+        kind: OptionKind::Boolean,
+        default: "true",
+        meaning: "may researchers of the web open pages by their address?",
     },
     OptionSpec {
         name: "timezone",

@@ -26,7 +26,7 @@ pub struct Source {
     pub title: String,
     /// For local documents: `page 3` or the heading above the passage.
     pub section: Option<String>,
-    /// The name of the engine that returned it.
+    /// The name of the engine that returned it; `page` for what was opened by its address.
     pub engine: String,
     /// The engine's own relevance score; comparable only within one engine.
     pub score: Option<f64>,

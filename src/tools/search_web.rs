@@ -164,7 +164,7 @@ fn spec(prompts: &Prompts, kind: &str) -> ToolSpec {
 }
 
 /// What is searched, as the tool's description says it.
-fn kind(cx: &Cx) -> &'static str {
+pub(super) fn kind(cx: &Cx) -> &'static str {
     cx.search().map_or(Corpus::Web, Engine::corpus).as_str()
 }
 
