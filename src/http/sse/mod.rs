@@ -12,7 +12,7 @@ use std::{
     convert::Infallible,
     hash::{BuildHasher as _, RandomState},
     ops::Range,
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     time::Duration,
 };
@@ -21,7 +21,7 @@ use async_stream::stream;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures::{FutureExt as _, Stream, StreamExt as _};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::events::{Error, Frame};
@@ -131,17 +131,24 @@ where
                     }
                 }
                 Next::Silence => {
-                    let (now, due) = (Instant::now(), last_sent + pause);
-                    let is_due = due <= now;
-                    heartbeat.as_mut().reset(if is_due { now + pause } else { due });
-                    if is_due {
-                        last_sent = now;
+                    if is_due(heartbeat.as_mut(), &mut last_sent, pause) {
                         yield PING;
                     }
                 }
             }
         }
     }
+}
+
+/// Whether a ping is due, and the heartbeat set for the next one.
+fn is_due(heartbeat: Pin<&mut Sleep>, last_sent: &mut Instant, pause: Duration) -> bool {
+    let (now, due) = (Instant::now(), *last_sent + pause);
+    let is_due = due <= now;
+    heartbeat.reset(if is_due { now + pause } else { due });
+    if is_due {
+        *last_sent = now;
+    }
+    is_due
 }
 
 /// What follows a chunk.
@@ -266,7 +273,7 @@ mod tests {
     async fn events_may_come_without_their_names() {
         let frames = stream::iter([Ok(frame(1, "a", 1)), Ok(frame(2, "b.c", 1))]);
         let naming = Naming::parse(Some("message")).unwrap();
-        let body = super::body(frames, Native { naming, ..all() }, CancellationToken::new());
+        let body = body(frames, Native { naming, ..all() }, CancellationToken::new());
         let all = axum::body::to_bytes(body, 1000).await.unwrap();
         assert_eq!(all, "retry: 3000\nid: 1\ndata: x\n\nid: 2\ndata: x\n\n");
     }
@@ -307,7 +314,7 @@ mod tests {
     async fn ready_events_come_together_but_not_without_bound() {
         let frames: Vec<_> = (1..=100).map(|seq| frame(seq, "a", 1000)).collect();
         let expected: String = frames.iter().map(|frame| std::str::from_utf8(&frame.sse).unwrap()).collect();
-        let body = super::body(stream::iter(frames).map(Ok), all(), CancellationToken::new());
+        let body = body(stream::iter(frames).map(Ok), all(), CancellationToken::new());
         let chunks: Vec<Bytes> = body.into_data_stream().map(Result::unwrap).collect().await;
         assert!((4..=6).contains(&chunks.len()), "{}", chunks.len());
         assert!(chunks.iter().all(|chunk| chunk.len() < CHUNK_BYTES + 1100));
@@ -319,7 +326,7 @@ mod tests {
         let mut frames: Vec<_> = (1..=3000).map(|seq| frame(seq, "usage", 1)).collect();
         frames.push(frame(3001, "run.completed", 1));
         let types = Types::parse(Some("run.*")).unwrap();
-        let body = super::body(stream::iter(frames).map(Ok), Native { types, ..all() }, CancellationToken::new());
+        let body = body(stream::iter(frames).map(Ok), Native { types, ..all() }, CancellationToken::new());
         let all = axum::body::to_bytes(body, 10_000).await.unwrap();
         assert_eq!(all, "retry: 3000\nevent: run.completed\nid: 3001\ndata: x\n\n");
     }
@@ -371,7 +378,7 @@ mod tests {
     #[tokio::test]
     async fn another_protocol_brings_its_own_dialect() {
         let frames = [frame(1, "a", 1), frame(2, "usage", 1), frame(3, "b", 1)].map(Ok);
-        let body = super::body(stream::iter(frames), Bare, CancellationToken::new());
+        let body = body(stream::iter(frames), Bare, CancellationToken::new());
         let all = axum::body::to_bytes(body, 1000).await.unwrap();
         assert_eq!(all, ": hello\ndata: a\n\ndata: b\n\ndata: [DONE]\n\n");
         let stopped = CancellationToken::new();
