@@ -146,7 +146,7 @@ mod tests {
         for (index, size) in sizes.iter().enumerate() {
             let id = format!("c{index}");
             let call = ToolCall { id: id.clone(), name: "search_web".into(), arguments: "{}".into(), problem: None };
-            messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
+            messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None });
             let content = Text(vec![Part::Flexible("word ".repeat(*size).into())]);
             messages.push(Message::Tool { call_id: id, name: "search_web".into(), content });
         }

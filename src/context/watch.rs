@@ -38,7 +38,9 @@ fn message(message: &Message) -> Value {
     match message {
         Message::System { content } => json!({"role": "system", "parts": [text(&content.joined())]}),
         Message::User { content } => json!({"role": "user", "parts": [text(&content.joined())]}),
-        Message::Assistant { content, tool_calls } => json!({"role": "assistant", "parts": parts(content, tool_calls)}),
+        Message::Assistant { content, tool_calls, .. } => {
+            json!({"role": "assistant", "parts": parts(content, tool_calls)})
+        }
         Message::Tool { call_id, content, .. } => {
             let response = json!({"type": "tool_call_response", "id": call_id, "response": content.joined()});
             json!({"role": "tool", "parts": [response]})

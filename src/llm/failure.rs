@@ -85,6 +85,10 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
     let retry_after = retry_after(headers);
     let reported = Reported::from_body(body);
     let mut error = reported.error(model, Some(status));
+    let retry_after = retry_after.or(match &error {
+        Error::RateLimited { retry_after, .. } => *retry_after,
+        _ => None,
+    });
     if let Error::RateLimited { retry_after: wait, .. } = &mut error {
         *wait = retry_after;
     }
@@ -136,6 +140,14 @@ struct Reported {
     message: String,
     /// llama.cpp's window per request.
     n_ctx: Option<u32>,
+    /// Gemini's word for a status.
+    word: String,
+    /// Gemini's wait.
+    wait: Option<Duration>,
+    /// A quota that no wait of ours heals.
+    used_up: bool,
+    /// The key is wrong, although the status says otherwise.
+    bad_key: bool,
     /// OpenRouter's moderation marks its refusals.
     flagged: bool,
 }
@@ -172,6 +184,10 @@ impl Reported {
             code: text.filter(|_| number.is_none()).unwrap_or_default().to_owned(),
             kind: word("type"),
             message: message(error),
+            word: word("status"),
+            wait: details(error).find_map(|detail| delay(detail["retryDelay"].as_str()?)),
+            used_up: details(error).any(has_daily_quota),
+            bad_key: details(error).any(|detail| detail["reason"] == "API_KEY_INVALID"),
             n_ctx: error["n_ctx"].as_u64().and_then(|tokens| u32::try_from(tokens).ok()),
             flagged: error.pointer("/metadata/flagged_input").is_some() || error.pointer("/metadata/reasons").is_some(),
         }
@@ -184,13 +200,30 @@ impl Reported {
     /// The HTTP status, or for errors that came with a 200 the status they stand for.
     fn status(&self, http: Option<u16>) -> u16 {
         http.or(self.status).unwrap_or_else(|| {
-            let kinds: [(&[&str], u16); 5] = [
-                (&["rate_limit_exceeded", "rate_limit_error", "tokens", "requests"], 429),
-                (&["invalid_request_error", "context_length_exceeded"], 400),
+            let kinds: [(&[&str], u16); 9] = [
+                (&["rate_limit_exceeded", "rate_limit_error", "slow_down", "tokens", "requests"], 429),
+                (&["invalid_request_error", "invalid_prompt", "context_length_exceeded"], 400),
                 (&["authentication_error", "permission_error", "invalid_api_key"], 401),
                 (&["not_found_error", "model_not_found"], 404),
                 (&["request_too_large"], 413),
+                (&["overloaded_error", "server_is_overloaded", "overloaded"], 529),
+                (&["billing_error"], 402),
+                (&["timeout_error"], 504),
+                (&["server_error", "api_error"], 500),
             ];
+            let words = [
+                ("RESOURCE_EXHAUSTED", 429),
+                ("INVALID_ARGUMENT", 400),
+                ("FAILED_PRECONDITION", 400),
+                ("UNAUTHENTICATED", 401),
+                ("PERMISSION_DENIED", 403),
+                ("NOT_FOUND", 404),
+                ("UNAVAILABLE", 503),
+                ("DEADLINE_EXCEEDED", 504),
+            ];
+            if let Some((_, status)) = words.iter().find(|(word, _)| *word == self.word) {
+                return *status;
+            }
             kinds.iter().find(|(names, _)| self.is(names)).map_or(500, |(_, status)| *status)
         })
     }
@@ -203,18 +236,23 @@ impl Reported {
         }
         let detail = self.detail(status);
         match status {
-            _ if self.is(&["insufficient_quota", "billing_hard_limit_reached"]) => {
+            _ if self.bad_key => Error::Auth { model, detail },
+            _ if self.used_up || self.is(QUOTAS) || self.says_no_credit() => {
                 Error::BadRequest { model, detail: format!("quota used up: {detail}") }
             }
             _ if self.flagged || self.is(&["content_filter", "content_policy_violation"]) => {
                 Error::Refused { model, detail }
             }
             401 | 403 => Error::Auth { model, detail },
-            429 => Error::RateLimited { model, retry_after: None },
+            429 => Error::RateLimited { model, retry_after: self.wait },
             408 | 409 | 425 | 500.. => Error::Overloaded { model, detail },
             402 => Error::BadRequest { model, detail: format!("no credit left: {detail}") },
             _ => Error::BadRequest { model, detail },
         }
+    }
+
+    fn says_no_credit(&self) -> bool {
+        self.message.contains("credit balance is too low")
     }
 
     /// `Some` when the request was too long; inside, the window in tokens when known.
@@ -235,6 +273,34 @@ impl Reported {
             [self.code.as_str(), self.message.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
         format!("{status} {}", words.join(": "))
     }
+}
+
+/// Codes of quotas that no wait heals.
+const QUOTAS: &[&str] = &[
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "credit_balance_exhausted",
+    "organization_spend_limit_exceeded",
+    "project_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+    "enforced_spend_limit_reached",
+    "contract_spend_limit_reached",
+    "exceeded_current_quota_error",
+];
+
+/// Gemini's details of an error.
+fn details(error: &Value) -> impl Iterator<Item = &Value> {
+    error["details"].as_array().into_iter().flatten()
+}
+
+fn has_daily_quota(detail: &Value) -> bool {
+    let quota = |violation: &Value| violation["quotaId"].as_str().is_some_and(|id| id.contains("PerDay"));
+    detail["violations"].as_array().is_some_and(|violations| violations.iter().any(quota))
+}
+
+/// A length of time such as `14s`.
+fn delay(text: &str) -> Option<Duration> {
+    net::asked_wait(text.strip_suffix('s')?.parse().ok()?)
 }
 
 /// The sentence in an error object. What an upstream provider said goes with OpenRouter's own "Provider returned error".

@@ -30,7 +30,9 @@ use std::time::Duration;
 use crate::domain::ModelName;
 pub use crate::net::{Caller, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
 pub use client::{Llm, ProbeReport};
-pub use message::{Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec};
+pub use message::{
+    Carry, Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec,
+};
 pub use server::BadSetting;
 pub use settings::{Endpoint, Endpoints, Settings};
 pub use stream::{Delta, ReplyStream};

@@ -75,7 +75,7 @@ pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> R
             break;
         }
         let whole = cut::whole_words(&completion.text).to_owned();
-        messages.push(Message::Assistant { content: whole.clone(), tool_calls: Vec::new() });
+        messages.push(Message::assistant(whole.clone()));
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
         written.push(whole);
         if piece == PIECES {

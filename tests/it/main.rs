@@ -28,6 +28,7 @@ mod store;
 mod stories;
 mod streams;
 mod tidy;
+mod wires;
 mod words;
 mod world_test;
 

@@ -23,13 +23,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("webhooks", &["store", "net"]),
     ("research", &["tools", "context", "offline", "llm", "search", "prompts", "journal", "telemetry"]),
-    ("tools", &["context", "offline", "llm", "search", "prompts", "journal", "telemetry"]),
+    ("tools", &["context", "offline", "llm", "pages", "search", "prompts", "journal", "telemetry"]),
     ("context", &["offline", "llm", "search", "prompts", "journal", "telemetry"]),
     ("offline", &["llm"]),
     ("llm", &["net"]),
     ("search", &["pages", "net", "files"]),
     ("files", &[]),
-    ("pages", &["telemetry"]),
+    ("pages", &["net", "telemetry"]),
     ("net", &[]),
     // It fills the settings of each room.
     ("config", &["llm", "net", "pages", "search", "store", "telemetry", "webhooks"]),
@@ -271,7 +271,7 @@ fn the_name_of_a_provider_stands_in_its_row_alone() {
         let files = sources().into_iter().filter(|source| source.text.contains(name)).map(|source| source.path);
         files.collect::<Vec<_>>()
     };
-    for name in ["openrouter", "lmstudio", "cerebras", "OPENROUTER_API_KEY"] {
+    for name in ["openrouter", "lmstudio", "cerebras", "OPENROUTER"] {
         assert_eq!(named(name), ["src/llm/providers.rs"], "{name}");
     }
     let examples = [include_str!("../../.env.example"), include_str!("../../fathom.example.toml")];
