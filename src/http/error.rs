@@ -254,9 +254,7 @@ impl ApiError {
             Refusal::NotRetryable(_) => Self::new(Code::NotRetryable, detail),
             Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
             Refusal::MissingKey { option, .. } => not_configured(option),
-            Refusal::MissingSearchKey | Refusal::MissingDocuments | Refusal::NothingToSearch => {
-                not_configured("search_api")
-            }
+            Refusal::Search(_) => not_configured("search_api"),
         }
     }
 

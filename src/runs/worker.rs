@@ -197,7 +197,7 @@ async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) 
 async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx, Arc<Spending>), WorkError> {
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
     parts.check(&run.options)?;
-    let search = parts.engine(run.options.search_api)?;
+    let search = parts.engines.select(&run.options.search_api).map_err(super::Refusal::from)?;
     let (mut steps, mut earlier_lives) = (Vec::new(), EarlierLives::default());
     let mut begin = Event::RunStarted { attempt: lease.epoch };
     if lease.epoch > 1 {
