@@ -7,14 +7,13 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     config::Config,
-    domain::SearchApi,
     events::{CommitRetry, EventLog, Writer},
     llm::Llm,
-    pages::Parser,
+    pages::{Parser, Web},
     prompts::Prompts,
     research::Toolbox,
     runs::{self, Parts, Runs},
-    search::{Local, Tavily, local},
+    search::Engines,
     store::Store,
     webhooks::Webhooks,
 };
@@ -48,27 +47,28 @@ impl App {
     ///
     /// # Errors
     /// As [`App::build`].
-    pub async fn with_tools(store: Store, config: &Config, toolbox: Toolbox) -> anyhow::Result<Self> {
+    pub async fn with_tools(store: Store, config: &Config, mut toolbox: Toolbox) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
         let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
         let parser = Parser::new(config.parser.clone());
-        let tavily = config
-            .tavily
-            .clone()
-            .map(|settings| Tavily::new(settings, parser.clone()))
-            .transpose()
-            .context("search with Tavily")?;
+        if config.web.enabled {
+            toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);
+        }
+        let engines = Engines::new(config.search.clone(), parser).context("search")?;
+        // What runs search by default is made ready; other documents are indexed when a run first asks for them.
+        if let Ok(engine) = engines.select(&config.options.search_api) {
+            engine.open().await?;
+        }
         let parts = Parts {
             store: store.clone(),
             log,
             writer,
             llm: Llm::new(config.llm.clone())?,
             prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
-            tavily,
             webhooks: Webhooks::new(&config.webhooks)?,
+            engines,
             toolbox,
-            local: open_documents(config, parser).await?,
             settings: runs::Settings {
                 options: config.options.clone(),
                 caps: config.caps.clone(),
@@ -96,12 +96,4 @@ impl App {
         tasks.wait().await;
         store.close().await;
     }
-}
-
-/// The documents folder is read only when runs will search it by default.
-async fn open_documents(config: &Config, parser: Parser) -> anyhow::Result<Option<Local>> {
-    let Some(folder) = config.documents.as_ref().filter(|_| config.options.search_api == SearchApi::Local) else {
-        return Ok(None);
-    };
-    Ok(Some(Local::open(folder, &config.data_dir.join("index"), local::Settings::default(), parser).await?))
 }

@@ -258,7 +258,8 @@ pub enum Event {
         kind: ToolKind,
         problem: String,
     },
-    /// Once per source and run; `query` is empty for a source taken over from an earlier run of the thread.
+    /// Once per source and run; `query` is empty for a source that no search found: one that was opened by its address,
+    /// or taken over from an earlier run of the thread.
     #[serde(rename = "source.found")]
     SourceFound {
         source_id: SourceId,

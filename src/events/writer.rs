@@ -27,7 +27,7 @@ const GROUP: usize = 256;
 
 /// How long commits that nobody waits for are held, in case one comes that somebody waits for: most then need no
 /// transaction of their own.
-const LINGER: Duration = Duration::from_millis(50);
+const LINGER: Duration = Duration::from_millis(10);
 
 /// The pace at which a commit is tried again while the database is away.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,14 @@
-//! Files and pages to text, in processes of their own: whatever foreign bytes do to a parser, they do not do it here.
+//! Files and pages to text, in processes of their own: foreign bytes harm a parser there, and not the service.
 //!
 //! [`Parser`] is all that other rooms hold. `pool` keeps parser processes, `protocol` is what is said to them, `worker` is
-//! what they do, and `extract` holds the parsers themselves: one file per format. Knows no folder, index or network.
+//! what they do, and `extract` holds the parsers themselves: one file per format. `web` fetches pages by their address.
+//! Knows no folder and no index.
 
 mod caught;
 pub mod extract;
 mod pool;
 mod protocol;
+mod web;
 mod worker;
 
 use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
@@ -14,6 +16,7 @@ use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 use sha2::{Digest, Sha256};
 
 pub use extract::{Document, Format, Section, Unreadable};
+pub use web::{NotRead, Web, WebPage, WebSettings};
 pub use worker::run as work;
 
 use self::{

@@ -4,7 +4,7 @@
 //! A model that calls no tool, or wants to finish with empty hands, is nudged once; then the loop ends and the caller
 //! does the task with one call of its own ([`do_task`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 
@@ -67,8 +67,8 @@ pub struct Words {
 pub struct Gathered {
     /// What was retrieved, each source once.
     pub evidence: Vec<Evidence>,
-    /// Where it was retrieved: a page met again has another id and is the same source.
-    pub(super) pages: HashSet<String>,
+    /// Where it was retrieved, with the place of its evidence: a page met again has another id and is the same source.
+    pub(super) pages: HashMap<String, usize>,
     /// Why calls brought nothing.
     pub failures: Vec<String>,
     /// Was anything retrieved or delegated, whatever came of it?
@@ -84,11 +84,22 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Keeps what is new of a call's evidence.
-    pub(super) fn add(&mut self, evidence: Vec<Evidence>, links: impl IntoIterator<Item = String>) {
+    /// Keeps what is new of a call's evidence. A page that a search brings again brings nothing more; reading it does.
+    pub(super) fn add(&mut self, kind: ToolKind, evidence: Vec<Evidence>, links: impl IntoIterator<Item = String>) {
         for (evidence, url) in evidence.into_iter().zip(links) {
-            if self.pages.insert(url) {
-                self.evidence.push(evidence);
+            match self.pages.get(&url) {
+                None => {
+                    self.pages.insert(url, self.evidence.len());
+                    self.evidence.push(evidence);
+                }
+                Some(_) if kind == ToolKind::Search => {}
+                Some(&known) => {
+                    let text = &mut self.evidence[known].text;
+                    if !text.contains(&evidence.text) {
+                        text.push_str("\n\n");
+                        text.push_str(&evidence.text);
+                    }
+                }
             }
         }
     }

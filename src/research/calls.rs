@@ -130,7 +130,7 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
         gathered.has_worked |= kind.is_work();
         gathered.has_reflected = kind == ToolKind::Think || (gathered.has_reflected && !kind.is_work());
         gathered.failures.append(&mut output.failed);
-        gathered.add(output.evidence, output.links.into_iter().map(|link| link.url));
+        gathered.add(kind, output.evidence, output.links.into_iter().map(|link| link.url));
         let note = job.admitted.left_out.map(|left_out| Part::Fixed(format!("\n\n{}", left_out.note).into()));
         output.text.0.extend(note);
         answers.push((job.index, Answer::to(job.call, output.text)));

@@ -115,6 +115,17 @@ fn samples(name: &str) -> Vec<Value> {
             return vec![plain, more];
         }
         "rounds_left" | "turns_left" => return [0, 1, 2].map(|left| json!({"left": left})).to_vec(),
+        "page" => {
+            let passages = json!([{"number": 2, "text": "Dues pay the gate."}, {"number": 3, "text": "So it is."}]);
+            let page = |published, missing, next| {
+                json!({
+                    "id": "S1001", "title": "Dues", "location": "harbour.test", "published": published,
+                    "missing": missing, "passages": passages, "total": 9, "next": next,
+                })
+            };
+            let whole = page(json!("2031-03-01"), json!("only its first part is searched"), json!(4));
+            return vec![whole, page(json!(null), json!(null), json!(null))];
+        }
         "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
         "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
         "search_results" => {

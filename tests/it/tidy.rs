@@ -23,13 +23,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("webhooks", &["store", "net"]),
     ("research", &["tools", "context", "offline", "llm", "search", "prompts", "journal", "telemetry"]),
-    ("tools", &["context", "offline", "llm", "search", "prompts", "journal", "telemetry"]),
+    ("tools", &["context", "offline", "llm", "pages", "search", "prompts", "journal", "telemetry"]),
     ("context", &["offline", "llm", "search", "prompts", "journal", "telemetry"]),
     ("offline", &["llm"]),
     ("llm", &["net"]),
     ("search", &["pages", "net", "files"]),
     ("files", &[]),
-    ("pages", &["telemetry"]),
+    ("pages", &["net", "telemetry"]),
     ("net", &[]),
     // It fills the settings of each room.
     ("config", &["llm", "net", "pages", "search", "store", "telemetry", "webhooks"]),
@@ -262,6 +262,13 @@ fn opens_function(line: &str) -> bool {
         && before.split_whitespace().all(|word| {
             ["pub", "pub(crate)", "pub(super)", "async", "const", "unsafe", "extern", "default"].contains(&word)
         })
+}
+
+/// A tool is its file: nothing else knows it by name.
+#[test]
+fn the_name_of_a_tool_stands_in_its_file_alone() {
+    let named = sources().into_iter().filter(|source| source.text.contains("\"read_page\""));
+    assert_eq!(named.map(|source| source.path).collect::<Vec<_>>(), ["src/tools/read_page.rs"]);
 }
 
 /// A provider is its row: a name that occurs elsewhere would have to be added there for the next one too.

