@@ -58,7 +58,7 @@ impl FromStr for SearchApi {
         };
         let alone = names.len() == 1 || !names.iter().any(|name| [AUTO, NONE].contains(name));
         let distinct = (1..names.len()).all(|at| !names[..at].contains(&names[at]));
-        if !names.iter().all(|name| is_name(&name)) || !alone || !distinct || names.len() > MAX_ENGINES {
+        if !names.iter().all(is_name) || !alone || !distinct || names.len() > MAX_ENGINES {
             return Err(format!("auto, none, or the names of {MAX_ENGINES} different search engines at most"));
         }
         Ok(Self(names.join(",")))

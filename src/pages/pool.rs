@@ -251,7 +251,8 @@ fn blamed(name: &str, end: &End, limit: Duration) -> Error {
     Unreadable::new(reason).into()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use tempfile::TempDir;
 

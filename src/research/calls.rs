@@ -82,9 +82,8 @@ async fn admit<'c>(
         Err(Refusal::Answer(text)) => return Ok(Err(Answer::to(call, text))),
         Err(Refusal::Arguments(problem)) => return Ok(Err(bad_arguments(cx, turn, index, call, &problem).await?)),
     };
-    let (is_one_step, name) = match agent.tools.get(tool) {
-        (tool, name) => (tool.is_one_step(), name.to_owned()),
-    };
+    let (tool_called, name) = agent.tools.get(tool);
+    let (is_one_step, name) = (tool_called.is_one_step(), name.to_owned());
     if is_one_step && !agent.gathered.made.insert(format!("{name} {}", admitted.arguments)) {
         return Ok(Err(Answer::to(call, cx.prompts().text("repeated_call", json!({"name": name})))));
     }

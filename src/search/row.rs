@@ -23,8 +23,11 @@ pub struct Row {
     pub corpus: Corpus,
     pub settings: &'static [Setting],
     /// Called once the required settings are there.
-    pub build: fn(&'static Row, &Shared) -> Result<Box<dyn Search>, Error>,
+    pub build: Build,
 }
+
+/// Makes the engine of a row out of what all engines share.
+pub type Build = fn(&'static Row, &Shared) -> Result<Box<dyn Search>, Error>;
 
 /// What is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,8 +44,11 @@ pub type Researching = Arc<dyn Fn(Cx, Assignment) -> BoxFuture<'static, Result<N
 #[derive(Debug, Default)]
 pub struct Delegations {
     /// By the researcher's number. Locked for map access only.
-    outcomes: Mutex<BTreeMap<u32, (String, Result<Note, Failure>)>>,
+    outcomes: Mutex<BTreeMap<u32, Outcome>>,
 }
+
+/// A topic and what came of it.
+type Outcome = (String, Result<Note, Failure>);
 
 impl Delegations {
     fn insert(&self, number: u32, topic: String, outcome: Result<Note, Failure>) {

@@ -331,7 +331,7 @@ mod messages {
     #[tokio::test]
     async fn an_error_in_a_stream_is_one_of_its_status() {
         let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
-        let (text, end) = streamed("anthropic", events(&[error.clone()]), &request(MODEL)).await;
+        let (text, end) = streamed("anthropic", events(std::slice::from_ref(&error)), &request(MODEL)).await;
         assert!(text.is_empty() && matches!(end, Err(Error::Overloaded { .. })), "{end:?}");
         let mut late = stream_of_turn();
         late.truncate(10);

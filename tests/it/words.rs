@@ -78,7 +78,7 @@ fn nothing_points_to_a_list_that_is_not_here() {
             };
             let name = line.split("fn d").nth(1).map(str::as_bytes);
             let is_numbered = name.is_some_and(|name| matches!(name, [b'0'..=b'9', b'0'..=b'9', b'_', ..]));
-            if is_numbered || prefixes.iter().any(|prefix| numbered(&prefix)) {
+            if is_numbered || prefixes.iter().any(numbered) {
                 found.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));
             }
         }

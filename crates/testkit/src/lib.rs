@@ -7,6 +7,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
 )]

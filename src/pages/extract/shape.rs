@@ -3,7 +3,7 @@
 
 use dom_query::{Document, NodeRef};
 
-/// Bytes that may be written anew on one page; what comes behind is left as it is.
+/// Bytes that may be rewritten on one page; what comes behind is left as it is.
 const MOST_BYTES: usize = 4 << 20;
 /// Rows or columns that one cell may span.
 const MOST_SPANNED: usize = 100;

@@ -43,8 +43,14 @@ fn spelt(url: &str, way: usize) -> String {
     .replace("lang=en/", "lang=en")
 }
 
+/// Writes a citation of pages by their numbers; addresses are spelt in that way.
+type Style = fn(&[u32], usize) -> String;
+
+/// Writes a list of all pages; addresses are spelt in that way.
+type List = fn(usize) -> String;
+
 /// Ways to cite pages of these numbers in a text.
-const STYLES: [(&str, fn(&[u32], usize) -> String); 16] = [
+const STYLES: [(&str, Style); 16] = [
     ("[1]", |numbers, _| each(numbers, |n| format!("[{n}]"))),
     ("[1, 2]", |numbers, _| format!("[{}]", list(numbers))),
     (" [1] [2]", |numbers, _| each(numbers, |n| format!(" [{n}]"))),
@@ -68,7 +74,7 @@ const STYLES: [(&str, fn(&[u32], usize) -> String); 16] = [
 ];
 
 /// Ways to list all pages.
-const LISTS: [(&str, fn(usize) -> String); 20] = [
+const LISTS: [(&str, List); 20] = [
     ("the original's", |way| {
         format!("### Sources\n{}", entries(way, "\n", |n, title, url| format!("[{n}] {title}: {url}")))
     }),

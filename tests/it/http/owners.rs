@@ -53,10 +53,13 @@ async fn each_owner_sees_their_own(database: TestDatabase) {
     with_two_owners(&database, &SEPARATE, async |service, ann, bob| {
         for (user, own) in [("ann", &ann), ("bob", &bob)] {
             for path in ["/api/v1/threads", "/api/v1/threads?q=a", "/api/v1/threads?status=idle"] {
-                assert_eq!(ids(service, user, path).await, [own.thread.clone()], "{user} {path}");
+                assert_eq!(ids(service, user, path).await, std::slice::from_ref(&own.thread), "{user} {path}");
             }
-            assert_eq!(ids(service, user, "/api/v1/runs").await, [own.run.clone()]);
-            assert_eq!(ids(service, user, &format!("{}/runs", own.thread_path())).await, [own.run.clone()]);
+            assert_eq!(ids(service, user, "/api/v1/runs").await, std::slice::from_ref(&own.run));
+            assert_eq!(
+                ids(service, user, &format!("{}/runs", own.thread_path())).await,
+                std::slice::from_ref(&own.run)
+            );
             let report = ask(service, user, "GET", &format!("{}/report", own.run_path()), &Value::Null).await;
             assert!(report.expect(200).text().contains("Sources"));
             let events = ask(service, user, "GET", &own.events_path(), &Value::Null).await.expect(200);
