@@ -48,7 +48,7 @@ async fn bad_usage_is_one_line_and_exit_code_2() {
         (&["research", "q", "--set", "max_react_toolcalls=3"], "did you mean 'max_react_tool_calls'?"),
         (&["research", "q", "--set", "max_react_tool_calls=0"], "from 1 to 30"),
         (&["research", "q", "--set", "novalue"], "--set takes NAME=VALUE"),
-        (&["research", "q", "--model", "acme:x"], "openai, ollama, openrouter, offline"),
+        (&["research", "q", "--model", "acme:x"], "a model of a known provider (openai, "),
         (&["research", "q", "--model", "openrouter:x"], "OPENROUTER_API_KEY"),
         (&["research", "q", "--set", "search_api=none"], "there is nothing to search"),
         (&["research", "q", "--set", "search_api=local", "--docs", "missing"], "missing"),
