@@ -191,8 +191,9 @@ impl<S: Send + Sync> FromRequestParts<S> for SourceParameter {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let path = Path::<BTreeMap<String, String>>::from_request_parts(parts, state).await.ok();
-        let text = path.as_ref().and_then(|path| path.get("source_id")).map_or("", String::as_str);
+        let path = Path::<BTreeMap<String, String>>::from_request_parts(parts, state).await;
+        let Path(path) = path.map_err(|_| ApiError::parameter("id", "the path cannot be read"))?;
+        let text = path.get("source_id").map_or("", String::as_str);
         let number = text.strip_prefix('S').unwrap_or(text).parse().ok();
         let number = number.ok_or_else(|| ApiError::parameter("source_id", "source_id must look like S1003"))?;
         Ok(Self(SourceId(number)))
