@@ -72,12 +72,26 @@ impl SourceList {
         self.lines.push((number, line.to_owned()));
     }
 
-    /// Does a line stand behind the list?
-    pub(super) fn ends_before(&self, trimmed: &str) -> bool {
+    /// Does a line stand behind the list? Under a heading that is not certain anything but an entry ends it: text under
+    /// "What the sources say" must not be held back until the section is over.
+    pub(super) fn ends_before(&self, line: &str) -> bool {
+        let trimmed = line.trim();
         match lines::heading(trimmed) {
-            Some((level, _)) => level <= self.level && lines::source_heading(trimmed).is_none(),
-            None => self.level > 6 && !lines::is_list_line(trimmed),
+            Some((level, _)) => (level <= self.level || !self.certain) && lines::source_heading(trimmed).is_none(),
+            None if self.level > 6 => !lines::is_list_line(trimmed),
+            None => !self.certain && !self.may_hold(line, trimmed),
         }
+    }
+
+    /// Can a line be an entry, or a part of one?
+    fn may_hold(&self, line: &str, trimmed: &str) -> bool {
+        let is_labelled = || entries::label(trimmed).label.is_some_and(|label| label.form.stands_alone());
+        let is_indented = || self.lines.len() > 1 && (line.starts_with("  ") || line.starts_with('\t'));
+        trimmed.is_empty()
+            || trimmed.starts_with('|')
+            || is_labelled()
+            || lines::begins_with_address(trimmed)
+            || is_indented()
     }
 
     /// The list goes if most of its lines are references; other lines stay even then.

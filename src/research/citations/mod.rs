@@ -414,7 +414,7 @@ impl Resolver {
         let Some(list) = &mut self.list else { return false };
         let full = list.bytes() > LIST_BYTES;
         let is_fence = lines::possible_fence(line).is_some();
-        let ends = list.ends_before(line.trim());
+        let ends = list.ends_before(line);
         if !ends && !is_fence && !full {
             list.push(self.kinds.len(), line);
             return true;

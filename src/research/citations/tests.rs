@@ -520,3 +520,14 @@ fn nasty_markdown() -> impl Strategy<Value = String> {
         .prop_map(|(one, two, words, spaced)| format!("{one}{two}{}", words.join(if spaced { " " } else { "" })));
     prop::collection::vec(line, 1..9).prop_map(|lines| lines.join("\n"))
 }
+
+/// Text reaches readers line by line, also below a heading that only sounds like one over a source list.
+#[test]
+fn prose_is_passed_on_line_by_line() {
+    let mut resolver = Resolver::new(sources());
+    resolver.push("# What the sources say\n\n");
+    assert_eq!(resolver.push("## origins\n"), "# What the sources say\n\n## origins\n");
+    assert_eq!(resolver.push("Dues of 4 crowns pay the gate. [S1001]\n"), "Dues of 4 crowns pay the gate. [1]\n");
+    resolver.push("## Open-source tools\n");
+    assert_eq!(resolver.push("- Grep finds. [S1002]\n"), "## Open-source tools\n- Grep finds. [2]\n");
+}
