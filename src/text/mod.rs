@@ -1,0 +1,22 @@
+//! Language as data: words and sentences of a text, what they are about, and the language it is in.
+//!
+//! Built on the crates of the field (Unicode's borders, Snowball's stems, NLTK's stop words, trigrams for languages);
+//! what is added here is what those leave out: numbers and abbreviations, related words across languages, and scripts
+//! without spaces. Knows nothing of questions, pages or models.
+
+mod language;
+mod sentences;
+mod terms;
+mod thesaurus;
+mod words;
+
+pub use language::Language;
+pub use sentences::sentences;
+pub use terms::{is_stop_word, stem, terms};
+pub use thesaurus::related;
+pub use words::{is_number, is_unspaced, words};
+
+/// The first `chars` characters of `text`.
+pub fn start(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}
