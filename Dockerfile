@@ -11,10 +11,10 @@ WORKDIR /src
 ENV CARGO_TERM_COLOR=never
 # Empty targets stand in for ours, so that this layer depends on the manifests alone.
 COPY Cargo.toml Cargo.lock ./
-RUN mkdir -p src benches/runs \
-    && touch src/lib.rs \
+COPY crates/testkit/Cargo.toml crates/testkit/
+RUN mkdir -p src crates/testkit/src \
+    && touch src/lib.rs crates/testkit/src/lib.rs \
     && echo 'fn main() {}' >src/main.rs \
-    && cp src/main.rs benches/runs/main.rs \
     && cargo build --release --locked --bin fathom
 COPY migrations migrations
 COPY prompts prompts

@@ -150,14 +150,14 @@ stage 'image' 60 "$TOOLS/venv/bin/hadolint" Dockerfile
 stage 'nginx' 60 bash -euc check_nginx
 if command -v systemd-analyze >/dev/null; then stage 'systemd unit' 60 bash -euc check_unit; fi
 stage 'format' 60 cargo fmt --check
-stage 'clippy' 1200 cargo clippy --all-targets --locked -- -D warnings
+stage 'clippy' 1200 cargo clippy --workspace --all-targets --locked -- -D warnings
 stage 'bans, licences, sources' 300 "$TOOLS/bin/cargo-deny" --locked check bans licenses sources
 if timeout --kill-after=10 60 "$TOOLS/bin/cargo-deny" fetch db >/dev/null 2>&1; then
     stage 'advisories' 120 "$TOOLS/bin/cargo-deny" --locked check --disable-fetch advisories
 else
     printf '\n=== advisories: NOT CHECKED, the advisory database cannot be fetched from here\n'
 fi
-stage 'documentation' 600 env RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items
+stage 'documentation' 600 env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --document-private-items
 stage 'examples in the documentation' 1200 cargo test --locked --doc
 stage 'build of the tests' 1500 cargo test --locked --no-run
 printf '\n=== tests (%d s so far)\n' "$SECONDS"

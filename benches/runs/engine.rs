@@ -25,7 +25,7 @@ pub struct Ready {}
 pub async fn serve() -> anyhow::Result<()> {
     let mut questions = questions();
     let mut config = Config::from_process(&Flags::default())?;
-    config.parser.program = Some(env!("CARGO_BIN_EXE_fathom").into());
+    config.parser.program = Some(fathom_testkit::program::path());
     let app = App::build(&config).await?;
     say(&Ready {})?;
     while let Some(question) = questions.recv().await {

@@ -15,15 +15,9 @@
 )]
 
 mod child;
-#[path = "../../tests/it/database.rs"]
-#[allow(dead_code, unused_macros, unused_imports, clippy::unwrap_used, clippy::panic, reason = "shared with the tests")]
-mod database;
 mod engine;
 mod fakes;
 mod table;
-#[path = "../../tests/world/mod.rs"]
-#[allow(clippy::panic, reason = "shared with the tests")]
-mod world;
 
 use std::time::{Duration, Instant};
 
@@ -33,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use child::Child;
 use database::Cluster;
+use fathom_testkit::{database, world};
 use world::Shape;
 
 /// No measurement takes longer; a child that does ends itself.

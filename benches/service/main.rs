@@ -15,9 +15,6 @@
 
 mod cancel;
 mod client;
-#[path = "../../tests/it/database.rs"]
-#[allow(dead_code, unused_macros, unused_imports, clippy::unwrap_used, clippy::panic, reason = "shared with the tests")]
-mod database;
 mod fanout;
 mod figures;
 mod idle;
@@ -27,14 +24,12 @@ mod replicas;
 mod requests;
 mod scene;
 mod start;
-#[path = "../../tests/world/mod.rs"]
-#[allow(clippy::panic, reason = "shared with the tests")]
-mod world;
 
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
 use clap::{Parser, ValueEnum};
 
+use fathom_testkit::{database, world};
 use figures::Figures;
 use world::Shape;
 

@@ -29,7 +29,7 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Has services be started of that program; call it before the first one.
 pub fn choose_program(program: Option<PathBuf>) {
-    let _ = PROGRAM.set(program.unwrap_or_else(|| env!("CARGO_BIN_EXE_fathom").into()));
+    let _ = PROGRAM.set(program.unwrap_or_else(fathom_testkit::program::path));
 }
 
 pub struct Scene {

@@ -71,8 +71,12 @@ impl Cli {
         let before = self.serve;
         let Some(mut command) = self.command else { return Ok(Command::Serve(before)) };
         match &mut command {
-            Command::Serve(args) | Command::Health(args) => args.listen = args.listen.take().or(before.listen),
+            Command::Serve(args) | Command::Health(args) => {
+                args.listen = args.listen.take().or(before.listen);
+                args.open |= before.open;
+            }
             _ if before.listen.is_some() => return Err("--listen is for fathom serve and fathom health".to_owned()),
+            _ if before.open => return Err("--open is for fathom serve".to_owned()),
             _ => {}
         }
         let settings = command.settings_mut();
@@ -162,7 +166,8 @@ struct ResearchArgs {
 
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// As printed when the run was interrupted or failed; then --model and --set change what it goes on with
+    /// As printed when the run ended. --model and --set count only for one that failed or was cancelled: an interrupted
+    /// run keeps its options
     run_id: RunId,
     #[command(flatten)]
     output: OutputArgs,

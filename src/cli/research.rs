@@ -16,7 +16,9 @@ use super::{
 use crate::{
     app::App,
     config::Config,
-    domain::{MessageRole, ModelName, Outcome, Prices, Run, RunId, RunOptions, Timestamp, report::Report},
+    domain::{
+        MessageRole, ModelName, Outcome, Prices, Run, RunId, RunOptions, Timestamp, options::OptionSpec, report::Report,
+    },
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
     store::{self, RunOverview, Store},
 };
@@ -86,7 +88,7 @@ pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
     if let Err(exit) = remember(&mut config, &store, &run).await {
         return exit;
     }
-    if let Err(message) = lay_over(&mut config.options, &args.settings) {
+    if let Err(message) = lay_over(&mut config, &args.settings) {
         return usage(&message);
     }
     may_ask_back(&mut config.options, &args.settings);
@@ -103,14 +105,19 @@ pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
     session.end(exit).await
 }
 
-/// What the command line says about options, over those of an earlier run.
-fn lay_over(options: &mut RunOptions, settings: &SettingsArgs) -> Result<(), String> {
+/// What the command line says about options, over those of an earlier run; the caps hold for it as for any request.
+fn lay_over(config: &mut Config, settings: &SettingsArgs) -> Result<(), String> {
+    let (caps, options) = (&config.caps, &mut config.options);
     if let Some(model) = &settings.model {
         options.set_all_models(&model.parse::<ModelName>().map_err(|error| error.to_string())?);
     }
     for pair in &settings.options {
         let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set takes NAME=VALUE, not '{pair}'"))?;
-        options.set_text(name.trim(), value).map_err(|error| error.to_string())?;
+        let spec = OptionSpec::find(name.trim()).map_err(|error| error.to_string())?;
+        let value = spec.read(value);
+        caps.check(spec.name, &value)
+            .and_then(|()| options.set(spec.name, value))
+            .map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -120,7 +127,7 @@ async fn reopen(mut config: Config, args: &ResumeArgs) -> Result<(App, Run, RunO
     let (store, run) = open_run(&config, args.run_id).await?;
     if run.is_retryable() {
         remember(&mut config, &store, &run).await?;
-        lay_over(&mut config.options, &args.settings).map_err(|message| usage(&message))?;
+        lay_over(&mut config, &args.settings).map_err(|message| usage(&message))?;
     } else if run.status.is_final() && !is_question(&run) {
         config.options = run.options.clone();
         config.documents = None;
@@ -138,9 +145,11 @@ async fn open_run(config: &Config, run_id: RunId) -> Result<(Store, Run), Exit> 
     Ok((store, run))
 }
 
-/// Takes over the options of an earlier run, and its documents unless others are named.
+/// Takes over the options of an earlier run, lowered to what is allowed by now, and its documents unless others are
+/// named.
 async fn remember(config: &mut Config, store: &Store, run: &Run) -> Result<(), Exit> {
-    config.options = run.options.clone();
+    let own = std::mem::replace(&mut config.options, run.options.clone());
+    config.caps.lower(&mut config.options, &own);
     if config.documents.is_none() {
         let documents = store.documents(run.id).await.map_err(|error| unavailable(&error))?;
         config.documents = documents.map(PathBuf::from);

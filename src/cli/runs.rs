@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Exit, RunsCommand, RunsListArgs, complain, print, research};
 use crate::{
     config::Config,
-    domain::{Run, RunDetails, RunId, RunStatus, Timestamp, printable_line, shortened},
+    domain::{Run, RunDetails, RunId, RunStatus, Timestamp, Waiting, printable_line, shortened},
     runs::longest_silence,
     store::{Cancelling, Clock, Error, RunOverview, Store, Wake},
 };
@@ -141,6 +141,7 @@ fn facts(overview: &RunOverview, details: &RunDetails, silence: Duration) -> Vec
     }
     facts.push(("claims", claims(overview)));
     facts.push(("progress", progress(run)));
+    facts.extend(run.progress.waiting_for.as_ref().map(|waiting| ("waiting", waits(waiting))));
     facts.push(("steps", overview.steps.to_string()));
     facts.extend(details.usage.iter().map(|(model, usage)| {
         let tokens = usage.tokens;
@@ -163,6 +164,11 @@ fn progress(run: &Run) -> String {
         "{phase}; {} rounds, researchers {} at work, {} finished, {} failed; {} searches, {} sources, {} warnings",
         progress.iterations, of.running, of.finished, of.failed, progress.searches, progress.sources, progress.warnings
     )
+}
+
+fn waits(waiting: &Waiting) -> String {
+    let (since, until) = (waiting.since.to_rfc3339(), waiting.until.to_rfc3339());
+    format!("for {} since {since}, asked again at {until}: {}", waiting.name, one_line(&waiting.reason))
 }
 
 /// Asks until the run is over: an owner that is gone is found out when its lease has run out.

@@ -2,22 +2,33 @@
 
 use std::{io, time::Duration};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::oneshot,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Exit, complain};
 
-/// Cancels the token at the first signal and says so by `tell`; ends the process at the second, or when `limit` has
+/// For the last words of a process that is ended: what they are written to may be full.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Cancels the token at the first signal and reports it by `report`; ends the process at the second, or when `limit` has
 /// passed since the first. Listens as long as the value lives.
 ///
-/// On a thread and a runtime of its own, so that no work can keep it from hearing, or the process from ending.
-pub fn listen(cancel: CancellationToken, tell: impl Fn(&str) + Send + 'static, limit: Duration) -> Option<DropGuard> {
+/// On a thread and a runtime of its own, and reporting on another one, so that neither work nor an output that nobody
+/// reads keeps it from listening, or the process from ending.
+pub fn listen(
+    cancel: CancellationToken,
+    report: impl Fn(&str) + Send + Sync + 'static,
+    limit: Duration,
+) -> Option<DropGuard> {
     let over = CancellationToken::new();
     let listening = over.clone();
     let started = listener().and_then(|(runtime, signals)| {
         let watch = async move {
             tokio::select! {
-                () = watch(signals, &cancel, tell, limit) => {}
+                () = watch(signals, &cancel, report, limit) => {}
                 () = over.cancelled() => {}
             }
         };
@@ -38,18 +49,36 @@ fn listener() -> io::Result<(Runtime, Signals)> {
     Ok((runtime, signals))
 }
 
-async fn watch(mut signals: Signals, cancel: &CancellationToken, tell: impl Fn(&str), limit: Duration) {
+async fn watch(
+    mut signals: Signals,
+    cancel: &CancellationToken,
+    report: impl Fn(&str) + Send + Sync + 'static,
+    limit: Duration,
+) {
     signals.next().await;
-    tell("stopping; once more to stop at once");
     cancel.cancel();
+    drop(say(move || report("stopping; once more to stop at once")));
     let code = tokio::select! {
         () = signals.next() => Exit::Interrupted,
         () = tokio::time::sleep(limit) => {
-            complain("something does not stop; the process ends all the same, and nothing stored is lost");
+            let text = "something does not stop; the process ends all the same, and nothing stored is lost";
+            let _ = tokio::time::timeout(LAST_WORDS, say(move || complain(text))).await;
             Exit::Failed
         }
     };
     std::process::exit(code as i32);
+}
+
+/// Says something on a thread of its own, which may never end; the receiver hears when it has.
+fn say(words: impl FnOnce() + Send + 'static) -> oneshot::Receiver<()> {
+    let (done, said) = oneshot::channel();
+    let saying = std::thread::Builder::new().name("signals-say".to_owned()).spawn(move || {
+        words();
+        let _ = done.send(());
+    });
+    // Without a thread it goes unsaid.
+    drop(saying);
+    said
 }
 
 /// Ctrl-C and termination, none of them lost between two waits.

@@ -22,7 +22,7 @@ use reqwest::header::HeaderName;
 use url::Url;
 
 use crate::{
-    domain::{Caps, OptionError, Prices, RunOptions, nearest::nearest},
+    domain::{Caps, OptionError, Prices, RunOptions, nearest::nearest, options::OPTIONS},
     llm::{self, Endpoint},
     pages,
     search::tavily,
@@ -203,7 +203,7 @@ impl Config {
         let choice = Choice { layers: &layers, llm: &llm, tavily: tavily.is_some(), documents: documents.is_some() };
         let mut options = choice.options(&mut notices)?;
         let mut caps = caps(&layers);
-        caps.lower(&mut options);
+        keep_to(&caps, &layers, &mut options, &mut notices)?;
         caps.allow_models(layers.list("limits.allowed_models"), &options);
         let http = http(&layers);
         if http.cors_origins == CorsOrigins::All {
@@ -234,6 +234,29 @@ impl Config {
         config.effective = shown::effective(&config, &layers);
         Ok(config)
     }
+}
+
+/// What the command line asks for beyond the caps is refused, as it would be of a request; what stands elsewhere is
+/// lowered, and said.
+fn keep_to(
+    caps: &Caps,
+    layers: &Layers<'_>,
+    options: &mut RunOptions,
+    notices: &mut Vec<String>,
+) -> Result<(), ConfigError> {
+    for spec in OPTIONS {
+        let given = layers.given(&format!("options.{}", spec.name));
+        if let Some(given) = given.filter(|given| matches!(given.origin, Origin::Flag(_))) {
+            caps.check(spec.name, &given.value)?;
+        }
+    }
+    let own = options.clone();
+    for name in caps.lower(options, &own) {
+        if layers.given(&format!("options.{name}")).is_some() {
+            notices.push(format!("{name} is lowered to what limits.option_caps (FATHOM_OPTION_CAPS) allows"));
+        }
+    }
+    Ok(())
 }
 
 /// The file that the command line or the environment names, which must be there, else the usual one, else none; and
@@ -483,6 +506,17 @@ mod tests {
             "FATHOM_LEASE_SECONDS must be a whole number from 2 to 3600"
         );
         assert!(message(&set(&["research_model=acme:x"]), &[]).contains("openai, ollama, openrouter, offline"));
+    }
+
+    #[test]
+    fn caps_lower_what_is_configured_and_refuse_what_the_command_line_asks_for() {
+        let caps = ("FATHOM_OPTION_CAPS", "max_react_tool_calls=3,max_run_seconds=60");
+        let config = read(&Flags::default(), &[caps, ("FATHOM_MAX_REACT_TOOL_CALLS", "5")]).unwrap();
+        assert_eq!((config.options.max_react_tool_calls, config.options.max_run_seconds), (3, 60));
+        let told: Vec<_> = config.notices.iter().filter(|notice| notice.contains("lowered")).collect();
+        assert!(told.len() == 1 && told[0].starts_with("max_react_tool_calls "), "{told:?}");
+        let error = read(&set(&["max_react_tool_calls=5"]), &[caps]).unwrap_err().to_string();
+        assert_eq!(error, "option 'max_react_tool_calls' must be 3 at most on this server, not 5");
     }
 
     #[test]

@@ -221,20 +221,13 @@ impl Kind {
     /// # Errors
     /// What would have been accepted.
     pub fn check(self, value: Value) -> Result<Value, String> {
-        if let Self::Research(spec) = self {
-            return checked_option(spec, value);
-        }
-        if let Self::Origins = self {
-            return origins(&value).ok_or_else(|| self.expected());
-        }
-        if let Self::Models = self {
-            return models(value).ok_or_else(|| self.expected());
-        }
-        if let Self::Hosts = self {
-            return hosts(&value).ok_or_else(|| self.expected());
-        }
-        if let Self::Caps = self {
-            return caps(value);
+        match self {
+            Self::Research(spec) => return checked_option(spec, value),
+            Self::Origins => return self.list(&value, origin),
+            Self::Models => return self.list(&value, model_pattern),
+            Self::Hosts => return self.list(&value, host),
+            Self::Caps => return caps(value),
+            _ => {}
         }
         let text = value.as_str();
         let fits = match self {
@@ -255,6 +248,14 @@ impl Kind {
             }
         };
         if fits { Ok(value) } else { Err(self.expected()) }
+    }
+
+    /// A list of what `item` makes of each text; a single text stands for a list of one.
+    fn list(self, value: &Value, item: impl Fn(&str) -> Option<String>) -> Result<Value, String> {
+        let one = [value.clone()];
+        let given = value.as_array().map_or(&one[..], Vec::as_slice);
+        let items: Option<Value> = given.iter().map(|value| item(value.as_str()?).map(Value::from)).collect();
+        items.ok_or_else(|| self.expected())
     }
 
     /// What is accepted, in words.
@@ -317,41 +318,28 @@ fn is_url(text: &str) -> bool {
     Url::from_str(text.trim()).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// The origins as browsers write them; `None` when one is none. A single text stands for a list of one.
-fn origins(value: &Value) -> Option<Value> {
-    let one = [value.clone()];
-    let given = value.as_array().map_or(&one[..], Vec::as_slice);
-    let origin = |value: &Value| match value.as_str()? {
-        "*" => Some("*".to_owned()),
-        text => {
-            let url = Url::from_str(text).ok().filter(|url| is_url(text) && url.path() == "/" && url.query().is_none());
-            url.map(|url| url.origin().ascii_serialization())
-        }
-    };
-    given.iter().map(|value| origin(value).map(Value::from)).collect()
+/// An origin as browsers write it.
+fn origin(text: &str) -> Option<String> {
+    if text == "*" {
+        return Some(text.to_owned());
+    }
+    let url = Url::from_str(text).ok().filter(|url| is_url(text) && url.path() == "/" && url.query().is_none());
+    url.map(|url| url.origin().ascii_serialization())
 }
 
-/// Each with its provider, or one that any text stands for.
-fn models(value: Value) -> Option<Value> {
-    let names = value.as_array()?;
-    let fits = |name: &Value| {
-        let provider = name.as_str().and_then(|name| name.split_once(':')).map(|(provider, _)| provider);
-        let known = |provider: &str| Provider::ALL.iter().any(|known| known.as_str() == provider);
-        name == "*" || provider.is_some_and(|provider| provider == "*" || known(provider))
-    };
-    names.iter().all(fits).then_some(value)
+/// A model with its provider, or one that any text stands for.
+fn model_pattern(name: &str) -> Option<String> {
+    let provider = name.split_once(':').map(|(provider, _)| provider);
+    let known = |provider: &str| Provider::ALL.iter().any(|known| known.as_str() == provider);
+    let fits = name == "*" || provider.is_some_and(|provider| provider == "*" || known(provider));
+    fits.then(|| name.to_owned())
 }
 
-/// The names in lower case; `None` when one is none. A single text stands for a list of one.
-fn hosts(value: &Value) -> Option<Value> {
-    let one = [value.clone()];
-    let given = value.as_array().map_or(&one[..], Vec::as_slice);
-    let name = |value: &Value| {
-        let name = value.as_str()?.trim().trim_end_matches('.').to_ascii_lowercase();
-        let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
-        (fits || name == "*").then_some(Value::from(name))
-    };
-    given.iter().map(name).collect()
+/// The name of a host in lower case.
+fn host(name: &str) -> Option<String> {
+    let name = name.trim().trim_end_matches('.').to_ascii_lowercase();
+    let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+    (fits || name == "*").then_some(name)
 }
 
 fn caps(value: Value) -> Result<Value, String> {

@@ -310,14 +310,15 @@ impl Caps {
         }
     }
 
-    /// Brings options that are above their caps down to them.
-    pub fn lower(&self, options: &mut RunOptions) {
+    /// Brings options that are above their caps down to them, and replaces models that are not allowed by those of
+    /// `own`. Returns the names of what it changed.
+    pub fn lower(&self, options: &mut RunOptions, own: &RunOptions) -> Vec<&'static str> {
         let given = serde_json::to_value(&*options).unwrap_or_default();
-        for (name, most) in &self.most {
-            if self.check(name, &given[*name]).is_err() {
-                options.set(name, json!(most)).expect("a cap is in the range of its option");
-            }
-        }
+        let own = serde_json::to_value(own).unwrap_or_default();
+        let caps = self.most.iter().map(|(name, most)| (*name, json!(most)));
+        let models = MODEL_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
+        let beyond = caps.chain(models).filter(|(name, _)| self.check(name, &given[*name]).is_err());
+        beyond.filter(|(name, value)| options.set(name, value.clone()).is_ok()).map(|(name, _)| name).collect()
     }
 
     /// Shows the caps as the maxima of a schema made by [`RunOptions::json_schema`].
@@ -338,7 +339,8 @@ fn escaped_pattern(pattern: &str) -> String {
     pattern.chars().fold(String::new(), |mut text, character| {
         match character {
             '*' => text.push_str(".*"),
-            c if c.is_ascii_punctuation() && !"-:_/@".contains(c) => text.extend(['\\', c]),
+            // No others: with the flag `u`, as validators set it, an escape without need is an error.
+            c if r"^$\.+?()[]{}|".contains(c) => text.extend(['\\', c]),
             c => text.push(c),
         }
         text
@@ -732,7 +734,7 @@ mod tests {
         let error = caps.check("max_run_seconds", &json!(61)).unwrap_err().to_string();
         assert_eq!(error, "option 'max_run_seconds' must be 60 at most on this server, not 61");
         let mut options = RunOptions::default();
-        caps.lower(&mut options);
+        assert_eq!(caps.lower(&mut options, &RunOptions::default()), ["max_run_seconds"]);
         assert_eq!((options.max_run_seconds, options.max_react_tool_calls), (60, 10));
         let schema = options.offered(&caps);
         let property = |name: &str| schema["properties"][name].clone();
@@ -743,6 +745,27 @@ mod tests {
         for wrong in ["", "max_run_seconds", "max_run_seconds=0", "research_model=1", "max_run=1"] {
             assert!(caps.add(wrong).unwrap_err().contains("NUMBER"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn models_that_are_not_allowed_give_way_to_the_servers_own() {
+        let own = RunOptions::default();
+        let mut caps = Caps::default();
+        caps.allow_models(vec!["ollama:qwen*".to_owned()], &own);
+        let mut options = RunOptions::default();
+        options.set_text("research_model", "ollama:qwen3").unwrap();
+        options.set_text("final_report_model", "openrouter:acme/x").unwrap();
+        assert_eq!(caps.lower(&mut options, &own), ["final_report_model"]);
+        assert_eq!(options.final_report_model, own.final_report_model);
+        assert_eq!(options.research_model.to_string(), "ollama:qwen3");
+    }
+
+    #[test]
+    fn a_pattern_escapes_what_means_something_and_nothing_else() {
+        let check = |pattern: &str, expected: &str| assert_eq!(escaped_pattern(pattern), expected);
+        check("openai:gpt-4.1*", r"openai:gpt-4\.1.*");
+        check("ollama:a/b@c_d-e,f#g~h!i", "ollama:a/b@c_d-e,f#g~h!i");
+        check(r"^$\.+?()[]{}|", r"\^\$\\\.\+\?\(\)\[\]\{\}\|");
     }
 
     #[test]

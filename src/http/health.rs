@@ -43,7 +43,6 @@ pub async fn alive() -> Result<Response, ApiError> {
     answer(&AliveBody { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
-/// The migrations ran before the service began to listen, so a database that answers the ping has the right tables.
 pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
     let database = tokio::time::timeout(PING_TIME, database(&state)).await.unwrap_or("does not answer").to_owned();
     let claim_loop = match state.runs.last_look() {
@@ -58,12 +57,20 @@ pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
     Ok((code, answer(&ReadyBody { status, checks })?).into_response())
 }
 
-/// A database that stands by, or whose disk is full, answers reads and is of no use.
+/// A database that stands by, whose disk is full, or that was replaced by an older one, answers reads and is of no use.
 async fn database(state: &State) -> &'static str {
     let store = state.runs.store();
     if let Err(error) = store.ping().await {
         tracing::warn!(%error, "the database does not answer");
         return "does not answer";
+    }
+    match store.has_migrations().await {
+        Ok(true) => {}
+        Ok(false) => return "migrations are missing",
+        Err(error) => {
+            tracing::warn!(%error, "the version of the schema cannot be read");
+            return "does not answer";
+        }
     }
     if let Err(error) = store.takes_writes().await {
         tracing::warn!(%error, "the database takes no writes");

@@ -7,7 +7,7 @@ use std::{
 
 use axum::{
     Router,
-    extract::{MatchedPath, Request},
+    extract::{MatchedPath, Request, State as Shared},
     http::{HeaderMap, HeaderName, HeaderValue, Method, header},
     middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
@@ -32,10 +32,13 @@ const REQUEST_ID_CHARS: usize = 128;
 /// How long the answer to a request that only reads may take to begin, beside the time it asks to wait.
 const READING: Duration = Duration::from_secs(5);
 
+/// How long the database has to answer when something was slow.
+const DIAGNOSIS: Duration = Duration::from_millis(500);
+
 /// The router with everything around it; the last is the outermost, so that preflights get their ids too.
 pub fn around(router: Router, state: &State) -> Router {
     router
-        .layer(from_fn(in_time))
+        .layer(from_fn_with_state(state.clone(), in_time))
         .layer(CatchPanicLayer::custom(defect))
         .layer(cors(&state.settings.cors_origins))
         // Before CORS, which answers preflights: a foreign name gets none either.
@@ -46,17 +49,27 @@ pub fn around(router: Router, state: &State) -> Router {
         .layer(from_fn(dress))
 }
 
-/// Reading waits for nothing but the database, and who reads can ask again; a stream is not limited once it has begun.
-async fn in_time(request: Request, next: Next) -> Response {
+/// Reading waits for little, and who reads can ask again; a stream is not limited once it has begun.
+async fn in_time(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
     let limit = READING + extract::wait(request.headers()).unwrap_or_default();
-    let answered = tokio::time::timeout(limit, next.run(request)).await;
-    answered.unwrap_or_else(|_| {
-        tracing::warn!(seconds = limit.as_secs(), "a reading request was given up");
-        ApiError::new(Code::StorageUnavailable, "the database does not answer in time; try again").into_response()
-    })
+    match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            tracing::warn!(seconds = limit.as_secs(), "a reading request was given up");
+            too_slow(&state).await.into_response()
+        }
+    }
+}
+
+/// The database is named only if it is the one that does not answer.
+async fn too_slow(state: &State) -> ApiError {
+    match tokio::time::timeout(DIAGNOSIS, state.runs.store().ping()).await {
+        Ok(Ok(())) => ApiError::new(Code::Overloaded, "the answer took too long; try again"),
+        _ => ApiError::new(Code::StorageUnavailable, "the database does not answer in time; try again"),
+    }
 }
 
 /// Gives the request its id and the response its headers; writes the body of problems; logs one line.

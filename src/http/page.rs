@@ -32,12 +32,12 @@ const MARKS: [char; 2] = ['\u{E010}', '\u{E011}'];
 pub struct Pages {
     kept: Mutex<VecDeque<(RunId, Arc<OnceCell<Bytes>>)>>,
     /// One page is rendered at a time, so that a processor is left for everything else.
-    rendering: Semaphore,
+    rendering: Arc<Semaphore>,
 }
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { kept: Mutex::default(), rendering: Semaphore::new(1) }
+        Self { kept: Mutex::default(), rendering: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -51,15 +51,25 @@ impl Pages {
         let page = cell
             .get_or_try_init(|| async {
                 let (report, sources) = load().await?;
-                // Never closed, so this is never an error; without a permit the rendering would merely go uncounted.
-                let _permit = self.rendering.acquire().await.ok();
-                let rendered = tokio::task::spawn_blocking(move || Bytes::from(render(&report, &sources))).await;
-                rendered.map_err(|error| ApiError::new(Code::Internal, format!("the page was not rendered: {error}")))
+                self.alone(move || Bytes::from(render(&report, &sources))).await
             })
             .await
             .cloned();
         self.trim();
         page
+    }
+
+    /// Renders off the runtime's threads, one page at a time. The permit moves into the work: a client that goes away
+    /// does not end what has begun.
+    async fn alone(&self, work: impl FnOnce() -> Bytes + Send + 'static) -> Result<Bytes, ApiError> {
+        // Never closed, so this is never an error; without a permit the rendering would merely go uncounted.
+        let permit = Arc::clone(&self.rendering).acquire_owned().await.ok();
+        let rendered = tokio::task::spawn_blocking(move || {
+            let page = work();
+            drop(permit);
+            page
+        });
+        rendered.await.map_err(|error| ApiError::new(Code::Internal, format!("the page was not rendered: {error}")))
     }
 
     /// The place of a page; it becomes the one used last.
@@ -338,6 +348,28 @@ mod tests {
 
     fn main_of(page: &str) -> &str {
         page.split_once("<main>").unwrap().1
+    }
+
+    #[tokio::test]
+    async fn what_is_rendered_keeps_its_permit_when_its_client_has_gone() {
+        let pages = Arc::new(Pages::default());
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        let (go, gate) = std::sync::mpsc::channel::<()>();
+        let work = move || {
+            begin.send(()).unwrap();
+            _ = gate.recv();
+            Bytes::new()
+        };
+        let first = tokio::spawn({
+            let pages = Arc::clone(&pages);
+            async move { pages.alone(work).await }
+        });
+        begun.await.unwrap();
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+        assert_eq!(pages.rendering.available_permits(), 0, "the work goes on");
+        drop(go);
+        assert_eq!(pages.alone(|| Bytes::from_static(b"second")).await.unwrap(), "second");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{
     State,
-    error::{ApiError, Place},
+    error::{ApiError, Code, Place},
     extract::{Id, JsonBody, Query, Wishes, negotiate, write_cursor},
     report::{JSON, MARKDOWN, content_type},
     runs::RunBody,
@@ -153,9 +153,8 @@ pub async fn create(
     }
     let at = |refusal| ApiError::refused(refusal, "/message");
     let submission = Submission {
-        options: state.runs.options(&[&options]).map_err(at)?,
+        options: options.clone(),
         content: message,
-        given: Map::new(),
         owner: wishes.owner.clone(),
         key: wishes.key("POST /api/v1/threads", &body.bytes),
         webhook_url,
@@ -228,16 +227,15 @@ pub async fn add_message(
     let thread = state.runs.store().thread(thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))?;
     let at = |refusal| ApiError::refused(refusal, "/content");
     let submission = Submission {
-        options: state.runs.options(&[&thread.options, &options]).map_err(at)?,
+        options,
         content,
-        given: options,
         owner: wishes.owner.clone(),
         key: wishes.key(&format!("POST /api/v1/threads/{thread_id}/messages"), &body.bytes),
         webhook_url,
     };
     drop(body.bytes);
     let key = submission.key.clone();
-    match state.runs.add_message(thread_id, submission).await.map_err(at)? {
+    match state.runs.add_message(thread_id, &thread.options, submission).await.map_err(at)? {
         Accepted::New { run, message, position } => {
             replied(&state, &wishes, form, key.as_ref(), message, queued(*run, position)).await
         }
@@ -278,7 +276,7 @@ async fn replied_before(state: &State, form: Form, first: FirstAnswer) -> Result
 }
 
 pub fn gone() -> ApiError {
-    ApiError::no_such("thread any more; this idempotency key created it")
+    ApiError::new(Code::NotFound, "what the first request with this idempotency key created has been deleted")
 }
 
 pub async fn list(Shared(state): Shared<State>, query: Query) -> Result<Response, ApiError> {

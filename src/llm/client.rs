@@ -23,8 +23,8 @@ use crate::net::{self, Circuit, Policy};
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Models of which it is remembered whether they are there; those beyond it that nobody calls are forgotten.
 const MAX_CIRCUITS: usize = 1_000;
-/// Bytes of a list of models; those of routers come near a megabyte.
-const MAX_MODELS: usize = 4 * 1024 * 1024;
+/// Bytes of a list of models; those of routers have some hundred kilobytes.
+const MAX_MODELS: usize = 1024 * 1024;
 /// Longer answers are read on a thread of their own.
 const READ_HERE: usize = 256 * 1024;
 /// Model ids in a [`ProbeReport`].
@@ -151,7 +151,7 @@ impl Llm {
     /// Asks the provider's server for its models, to see whether it is there and takes the key.
     ///
     /// # Errors
-    /// [`Error::Transport`] or [`Error::Timeout`] when nobody answers, [`Error::Auth`] for a refused key, others as
+    /// [`Error::Transport`] when nobody answers in time, [`Error::Auth`] for a refused key, others as
     /// the server answers. [`Error::BadRequest`] for the offline provider, which has no server.
     pub async fn probe(&self, provider: Provider) -> Result<ProbeReport, Error> {
         let model = ModelName { provider, model: "models".to_owned() };
@@ -197,10 +197,10 @@ impl Llm {
             .map_err(|_| Error::Timeout { model: request.model.clone() })??;
         let assembly = Assembly::new(request);
         if body.len() <= READ_HERE {
-            return Ok(reply::read(assembly, body)?);
+            return reply::read(assembly, body);
         }
         let lost = |problem| reply::malformed(&request.model, format!("its answer could not be read: {problem}"));
-        Ok(tokio::task::spawn_blocking(|| reply::read(assembly, body)).await.map_err(lost)??)
+        tokio::task::spawn_blocking(|| reply::read(assembly, body)).await.map_err(lost)?
     }
 
     async fn begin(

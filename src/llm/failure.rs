@@ -51,6 +51,14 @@ impl Attempt for Failure {
     }
 }
 
+/// What is wrong when a server told the error with this status, or with one that stands for it.
+fn trouble_of_status(error: &Error, status: u16) -> Option<Trouble> {
+    match trouble(error) {
+        Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
+        other => other,
+    }
+}
+
 fn trouble(error: &Error) -> Option<Trouble> {
     match error {
         Error::RateLimited { .. } => Some(Trouble::Limited),
@@ -80,16 +88,22 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
     if let Error::RateLimited { retry_after: wait, .. } = &mut error {
         *wait = retry_after;
     }
-    let trouble = match trouble(&error) {
-        Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
-        other => other,
-    };
+    let trouble = trouble_of_status(&error, status);
     Failure { error, retry_after, trouble }
 }
 
-/// The error told by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.
-pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Error {
-    Told::from_error(error).error(model, None)
+/// The failure told by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.
+pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
+    let told = Told::from_error(error);
+    let status = told.status(None);
+    let error = told.error(model, None);
+    Failure { trouble: trouble_of_status(&error, status), retry_after: None, error }
+}
+
+/// An answer that its provider broke off without a reason: an error of its own.
+pub(super) fn broken_off(model: &ModelName) -> Failure {
+    let error = Error::Overloaded { model: model.clone(), detail: "the provider broke off".to_owned() };
+    Failure { trouble: Some(Trouble::Failing), retry_after: None, error }
 }
 
 /// `text` on one line and not too long.
@@ -128,16 +142,19 @@ struct Told {
 
 impl Told {
     fn from_body(body: &str) -> Self {
-        match serde_json::from_str::<Value>(body) {
-            Ok(Value::Object(body)) => match body.get("error") {
-                Some(error) if !error.is_null() => Self::from_error(error),
+        let parsed = serde_json::from_str::<Value>(body);
+        let parsed = parsed.as_ref().map(|parsed| match parsed {
+            // Gemini's way through its OpenAI-compatible door.
+            Value::Array(list) => list.first().unwrap_or(&Value::Null),
+            other => other,
+        });
+        match parsed {
+            Ok(Value::Null) => Self::default(),
+            Ok(fields @ Value::Object(_)) => match &fields["error"] {
                 // vLLM (older) and FastAPI servers put the fields at the top.
-                _ => Self::from_error(&Value::Object(body)),
+                Value::Null => Self::from_error(fields),
+                error => Self::from_error(error),
             },
-            // A list is Gemini's way through its OpenAI-compatible door.
-            Ok(Value::Array(list)) => {
-                list.first().map_or_else(Self::default, |first| Self::from_body(&first.to_string()))
-            }
             _ => Self {
                 message: if is_html(body) { "an HTML page".to_owned() } else { body.to_owned() },
                 ..Self::default()
@@ -293,7 +310,7 @@ fn leading_number(text: &str) -> Option<u32> {
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let millis = headers.get("retry-after-ms").and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
     match millis {
-        Some(millis) => Duration::try_from_secs_f64(millis / 1000.0).ok(),
+        Some(millis) => net::asked_wait(millis / 1000.0),
         None => net::retry_after(headers),
     }
 }
@@ -329,7 +346,7 @@ mod tests {
         let detail = "503 Loading model".to_owned();
         assert_eq!(told(503, body), Error::Overloaded { model: model(), detail });
         let error = json!({"code": "429", "message": "slow down"});
-        assert_eq!(of_error_field(&model(), &error), Error::RateLimited { model: model(), retry_after: None });
+        assert_eq!(of_error_field(&model(), &error).error, Error::RateLimited { model: model(), retry_after: None });
     }
 
     #[test]
@@ -414,7 +431,18 @@ mod tests {
     fn an_upstream_error_behind_openrouter_is_read() {
         let error = json!({"code": 400, "message": "Provider returned error", "metadata": {"provider_name": "Anthropic",
             "raw": "{\"type\":\"error\",\"error\":{\"message\":\"prompt is too long: 210034 tokens > 200000 maximum\"}}"}});
-        assert_eq!(of_error_field(&model(), &error), window(200_000));
+        assert_eq!(of_error_field(&model(), &error).error, window(200_000));
+    }
+
+    #[test]
+    fn an_error_of_the_servers_own_is_told_from_one_that_is_away_with_any_status() {
+        for error in [json!({"code": 500, "message": "oops"}), json!({"message": "oops"}), json!("oops")] {
+            assert_eq!(of_error_field(&model(), &error).trouble, Some(Trouble::Failing), "{error}");
+        }
+        assert_eq!(of_status(&model(), 500, &HeaderMap::new(), "oops").trouble, Some(Trouble::Failing));
+        let error = json!({"code": 503, "message": "busy"});
+        assert_eq!(of_error_field(&model(), &error).trouble, Some(Trouble::Away));
+        assert_eq!(broken_off(&model()).trouble, Some(Trouble::Failing));
     }
 
     #[test]
@@ -441,6 +469,8 @@ mod tests {
         check("retry-after", "0.25", Some(Duration::from_millis(250)));
         check("retry-after-ms", "40", Some(Duration::from_millis(40)));
         check("retry-after-ms", "-1", None);
+        check("retry-after-ms", "1e300", Some(net::LONGEST_ASKED));
+        check("retry-after", "18446744073709551615", Some(net::LONGEST_ASKED));
     }
 
     #[test]

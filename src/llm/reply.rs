@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::failure;
+use super::failure::{self, Failure};
 use super::surrogates::{self, Joiner};
 use super::thinking::{self, Filter};
 use super::{Completion, Error, Request, StopReason, ToolCall, text_calls, wire};
@@ -143,6 +143,8 @@ pub(super) struct Assembly {
     calls: Vec<OpenCall>,
     /// Calls that are not kept.
     left_out: usize,
+    /// Index and id of the last of them.
+    last_left_out: Option<(Option<usize>, String)>,
     /// Bytes of the arguments of all calls.
     argument_bytes: usize,
     refusal: String,
@@ -193,11 +195,11 @@ impl From<text_calls::TextCall> for OpenCall {
 ///
 /// # Errors
 /// What the `error` field tells, [`Error::Refused`], or [`Error::Malformed`] for JSON that is no answer.
-pub(super) fn read(mut assembly: Assembly, body: Vec<u8>) -> Result<Completion, Error> {
+pub(super) fn read(mut assembly: Assembly, body: Vec<u8>) -> Result<Completion, Failure> {
     let body = String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     let (mut body, is_marked) = parse(&body).map_err(|problem| wire::not_json(&assembly.model, &body, &problem))?;
     if body.error.is_null() && body.choices.as_ref().is_none_or(Vec::is_empty) {
-        return Err(malformed(&assembly.model, "an answer without choices"));
+        return Err(malformed(&assembly.model, "an answer without choices").into());
     }
     for message in body.choices.iter_mut().flatten().filter_map(|choice| choice.message.as_mut()) {
         let text = std::mem::take(&mut message.content).into_text();
@@ -236,6 +238,7 @@ impl Assembly {
             max_text: MIN_TEXT.max(TEXT_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize)),
             calls: Vec::new(),
             left_out: 0,
+            last_left_out: None,
             argument_bytes: 0,
             refusal: String::new(),
             finish: None,
@@ -248,7 +251,7 @@ impl Assembly {
     ///
     /// # Errors
     /// What an error chunk tells, or [`Error::Malformed`].
-    pub(super) fn add_chunk(&mut self, json: &str) -> Result<String, Error> {
+    pub(super) fn add_chunk(&mut self, json: &str) -> Result<String, Failure> {
         let (body, is_marked) = parse(json).map_err(|problem| malformed(&self.model, problem))?;
         self.add(body, is_marked)
     }
@@ -258,7 +261,7 @@ impl Assembly {
         self.finish.is_some()
     }
 
-    fn add(&mut self, body: Body, is_marked: bool) -> Result<String, Error> {
+    fn add(&mut self, body: Body, is_marked: bool) -> Result<String, Failure> {
         self.chunks += 1;
         if !body.error.is_null() {
             return Err(failure::of_error_field(&self.model, &body.error));
@@ -277,7 +280,8 @@ impl Assembly {
         let (refusal, content) = (message.refusal.unwrap_or_default(), message.content.into_text());
         self.text_bytes += refusal.len() + content.len();
         if self.text_bytes > self.max_text {
-            return Err(malformed(&self.model, format!("its text is longer than {} bytes", self.max_text)));
+            let problem = format!("its text is longer than {} bytes", self.max_text);
+            return Err(malformed(&self.model, problem).into());
         }
         self.refusal.push_str(&refusal);
         for piece in message.tool_calls.into_iter().flatten() {
@@ -299,10 +303,7 @@ impl Assembly {
         let name = function.name.unwrap_or_default();
         let call = match self.position(piece.index, &id, &name) {
             Some(position) => &mut self.calls[position],
-            None if self.calls.len() > MAX_CALLS => {
-                self.left_out += 1;
-                return;
-            }
+            None if self.calls.len() > MAX_CALLS => return self.leave_out(piece.index, id, &name),
             None => {
                 self.calls.push(OpenCall { index: piece.index, ..OpenCall::default() });
                 let last = self.calls.len() - 1;
@@ -324,6 +325,16 @@ impl Assembly {
         call.take(&arguments, is_marked, self.argument_bytes > MAX_TURN_ARGUMENTS);
     }
 
+    /// Counts a call for which there is no room, once for all its pieces.
+    fn leave_out(&mut self, index: Option<usize>, id: String, name: &str) {
+        let begins = !id.is_empty() || !name.is_empty();
+        let call = (index, id);
+        if begins && self.last_left_out.as_ref() != Some(&call) {
+            self.left_out += 1;
+            self.last_left_out = Some(call);
+        }
+    }
+
     /// Which call a piece goes on with; `None` when it begins one. Gemini's door sends several calls under index 0
     /// and tells them apart by id; others send no index.
     fn position(&self, index: Option<usize>, id: &str, name: &str) -> Option<usize> {
@@ -342,38 +353,38 @@ impl Assembly {
     ///
     /// # Errors
     /// Also when the chunks stopped before the model did, or were none: a cut connection, or a page of a proxy.
-    pub(super) fn finish_stream(self) -> Result<(Completion, String), Error> {
+    pub(super) fn finish_stream(self) -> Result<(Completion, usize), Failure> {
         let model = &self.model;
         match (self.is_finished(), self.chunks) {
             (true, _) => self.finish(),
-            (false, 0) => Err(malformed(model, "the answer is no event stream")),
-            (false, _) => Err(Error::Transport { model: model.clone(), detail: "the stream ended early".to_owned() }),
+            (false, 0) => Err(malformed(model, "the answer is no event stream").into()),
+            (false, _) => {
+                Err(Error::Transport { model: model.clone(), detail: "the stream ended early".to_owned() }.into())
+            }
         }
     }
 
-    /// The answer, and what of its text has not been passed on yet.
+    /// The answer, and how many bytes of its text have been passed on.
     ///
     /// # Errors
     /// [`Error::Refused`] with the model's own words.
-    fn finish(mut self) -> Result<(Completion, String), Error> {
+    fn finish(mut self) -> Result<(Completion, usize), Failure> {
         if self.finish.as_deref() == Some("error") {
-            let detail = "the provider broke off".to_owned();
-            return Err(Error::Overloaded { model: self.model, detail });
+            return Err(failure::broken_off(&self.model));
         }
-        let mut rest = self.filter.push(self.joiner.finish());
-        rest.push_str(&self.filter.finish());
-        self.text.push_str(&rest);
+        let passed = if self.tools.is_empty() { self.text.len() } else { 0 };
+        self.text.push_str(&self.filter.push(self.joiner.finish()));
+        self.text.push_str(&self.filter.finish());
         if !self.refusal.is_empty() && self.calls.is_empty() {
-            return Err(Error::Refused { model: self.model, detail: self.refusal });
+            return Err(Error::Refused { model: self.model, detail: self.refusal }.into());
         }
         if !self.tools.is_empty() && self.calls.is_empty() {
             let found = text_calls::take(&mut self.text, |name| self.tools.iter().any(|tool| tool == name));
             self.calls = found.into_iter().map(OpenCall::from).collect();
         }
         let tool_calls = closed(self.calls, self.turn, self.left_out);
-        let rest = if self.tools.is_empty() { rest } else { self.text.clone() };
         let stop = stop_reason(self.finish.as_deref(), !tool_calls.is_empty());
-        Ok((Completion { text: self.text, tool_calls, stop, usage: self.usage, attempts: 1 }, rest))
+        Ok((Completion { text: self.text, tool_calls, stop, usage: self.usage, attempts: 1 }, passed))
     }
 }
 

@@ -156,7 +156,8 @@ impl Server {
 
     fn without_secrets(&self, text: String) -> String {
         let values = self.headers.values().filter_map(|value| value.to_str().ok());
-        let key = self.key.iter().map(ExposeSecret::expose_secret);
+        // Sent without the spaces around it, and so that is how it comes back.
+        let key = self.key.iter().map(|key| key.expose_secret().trim());
         let password = self.base_url.password();
         net::redact(&text, values.chain(key).chain(password).filter(|secret| secret.len() >= MIN_SECRET_BYTES))
     }
@@ -239,6 +240,16 @@ mod tests {
         check(Provider::OpenAi, "https://api.openai.com/v1/models");
         check(Provider::Ollama, "http://127.0.0.1:11434/v1/models");
         check(Provider::OpenRouter, "https://openrouter.ai/api/v1/models");
+    }
+
+    #[test]
+    fn a_key_that_comes_back_is_hidden_however_it_was_given() {
+        for given in ["sk-s3cret-0123", " sk-s3cret-0123\n"] {
+            let model = "openai:m".parse().unwrap();
+            let error = Error::BadRequest { model, detail: "400 no such key sk-s3cret-0123!".into() };
+            let shown = server(Provider::OpenAi, None, Some(given)).presentable(error).to_string();
+            assert!(shown.ends_with("400 no such key (hidden)!"), "{shown}");
+        }
     }
 
     #[test]

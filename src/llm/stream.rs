@@ -82,9 +82,10 @@ impl Reading {
     }
 
     /// Takes in the end of the chunks and returns the rest of the text.
-    fn finish(&mut self) -> Result<String, Error> {
+    fn finish(&mut self) -> Result<String, Failure> {
         let Some(assembly) = self.assembly.take() else { return Ok(String::new()) };
-        let (completion, rest) = assembly.finish_stream()?;
+        let (completion, passed) = assembly.finish_stream()?;
+        let rest = completion.text.get(passed..).unwrap_or_default().to_owned();
         self.end = Some(completion);
         Ok(rest)
     }

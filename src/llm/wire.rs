@@ -17,6 +17,7 @@ use super::reply::malformed;
 use super::server::Server;
 use super::{Error, Message, OutputFormat, Part, Request, Text, ToolCall, ToolChoice, ToolSpec};
 use crate::domain::ModelName;
+use crate::net;
 
 /// Bytes of a whole answer.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -34,16 +35,11 @@ const STREAM_BYTES_PER_TOKEN: usize = 1024;
 /// # Cancel safety
 /// Dropping the future closes the connection.
 pub(super) async fn call(server: &Server, request: &Request) -> Result<Vec<u8>, Failure> {
-    let model = &request.model;
-    let mut response = send(server, request, false).await?;
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|problem| of_reqwest(model, &problem))? {
-        if body.len() + chunk.len() > MAX_ANSWER {
-            return Err(too_long(model, "its answer", MAX_ANSWER));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+    let response = send(server, request, false).await?;
+    net::read_body(response, MAX_ANSWER).await.map_err(|problem| match problem {
+        net::Error::TooLarge { max_bytes } => too_long(&request.model, "its answer", max_bytes),
+        other => unreachable_server(&request.model, other),
+    })
 }
 
 /// Begins a streamed call, which ends at `ends` and never pauses for longer than `idle`.
@@ -55,10 +51,12 @@ pub(super) async fn stream(
 ) -> Result<Frames, Failure> {
     let begun = tokio::time::timeout_at(ends.min(Instant::now() + idle), send(server, request, true)).await;
     let response = begun.map_err(|_| Error::Timeout { model: request.model.clone() })??;
+    let max_bytes = MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize));
     Ok(Frames {
         response,
         lines: Lines::default(),
-        left: MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize)),
+        left: max_bytes,
+        max_bytes,
         idle,
         ends,
         model: request.model.clone(),
@@ -115,7 +113,8 @@ pub(super) fn not_json(model: &ModelName, body: &str, problem: &serde_json::Erro
 pub(super) struct Frames {
     response: reqwest::Response,
     lines: Lines,
-    /// Bytes that may still come.
+    /// Bytes that may come in all, and still.
+    max_bytes: usize,
     left: usize,
     idle: Duration,
     ends: Instant,
@@ -130,7 +129,7 @@ impl Frames {
     pub(super) async fn next(&mut self) -> Option<Result<String, Failure>> {
         loop {
             match self.lines.event() {
-                Some(data) if matches!(data.as_str(), "" | "[DONE]") => continue,
+                Some(data) if says_nothing(&data) => continue,
                 Some(data) => return Some(Ok(data)),
                 None => {}
             }
@@ -149,7 +148,7 @@ impl Frames {
         let read = read.map_err(|_| Error::Timeout { model: self.model.clone() })?;
         let Some(chunk) = read.map_err(|problem| of_reqwest(&self.model, &problem))? else { return Ok(false) };
         let Some(left) = self.left.checked_sub(chunk.len()) else {
-            return Err(too_long(&self.model, "its stream", MAX_ANSWER));
+            return Err(too_long(&self.model, "its stream", self.max_bytes));
         };
         self.left = left;
         if self.lines.push(&chunk) { Ok(true) } else { Err(too_long(&self.model, "a line of its stream", MAX_LINE)) }
@@ -209,8 +208,13 @@ impl Lines {
 
     /// What came before the end without an empty line behind it; half a line is nothing.
     fn last_event(&mut self) -> Option<String> {
-        self.data.take().filter(|data| !matches!(data.as_str(), "" | "[DONE]"))
+        self.data.take().filter(|data| !says_nothing(data))
     }
+}
+
+/// Is it an empty event, or the mark of the end?
+fn says_nothing(data: &str) -> bool {
+    matches!(data, "" | "[DONE]")
 }
 
 /// The request as it is sent. What does not change from call to call comes first, where caches of prompts look.
@@ -337,15 +341,11 @@ fn strict(mut schema: Value) -> Value {
 
 /// A request that got no answer. Its URL is left out: a base URL may have a password in it.
 pub(super) fn of_reqwest(model: &ModelName, problem: &reqwest::Error) -> Failure {
-    let mut causes = Vec::new();
-    let mut next = std::error::Error::source(problem);
-    while let Some(cause) = next {
-        causes.push(cause.to_string());
-        next = cause.source();
-    }
-    let model = model.clone();
-    let what = if problem.is_connect() { "no connection" } else { "the connection broke" };
-    Error::Transport { model, detail: format!("{what}: {}", causes.join(": ")) }.into()
+    unreachable_server(model, net::Error::from(problem))
+}
+
+fn unreachable_server(model: &ModelName, problem: net::Error) -> Failure {
+    Error::Transport { model: model.clone(), detail: problem.to_string() }.into()
 }
 
 #[cfg(test)]

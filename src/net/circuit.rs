@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::clock::now;
-use super::retry::{Policy, Trouble, jittered, longer};
+use super::retry::{Policy, Trouble, jittered, length, longer};
 use crate::domain::WaitKind;
 
 /// So many calls in a row must find nobody before others wait for one that tries.
@@ -115,7 +115,7 @@ impl Circuit {
             None if failures < FAILURES => return,
             None => longer(policy.first_within),
         };
-        let wait = asked.unwrap_or_else(|| jittered(bound));
+        let wait = length(asked, jittered(bound), failures);
         state.away = Some(Away { decided: now, until: now + wait, bound, reason: reason.to_owned() });
     }
 

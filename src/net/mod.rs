@@ -107,6 +107,9 @@ pub async fn read_body(mut response: reqwest::Response, max_bytes: usize) -> Res
     Ok(body)
 }
 
+/// The longest wait that a server can ask for; longer ones are read as this.
+pub const LONGEST_ASKED: Duration = Duration::from_secs(366 * 24 * 3_600);
+
 /// The wait a server asked for by `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3); a past date is zero.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     parse_retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, OffsetDateTime::now_utc())
@@ -114,11 +117,17 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 fn parse_retry_after(text: &str, now: OffsetDateTime) -> Option<Duration> {
     let text = text.trim();
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+    if let Ok(seconds) = text.parse() {
+        return asked_wait(seconds);
     }
     let date = OffsetDateTime::parse(text, &Rfc2822).ok()?;
-    Some(Duration::try_from(date - now).unwrap_or(Duration::ZERO))
+    Some(Duration::try_from(date - now).unwrap_or(Duration::ZERO).min(LONGEST_ASKED))
+}
+
+/// The wait of so many seconds, no longer than [`LONGEST_ASKED`]; `None` for what is no length of time.
+pub fn asked_wait(seconds: f64) -> Option<Duration> {
+    let seconds = Some(seconds).filter(|seconds| seconds.is_finite())?;
+    Duration::try_from_secs_f64(seconds.min(LONGEST_ASKED.as_secs_f64())).ok()
 }
 
 /// The error and its causes in one line, without the URL, which may carry a key.
@@ -160,6 +169,9 @@ mod tests {
         check("-3", None);
         check("1e400", None);
         check("soon", None);
+        check("1e19", Some(LONGEST_ASKED.as_secs()));
+        check("99999999999999999999999", Some(LONGEST_ASKED.as_secs()));
+        check("Fri, 31 Dec 9999 23:59:59 GMT", Some(LONGEST_ASKED.as_secs()));
         check("", None);
     }
 }

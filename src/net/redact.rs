@@ -52,8 +52,13 @@ pub fn redact<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> Str
         }
         before = match (word, before) {
             ("", before) => before,
+            // The credential itself is still to come.
+            (word, Before::Name) if is_scheme(word) => Before::Name,
+            (word, Before::Authorization) if is_scheme(word) || word.chars().all(|c| c.is_ascii_alphabetic()) => {
+                Before::Name
+            }
             // In JSON the name ends before its quote, and the colon is a word of its own.
-            (":", _) if is_secret_name(&last) => Before::Name,
+            (":", _) if is_secret_name(&last) => Before::of_name(&last),
             (word, _) => Before::of(word),
         };
         if !word.is_empty() {
@@ -74,20 +79,27 @@ enum Before {
     Nothing,
     /// `Bearer`, `Basic`, `key:`; what follows may be a credential or just the next word.
     Scheme,
-    /// `"api_key":`, `Authorization:`.
+    /// `"api_key":`, `x-api-key:`.
     Name,
+    /// `Authorization:`; what follows is a scheme, which need not be one we know, or a credential.
+    Authorization,
 }
 
 impl Before {
+    fn of_name(name: &str) -> Self {
+        if name.starts_with("auth") { Self::Authorization } else { Self::Name }
+    }
+
     fn of(word: &str) -> Self {
         let lower = word.to_ascii_lowercase();
         let name = lower.trim_end_matches([':', '=']);
         match name.rsplit(['=', ':']).next().unwrap_or_default() {
-            "bearer" | "basic" => Self::Scheme,
+            scheme if is_scheme(scheme) => Self::Scheme,
             // "a key: see the manual" is prose, "x-api-key: abc" is not.
-            _ if word.len() > name.len() && is_secret_name(name) => {
-                if name.contains(['-', '_']) || name.starts_with("auth") { Self::Name } else { Self::Scheme }
-            }
+            _ if word.len() > name.len() && is_secret_name(name) => match Self::of_name(name) {
+                Self::Name if !name.contains(['-', '_']) => Self::Scheme,
+                named => named,
+            },
             _ => Self::Nothing,
         }
     }
@@ -100,8 +112,13 @@ fn is_credential(word: &str, before: Before) -> bool {
         Before::Scheme => {
             word.len() >= 8 && word.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase() || b == b'=')
         }
-        Before::Name => !matches!(&*word.to_ascii_lowercase(), "" | "bearer" | "basic" | "null" | ":"),
+        Before::Name | Before::Authorization => !is_scheme(word) && !matches!(word, "" | "null" | ":"),
     }
+}
+
+/// Does a credential follow this word?
+fn is_scheme(word: &str) -> bool {
+    ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -167,6 +184,10 @@ mod tests {
         );
         check("api_key=abc123 was refused", "api_key=(hidden) was refused");
         check("x-api-key: abc123", "x-api-key: (hidden)");
+        check("Authorization: Bearer abc", "Authorization: Bearer (hidden)");
+        check("Authorization: Token abc was refused", "Authorization: (hidden) (hidden) was refused");
+        check(r#"{"authorization":"Token abc"}"#, r#"{"authorization":"(hidden) (hidden)"}"#);
+        check("authorization: abc123 was refused", "authorization: (hidden) was refused");
         check("https://me:pa55@host/v1: refused", "https://(hidden)@host/v1: refused");
     }
 

@@ -153,7 +153,8 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
 ) -> Result<(T, u32), GaveUp<E>> {
     let mut waits = Waits { policy, bound: policy.first_within, waited: Duration::ZERO, attempts: 0 };
     let mut told = Told { circuit, caller, has_waited: false };
-    let answers = circuit.answers();
+    let mut answers = circuit.answers();
+    let mut others_answered = false;
     let mut last = None;
     loop {
         turn(&mut waits, &mut told, last.take()).await?;
@@ -167,12 +168,14 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
         };
         waits.attempts += 1;
         let (verdict, reason) = (error.verdict(), error.reason());
+        // Looked at before this attempt's own outcome is noted, and that one left out.
+        others_answered |= answers.has_changed().unwrap_or(false);
         if let Verdict::Again { trouble, after } = verdict {
             circuit.note(begun, trouble, after, &reason, policy);
         } else {
             circuit.answered();
         }
-        let others_answered = answers.has_changed().unwrap_or(false);
+        answers.mark_unchanged();
         match waits.next(verdict, others_answered) {
             None => return Err(GaveUp { error, attempts: waits.attempts, too_long: None }),
             // The wait that all share stands in for this call's own.
@@ -261,11 +264,7 @@ impl Waits<'_> {
         }
         let own = jittered(self.bound);
         self.bound = longer(self.bound);
-        Some(match after.filter(|asked| !asked.is_zero()) {
-            Some(asked) if self.attempts > PATIENT_ATTEMPTS => asked.max(own),
-            Some(asked) => asked,
-            None => own,
-        })
+        Some(length(after, own, self.attempts))
     }
 
     fn is_hopeless(&self, trouble: Trouble, others_answered: bool) -> bool {
@@ -282,6 +281,16 @@ impl Waits<'_> {
     fn has_time(&self, wait: Duration, caller: &dyn Caller) -> bool {
         let in_time = caller.ends().is_none_or(|ends| now() + wait <= ends);
         in_time && self.waited + wait <= self.policy.patience
+    }
+}
+
+/// The length of the wait after so many attempts: what the provider asked for, else `own`. A provider that goes on
+/// asking for less than `own` does not get it.
+pub(super) fn length(asked: Option<Duration>, own: Duration, attempts: u32) -> Duration {
+    match asked.filter(|asked| !asked.is_zero()) {
+        Some(asked) if attempts > PATIENT_ATTEMPTS => asked.max(own),
+        Some(asked) => asked,
+        None => own,
     }
 }
 
@@ -429,8 +438,24 @@ mod tests {
 
     #[test]
     fn a_provider_that_asks_for_no_wait_is_not_asked_without_end() {
-        let attempts = outage(again(Trouble::Limited, Some(Duration::from_millis(1))), HOUR).0.unwrap();
-        assert!(attempts < 1_500, "{attempts}");
+        for trouble in [Trouble::Limited, Trouble::Away] {
+            for asked in [Duration::ZERO, Duration::from_millis(1)] {
+                let attempts = outage(again(trouble, Some(asked)), HOUR).0.unwrap();
+                assert!(attempts < 1_500, "{attempts} attempts, {trouble:?}, {asked:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_call_was_told_itself_is_no_answer_to_others() {
+        let attempts = AtomicU32::new(0);
+        let call = || {
+            let limited = attempts.fetch_add(1, Relaxed) == 0;
+            let trouble = if limited { Trouble::Limited } else { Trouble::Failing };
+            std::future::ready(Err::<(), _>(again(trouble, None)))
+        };
+        let (done, time) = run(retry(&circuit(), &policy(), &quietly, call));
+        assert!(done.unwrap_err().attempts > LONE_ATTEMPTS && time >= FAILING_PATIENCE, "{time:?}");
     }
 
     #[test]

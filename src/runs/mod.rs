@@ -182,21 +182,35 @@ impl Runs {
         self.parts.settings.options.offered(&self.parts.settings.caps)
     }
 
-    /// The server's options with those of a thread and of a request laid over them, in this order.
-    ///
-    /// # Errors
-    /// [`Refusal::Options`] with what is wrong, as far as anybody would read it.
-    pub fn options(&self, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
-        self.options_over(self.parts.settings.options.clone(), layers)
+    /// What a run uses unless its thread or its request says otherwise.
+    pub fn default_options(&self) -> &RunOptions {
+        &self.parts.settings.options
     }
 
-    /// As [`Runs::options`], over other ones than the server's.
+    /// The server's options with those stored with a thread laid over them, as far as they can be used here now.
+    fn thread_options(&self, stored: &Map<String, Value>) -> RunOptions {
+        let mut options = self.parts.settings.options.clone();
+        for (name, value) in stored {
+            if let Err(error) = options.set(name, value.clone()) {
+                tracing::warn!(%error, "an option stored with a thread is passed over");
+            }
+        }
+        options
+    }
+
+    /// Stored options, lowered to what the server allows by now, with those of a request laid over them. What a request
+    /// asks for beyond the caps is refused; what was stored when they were higher is not its fault.
     ///
     /// # Errors
-    /// [`Refusal::Options`] with everything that is wrong.
-    pub fn options_over(&self, mut options: RunOptions, layers: &[&Map<String, Value>]) -> Result<RunOptions, Refusal> {
+    /// [`Refusal::Options`] with what is wrong in `given`, as far as anybody would read it.
+    fn options_over(&self, stored: RunOptions, given: &Map<String, Value>) -> Result<RunOptions, Refusal> {
+        let mut options = stored;
+        let lowered = self.parts.settings.caps.lower(&mut options, &self.parts.settings.options);
+        if !lowered.is_empty() {
+            tracing::debug!(?lowered, "stored options were lowered to what is allowed by now");
+        }
         let mut wrong = Vec::new();
-        for (name, value) in layers.iter().copied().flatten() {
+        for (name, value) in given {
             // For each wrong name the nearest right one is looked for, and a request has room for many of them.
             if wrong.len() == MAX_WRONG_OPTIONS {
                 break;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Accepted, Key, Parts, Refusal, Runs};
 use crate::{
-    domain::{MessageId, MessageRole, Run, RunId, RunOptions, RunStatus, Source, ThreadId},
+    domain::{MessageId, Run, RunId, RunOptions, RunStatus, Source, ThreadId},
     store::{self, Admission, NewRun, RetryOf, Step},
 };
 
@@ -147,7 +147,7 @@ impl Runs {
     /// [`Refusal`]; nothing is stored then.
     pub async fn retry(&self, retry: Retry) -> Result<Accepted, Refusal> {
         let run = self.retryable(retry.run_id).await?;
-        let options = self.options_over(run.options.clone(), &[&retry.options])?;
+        let options = self.options_over(run.options.clone(), &retry.options)?;
         let new_run = NewRun { owner: retry.owner.clone(), ..self.retry_run(&run, options, String::new()).await? };
         let admission = self.admission(retry.key.as_ref(), &retry.owner, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchRun)?;
@@ -189,17 +189,9 @@ impl Runs {
         let filter = store::RunFilter { thread_id: Some(thread_id), status: None };
         let newest = self.parts.store.runs_page(&filter, None, 1).await?.items.pop();
         let Some(run) = newest.filter(Run::is_retryable) else { return Ok(None) };
-        let goes_on = asks_to_go_on(message) || self.question(&run).await?.is_some_and(|text| text == message.trim());
+        let goes_on = asks_to_go_on(message)
+            || self.parts.store.question(run.id).await?.is_some_and(|question| question == message.trim());
         Ok(goes_on.then_some(run))
-    }
-
-    /// The message that the run answers.
-    async fn question(&self, run: &Run) -> Result<Option<String>, Refusal> {
-        let asked = Some(self.parts.store.question_of(run.id).await?);
-        let messages = self.parts.store.messages(run.thread_id).await?;
-        let question =
-            messages.into_iter().find(|message| message.run_id == asked && message.role == MessageRole::User);
-        Ok(question.map(|message| message.content))
     }
 
     /// A run that goes on from `run`; `content` is what the user said, or empty.

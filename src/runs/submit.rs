@@ -18,9 +18,8 @@ pub const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone, Debug)]
 pub struct Submission {
     pub content: String,
-    pub options: RunOptions,
-    /// Those among them that were given with the message itself.
-    pub given: Map<String, Value>,
+    /// Options given with the message.
+    pub options: Map<String, Value>,
     /// Whose work it is; empty when users are not told apart.
     pub owner: String,
     pub key: Option<Key>,
@@ -64,7 +63,8 @@ impl Runs {
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
     pub async fn create_thread(&self, submission: Submission, thread: NewThread) -> Result<Accepted, Refusal> {
-        let new_run = self.new_run(ThreadId::new(), &submission.content, submission.options.clone())?;
+        let options = self.options_over(self.default_options().clone(), &submission.options)?;
+        let new_run = self.new_run(ThreadId::new(), &submission.content, options)?;
         let webhook_url = self.webhook(&submission)?;
         let new_run = NewRun { owner: submission.owner.clone(), webhook_url, ..new_run };
         let admission = self.admission(submission.key.as_ref(), &submission.owner, new_run.now);
@@ -72,18 +72,27 @@ impl Runs {
         Ok(self.accepted(created, new_run))
     }
 
-    /// Adds a message to a thread and queues the run that answers it. A message that only asks to go on, after a run that
-    /// can be retried, is answered by retrying that run.
+    /// Adds a message to a thread, with whose options `stored` it is answered unless it says otherwise, and queues the
+    /// run that answers it. A message that only asks to go on, after a run that can be retried, is answered by retrying
+    /// that run, with that run's options.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
-    pub async fn add_message(&self, thread_id: ThreadId, submission: Submission) -> Result<Accepted, Refusal> {
+    pub async fn add_message(
+        &self,
+        thread_id: ThreadId,
+        stored: &Map<String, Value>,
+        submission: Submission,
+    ) -> Result<Accepted, Refusal> {
         let new_run = match self.asked_to_go_on(thread_id, &submission.content).await? {
             Some(run) => {
-                let options = self.options_over(run.options.clone(), &[&submission.given])?;
+                let options = self.options_over(run.options.clone(), &submission.options)?;
                 self.retry_run(&run, options, storable(&submission.content)).await?
             }
-            None => self.new_run(thread_id, &submission.content, submission.options.clone())?,
+            None => {
+                let options = self.options_over(self.thread_options(stored), &submission.options)?;
+                self.new_run(thread_id, &submission.content, options)?
+            }
         };
         let webhook_url = self.webhook(&submission)?;
         let new_run = NewRun { owner: submission.owner.clone(), webhook_url, ..new_run };

@@ -132,10 +132,13 @@ fn date_of(text: &str) -> Option<String> {
     date::parse(text).or_else(|| date::parse(behind_weekday()?))
 }
 
+/// How the message of [`Error::Auth`] begins; known by it in the journal too.
+pub const KEY_REFUSED: &str = "the search engine refused the API key";
+
 /// Why a query failed, named by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("the search engine refused the API key: {0}")]
+    #[error("{KEY_REFUSED}: {0}")]
     Auth(String),
     #[error("the search engine rejected the query: {0}")]
     BadQuery(String),

@@ -6,7 +6,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json, value::RawValue};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
 use super::{Error, Hit, Limits, canonical_url};
@@ -32,7 +32,7 @@ const READ_AT_ONCE: usize = 32;
 const MAX_LOOKED_AT: usize = 50;
 
 /// How to reach Tavily.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// Without `/search`.
     pub base_url: String,
@@ -64,6 +64,19 @@ impl Settings {
     }
 }
 
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = Url::parse(&self.base_url).map(|url| net::shown_url(&url));
+        formatter
+            .debug_struct("Settings")
+            .field("base_url", &address.unwrap_or_default())
+            .field("timeout", &self.timeout)
+            .field("retry", &self.retry)
+            .field("max_concurrent", &self.max_concurrent)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A client of Tavily; clones share its connections and its limit of queries at once.
 #[derive(Clone)]
 pub struct Tavily {
@@ -78,7 +91,7 @@ pub struct Tavily {
 
 impl fmt::Debug for Tavily {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Tavily").field("endpoint", &self.endpoint.as_str()).finish_non_exhaustive()
+        formatter.debug_struct("Tavily").field("endpoint", &net::shown_url(&self.endpoint)).finish_non_exhaustive()
     }
 }
 
@@ -91,7 +104,8 @@ impl Tavily {
         let endpoint = format!("{}/search", settings.base_url.trim_end_matches('/'));
         let endpoint = Url::parse(&endpoint)
             .map_err(|error| Error::Unavailable(format!("TAVILY_BASE_URL is not an address: {error}")))?;
-        let timeouts = Timeouts { total: Some(settings.timeout), ..Timeouts::default() };
+        // The time of an attempt is kept here: waiting for room to read its answer in is not part of it.
+        let timeouts = Timeouts { total: None, ..Timeouts::default() };
         let client = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
         let permits = Arc::new(Semaphore::new(settings.max_concurrent.max(1)));
         let reading = Arc::new(Semaphore::new(READ_AT_ONCE));
@@ -119,23 +133,23 @@ impl Tavily {
             let _permit = self.permits.acquire().await.ok();
             drop(rest);
             caller.gate().pass().await;
-            let answer = tokio::time::timeout(self.settings.timeout, Box::pin(self.ask_once(&body, limits))).await;
-            answer.unwrap_or_else(|_| Err(Problem::slow(self.settings.timeout)))
+            self.ask_once(&body).await
         };
         match Box::pin(net::retry(&self.circuit, &self.settings.retry, caller, attempt)).await {
-            Ok((hits, _)) => Ok(hits),
+            Ok((Answer { body, _permit }, _)) => self.read(body, *limits).await,
             Err(end) => Err(end.error.error),
         }
     }
 
-    async fn ask_once(&self, body: &Value, limits: &Limits) -> Result<Vec<Hit>, Problem> {
+    /// One attempt. It ends with the last byte of the answer: what is made of it is no reason to ask, and pay, again.
+    async fn ask_once(&self, body: &Value) -> Result<Answer<'_>, Problem> {
         let request = self.client.post(self.endpoint.clone()).bearer_auth(self.settings.api_key.expose_secret());
-        let response = request.json(body).send().await.map_err(Problem::unsent)?;
+        let response = self.in_time(request.json(body).send()).await?.map_err(Problem::unsent)?;
         let status = response.status().as_u16();
         let retry_after = net::retry_after(response.headers());
         // Never closed, so this is never an error; without a permit the reading would merely go uncounted.
-        let _permit = self.reading.acquire().await.ok();
-        let body = net::read_body(response, self.settings.max_answer_bytes).await;
+        let permit = self.reading.acquire().await.ok();
+        let body = self.in_time(net::read_body(response, self.settings.max_answer_bytes)).await?;
         if status != 200 {
             let said = self.complaint(&body.unwrap_or_default());
             return Err(Problem::of_status(status, retry_after, said));
@@ -144,7 +158,11 @@ impl Tavily {
             net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
             other => Problem::passing(other),
         })?;
-        self.read(body, *limits).await.map_err(Problem::lasting)
+        Ok(Answer { body, _permit: permit })
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Problem> {
+        tokio::time::timeout(self.settings.timeout, work).await.map_err(|_| Problem::slow(self.settings.timeout))
     }
 
     /// Turns an answer into hits. Its JSON is read on a blocking thread, since it may be megabytes.
@@ -220,6 +238,12 @@ fn request(query: &str, max_results: usize) -> Value {
         "include_answer": false,
         "include_images": false,
     })
+}
+
+/// An answer that was received, with the right to read it.
+struct Answer<'a> {
+    body: Vec<u8>,
+    _permit: Option<SemaphorePermit<'a>>,
 }
 
 /// A failed attempt and whether another one may do better.
@@ -383,8 +407,10 @@ mod tests {
     fn a_key_is_never_shown() {
         let settings = Settings::new(SecretString::from("tvly-secret"));
         assert!(!format!("{settings:?}").contains("tvly-secret"));
+        let settings = Settings { base_url: "https://me:pa55@tavily.test".into(), ..settings };
         let tavily = Tavily::new(settings, Parser::new(Default::default())).unwrap();
-        assert!(!format!("{tavily:?}").contains("tvly-secret"));
+        let shown = format!("{tavily:?}");
+        assert!(!shown.contains("tvly-secret") && !shown.contains("pa55") && shown.contains("tavily.test"), "{shown}");
         let said = tavily.complaint(br#"{"detail":{"error":"key tvly-secret is unknown"}}"#);
         assert_eq!(said.as_deref(), Some("key (hidden) is unknown"));
     }

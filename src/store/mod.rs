@@ -235,6 +235,17 @@ impl Store {
         self.health.takes_writes(|| self.probe_write()).await
     }
 
+    /// Whether the database has every migration of this program. The service runs them before it listens, but a database
+    /// may be replaced by an older one, or an empty one, beneath it.
+    pub async fn has_migrations(&self) -> Result<bool, Error> {
+        match ask!(self, engine => engine.schema_version().await) {
+            Ok(version) => Ok(version >= NEWEST_SCHEMA),
+            // There is no table of migrations.
+            Err(Error::Unusable(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Succeeds when the database answers a read.
     ///
     /// # Errors
@@ -499,6 +510,11 @@ impl Store {
     /// The runs that a run goes on from, the direct one first, at most `limit` of them; empty unless it is a retry.
     pub async fn retried_by(&self, run_id: RunId, limit: u32) -> Result<Vec<RunId>, Error> {
         ask!(self, engine => engine.retried_by(run_id, limit).await)
+    }
+
+    /// The message that a run answers, also one that retries another; `None` when there is none.
+    pub async fn question(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        ask!(self, engine => engine.question(run_id).await)
     }
 
     /// The run whose message this one answers: itself, unless it is a retry.

@@ -20,8 +20,6 @@ use crate::{
     telemetry::metrics,
 };
 
-/// How the reason of a search begins whose key was refused; known by it in the journal too.
-const KEY_REFUSED: &str = "the search engine refused the API key";
 /// Results asked for per query.
 pub const MAX_RESULTS: u32 = 5;
 /// Pages of one call that are summarised at the same time.
@@ -145,9 +143,9 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
         Ok(match answer {
             Ok(hits) => kept(cx, query, first, hits),
-            Err(search::Error::Auth(said)) => {
-                metrics::step_failed("search", "auth");
-                Entry::new(Err(format!("{KEY_REFUSED}: {said}")))
+            Err(error @ search::Error::Auth(_)) => {
+                metrics::step_failed("search", error.code());
+                Entry::new(Err(error.to_string()))
             }
             Err(error) => {
                 metrics::step_failed("search", error.code());
@@ -159,7 +157,7 @@ async fn one_query(cx: &Cx, call: &Call<'_>, index: usize, query: &str) -> Resul
     let outcome: Result<Vec<Kept>, String> = cx.journal().step(&key, "search", asked.clone(), work).await?;
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
-        && reason.starts_with(KEY_REFUSED)
+        && reason.starts_with(search::KEY_REFUSED)
     {
         return Err(Failure::new(FailureCode::SearchAuth, format!("{reason}; see fathom doctor")).into());
     }

@@ -13,35 +13,13 @@ use fathom::{
     store::{Commit, Error, Lease, NewRun, Store, Wanted},
 };
 use futures::{Stream, StreamExt as _};
+use test_case::test_case;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     store::{added, claimant, claimed, commit_of, finish_of, new_run, thought},
 };
-
-on_each_engine!(
-    a_late_reader_sees_everything_and_then_what_comes,
-    a_reader_may_start_after_any_number,
-    a_live_reader_is_woken,
-    a_lost_wake_up_costs_a_second_at_most,
-    following_a_run_ends_with_it,
-    following_what_is_not_there_ends,
-    a_deleted_thread_ends_its_readers,
-    long_logs_come_in_pages,
-    a_thousand_readers_share_what_is_read_once,
-    a_slow_reader_holds_up_nobody_and_misses_nothing,
-    a_number_beyond_the_end_stands_for_the_end,
-    an_event_reads_the_same_as_frame_and_as_value,
-    pages_add_up_to_the_log,
-    a_deleted_thread_is_noticed_at_once_when_told,
-    readers_end_with_the_log,
-    another_process_reads_along,
-    the_writer_keeps_order_and_drains_when_its_handles_are_gone,
-    a_failure_nobody_waited_for_is_heard_once,
-    a_database_that_comes_back_loses_nothing,
-    a_commit_waits_for_a_database_that_stays_away,
-);
 
 mod notify {
     use crate::database::TestDatabase;
@@ -89,6 +67,9 @@ async fn take(stream: impl Stream<Item = Result<Envelope, Error>>, count: usize)
     tokio::time::timeout(SOON, taken).await.expect("events in time")
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_reader_sees_everything_and_then_what_comes(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -99,6 +80,9 @@ async fn a_late_reader_sees_everything_and_then_what_comes(database: TestDatabas
     assert_eq!(take(reader.by_ref(), 1).await, [3]);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_may_start_after_any_number(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -114,6 +98,9 @@ async fn a_reader_may_start_after_any_number(database: TestDatabase) {
 }
 
 /// Every event well before the poll would bring it.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_live_reader_is_woken(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -129,6 +116,9 @@ async fn a_live_reader_is_woken(database: TestDatabase) {
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_wake_up_costs_a_second_at_most(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -139,6 +129,9 @@ async fn a_lost_wake_up_costs_a_second_at_most(database: TestDatabase) {
     assert_eq!((results, seqs), (vec![Ok(())], vec![2]));
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn following_a_run_ends_with_it(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let first = claimed(&world.store).await;
@@ -158,12 +151,18 @@ async fn following_a_run_ends_with_it(database: TestDatabase) {
     assert_eq!(take(world.log.follow(first.thread_id, 0), 5).await, [1, 2, 3, 4, 5]);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn following_what_is_not_there_ends(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     assert!(take(world.log.follow(ThreadId::new(), 0), 1).await.is_empty());
     assert!(take(world.log.follow_run(RunId::new(), 0), 1).await.is_empty());
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_thread_ends_its_readers(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -179,6 +178,9 @@ async fn a_deleted_thread_ends_its_readers(database: TestDatabase) {
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_logs_come_in_pages(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -188,6 +190,9 @@ async fn long_logs_come_in_pages(database: TestDatabase) {
 }
 
 /// Were each to read for itself, every frame would be another.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_readers_share_what_is_read_once(database: TestDatabase) {
     const READERS: usize = 1000;
     const EVENTS: i64 = 60;
@@ -218,6 +223,9 @@ async fn a_thousand_readers_share_what_is_read_once(database: TestDatabase) {
 }
 
 /// The reader falls behind what is kept in memory, and nobody waits for it.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_reader_holds_up_nobody_and_misses_nothing(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -234,6 +242,9 @@ async fn a_slow_reader_holds_up_nobody_and_misses_nothing(database: TestDatabase
     assert_eq!(take(slow, 621).await, (2..=622).collect::<Vec<_>>());
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_number_beyond_the_end_stands_for_the_end(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -258,6 +269,9 @@ async fn a_number_beyond_the_end_stands_for_the_end(database: TestDatabase) {
     assert!(matches!(world.log.open(Subject::Thread(ThreadId::new()), 0).await.unwrap(), Opening::Unknown));
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_reads_the_same_as_frame_and_as_value(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -274,6 +288,9 @@ async fn an_event_reads_the_same_as_frame_and_as_value(database: TestDatabase) {
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_add_up_to_the_log(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let first = claimed(&world.store).await;
@@ -312,6 +329,9 @@ async fn pages(world: &World, subject: Subject, limit: u32) -> (Vec<i64>, bool) 
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_thread_is_noticed_at_once_when_told(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let started = Instant::now();
@@ -327,6 +347,9 @@ async fn a_deleted_thread_is_noticed_at_once_when_told(database: TestDatabase) {
 }
 
 /// A reader that is left over holds up nothing.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_end_with_the_log(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let lease = claimed(&world.store).await;
@@ -340,6 +363,9 @@ async fn readers_end_with_the_log(database: TestDatabase) {
 }
 
 /// Through the poll alone, if need be.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_process_reads_along(database: TestDatabase) {
     let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
     let lease = claimed(&here.store).await;
@@ -421,6 +447,9 @@ async fn until_listening(database: &TestDatabase, count: i64) {
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_writer_keeps_order_and_drains_when_its_handles_are_gone(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let leases = [claimed(&world.store).await, claimed(&world.store).await];
@@ -439,6 +468,9 @@ async fn the_writer_keeps_order_and_drains_when_its_handles_are_gone(database: T
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_nobody_waited_for_is_heard_once(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let (lease, neighbour) = (claimed(&world.store).await, claimed(&world.store).await);
@@ -454,6 +486,9 @@ async fn a_failure_nobody_waited_for_is_heard_once(database: TestDatabase) {
 }
 
 /// Several outages while two runs keep writing.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_comes_back_loses_nothing(database: TestDatabase) {
     let world = world(&database, Patience::default()).await;
     let leases = [claimed(&world.store).await, claimed(&world.store).await];
@@ -487,6 +522,9 @@ async fn a_database_that_comes_back_loses_nothing(database: TestDatabase) {
 }
 
 /// Whoever waits for a commit waits as long as the database is away, and others see that nothing is stored meanwhile.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_waits_for_a_database_that_stays_away(database: TestDatabase) {
     let impatient = Patience { total: Duration::from_millis(300), ..Patience::default() };
     let world = world(&database, impatient).await;

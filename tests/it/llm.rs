@@ -639,6 +639,21 @@ async fn errors_never_show_the_key() {
 }
 
 #[tokio::test]
+async fn a_call_beyond_the_limit_is_counted_once_however_many_pieces_it_has() {
+    let piece = |index: usize, id: &str, name: &str, arguments: &str| {
+        let function = json!({"name": name, "arguments": arguments});
+        chunk(json!({"tool_calls": [{"index": index, "id": id, "function": function}]}), None)
+    };
+    let mut chunks: Vec<_> = (0..131).map(|n| piece(n, &format!("c{n}"), "think_tool", "")).collect();
+    chunks.extend((0..131).map(|n| piece(n, "", "", "{}")));
+    chunks.extend([chunk(json!({}), Some("tool_calls")), DONE.to_owned()]);
+    let offered = Request { tools: vec![tool("think_tool")], ..request() };
+    let completion = streamed(Reply::stream(chunks), &offered).await;
+    let problem = completion.tool_calls[128].problem.clone().unwrap();
+    assert!(problem.ends_with("and neither are 2 more"), "{problem}");
+}
+
+#[tokio::test]
 async fn nobody_listening_is_a_transport_error() {
     let vendor = FakeVendor::start([]).await;
     let mut settings = settings(&vendor);
@@ -646,7 +661,7 @@ async fn nobody_listening_is_a_transport_error() {
     drop(vendor);
     let failed = Llm::new(settings).unwrap().complete(&request(), &quietly).await.unwrap_err();
     let Error::Transport { detail, .. } = &failed.error else { panic!("{failed:?}") };
-    assert!(detail.starts_with("no connection: "), "{detail}");
+    assert!(detail.starts_with("no connection ("), "{detail}");
     assert!(failed.attempts > 1);
 }
 

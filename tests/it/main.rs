@@ -1,4 +1,4 @@
-//! One test binary: stories over a scripted world, a file per theme. Only module lines here.
+//! One test binary: stories over the scripted world of `fathom-testkit`, a file per theme. Only module lines here.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,11 +11,8 @@
 mod browser;
 mod contract;
 mod crash;
-mod database;
 mod events;
 mod fake_vendor;
-#[path = "../fleet/mod.rs"]
-mod fleet;
 mod hostile;
 mod http;
 mod llm;
@@ -29,6 +26,6 @@ mod store;
 mod stories;
 mod streams;
 mod tidy;
-#[path = "../world/mod.rs"]
-mod world;
 mod world_test;
+
+use fathom_testkit::{database, fleet, world};

@@ -11,53 +11,13 @@ use fathom::{
     },
     store::{
         Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, End, Entry,
-        Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RunFilter, Step,
-        Store, Synchronous, Wanted,
+        Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RetryOf,
+        RunFilter, Step, Store, Synchronous, Wanted,
     },
 };
+use test_case::test_case;
 
-use crate::database::{TestDatabase, on_each_engine};
-
-on_each_engine!(
-    a_thread_starts_with_its_message_and_a_queued_run,
-    a_run_is_claimed_once,
-    an_expired_lease_can_be_claimed_and_a_held_one_not,
-    a_released_lease_can_be_claimed_at_once,
-    a_dead_owner_is_taken_over_only_by_name,
-    many_claimants_share_the_queue,
-    a_cancel_request_reaches_the_owner,
-    a_run_nobody_works_on_is_cancelled_at_once,
-    owners_take_turns_and_begun_runs_go_first,
-    a_reserved_run_is_kept_for_its_process,
-    ends_of_owners_are_counted_until_a_step_is_stored,
-    who_may_be_why_a_process_died_is_held_back_and_the_others_are_not,
-    an_end_is_explained_afterwards,
-    a_process_never_takes_its_own_runs_and_takes_up_leases_that_ran_out,
-    leases_last_by_the_clock_of_the_database,
-    places_in_the_queue_are_by_age,
-    a_key_creates_once,
-    the_same_key_at_the_same_time_creates_once,
-    a_full_queue_refuses,
-    progress_and_usage_are_counted_with_the_commits,
-    a_run_that_waits_says_for_whom,
-    an_old_epoch_writes_nothing_and_its_neighbours_go_through,
-    a_thread_has_one_active_run,
-    a_duplicate_step_is_refused_alone,
-    nothing_of_a_run_follows_a_refused_commit,
-    a_repeated_entry_is_written_once,
-    the_end_of_a_run_is_atomic,
-    the_log_has_no_gaps_under_concurrency,
-    a_page_met_twice_has_the_smallest_id_whoever_came_first,
-    the_ledger_adds_up,
-    notes_and_reports_come_back,
-    a_deleted_thread_leaves_nothing,
-    threads_and_runs_are_listed_newest_first,
-    nul_characters_do_no_harm,
-    huge_texts_come_back,
-    many_rows_fit_in_one_group,
-    several_processes_may_start_on_an_empty_database,
-    adding_a_run_while_the_last_one_ends_never_fails,
-);
+use crate::database::TestDatabase;
 
 pub const NOW: Timestamp = Timestamp(1_800_000_000_000);
 /// Of the test's claims.
@@ -188,6 +148,9 @@ fn source(id: u32, url: &str) -> Source {
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_starts_with_its_message_and_a_queued_run(database: TestDatabase) {
     let store = database.open().await;
     store.ping().await.unwrap();
@@ -211,6 +174,9 @@ async fn a_thread_starts_with_its_message_and_a_queued_run(database: TestDatabas
     assert_eq!(store.run(RunId::new()).await.unwrap(), None);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_is_claimed_once(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &new_run()).await;
@@ -224,6 +190,9 @@ async fn a_run_is_claimed_once(database: TestDatabase) {
     assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expired_lease_can_be_claimed_and_a_held_one_not(database: TestDatabase) {
     let store = database.open().await;
     let first = claimed(&store).await;
@@ -239,6 +208,9 @@ async fn an_expired_lease_can_be_claimed_and_a_held_one_not(database: TestDataba
     assert_eq!(store.renew(&first, LEASE, Clock::At(NOW)).await.unwrap(), Renewal::Lost);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_released_lease_can_be_claimed_at_once(database: TestDatabase) {
     let store = database.open().await;
     let first = claimed(&store).await;
@@ -254,6 +226,9 @@ async fn a_released_lease_can_be_claimed_at_once(database: TestDatabase) {
     );
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_owner_is_taken_over_only_by_name(database: TestDatabase) {
     let store = database.open().await;
     let first = claimed(&store).await;
@@ -264,6 +239,9 @@ async fn a_dead_owner_is_taken_over_only_by_name(database: TestDatabase) {
     assert_eq!(commit_one(&store, commit_of(first, "late")).await, Err(Error::Fenced));
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_claimants_share_the_queue(database: TestDatabase) {
     let stores = [database.open().await, database.open().await];
     for _ in 0..20 {
@@ -284,6 +262,9 @@ async fn many_claimants_share_the_queue(database: TestDatabase) {
     assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (20, 20));
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_request_reaches_the_owner(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -301,6 +282,9 @@ async fn a_cancel_request_reaches_the_owner(database: TestDatabase) {
     assert_eq!(store.held_by("a").await.unwrap(), []);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
     let store = database.open().await;
     let queued = created(&store, &new_run()).await;
@@ -318,6 +302,9 @@ async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
     assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
     let store = database.open().await;
     let of = |owner: &str, age: i64| NewRun { owner: owner.to_owned(), now: Timestamp(NOW.0 - age), ..new_run() };
@@ -335,6 +322,63 @@ async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
     assert_eq!(next().await.run_id, greedy[1]);
 }
 
+/// A row of a newer release, or a damaged one: the others are claimed and listed, and it is tried again later.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_cannot_be_read_holds_up_nobody(database: TestDatabase) {
+    let store = database.open().await;
+    let bad = created(&store, &new_run()).await;
+    database.execute("UPDATE runs SET options = '7'").await;
+    assert!(matches!(store.run(bad.id).await, Err(Error::Corrupt(_))), "it cannot be read");
+    let good = created(&store, &new_run()).await;
+    let next = async |at| store.claim_next(&claimant_at("a", at), Wanted::ALL).await.unwrap().map(|(_, run)| run.id);
+    assert_eq!(next(NOW).await, Some(good.id), "older ones that cannot be read are passed over");
+    assert_eq!(next(NOW).await, None);
+    let listed: Vec<RunId> = store.runs(10).await.unwrap().into_iter().map(|run| run.id).collect();
+    assert_eq!(listed, [good.id]);
+    assert_eq!(store.overviews(None, 10).await.unwrap().len(), 1);
+
+    let options = serde_json::to_string(&RunOptions::default()).unwrap();
+    database.rows(format!("UPDATE runs SET options = '{options}'")).await.unwrap();
+    assert_eq!(next(NOW).await, None, "it is left to other releases for a while");
+    assert_eq!(next(NOW.plus(Duration::from_secs(61))).await, Some(bad.id));
+}
+
+/// A database may be replaced by an older one, or an empty one, beneath a service.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn missing_migrations_are_noticed(database: TestDatabase) {
+    let store = database.open().await;
+    assert!(store.has_migrations().await.unwrap());
+    let newest = "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)";
+    database.execute(newest).await;
+    assert!(!store.has_migrations().await.unwrap());
+    database.execute("DELETE FROM _sqlx_migrations").await;
+    assert!(!store.has_migrations().await.unwrap());
+    database.execute("DROP TABLE _sqlx_migrations").await;
+    assert!(!store.has_migrations().await.unwrap());
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_and_its_retry_have_one_question(database: TestDatabase) {
+    let store = database.open().await;
+    let first = created(&store, &new_run()).await;
+    assert_eq!(store.question(first.id).await.unwrap().as_deref(), Some("What did the minutes decide?"));
+    assert_eq!(store.question(RunId::new()).await.unwrap(), None);
+    store.request_cancel(first.id, Clock::At(NOW)).await.unwrap();
+    let retry = Some(RetryOf { run_id: first.id, question_of: first.id });
+    let again = NewRun { thread_id: first.thread_id, content: String::new(), retry, ..new_run() };
+    store.add_run(&again, &Admission::default()).await.unwrap().unwrap();
+    assert_eq!(store.question(again.run_id).await.unwrap().as_deref(), Some("What did the minutes decide?"));
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reserved_run_is_kept_for_its_process(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &NewRun { reserved: Some(claimant("a")), ..new_run() }).await;
@@ -349,6 +393,9 @@ async fn a_reserved_run_is_kept_for_its_process(database: TestDatabase) {
     assert!([claimed.run_id, other.run_id].contains(&orphan.id), "its process died before it came to claim it");
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ends_of_owners_are_counted_until_a_step_is_stored(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &new_run()).await;
@@ -388,6 +435,9 @@ async fn settle(store: &Store, owner: &str, lease: Lease, in_own_work: bool) {
 }
 
 /// Nobody is blamed for a death but the run that was being worked on; the others go on at once.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_may_be_why_a_process_died_is_held_back_and_the_others_are_not(database: TestDatabase) {
     let store = database.open().await;
     let (guilty, innocent) = (claimed(&store).await, claimed(&store).await);
@@ -416,6 +466,9 @@ async fn who_may_be_why_a_process_died_is_held_back_and_the_others_are_not(datab
 }
 
 /// Another machine took the runs over before anybody could say what their owner died of.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_end_is_explained_afterwards(database: TestDatabase) {
     let store = database.open().await;
     let late = NOW.plus(LEASE);
@@ -433,6 +486,9 @@ async fn an_end_is_explained_afterwards(database: TestDatabase) {
 }
 
 /// Whatever the clock says: a process is not taken for dead by itself.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_never_takes_its_own_runs_and_takes_up_leases_that_ran_out(database: TestDatabase) {
     let store = database.open().await;
     let own = claimed(&store).await;
@@ -449,6 +505,9 @@ async fn a_process_never_takes_its_own_runs_and_takes_up_leases_that_ran_out(dat
 }
 
 /// The clock of leases is the database's.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_last_by_the_clock_of_the_database(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &NewRun { now: Timestamp::now(), ..new_run() }).await;
@@ -466,6 +525,9 @@ async fn leases_last_by_the_clock_of_the_database(database: TestDatabase) {
     assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_some());
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_in_the_queue_are_by_age(database: TestDatabase) {
     let store = database.open().await;
     let mut runs = Vec::new();
@@ -489,6 +551,9 @@ fn key(key: &str, request: &str) -> Admission {
     Admission { limits: None, idempotency: Some(idempotency) }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_creates_once(database: TestDatabase) {
     let store = database.open().await;
     let (first, thread) = (new_run(), NewThread::default());
@@ -507,6 +572,9 @@ async fn a_key_creates_once(database: TestDatabase) {
     assert!(matches!(create(&new_run(), &key("k", "y")).await.unwrap(), Created::New { .. }));
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_key_at_the_same_time_creates_once(database: TestDatabase) {
     let stores = [database.open().await, database.open().await];
     let mut tasks = tokio::task::JoinSet::new();
@@ -521,6 +589,9 @@ async fn the_same_key_at_the_same_time_creates_once(database: TestDatabase) {
     assert_eq!(stores[0].runs(20).await.unwrap().len(), 1);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_refuses(database: TestDatabase) {
     let store = database.open().await;
     let limits = |room| {
@@ -540,6 +611,9 @@ async fn a_full_queue_refuses(database: TestDatabase) {
     assert!(matches!(more, Created::New { position: 3, .. }), "one of them can start at once");
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -573,6 +647,9 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
 }
 
 /// Written by the short way for steps and events and by the long one for the rest; read as the phase until it is over.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_waits_says_for_whom(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -602,6 +679,9 @@ async fn a_run_that_waits_says_for_whom(database: TestDatabase) {
     assert_eq!(tell(ended, vec![source(1002, "t")]).await, (Some(Phase::Research), None));
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_epoch_writes_nothing_and_its_neighbours_go_through(database: TestDatabase) {
     let store = database.open().await;
     let (old, neighbour) = (claimed(&store).await, claimed(&store).await);
@@ -621,6 +701,9 @@ async fn an_old_epoch_writes_nothing_and_its_neighbours_go_through(database: Tes
     assert_eq!(seqs(&store, neighbour.thread_id).await, [1, 2]);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_has_one_active_run(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -641,6 +724,9 @@ async fn a_thread_has_one_active_run(database: TestDatabase) {
     assert_eq!(seqs(&store, lease.thread_id).await, [1, 2, 3]);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_duplicate_step_is_refused_alone(database: TestDatabase) {
     let store = database.open().await;
     let (lease, neighbour) = (claimed(&store).await, claimed(&store).await);
@@ -652,6 +738,9 @@ async fn a_duplicate_step_is_refused_alone(database: TestDatabase) {
     assert_eq!(store.journal(lease.run_id).await.unwrap(), [step("brief")]);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_a_run_follows_a_refused_commit(database: TestDatabase) {
     let store = database.open().await;
     let (lease, neighbour) = (claimed(&store).await, claimed(&store).await);
@@ -664,6 +753,9 @@ async fn nothing_of_a_run_follows_a_refused_commit(database: TestDatabase) {
     assert_eq!(store.journal(lease.run_id).await.unwrap(), [step("a")]);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_entry_is_written_once(database: TestDatabase) {
     let store = database.open().await;
     let (lease, other) = (claimed(&store).await, claimed(&store).await);
@@ -679,6 +771,9 @@ async fn a_repeated_entry_is_written_once(database: TestDatabase) {
     assert_eq!(store.commit_entries(&[]).await, []);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_end_of_a_run_is_atomic(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -708,6 +803,9 @@ async fn the_end_of_a_run_is_atomic(database: TestDatabase) {
     assert_eq!(seqs(&store, lease.thread_id).await, [1], "no terminal event without a final row");
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_has_no_gaps_under_concurrency(database: TestDatabase) {
     const COMMITS: usize = 20;
     let stores = [database.open().await, database.open().await];
@@ -733,6 +831,9 @@ async fn the_log_has_no_gaps_under_concurrency(database: TestDatabase) {
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_met_twice_has_the_smallest_id_whoever_came_first(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -753,6 +854,9 @@ async fn a_page_met_twice_has_the_smallest_id_whoever_came_first(database: TestD
     assert_eq!(store.source(lease.run_id, SourceId(9)).await.unwrap(), None);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_ledger_adds_up(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -782,6 +886,9 @@ async fn the_ledger_adds_up(database: TestDatabase) {
     assert_eq!(store.report_attempts(lease.run_id).await.unwrap(), 2);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn notes_and_reports_come_back(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -800,6 +907,9 @@ async fn notes_and_reports_come_back(database: TestDatabase) {
     assert_eq!(store.report(lease.run_id).await.unwrap(), Some(report));
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_thread_leaves_nothing(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -817,6 +927,9 @@ async fn a_deleted_thread_leaves_nothing(database: TestDatabase) {
     assert_eq!(store.last_seq(lease.thread_id).await.unwrap(), None);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn threads_and_runs_are_listed_newest_first(database: TestDatabase) {
     let store = database.open().await;
     let mut runs = Vec::new();
@@ -841,6 +954,9 @@ async fn threads_and_runs_are_listed_newest_first(database: TestDatabase) {
     assert_eq!(store.runs_page(&queued, None, 9).await.unwrap().items, []);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nul_characters_do_no_harm(database: TestDatabase) {
     let store = database.open().await;
     let new_run = NewRun { content: "a\0b".to_owned(), ..new_run() };
@@ -859,6 +975,9 @@ async fn nul_characters_do_no_harm(database: TestDatabase) {
     assert_eq!(store.journal(run.id).await.unwrap()[0].key, "k\u{fffd}");
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn huge_texts_come_back(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -873,6 +992,9 @@ async fn huge_texts_come_back(database: TestDatabase) {
     assert_eq!(store.source(lease.run_id, SourceId(1001)).await.unwrap().unwrap().snapshot, text);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_rows_fit_in_one_group(database: TestDatabase) {
     let store = database.open().await;
     let mut commits = Vec::new();
@@ -895,6 +1017,9 @@ async fn many_rows_fit_in_one_group(database: TestDatabase) {
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_processes_may_start_on_an_empty_database(database: TestDatabase) {
     let opened = futures::future::join_all((0..4).map(|_| Store::open(&database.database))).await;
     for store in opened {
@@ -904,6 +1029,9 @@ async fn several_processes_may_start_on_an_empty_database(database: TestDatabase
 }
 
 /// The order of locks: a commit locks run, then thread; adding a run must not do it crosswise.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn adding_a_run_while_the_last_one_ends_never_fails(database: TestDatabase) {
     let store = database.open().await;
     let mut lease = claimed(&store).await;

@@ -19,17 +19,16 @@ use fathom::{
 };
 use futures::StreamExt as _;
 use serde_json::Value;
+use test_case::test_case;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     store::{claimed, commit_of, finish_of, thought},
     stories::engine::Engine,
     world::{Script, World},
 };
-
-on_each_engine!(a_stream_cut_anywhere_goes_on_where_it_was, a_stream_goes_on_in_another_process);
 
 const ALL: usize = 1024 * 1024;
 
@@ -109,6 +108,9 @@ async fn body(log: &EventLog, subject: Subject, headers: &HeaderMap) -> Vec<u8> 
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_cut_anywhere_goes_on_where_it_was(database: TestDatabase) {
     let store = database.open().await;
     let tasks = TaskTracker::new();
@@ -140,6 +142,9 @@ async fn a_stream_cut_anywhere_goes_on_where_it_was(database: TestDatabase) {
 }
 
 /// The client's replica stops in the middle of the run; another one goes on.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_goes_on_in_another_process(database: TestDatabase) {
     let tasks = TaskTracker::new();
     let (store, elsewhere) = (database.open().await, database.open().await);

@@ -1,7 +1,7 @@
 //! Chaos for as long as one likes: `cargo test --test soak -- --seconds 300 --runs 100 [--seed N] [--latency-ms 200]`.
 //!
 //! Three services on one Postgres behind a balancer are killed, frozen, told to stop and restarted, and lose their
-//! connections to the database and to their readers, while runs go on. See `fleet::Soak`. The test command has a short
+//! connections to the database and to their readers, while runs go on. See `fathom_testkit::fleet::Soak`. The test command has a short
 //! form of it; this one is run by hand, since it takes minutes.
 
 #![allow(
@@ -12,17 +12,10 @@
     reason = "it stops at the first surprise, as tests do"
 )]
 
-#[allow(dead_code, unused_imports, unused_macros, reason = "the integration tests use the rest")]
-#[path = "../it/database.rs"]
-mod database;
-#[path = "../fleet/mod.rs"]
-mod fleet;
-#[path = "../world/mod.rs"]
-mod world;
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
+use fathom_testkit::fleet;
 
 #[derive(Parser)]
 struct Arguments {

@@ -7,12 +7,11 @@ use super::{
     Catalogue,
     address::{address_in_word, address_length, behind_scheme, host, is_address},
     ids::{ids_in_bracket, is_own_number, only_ids},
+    scan::FORMULA_BYTES,
 };
 
 /// Brackets in brackets that are looked into; deeper ones are text.
 const DEPTH: usize = 16;
-/// A formula (`$…$`) is shorter than this.
-const FORMULA_BYTES: usize = 256;
 /// One of these stands between two dollar signs that are no prices.
 const FORMULA_SIGNS: [char; 12] = ['\\', '^', '_', '=', '{', '∈', '≤', '≥', '<', '>', '+', '∪'];
 /// HTML tags that link, load or imitate our own markers; they are removed, their content stays.

@@ -7,7 +7,7 @@
 /// A bracket, code span or tag that is still open after so many bytes is ordinary text.
 const HELD_BYTES: usize = 2_048;
 /// A formula (`$…$`) is shorter than this.
-const FORMULA_BYTES: usize = 256;
+pub(super) const FORMULA_BYTES: usize = 256;
 /// Scripts without spaces are cut after so many bytes.
 const UNSPACED_BYTES: usize = 64;
 

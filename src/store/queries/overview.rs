@@ -5,6 +5,7 @@ use sqlx::{QueryBuilder, Row as _, query};
 use super::{
     Db, Engine, Row,
     rows::{owned, run, run_columns, unsigned},
+    runs::readable,
 };
 use crate::{
     domain::{RunId, RunStatus, Timestamp},
@@ -42,7 +43,7 @@ impl Engine {
         rows.iter().map(|row| Ok((RunId(row.try_get("id")?), Timestamp(row.try_get("ts")?)))).collect()
     }
 
-    /// Newest first.
+    /// Newest first; a run that cannot be read is left out.
     pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
         let mut select = QueryBuilder::<Db>::new(SELECT);
         match status {
@@ -51,7 +52,9 @@ impl Engine {
         };
         select.push(" ORDER BY runs.created_at DESC, runs.id DESC LIMIT ").push_bind(i64::from(limit)).push(" + 0");
         let mut connection = self.reader().await?;
-        select.build().fetch_all(&mut *connection).await?.iter().map(overview).collect()
+        let rows = select.build().fetch_all(&mut *connection).await?;
+        let read = rows.iter().map(|row| readable(RunId(row.try_get("id")?), overview(row)));
+        read.filter_map(Result::transpose).collect()
     }
 }
 

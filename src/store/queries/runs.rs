@@ -22,6 +22,17 @@ use crate::{
     },
 };
 
+/// How long a run that this release cannot read is left to those that can, before it is tried again.
+const UNREADABLE_PAUSE: Duration = Duration::from_secs(60);
+
+/// What a look for the next run found.
+enum Next {
+    Claimed(Lease, Box<Run>),
+    Nothing,
+    /// With the reason.
+    Unreadable(RunId, String),
+}
+
 /// A run to be worked on alone; as [`Lease::is_suspect`].
 macro_rules! is_suspect {
     () => {
@@ -126,12 +137,25 @@ impl Engine {
         Ok(Claimed::HeldBy { owner, expires_at: Timestamp(row.try_get("lease_expires_at")?) })
     }
 
-    /// Looks for the run that is free and next, and claims it; in one transaction, so that nobody else gets it.
+    /// Looks for the run that is free and next, and claims it. One that cannot be read is put off, so that it does not
+    /// keep the others waiting.
     pub async fn claim_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Option<(Lease, Run)>, Error> {
-        const CLAIM: &str = concat!(set_claimed!(), " WHERE id = $1", claimed_columns!());
-        if !self.has_claimable(claimant, wanted).await? {
-            return Ok(None);
+        while self.has_claimable(claimant, wanted).await? {
+            match self.try_next(claimant, wanted).await? {
+                Next::Claimed(lease, run) => return Ok(Some((lease, *run))),
+                Next::Nothing => return Ok(None),
+                Next::Unreadable(run_id, reason) => {
+                    tracing::error!(%run_id, reason, "a run cannot be read and is left to other releases");
+                    self.put_off(run_id, claimant.clock).await?;
+                }
+            }
         }
+        Ok(None)
+    }
+
+    /// Claims in one transaction, so that nobody else gets the run.
+    async fn try_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Next, Error> {
+        const CLAIM: &str = concat!(set_claimed!(), " WHERE id = $1", claimed_columns!());
         let mut tx = self.begin().await?;
         let next = query_scalar(CLAIM_NEXT)
             .bind(claimant.clock.given())
@@ -140,7 +164,7 @@ impl Engine {
             .bind(wanted.orphans)
             .bind(wanted.suspects);
         let free: Option<Uuid> = next.fetch_optional(&mut *tx).await?;
-        let Some(run_id) = free else { return Ok(None) };
+        let Some(run_id) = free else { return Ok(Next::Nothing) };
         let row = query(CLAIM)
             .bind(run_id)
             .bind(owned(&claimant.owner))
@@ -148,10 +172,28 @@ impl Engine {
             .bind(claimant.clock.given())
             .fetch_one(&mut *tx)
             .await?;
-        // Read first: a run that this release cannot read is left to those that can.
-        let claimed = lease_of(&row)?;
-        tx.commit().await?;
-        Ok(Some(claimed))
+        // Read first: a claim that nobody could follow is not committed.
+        match lease_of(&row) {
+            Ok((lease, run)) => {
+                tx.commit().await?;
+                Ok(Next::Claimed(lease, run.into()))
+            }
+            Err(Error::Corrupt(reason)) => Ok(Next::Unreadable(RunId(run_id), reason)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Leaves a free run alone for a while, unless somebody has claimed it meanwhile.
+    async fn put_off(&self, run_id: RunId, clock: Clock) -> Result<(), Error> {
+        const PUT_OFF: &str = concat!(
+            "UPDATE runs SET lease_expires_at = $2 + ",
+            time!("$3"),
+            " WHERE id = $1 AND status IN ('queued', 'running') AND lease_expires_at <= ",
+            time!("$3")
+        );
+        let mut connection = self.writer().await?;
+        query(PUT_OFF).bind(run_id.0).bind(ms(UNREADABLE_PAUSE)).bind(clock.given()).execute(&mut *connection).await?;
+        Ok(())
     }
 
     /// A look without a lock, since most looks find nothing and should cost the writers nothing.
@@ -346,6 +388,14 @@ impl Engine {
         Ok(ids.into_iter().map(RunId).collect())
     }
 
+    pub async fn question(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        const SELECT: &str = "SELECT messages.content FROM runs JOIN messages ON messages.thread_id = runs.thread_id \
+            WHERE runs.id = $1 AND messages.run_id = COALESCE(runs.question_of, runs.id) AND messages.role = 'user' \
+            ORDER BY messages.position, messages.id LIMIT 1";
+        let mut connection = self.reader().await?;
+        Ok(query_scalar(SELECT).bind(run_id.0).fetch_optional(&mut *connection).await?)
+    }
+
     /// The run whose message this one answers: itself, unless it is a retry.
     pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
         let mut connection = self.reader().await?;
@@ -354,7 +404,7 @@ impl Engine {
         Ok(asked.flatten().map_or(run_id, RunId))
     }
 
-    /// Newest first.
+    /// Newest first. A run that cannot be read is left out, so that it does not hide the others.
     pub async fn runs(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
         let mut select = QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE TRUE"));
         if let Some(thread_id) = filter.thread_id {
@@ -370,10 +420,11 @@ impl Engine {
         let mut connection = self.reader().await?;
         let rows = select.build().fetch_all(&mut *connection).await?;
         let found = rows.iter().map(|row| {
-            let run = run(row)?;
-            Ok((Cursor { at: run.created_at.0, id: run.id.0 }, run))
+            let cursor = Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? };
+            Ok((cursor, readable(RunId(cursor.id), run(row))?))
         });
-        Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
+        let page = Page::of(found.collect::<Result<_, Error>>()?, limit);
+        Ok(Page { items: page.items.into_iter().flatten().collect(), next: page.next })
     }
 
     /// What is kept beside these runs; in their order.
@@ -485,6 +536,17 @@ async fn queue_positions(connection: &mut Connection, runs: &[Run]) -> Result<Ha
     }
     let rows = select.push(")").build().fetch_all(connection).await?;
     rows.iter().map(|row| Ok((RunId(row.try_get("id")?), unsigned(row.try_get("place")?)?))).collect()
+}
+
+/// What was read of a run; `None` when its row cannot be read, which is logged.
+pub fn readable<T>(run_id: RunId, read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(Error::Corrupt(reason)) => {
+            tracing::error!(%run_id, reason, "a run cannot be read and is left out of a list");
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
 }
 
 /// A time as the database counts it.

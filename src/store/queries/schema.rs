@@ -1,9 +1,18 @@
 //! May this program work on the schema it found? Asked after the migrations it knows have run.
 
-use sqlx::{Row as _, query};
+use sqlx::{Row as _, query, query_scalar};
 
-use super::Connection;
+use super::{Connection, Engine};
 use crate::store::Error;
+
+impl Engine {
+    /// The newest migration that has run; 0 when none has.
+    pub async fn schema_version(&self) -> Result<i64, Error> {
+        const SELECT: &str = "SELECT CAST(COALESCE(MAX(version), 0) AS BIGINT) FROM _sqlx_migrations";
+        let mut connection = self.reader().await?;
+        Ok(query_scalar(SELECT).fetch_one(&mut *connection).await?)
+    }
+}
 
 /// Refuses a schema that a newer program wrote, unless that said that programs like this one still work on it.
 pub async fn check_schema(connection: &mut Connection, newest_known: i64) -> Result<(), Error> {

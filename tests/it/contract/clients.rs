@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use fathom_testkit::program::tool;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -24,14 +25,6 @@ async fn run(mut command: Command, folder: &Path) -> String {
     let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{command:?}\n{said}\n{complaints}");
     said.into_owned()
-}
-
-/// Where scripts/test.sh puts tools: beside the profiles of the build.
-fn tool(name: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_BIN_EXE_fathom")).ancestors().nth(2).unwrap();
-    let tool = target.join("tools").join(name);
-    assert!(tool.exists(), "{} is missing: run scripts/test.sh, which installs it", tool.display());
-    tool
 }
 
 fn sources(language: &str) -> PathBuf {

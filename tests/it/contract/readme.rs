@@ -18,7 +18,7 @@ fn block(needle: &str) -> &'static str {
 
 /// Runs the commands in `folder` to their end; what they print.
 async fn run(world: &World, commands: &str, folder: &Path) -> String {
-    let binaries = Path::new(env!("CARGO_BIN_EXE_fathom")).parent().unwrap().display().to_string();
+    let binaries = fathom_testkit::program::path().parent().unwrap().display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", commands]).current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);

@@ -1,12 +1,9 @@
 //! schemathesis reads the document, makes up requests, good and bad, and looks whether the running service keeps to it:
 //! no server error, no status, header or body that is not documented, no bad request that is let through.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
-};
+use std::{path::Path, process::Stdio, time::Duration};
 
+use fathom_testkit::program::tool;
 use tokio::process::Command;
 
 use super::service::Service;
@@ -14,14 +11,6 @@ use crate::world::{Script, World};
 
 /// For making up requests; reading the document and repeating what failed come on top.
 const BUDGET_SECONDS: &str = "40";
-
-/// Where scripts/test.sh puts tools: beside the profiles of the build.
-fn tool(name: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_BIN_EXE_fathom")).ancestors().nth(2).unwrap();
-    let tool = target.join("tools/venv/bin").join(name);
-    assert!(tool.exists(), "{} is missing: run scripts/test.sh, which installs it", tool.display());
-    tool
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn made_up_requests_are_answered_as_documented() {
@@ -33,7 +22,7 @@ async fn made_up_requests_are_answered_as_documented() {
     service.until(&run, |text| text.contains(r#""status":"completed""#)).await;
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut command = Command::new(tool("schemathesis"));
+    let mut command = Command::new(tool("venv/bin/schemathesis"));
     command
         .arg(format!("--config-file={}", root.join("schemathesis.toml").display()))
         .args(["run", "--seed=1", "--max-examples=15", "--max-time", BUDGET_SECONDS, "--continue-on-failure"])

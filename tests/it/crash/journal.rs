@@ -8,21 +8,16 @@ use fathom::{
     journal::{Entry, Journal, Stop},
     store::{Lease, Step, Store},
 };
+use test_case::test_case;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::{Engine, Site, script};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     store::claimed,
     world::{Kind, Script, When, brain, reply},
 };
-
-on_each_engine!(
-    every_stored_step_is_replayed_and_no_other_request_gets_its_value,
-    a_step_is_stored_before_its_value_is_seen,
-    nothing_begins_once_the_lease_may_be_lost,
-);
 
 const KEYS: [&str; 6] = ["date", "brief", "lead/1", "lead/1/r1/turn/1", "lead/1/r1/turn/1/search/0", "report"];
 
@@ -46,6 +41,9 @@ async fn ask(journal: &Journal, key: &str, hash: &str, value: &str) -> (Result<S
     (result, done.get())
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_stored_step_is_replayed_and_no_other_request_gets_its_value(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -77,6 +75,9 @@ async fn every_stored_step_is_replayed_and_no_other_request_gets_its_value(datab
     assert_eq!(store.journal(lease.run_id).await.unwrap().len(), KEYS.len());
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_is_stored_before_its_value_is_seen(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -89,6 +90,9 @@ async fn a_step_is_stored_before_its_value_is_seen(database: TestDatabase) {
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_begins_once_the_lease_may_be_lost(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;

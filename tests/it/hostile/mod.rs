@@ -177,7 +177,7 @@ fn limited(world: &World) -> Command {
     let mut command = Command::new("sh");
     command
         .args(["-c", &format!("ulimit -v {ADDRESS_SPACE_KIB}; exec \"$0\" \"$@\"")])
-        .arg(env!("CARGO_BIN_EXE_fathom"))
+        .arg(fathom_testkit::program::path())
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .envs(world.environment())

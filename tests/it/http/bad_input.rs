@@ -1,17 +1,14 @@
 //! Requests that are wrong in every way: each gets a problem that names the place, and the service goes on.
 
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{Answer, JSON, NOBODY, Service, small_world};
 use crate::{
-    database::{TestDatabase, on_each_engine},
-    stories::engine::{QUESTION, on_the_embedded_engine},
+    database::TestDatabase,
+    stories::engine::QUESTION,
     world::{Script, World},
 };
-
-on_each_engine!(strange_text_is_kept_or_refused, ids_that_are_none_or_nobodys);
-
-on_the_embedded_engine!(bodies_that_are_not_json, bodies_of_the_wrong_shape, bodies_that_are_too_large);
 
 const THREADS: &str = "/api/v1/threads";
 
@@ -21,7 +18,9 @@ async fn is_fine(service: &Service) {
     service.get("/healthz").await.expect(200);
 }
 
-async fn bodies_that_are_not_json(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_that_are_not_json() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let deep = [format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000)), "[".repeat(1_000_000)];
@@ -65,7 +64,9 @@ async fn bodies_that_are_not_json(database: TestDatabase) {
     world.finish();
 }
 
-async fn bodies_of_the_wrong_shape(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_of_the_wrong_shape() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let long = "ü".repeat(100_001);
@@ -132,7 +133,9 @@ fn is_short(answer: &Answer) {
     assert!(answer.body.len() < 32 * 1024, "an answer to nonsense has {} bytes", answer.body.len());
 }
 
-async fn bodies_that_are_too_large(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_that_are_too_large() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::with(&world, &database, &[("FATHOM_MAX_BODY_BYTES", "4096")]).await;
     let body = |bytes: usize| {
@@ -151,6 +154,9 @@ async fn bodies_that_are_too_large(database: TestDatabase) {
     world.models.take_violations();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strange_text_is_kept_or_refused(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -192,6 +198,9 @@ async fn strange_text_is_kept_or_refused(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ids_that_are_none_or_nobodys(database: TestDatabase) {
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;

@@ -1,11 +1,11 @@
 //! A report is fetched again only when it has to be, and only in a form the client takes.
 
 use super::{Service, small_world};
-use crate::{database::TestDatabase, stories::engine::on_the_embedded_engine};
+use crate::database::TestDatabase;
 
-on_the_embedded_engine!(a_known_report_is_not_sent_again, a_report_comes_in_the_accepted_form_or_not_at_all);
-
-async fn a_known_report_is_not_sent_again(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_known_report_is_not_sent_again() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -26,7 +26,9 @@ async fn a_known_report_is_not_sent_again(database: TestDatabase) {
     world.finish();
 }
 
-async fn a_report_comes_in_the_accepted_form_or_not_at_all(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_comes_in_the_accepted_form_or_not_at_all() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;

@@ -6,23 +6,14 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{NOBODY, Service, names, small_world};
 use crate::{
     crash::until,
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Call, Ended, Kind, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(
-    a_queued_run_is_cancelled_on_the_spot,
-    a_running_run_is_cancelled_with_its_calls_and_keeps_its_notes,
-    a_final_run_stays_what_it_is,
-    another_replica_cancels_too,
-    a_run_is_cancelled_at_any_moment,
-    whatever_comes_together_no_answer_is_a_defect,
-    a_thread_is_deleted_while_its_run_works,
-);
 
 /// From the request to the end of the model's connection.
 const AT_ONCE: Duration = Duration::from_millis(200);
@@ -42,6 +33,9 @@ pub async fn gone(call: &Call) {
     until("the client goes away", async || (call.ended() == Ended::Aborted).then_some(())).await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_queued_run_is_cancelled_on_the_spot(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Clarify)).await;
     let service = Service::with(&world, &database, &[("FATHOM_MAX_CONCURRENT_RUNS", "1")]).await;
@@ -62,6 +56,9 @@ async fn a_queued_run_is_cancelled_on_the_spot(database: TestDatabase) {
 }
 
 /// The machine may be busy with other tests: the fastest of some attempts counts.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_running_run_is_cancelled_with_its_calls_and_keeps_its_notes(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Report)).await;
     let service = Service::start(&world, &database).await;
@@ -100,6 +97,9 @@ async fn a_running_run_is_cancelled_with_its_calls_and_keeps_its_notes(database:
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_final_run_stays_what_it_is(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -115,6 +115,9 @@ async fn a_final_run_stays_what_it_is(database: TestDatabase) {
 }
 
 /// Through the database: at once where it tells, within a second otherwise.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_replica_cancels_too(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Report)).await;
     let (here, there) = (Service::start(&world, &database).await, Service::start(&world, &database).await);
@@ -132,6 +135,9 @@ async fn another_replica_cancels_too(database: TestDatabase) {
 }
 
 /// While it waits, is claimed, begins, works or ends.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_is_cancelled_at_any_moment(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -155,6 +161,9 @@ async fn a_run_is_cancelled_at_any_moment(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_comes_together_no_answer_is_a_defect(database: TestDatabase) {
     let world = small_world().await;
     let (here, there) = (Service::start(&world, &database).await, Service::start(&world, &database).await);
@@ -197,6 +206,9 @@ async fn whatever_comes_together_no_answer_is_a_defect(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_is_deleted_while_its_run_works(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Report)).await;
     let service = Service::start(&world, &database).await;

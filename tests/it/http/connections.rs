@@ -21,24 +21,9 @@ use super::{
 use crate::{
     crash::until,
     database::TestDatabase,
-    stories::engine::{QUESTION, on_the_embedded_engine},
+    stories::engine::QUESTION,
     world::{Kind, Script, When, World, reply},
 };
-
-on_the_embedded_engine!(
-    heads_that_are_too_large_or_wrong,
-    huge_bodies_are_refused_without_being_read,
-    slow_clients_are_given_up,
-    patience_with_requests_does_not_end_streams_and_waits,
-    a_reader_that_never_reads_is_given_up_and_disturbs_nobody,
-    idle_connections_disturb_nobody,
-    http_2_without_an_upgrade_is_there_when_asked_for,
-    an_http_2_client_that_lets_nothing_through_is_cut_off,
-    bytes_that_are_held_for_clients_are_bounded,
-    idle_connections_give_way,
-    the_refusal_of_a_large_body_is_seen_by_who_still_sends,
-    memory_stays_flat_under_bad_input,
-);
 
 /// Sends `bytes`, and reads what comes until the service closes. Empty when it closed without a word.
 async fn exchange(service: &Service, bytes: &[u8]) -> String {
@@ -63,7 +48,9 @@ fn status(answer: &str) -> Option<u16> {
     answer.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
 }
 
-async fn heads_that_are_too_large_or_wrong(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heads_that_are_too_large_or_wrong() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let get = |more: &str| format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}\r\n");
@@ -119,7 +106,9 @@ const LARGE: usize = 100 << 20;
 /// What a connection's buffers may hold, here and there.
 const BUFFERS: usize = 32 << 20;
 
-async fn huge_bodies_are_refused_without_being_read(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn huge_bodies_are_refused_without_being_read() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let head = "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
@@ -144,7 +133,9 @@ async fn huge_bodies_are_refused_without_being_read(database: TestDatabase) {
 
 const SHORT: Duration = Duration::from_millis(500);
 
-async fn slow_clients_are_given_up(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_clients_are_given_up() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let patience = Patience { head: SHORT, body: SHORT, write: SHORT };
     let service = Service::patient(&world, &database, &[], patience).await;
@@ -196,7 +187,9 @@ async fn slow_clients_are_given_up(database: TestDatabase) {
     world.finish();
 }
 
-async fn patience_with_requests_does_not_end_streams_and_waits(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn patience_with_requests_does_not_end_streams_and_waits() {
+    let database = TestDatabase::sqlite();
     let world = World::start(silent_at(Kind::Clarify)).await;
     let patience = Patience { head: SHORT, body: SHORT, write: SHORT };
     let service = Service::patient(&world, &database, &[], patience).await;
@@ -213,7 +206,9 @@ async fn patience_with_requests_does_not_end_streams_and_waits(database: TestDat
 }
 
 /// Its stream has far more to say than all buffers hold.
-async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody() {
+    let database = TestDatabase::sqlite();
     let (long, short) = ("word ".repeat(200_000), "word ".repeat(48_000));
     let thoughts = || reply::calls((0..4).map(|_| ("think_tool", json!({"reflection": &short}))));
     let script = silent_at(Kind::Report)
@@ -254,7 +249,9 @@ async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody(database: Tes
     service.stop().await;
 }
 
-async fn idle_connections_disturb_nobody(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_connections_disturb_nobody() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let mut idle = Vec::new();
@@ -272,7 +269,9 @@ async fn idle_connections_disturb_nobody(database: TestDatabase) {
     world.finish();
 }
 
-async fn http_2_without_an_upgrade_is_there_when_asked_for(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn http_2_without_an_upgrade_is_there_when_asked_for() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let client = Client::builder().no_proxy().timeout(PATIENCE).http2_prior_knowledge().build().unwrap();
@@ -305,7 +304,9 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Its window is closed, and it answers every ping.
-async fn an_http_2_client_that_lets_nothing_through_is_cut_off(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_http_2_client_that_lets_nothing_through_is_cut_off() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let patience = Patience { head: SHORT, write: 2 * SHORT, ..Patience::default() };
     let service = Service::patient(&world, &database, &[("FATHOM_HTTP2", "true")], patience).await;
@@ -349,7 +350,9 @@ async fn an_http_2_client_that_lets_nothing_through_is_cut_off(database: TestDat
 }
 
 /// Unfinished bodies of many connections and answers that nobody reads share one room.
-async fn bytes_that_are_held_for_clients_are_bounded(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_that_are_held_for_clients_are_bounded() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let patience = Patience { body: Duration::from_secs(600), ..Patience::default() };
     let variables = [("FATHOM_MAX_BUFFERED_BYTES", "4194304")];
@@ -382,7 +385,9 @@ async fn bytes_that_are_held_for_clients_are_bounded(database: TestDatabase) {
     service.stop().await;
 }
 
-async fn idle_connections_give_way(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_connections_give_way() {
+    let database = TestDatabase::sqlite();
     let world = World::start(silent_at(Kind::Clarify)).await;
     let service = Service::with(&world, &database, &[("FATHOM_MAX_CONNECTIONS", "20")]).await;
     let started = service.start_run().await;
@@ -410,7 +415,9 @@ async fn idle_connections_give_way(database: TestDatabase) {
 }
 
 /// It writes all it has before it reads anything, as many clients do.
-async fn the_refusal_of_a_large_body_is_seen_by_who_still_sends(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_refusal_of_a_large_body_is_seen_by_who_still_sends() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let body = vec![b' '; 10 << 20];
@@ -443,7 +450,8 @@ fn resident(id: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-async fn memory_stays_flat_under_bad_input(_: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_stays_flat_under_bad_input() {
     let world = World::start(Script::new()).await;
     let mut program = world.spawn(&["serve", "--listen", "127.0.0.1:0"]);
     let line = program.says("http://127.0.0.1:").await;

@@ -2,23 +2,14 @@
 //! a browser.
 
 use serde_json::json;
+use test_case::test_case;
 
 use super::{JSON, Service, small_world};
 use crate::{
-    database::{TestDatabase, on_each_engine},
-    stories::engine::{QUESTION, on_the_embedded_engine},
+    database::TestDatabase,
+    stories::engine::QUESTION,
     world::{Script, World},
 };
-
-on_the_embedded_engine!(
-    a_page_whose_name_was_pointed_here_is_refused,
-    a_page_of_another_origin_changes_nothing,
-    allowed_origins_and_names_are_let_in,
-    every_answer_tells_browsers_what_it_is,
-    an_empty_cursor_is_the_first_page,
-);
-
-on_each_engine!(an_owner_has_so_many_threads);
 
 const THREADS: &str = "/api/v1/threads";
 
@@ -27,7 +18,9 @@ fn question() -> String {
 }
 
 /// DNS rebinding: to the browser everything is of one origin, whose name leads here.
-async fn a_page_whose_name_was_pointed_here_is_refused(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_whose_name_was_pointed_here_is_refused() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let port = service.address.port();
@@ -49,7 +42,9 @@ async fn a_page_whose_name_was_pointed_here_is_refused(database: TestDatabase) {
     world.finish();
 }
 
-async fn a_page_of_another_origin_changes_nothing(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_of_another_origin_changes_nothing() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -91,7 +86,9 @@ async fn a_page_of_another_origin_changes_nothing(database: TestDatabase) {
     service.stop().await;
 }
 
-async fn allowed_origins_and_names_are_let_in(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn allowed_origins_and_names_are_let_in() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let variables = [
         ("FATHOM_ALLOWED_HOSTS", "Research.example.com"),
@@ -115,7 +112,9 @@ async fn allowed_origins_and_names_are_let_in(database: TestDatabase) {
     any.stop().await;
 }
 
-async fn every_answer_tells_browsers_what_it_is(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_answer_tells_browsers_what_it_is() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -154,7 +153,9 @@ async fn every_answer_tells_browsers_what_it_is(database: TestDatabase) {
     world.finish();
 }
 
-async fn an_empty_cursor_is_the_first_page(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_cursor_is_the_first_page() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -169,6 +170,9 @@ async fn an_empty_cursor_is_the_first_page(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_has_so_many_threads(database: TestDatabase) {
     let world = small_world().await;
     let variables = [("FATHOM_MAX_THREADS_PER_OWNER", "2"), ("FATHOM_OWNER_HEADER", "x-user")];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fathom::http::Patience;
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{
     NOBODY, Service,
@@ -11,28 +12,14 @@ use super::{
     names, seqs, small_world,
 };
 use crate::{
-    database::{TestDatabase, on_each_engine},
-    stories::engine::{self, QUESTION, on_the_embedded_engine},
+    database::TestDatabase,
+    stories::engine::{self, QUESTION},
     world::{Found, Kind, Script, Shape, World, reply},
 };
 
-on_each_engine!(
-    a_reader_that_was_cut_off_goes_on_where_it_was,
-    a_run_that_has_nothing_wanted_left_is_over,
-    a_stream_alone_tells_the_whole_run,
-    the_last_word_of_a_deleted_thread,
-    events_are_live,
-    readers_of_every_replica_see_the_same,
-);
-
-on_the_embedded_engine!(
-    events_come_without_names_if_wanted,
-    only_the_wanted_types_are_sent,
-    pages_of_events_tell_when_there_are_no_more,
-    a_starting_point_that_is_no_number_is_refused,
-    only_so_many_streams_are_open,
-);
-
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_are_live(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Report)).await;
     let service = Service::start(&world, &database).await;
@@ -59,6 +46,9 @@ async fn events_are_live(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_was_cut_off_goes_on_where_it_was(database: TestDatabase) {
     let world = small_world().await;
     world.set_latency(std::time::Duration::from_millis(5), Default::default());
@@ -95,6 +85,9 @@ async fn a_reader_that_was_cut_off_goes_on_where_it_was(database: TestDatabase) 
 }
 
 /// Whoever works on the run.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_of_every_replica_see_the_same(database: TestDatabase) {
     let world = small_world().await;
     let (here, there) = (Service::start(&world, &database).await, Service::start(&world, &database).await);
@@ -114,7 +107,9 @@ async fn readers_of_every_replica_see_the_same(database: TestDatabase) {
     world.finish();
 }
 
-async fn only_the_wanted_types_are_sent(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_wanted_types_are_sent() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -138,7 +133,9 @@ async fn only_the_wanted_types_are_sent(database: TestDatabase) {
     world.finish();
 }
 
-async fn events_come_without_names_if_wanted(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_come_without_names_if_wanted() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -154,6 +151,9 @@ async fn events_come_without_names_if_wanted(database: TestDatabase) {
 }
 
 /// A page that follows only the report is told to stop when it has come back after the end.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_has_nothing_wanted_left_is_over(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Report)).await;
     let service = Service::start(&world, &database).await;
@@ -177,6 +177,9 @@ async fn a_run_that_has_nothing_wanted_left_is_over(database: TestDatabase) {
     service.stop().await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_word_of_a_deleted_thread(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -200,7 +203,9 @@ async fn the_last_word_of_a_deleted_thread(database: TestDatabase) {
     world.finish();
 }
 
-async fn pages_of_events_tell_when_there_are_no_more(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_of_events_tell_when_there_are_no_more() {
+    let database = TestDatabase::sqlite();
     let world = World::start(silent_at(Kind::Report)).await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -244,7 +249,9 @@ async fn pages_of_events_tell_when_there_are_no_more(database: TestDatabase) {
     service.stop().await;
 }
 
-async fn a_starting_point_that_is_no_number_is_refused(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_starting_point_that_is_no_number_is_refused() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -267,7 +274,9 @@ async fn a_starting_point_that_is_no_number_is_refused(database: TestDatabase) {
     world.finish();
 }
 
-async fn only_so_many_streams_are_open(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_so_many_streams_are_open() {
+    let database = TestDatabase::sqlite();
     let world = World::start(silent_at(Kind::Clarify)).await;
     let service = Service::with(&world, &database, &[("FATHOM_MAX_STREAMS", "2")]).await;
     let started = service.start_run().await;
@@ -416,6 +425,9 @@ fn billionths(dollars: &Value) -> u64 {
 }
 
 /// Warnings included: one search fails. One of the models has no price.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
     let shape = Shape { researchers: 2, searches: 2, queries: 2, ..Shape::SMALL };
     let world = World::start(Script::whole_run(shape)).await;

@@ -1,23 +1,18 @@
 //! The life of a thread, from its first question on, and of runs that end in other ways.
 
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{NOBODY, Service, cancelling::silent_at, names, seqs, small_world};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     stories::engine::QUESTION,
     world::{Kind, Script, Shape, When, World, reply},
 };
 
-on_each_engine!(
-    a_question_becomes_a_report,
-    a_clarifying_question_is_answered_by_a_message,
-    a_message_after_the_report_starts_the_next_run,
-    a_busy_thread_takes_no_message,
-    of_two_messages_at_once_one_is_taken,
-    a_failed_run_has_no_report,
-);
-
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_becomes_a_report(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -77,6 +72,9 @@ async fn what_it_found(service: &Service, run: &Value) {
     assert!(calls > 5 && json!(calls) == run["usage"]["calls"], "{calls} calls of {}", run["usage"]);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clarifying_question_is_answered_by_a_message(database: TestDatabase) {
     let script =
         Script::whole_run(Shape::SMALL).first(When::kind(Kind::Clarify), [reply::ask_back("Which of the two gates?")]);
@@ -103,6 +101,9 @@ async fn a_clarifying_question_is_answered_by_a_message(database: TestDatabase) 
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_after_the_report_starts_the_next_run(database: TestDatabase) {
     let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::FollowUp), [reply::follow_up("answer")]);
     let world = World::start(script).await;
@@ -132,6 +133,9 @@ async fn a_message_after_the_report_starts_the_next_run(database: TestDatabase) 
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_busy_thread_takes_no_message(database: TestDatabase) {
     let world = World::start(Script::new().always(When::any(), reply::silence())).await;
     let service = Service::start(&world, &database).await;
@@ -151,6 +155,9 @@ async fn a_busy_thread_takes_no_message(database: TestDatabase) {
     service.stop().await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_messages_at_once_one_is_taken(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -170,6 +177,9 @@ async fn of_two_messages_at_once_one_is_taken(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_run_has_no_report(database: TestDatabase) {
     let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
     let service = Service::start(&world, &database).await;

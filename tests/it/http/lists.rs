@@ -3,18 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{Service, cancelling::silent_at, small_world};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Kind, World},
 };
-
-on_each_engine!(
-    pages_of_threads_and_runs_stay_whole_while_new_ones_come,
-    pages_of_messages_are_oldest_first,
-    runs_are_listed_by_status,
-);
 
 /// What a list's pages hold together; `between` happens after each.
 async fn pages(service: &Service, path: &str, limit: usize, mut between: impl AsyncFnMut()) -> Vec<Value> {
@@ -35,6 +30,9 @@ fn ids(items: &[Value]) -> Vec<&str> {
     items.iter().map(|item| item["id"].as_str().unwrap()).collect()
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_of_threads_and_runs_stay_whole_while_new_ones_come(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Clarify)).await;
     let service = Service::start(&world, &database).await;
@@ -78,6 +76,9 @@ async fn cursors_belong_to_their_list(service: &Service, thread: &str) {
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_of_messages_are_oldest_first(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -103,6 +104,9 @@ async fn pages_of_messages_are_oldest_first(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn runs_are_listed_by_status(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::with(&world, &database, &[("FATHOM_MAX_CONCURRENT_RUNS", "1")]).await;

@@ -3,24 +3,19 @@
 use std::time::Duration;
 
 use serde_json::json;
+use test_case::test_case;
 
 use super::{Answer, JSON, Service, small_world};
 use crate::{
     crash::until,
-    database::{TestDatabase, on_each_engine},
-    stories::engine::{QUESTION, on_the_embedded_engine},
+    database::TestDatabase,
+    stories::engine::QUESTION,
     world::{Script, World},
 };
 
-on_each_engine!(a_service_whose_database_is_away_says_so_and_recovers);
-
-on_the_embedded_engine!(
-    every_answer_has_the_requests_id,
-    no_other_origin_is_let_in_by_default,
-    configured_origins_are_let_in,
-);
-
-async fn every_answer_has_the_requests_id(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_answer_has_the_requests_id() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let given = "client-7/a.b:c";
@@ -60,7 +55,9 @@ async fn from_page(service: &Service, origin: &str) -> (Answer, Answer) {
     (preflight, request)
 }
 
-async fn no_other_origin_is_let_in_by_default(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_other_origin_is_let_in_by_default() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let (preflight, request) = from_page(&service, "https://page.test").await;
@@ -71,7 +68,9 @@ async fn no_other_origin_is_let_in_by_default(database: TestDatabase) {
     world.finish();
 }
 
-async fn configured_origins_are_let_in(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn configured_origins_are_let_in() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let cases = [
         ("https://page.test, http://localhost:3000", "http://localhost:3000", Some("http://localhost:3000")),
@@ -98,7 +97,24 @@ async fn configured_origins_are_let_in(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_whose_database_lacks_migrations_is_not_ready(database: TestDatabase) {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &database).await;
+    until("the service is ready", async || (service.get("/readyz").await.status == 200).then_some(())).await;
+    database.execute("DELETE FROM _sqlx_migrations").await;
+    let answer = service.get("/readyz").await.expect(503).json();
+    assert_eq!(answer["checks"]["database"], "migrations are missing", "{answer}");
+    service.stop().await;
+    world.finish();
+}
+
 /// Postgres goes away whole; SQLite can still be read while another process holds its write lock.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_whose_database_is_away_says_so_and_recovers(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;

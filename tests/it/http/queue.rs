@@ -1,6 +1,7 @@
 //! Only so many runs work, only so many wait, and those that wait know their place.
 
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{
     Service, Started,
@@ -9,16 +10,10 @@ use super::{
 };
 use crate::{
     crash::until,
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     stories::engine::QUESTION,
     world::{Ended, Kind, World},
 };
-
-on_each_engine!(
-    no_more_runs_work_than_may_and_the_others_know_their_place,
-    a_full_queue_refuses_and_keeps_nothing,
-    an_owner_cannot_fill_the_queue_alone,
-);
 
 async fn status(service: &Service, started: &Started) -> (String, Option<u64>) {
     let run = service.run(&started.run).await;
@@ -30,6 +25,9 @@ async fn cancel(service: &Service, started: &Started) {
     service.ask("POST", &cancel, &[("prefer", "wait=20")], "").await.expect(202);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_more_runs_work_than_may_and_the_others_know_their_place(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Clarify)).await;
     let service = Service::with(&world, &database, &[("FATHOM_MAX_CONCURRENT_RUNS", "2")]).await;
@@ -71,6 +69,9 @@ async fn no_more_runs_work_than_may_and_the_others_know_their_place(database: Te
     service.stop().await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_refuses_and_keeps_nothing(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Clarify)).await;
     let limits = [("FATHOM_MAX_CONCURRENT_RUNS", "1"), ("FATHOM_MAX_QUEUED_RUNS", "2")];
@@ -99,6 +100,9 @@ async fn a_full_queue_refuses_and_keeps_nothing(database: TestDatabase) {
     service.stop().await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_cannot_fill_the_queue_alone(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Clarify)).await;
     let settings = [

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{
     JSON, Service, Started,
@@ -10,31 +11,16 @@ use super::{
     small_world,
 };
 use crate::{
-    database::{TestDatabase, on_each_engine},
-    stories::engine::{QUESTION, on_the_embedded_engine},
+    database::TestDatabase,
+    stories::engine::QUESTION,
     world::{Kind, Script, Shape, World},
 };
 
-on_each_engine!(
-    a_repeated_request_gets_the_first_answer_byte_for_byte,
-    requests_with_the_same_key_at_the_same_time_start_one_run,
-    a_key_on_a_busy_thread_leaves_nothing_behind,
-    a_key_whose_thread_was_deleted_starts_nothing_and_keeps_nothing,
-    a_wait_ends_with_the_run_or_with_the_patience,
-);
-
-on_the_embedded_engine!(
-    options_of_the_request_win_over_the_threads_over_the_servers,
-    wrong_options_are_named_with_what_was_meant,
-    a_server_may_cap_what_is_asked_for,
-    a_server_names_the_models_that_requests_may_name,
-    a_missing_key_is_named,
-    the_options_tell_what_may_be_set,
-);
-
 const THREADS: &str = "/api/v1/threads";
 
-async fn options_of_the_request_win_over_the_threads_over_the_servers(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn options_of_the_request_win_over_the_threads_over_the_servers() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let server = [
         ("FATHOM_MAX_REACT_TOOL_CALLS", "7"),
@@ -61,7 +47,9 @@ async fn options_of_the_request_win_over_the_threads_over_the_servers(database: 
     world.finish();
 }
 
-async fn a_server_may_cap_what_is_asked_for(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_may_cap_what_is_asked_for() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let caps = "max_researcher_iterations=2,max_react_tool_calls=4";
     let service = Service::with(&world, &database, &[("FATHOM_OPTION_CAPS", caps)]).await;
@@ -83,7 +71,9 @@ async fn a_server_may_cap_what_is_asked_for(database: TestDatabase) {
     world.finish();
 }
 
-async fn a_server_names_the_models_that_requests_may_name(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_names_the_models_that_requests_may_name() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::with(&world, &database, &[("FATHOM_ALLOWED_MODELS", "openai:small-*")]).await;
     let offer = service.get("/api/v1/options").await.expect(200).json();
@@ -106,7 +96,9 @@ async fn a_server_names_the_models_that_requests_may_name(database: TestDatabase
     world.finish();
 }
 
-async fn wrong_options_are_named_with_what_was_meant(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_options_are_named_with_what_was_meant() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let options = json!({ "max_react_toolcalls": 1, "a/b~c": 1, "search_api": "bing", "max_run_seconds": "long", "require_think": 3 });
@@ -128,7 +120,9 @@ async fn wrong_options_are_named_with_what_was_meant(database: TestDatabase) {
     world.finish();
 }
 
-async fn a_missing_key_is_named(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_key_is_named() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::with(&world, &database, &[("TAVILY_API_KEY", "")]).await;
     let refused = async |options: Value| {
@@ -147,7 +141,9 @@ async fn a_missing_key_is_named(database: TestDatabase) {
     world.finish();
 }
 
-async fn the_options_tell_what_may_be_set(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_options_tell_what_may_be_set() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::with(&world, &database, &[("FATHOM_MAX_REACT_TOOL_CALLS", "7")]).await;
     let options = service.get("/api/v1/options").await.expect(200).json();
@@ -167,6 +163,9 @@ async fn with_key(service: &Service, path: &str, key: &str, body: &Value) -> sup
     service.ask("POST", path, &[JSON, ("idempotency-key", key)], body.to_string()).await
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_request_gets_the_first_answer_byte_for_byte(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -197,6 +196,9 @@ async fn a_repeated_request_gets_the_first_answer_byte_for_byte(database: TestDa
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_with_the_same_key_at_the_same_time_start_one_run(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -210,6 +212,9 @@ async fn requests_with_the_same_key_at_the_same_time_start_one_run(database: Tes
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_on_a_busy_thread_leaves_nothing_behind(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Clarify)).await;
     let service = Service::start(&world, &database).await;
@@ -227,6 +232,9 @@ async fn a_key_on_a_busy_thread_leaves_nothing_behind(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_whose_thread_was_deleted_starts_nothing_and_keeps_nothing(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -241,6 +249,9 @@ async fn a_key_whose_thread_was_deleted_starts_nothing_and_keeps_nothing(databas
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_ends_with_the_run_or_with_the_patience(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;

@@ -1,17 +1,13 @@
 //! `POST /runs/{id}/retry`: a run goes on from one that failed, once per key, or is refused with the reason.
 
 use serde_json::{Value, json};
+use test_case::test_case;
 
 use super::{Service, seqs, small_world};
 use crate::{
-    database::{TestDatabase, on_each_engine},
-    stories::engine::on_the_embedded_engine,
+    database::TestDatabase,
     world::{Kind, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(a_failed_run_is_retried_once_per_key);
-
-on_the_embedded_engine!(a_retry_is_refused_with_the_reason, a_message_to_go_on_keeps_the_options_of_the_run);
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -24,6 +20,9 @@ fn good() -> Script {
     Script::whole_run(Shape::SMALL)
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_run_is_retried_once_per_key(database: TestDatabase) {
     let world = broken_world().await;
     let service = Service::start(&world, &database).await;
@@ -65,7 +64,42 @@ async fn a_failed_run_is_retried_once_per_key(database: TestDatabase) {
     world.finish();
 }
 
-async fn a_retry_is_refused_with_the_reason(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_stored_before_the_caps_is_lowered_and_not_refused() {
+    let database = TestDatabase::sqlite();
+    let world = broken_world().await;
+    let service = Service::start(&world, &database).await;
+    let options = json!({"max_react_tool_calls": 9, "max_run_seconds": 7200, "research_model": "openai:large"});
+    let started = service.create(&json!({"message": "Which pumps are quiet?", "options": options})).await;
+    let old = service.ended(&started.run).await;
+    assert_eq!(old["options"]["research_model"], "openai:large");
+    service.stop().await;
+    world.models.follow(good());
+    let less = [
+        ("FATHOM_OPTION_CAPS", "max_react_tool_calls=4,max_run_seconds=600"),
+        ("FATHOM_ALLOWED_MODELS", "openai:small-*"),
+    ];
+    let service = Service::with(&world, &database, &less).await;
+    let lowered = |run: &Value| {
+        let option = |name: &str| run["options"][name].clone();
+        assert_eq!((option("max_react_tool_calls"), option("max_run_seconds")), (json!(4), json!(600)), "{run:#}");
+        assert_ne!(option("research_model"), "openai:large");
+    };
+    let retry = old["links"]["retry"].as_str().unwrap();
+    let beyond = json!({"options": {"max_react_tool_calls": 5}}).to_string();
+    service.ask("POST", retry, &[JSON], beyond).await.refused(422, "validation_failed");
+    let retried = service.ask("POST", retry, &[], "").await.expect(202).json();
+    lowered(&retried);
+    service.ended(retried["id"].as_str().unwrap()).await;
+    let run = service.say(&started.thread, "And which are cheap?").await;
+    lowered(&service.ended(&run).await);
+    service.stop().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_is_refused_with_the_reason() {
+    let database = TestDatabase::sqlite();
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
     let nobody = format!("/api/v1/runs/{}/retry", fathom::domain::RunId::new());
@@ -97,7 +131,9 @@ async fn a_retry_is_refused_with_the_reason(database: TestDatabase) {
     service.stop().await;
 }
 
-async fn a_message_to_go_on_keeps_the_options_of_the_run(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_to_go_on_keeps_the_options_of_the_run() {
+    let database = TestDatabase::sqlite();
     let world = broken_world().await;
     let service = Service::start(&world, &database).await;
     let started = service.create(&json!({"message": "Who pays?", "options": {"max_react_tool_calls": 7}})).await;

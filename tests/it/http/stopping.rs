@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use test_case::test_case;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -14,18 +15,16 @@ use super::{
     names, seqs,
 };
 use crate::{
-    database::{TestDatabase, on_each_engine},
-    stories::engine::on_the_embedded_engine,
+    database::TestDatabase,
     world::{Kind, Script, Shape, World},
 };
-
-on_each_engine!(a_run_and_its_readers_go_on_in_the_next_process);
-
-on_the_embedded_engine!(requests_in_flight_are_answered, connections_without_a_request_hold_nothing_up);
 
 /// Nothing had to wait for the end of the grace.
 const SOON: Duration = Duration::from_secs(5);
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_and_its_readers_go_on_in_the_next_process(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Report)).await;
     let service = Service::start(&world, &database).await;
@@ -58,7 +57,9 @@ async fn a_run_and_its_readers_go_on_in_the_next_process(database: TestDatabase)
     world.finish();
 }
 
-async fn requests_in_flight_are_answered(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_in_flight_are_answered() {
+    let database = TestDatabase::sqlite();
     let world = World::start(silent_at(Kind::Clarify)).await;
     let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
@@ -96,7 +97,9 @@ async fn requests_in_flight_are_answered(database: TestDatabase) {
 }
 
 /// Those that a browser opens in advance, and those it keeps.
-async fn connections_without_a_request_hold_nothing_up(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_without_a_request_hold_nothing_up() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let mut silent = TcpStream::connect(service.address).await.unwrap();

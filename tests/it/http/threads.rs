@@ -2,19 +2,17 @@
 
 use fathom::store::Database;
 use serde_json::json;
+use test_case::test_case;
 
 use super::{JSON, NOBODY, Service, small_world};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Kind, Script, Shape, When, World, reply},
 };
 
-on_each_engine!(
-    a_thread_is_renamed_and_its_metadata_merged,
-    threads_are_found_by_text_status_and_metadata,
-    a_search_that_finds_nothing_ends,
-);
-
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_is_renamed_and_its_metadata_merged(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;
@@ -47,6 +45,9 @@ async fn a_thread_is_renamed_and_its_metadata_merged(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn threads_are_found_by_text_status_and_metadata(database: TestDatabase) {
     let asks = [reply::ask_back("Which of the two gates?")];
     let world = World::start(Script::whole_run(Shape::SMALL).first(When::kind(Kind::Clarify), asks)).await;
@@ -95,6 +96,9 @@ async fn threads_are_found_by_text_status_and_metadata(database: TestDatabase) {
 }
 
 /// More threads than one page of a search looks at: pages may be empty, but they lead to the one that fits, and end.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_search_that_finds_nothing_ends(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::start(&world, &database).await;

@@ -1,7 +1,6 @@
 //! Whoever asked for it is told that a run has ended: signed, at least once, and never at a private address by mistake.
 
 use std::{
-    path::PathBuf,
     process::Stdio,
     sync::{Arc, Mutex},
     time::Duration,
@@ -15,23 +14,19 @@ use axum::{
     routing::any,
 };
 use fathom::domain::RunStatus;
+use fathom_testkit::program::tool;
 use serde_json::{Value, json};
+use test_case::test_case;
 use tokio::{net::TcpListener, process::Command, task::JoinSet};
 
 use super::{NOBODY, Service, cancelling::silent_at, small_world};
 use crate::{
     contract::Contract,
     crash::{Engine, QUESTION, Site, script, until},
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     fleet::Replica,
     world::{Kind, Script, When, World, reply},
 };
-
-on_each_engine!(
-    a_run_tells_its_end_until_it_is_heard,
-    failed_and_cancelled_runs_tell_it_too,
-    a_private_address_is_not_called,
-);
 
 const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0tP8v/gmEmM=";
 const ALLOWED: [(&str, &str); 2] = [("FATHOM_WEBHOOK_SECRET", SECRET), ("FATHOM_WEBHOOK_ALLOW_PRIVATE", "true")];
@@ -68,9 +63,7 @@ except WebhookVerificationError:
             .map(|name| (name.to_owned(), json!(self.header(name))))
             .into_iter()
             .collect();
-        let python =
-            PathBuf::from(env!("CARGO_BIN_EXE_fathom")).ancestors().nth(2).unwrap().join("tools/venv/bin/python");
-        let mut verifier = Command::new(&python);
+        let mut verifier = Command::new(tool("venv/bin/python"));
         verifier
             .args(["-c", VERIFY])
             .stdin(Stdio::piped())
@@ -147,6 +140,9 @@ async fn open_deliveries(database: &TestDatabase) -> usize {
     database.rows("SELECT run_id FROM webhook_deliveries".to_owned()).await.unwrap()
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_tells_its_end_until_it_is_heard(database: TestDatabase) {
     let world = small_world().await;
     let service = Service::with(&world, &database, &ALLOWED).await;
@@ -177,6 +173,9 @@ async fn a_run_tells_its_end_until_it_is_heard(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failed_and_cancelled_runs_tell_it_too(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Clarify)).await;
     let service = Service::with(&world, &database, &ALLOWED).await;
@@ -198,6 +197,9 @@ async fn failed_and_cancelled_runs_tell_it_too(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_private_address_is_not_called(database: TestDatabase) {
     let world = small_world().await;
     let receiver = Receiver::start(&[Answer::Status(200)]).await;

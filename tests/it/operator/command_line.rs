@@ -113,6 +113,12 @@ async fn settings_may_stand_before_the_command() {
     let mut wrong = site.spawn(&["--listen", "127.0.0.1:0", "runs", "list"]);
     assert_eq!(wrong.ends().await.code(), Some(2));
     assert_eq!(wrong.stderr(), "fathom: --listen is for fathom serve and fathom health\n");
+    let mut wrong = site.spawn(&["--open", "research", QUESTION]);
+    assert_eq!(wrong.ends().await.code(), Some(2));
+    assert_eq!(wrong.stderr(), "fathom: --open is for fathom serve\n");
+    let mut open = site.spawn(&["--open", "--listen", "0.0.0.0:0", "serve"]);
+    open.says(" on http://0.0.0.0:").await;
+    open.kill().await;
     site.world.finish();
 }
 

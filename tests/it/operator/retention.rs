@@ -10,21 +10,14 @@ use fathom::{
 use futures::StreamExt as _;
 use reqwest::{Client, StatusCode};
 use serde_json::Value;
+use test_case::test_case;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     crash::{Engine, Site, script, until},
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     store::{NOW, added, claimant, claimed, commit_of, finish_of, new_run, thought},
 };
-
-on_each_engine!(
-    old_runs_lose_their_events_and_no_others,
-    readers_are_told_of_what_was_removed,
-    a_log_that_is_half_removed_has_no_hole,
-    a_reader_is_told_of_what_is_removed_before_its_eyes,
-    replicas_may_clean_at_once,
-);
 
 const SOON: Duration = Duration::from_secs(20);
 /// All runs that ended did so before.
@@ -105,6 +98,9 @@ async fn read(log: &EventLog, subject: Subject, after_seq: i64, count: usize) ->
     streamed
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_runs_lose_their_events_and_no_others(database: TestDatabase) {
     let store = database.open().await;
     let [first, ..] = three_runs(&store).await;
@@ -123,6 +119,9 @@ async fn old_runs_lose_their_events_and_no_others(database: TestDatabase) {
     assert_eq!(store.journal(alone.run_id).await.unwrap().len(), 2, "nothing but events is removed");
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_are_told_of_what_was_removed(database: TestDatabase) {
     let store = database.open().await;
     let [first, second, third] = three_runs(&store).await;
@@ -147,6 +146,9 @@ async fn readers_are_told_of_what_was_removed(database: TestDatabase) {
     assert!(matches!(log.open(Subject::Run(RunId::new()), 0).await.unwrap(), Opening::Unknown));
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_is_half_removed_has_no_hole(database: TestDatabase) {
     let store = database.open().await;
     let [first, second, _] = three_runs(&store).await;
@@ -167,6 +169,9 @@ async fn a_log_that_is_half_removed_has_no_hole(database: TestDatabase) {
 }
 
 /// It has read a page of the table when the rest of the run goes.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_is_told_of_what_is_removed_before_its_eyes(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
@@ -198,6 +203,9 @@ async fn a_reader_is_told_of_what_is_removed_before_its_eyes(database: TestDatab
     }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_may_clean_at_once(database: TestDatabase) {
     let stores = [database.open().await, database.open().await, database.open().await];
     for _ in 0..20 {

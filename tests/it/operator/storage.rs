@@ -10,18 +10,17 @@ use reqwest::Client;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
+use test_case::test_case;
 use tokio::process::Command;
 
 use crate::{
     crash::{Engine, Site, until},
-    database::{Cluster, TestDatabase, on_each_engine},
+    database::{Cluster, TestDatabase},
     http::{Answer, Service},
     store::{claimed, commit_of, created, new_run, seqs},
     stories::engine::QUESTION,
     world::{Call, Kind, Running, Script, Shape, When, World, brain},
 };
-
-on_each_engine!(an_outage_is_told_and_borne, a_pool_that_runs_dry_only_slows);
 
 /// A few seconds: what a reader is willing to wait.
 const SOON: Duration = Duration::from_secs(6);
@@ -65,6 +64,9 @@ async fn is_told(service: &Service, thread: &str, run: &str, reads_fail: bool) {
 }
 
 /// A run goes on and its reader stays, while requests are refused; nothing is created by a refused one.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_told_and_borne(database: TestDatabase) {
     let world = World::start(slow_script()).await;
     let service = Service::with(&world, &database, &[("FATHOM_LEASE_SECONDS", "60")]).await;
@@ -110,6 +112,9 @@ async fn a_postgres_server_is_stopped_and_started() {
 }
 
 /// Far more runs and readers than connections.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pool_that_runs_dry_only_slows(mut database: TestDatabase) {
     if let Database::Postgres { max_connections, .. } = &mut database.database {
         *max_connections = 1;
@@ -192,7 +197,7 @@ async fn a_full_disk_under_the_service_passes() {
     let site = Site::new(Engine::Sqlite, slow_script()).await;
     let script = r#"trap '' XFSZ; ulimit -S -f 1400; exec "$0" "$@""#;
     let mut command = Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_fathom"), "serve", "--listen", "127.0.0.1:0"]);
+    command.args(["-c", script]).arg(fathom_testkit::program::path()).args(["serve", "--listen", "127.0.0.1:0"]);
     command.env_clear().envs(site.world.environment()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("FATHOM_DATA_DIR", site.data_dir()).env("FATHOM_MAX_CONCURRENT_RUNS", "1");
     let mut service = Running::spawn(command, site.world.folder());

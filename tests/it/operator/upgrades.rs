@@ -6,20 +6,14 @@ use fathom::{
     store::{Claimed, Database, Error, Store},
 };
 use sqlx::migrate::{Migration, MigrationType, Migrator};
+use test_case::test_case;
 
 use crate::{
     crash::{Engine, Site},
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     store::{NOW, claimant_at, claimed, commit_of, created, finish_of, new_run},
     world::Script,
 };
-
-on_each_engine!(
-    the_rows_of_the_first_release_survive,
-    the_statements_of_the_first_release_run_on_the_newest_schema,
-    a_newer_schema_that_says_so_is_worked_on,
-    a_newer_schema_that_needs_newer_programs_is_refused,
-);
 
 /// A value where a statement has `$1`, `$2` and so on.
 #[derive(Clone, Copy)]
@@ -331,6 +325,9 @@ fn first_migrator(database: &Database) -> Migrator {
     Migrator { migrations: vec![first].into(), ..Migrator::DEFAULT }
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rows_of_the_first_release_survive(database: TestDatabase) {
     database.migrate(&first_migrator(&database.database)).await;
     let (thread_id, run_id) = live(&database).await;
@@ -341,6 +338,9 @@ async fn the_rows_of_the_first_release_survive(database: TestDatabase) {
 }
 
 /// A replica of the first release goes on working after a newer one has migrated, and both see each other's runs.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_statements_of_the_first_release_run_on_the_newest_schema(database: TestDatabase) {
     let store = database.open().await;
     let (thread_id, run_id) = live(&database).await;
@@ -376,6 +376,9 @@ async fn migrate_on(database: &TestDatabase, oldest_program: i64) {
     database.rows(migration).await.unwrap();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newer_schema_that_says_so_is_worked_on(database: TestDatabase) {
     let before = database.open().await;
     let lease = claimed(&before).await;
@@ -389,6 +392,9 @@ async fn a_newer_schema_that_says_so_is_worked_on(database: TestDatabase) {
     assert_eq!(claimed(&restarted).await.epoch, 1);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newer_schema_that_needs_newer_programs_is_refused(database: TestDatabase) {
     database.open().await;
     migrate_on(&database, 4).await;

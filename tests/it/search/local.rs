@@ -48,7 +48,7 @@ impl Folder {
 
 /// Processes of the real binary.
 pub fn parser() -> Parser {
-    Parser::new(pages::Settings { program: Some(env!("CARGO_BIN_EXE_fathom").into()), ..pages::Settings::default() })
+    Parser::new(pages::Settings { program: Some(fathom_testkit::program::path()), ..pages::Settings::default() })
 }
 
 /// Looks at the folder before every search, so that no test has to wait.

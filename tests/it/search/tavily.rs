@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    os::unix::fs::PermissionsExt as _,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -15,6 +16,7 @@ use axum::{
 };
 use fathom::{
     net::Policy,
+    pages::{self, Parser},
     search::{Engine, Error, Limits, Open, Tavily, tavily::Settings},
 };
 use serde_json::{Value, json};
@@ -174,6 +176,32 @@ async fn nobody_there_is_said() {
     let tavily = Tavily::new(Settings { base_url, retry, ..Settings::new("tvly-key".into()) }, parser()).unwrap();
     let error = Engine::Tavily(tavily).search("q", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");
+}
+
+/// An answer that waits for a parser has been paid for.
+#[tokio::test]
+async fn a_query_whose_pages_wait_for_a_parser_is_sent_once() {
+    let fake = Fake::start(|_, _| {
+        let page = json!({"url": "https://example.com/a", "title": "A", "raw_content": "<p>Cod is a fish.</p>"});
+        Json(json!({"results": [page]})).into_response()
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let (program, free) = (folder.path().join("parser"), folder.path().join("free"));
+    let (wait, fathom) =
+        (format!("while [ ! -e '{}' ]; do sleep 0.1; done", free.display()), env!("CARGO_BIN_EXE_fathom"));
+    std::fs::write(&program, format!("#!/bin/sh\n{wait}\nexec '{fathom}' \"$@\"\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let parser = Parser::new(pages::Settings { program: Some(program), ..pages::Settings::default() });
+    let timeout = Duration::from_secs(2);
+    let settings = Settings { base_url: fake.base_url.clone(), timeout, ..Settings::new("tvly-key".into()) };
+    let engine = Engine::Tavily(Tavily::new(settings, parser).unwrap());
+    let limits = Limits::default();
+    let mut search = Box::pin(engine.search("cod", &limits, &Open));
+    assert!(tokio::time::timeout(timeout * 2, &mut search).await.is_err(), "no parser is free");
+    std::fs::write(free, "").unwrap();
+    let hits = search.await.unwrap();
+    assert_eq!((hits[0].raw_content.as_deref(), fake.requests()), (Some("Cod is a fish."), 1));
 }
 
 /// Pages come as HTML too; what is hostile in one costs that page alone.

@@ -5,34 +5,25 @@ use std::fs::{self, File};
 use fathom::{
     domain::{FailureCode, WarningCode},
     runs::Refusal,
+    store::Database,
 };
+use serde_json::json;
+use test_case::test_case;
 
-use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
+use super::engine::{Engine, QUESTION, research};
 use crate::{
-    database::{TestDatabase, on_each_engine},
-    world::{Kind, Script, Shape, When, World, reply},
+    database::TestDatabase,
+    world::{Kind, Script, Shape, When, World, openai::KEY, reply},
 };
-
-on_each_engine!(questions_that_are_none_are_refused_and_leave_nothing, a_question_full_of_markup_is_a_question,);
-
-on_the_embedded_engine!(
-    d17_nothing_to_search_is_refused_before_anything_is_paid,
-    d51_values_out_of_range_are_refused_by_name,
-    missing_keys_are_refused_by_the_variable_to_set,
-    a_documents_folder_that_is_not_there_is_said_at_start,
-    a_documents_folder_of_rubble_is_searched_as_far_as_it_goes,
-    an_empty_documents_folder_is_no_evidence,
-    a_model_that_answers_everything_with_nothing,
-    a_model_that_answers_everything_with_broken_json,
-    a_model_that_only_calls_tools_that_are_not_there,
-    a_proxys_page_in_place_of_the_provider,
-);
 
 fn small() -> Script {
     Script::whole_run(Shape::SMALL)
 }
 
 /// Refused with a sentence, nothing stored, nothing paid.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_that_are_none_are_refused_and_leave_nothing(database: TestDatabase) {
     let world = World::start(Script::new()).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -48,7 +39,9 @@ async fn questions_that_are_none_are_refused_and_leave_nothing(database: TestDat
 }
 
 /// The original let its researchers invent findings when there was nothing to search with.
-async fn d17_nothing_to_search_is_refused_before_anything_is_paid(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d17_nothing_to_search_is_refused_before_anything_is_paid() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     for (option, expected) in [
         ("search_api=none", "there is nothing to search"),
@@ -66,8 +59,36 @@ async fn d17_nothing_to_search_is_refused_before_anything_is_paid(database: Test
     world.finish();
 }
 
+/// In a failure that is waited for, which is an event, and in the one that ends the run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_a_provider_echoes_never_arrives_in_the_database() {
+    let database = TestDatabase::sqlite();
+    let echo = |status: u16| {
+        let said = format!("wrong key {KEY}; you sent Authorization: Bearer {KEY}, and before Authorization: Token t0");
+        reply::body(status, &json!({"error": {"message": said, "code": status}}).to_string())
+    };
+    let script = small().first(When::kind(Kind::Clarify), [echo(503)]).always(When::kind(Kind::Brief), echo(401));
+    let world = World::start(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert!(story.failure().message.contains("wrong key (hidden)"), "{}", story.failure());
+    assert!(!story.named("wait.started").is_empty());
+    let Database::Sqlite { path, .. } = &database.database else { panic!("the embedded database is a file") };
+    let mut read = 0;
+    for entry in fs::read_dir(path.parent().unwrap()).unwrap().map(Result::unwrap) {
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        read += bytes.len();
+        for secret in [KEY, "Token t0"] {
+            assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "{entry:?} has {secret}");
+        }
+    }
+    assert!(read > 10_000);
+    world.finish();
+}
+
 /// The original took zero and negative numbers, and an unknown name for nothing at all.
-async fn d51_values_out_of_range_are_refused_by_name(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d51_values_out_of_range_are_refused_by_name() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     for (option, expected) in [
         ("max_concurrent_research_units=0", "'max_concurrent_research_units' must be an integer from 1 to 20, not 0"),
@@ -89,7 +110,9 @@ async fn d51_values_out_of_range_are_refused_by_name(database: TestDatabase) {
 }
 
 /// Which key, for which option: said when the run is asked for.
-async fn missing_keys_are_refused_by_the_variable_to_set(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn missing_keys_are_refused_by_the_variable_to_set() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let engine = Engine::start(&world, &database, &["compression_model=openrouter:acme/x"]).await;
     let refusal = engine.submit(QUESTION).await.unwrap_err().to_string();
@@ -101,6 +124,9 @@ async fn missing_keys_are_refused_by_the_variable_to_set(database: TestDatabase)
 }
 
 /// Template syntax, our own tags and marks, control characters: all of it is just what the user wrote.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_full_of_markup_is_a_question(database: TestDatabase) {
     let world = World::start(small()).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -123,7 +149,9 @@ async fn with_documents(world: &World, database: &TestDatabase, folder: &str) ->
 }
 
 /// One line that names it.
-async fn a_documents_folder_that_is_not_there_is_said_at_start(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_documents_folder_that_is_not_there_is_said_at_start() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     File::create(world.folder().join("a-file")).unwrap();
     for folder in ["missing", "a-file"] {
@@ -135,7 +163,9 @@ async fn a_documents_folder_that_is_not_there_is_said_at_start(database: TestDat
 
 /// A broken PDF, half a gigabyte, a file without words and a folder of nothing: each is named in a warning or has
 /// nothing to find, and what can be read is found.
-async fn a_documents_folder_of_rubble_is_searched_as_far_as_it_goes(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_documents_folder_of_rubble_is_searched_as_far_as_it_goes() {
+    let database = TestDatabase::sqlite();
     let script = small().first(When::kind(Kind::Researcher), [reply::search(["tide gate dues"])]);
     let world = World::start(script).await;
     let docs = world.folder().join("docs");
@@ -156,7 +186,9 @@ async fn a_documents_folder_of_rubble_is_searched_as_far_as_it_goes(database: Te
 }
 
 /// Nothing to find is no evidence, and no report.
-async fn an_empty_documents_folder_is_no_evidence(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_documents_folder_is_no_evidence() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small()).await;
     fs::create_dir(world.folder().join("docs")).unwrap();
     let engine = with_documents(&world, &database, "docs").await.unwrap();
@@ -167,7 +199,9 @@ async fn an_empty_documents_folder_is_no_evidence(database: TestDatabase) {
 }
 
 /// Every stage helps itself, until only the report is left, which cannot be had from nothing.
-async fn a_model_that_answers_everything_with_nothing(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_answers_everything_with_nothing() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new().always(When::any(), reply::empty())).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelOutput);
@@ -179,7 +213,9 @@ async fn a_model_that_answers_everything_with_nothing(database: TestDatabase) {
 }
 
 /// Half a JSON object to every call: no loop, no panic, and what was retrieved is listed under the odd text.
-async fn a_model_that_answers_everything_with_broken_json(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_answers_everything_with_broken_json() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new().always(When::any(), reply::text("{\"queries\": [\"ha"))).await;
     let story = research(&world, &database, &[]).await;
     assert!(story.markdown().contains("### Sources"));
@@ -189,7 +225,9 @@ async fn a_model_that_answers_everything_with_broken_json(database: TestDatabase
 }
 
 /// Every call is a call of a tool that no one has: each is answered, each loop ends at its limit.
-async fn a_model_that_only_calls_tools_that_are_not_there(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_only_calls_tools_that_are_not_there() {
+    let database = TestDatabase::sqlite();
     let call = || reply::calls([("do_magic", serde_json::json!({}))]);
     let script = small().always(When::kind(Kind::Supervisor), call()).always(When::kind(Kind::Researcher), call());
     let world = World::start(script).await;
@@ -201,7 +239,9 @@ async fn a_model_that_only_calls_tools_that_are_not_there(database: TestDatabase
 }
 
 /// A captive portal answers 200 to everything: three tries, then what is wrong.
-async fn a_proxys_page_in_place_of_the_provider(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proxys_page_in_place_of_the_provider() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new().always(When::any(), reply::html())).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelOutput);

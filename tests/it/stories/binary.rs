@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::{io::AsyncWriteExt as _, process::Command};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    process::Command,
+};
 
 use super::engine::QUESTION;
 use crate::world::{Kind, Running, Script, Shape, When, World, reply};
@@ -269,7 +272,7 @@ async fn a_full_disk_under_the_database_is_one_line() {
     let world = World::start(small()).await;
     let script = r#"trap '' XFSZ; ulimit -f 240; exec "$0" "$@""#;
     let mut command = Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_fathom"), "research", QUESTION]);
+    command.args(["-c", script]).arg(fathom_testkit::program::path()).args(["research", QUESTION]);
     command.env_clear().envs(world.environment()).current_dir(world.folder());
     let full = output(&mut command).await;
     let stderr = text(&full.stderr);
@@ -279,5 +282,29 @@ async fn a_full_disk_under_the_database_is_one_line() {
 
     let room = output(&mut world.fathom(&["research", QUESTION])).await;
     assert_eq!(room.status.code(), Some(0), "{}", text(&room.stderr));
+    world.finish();
+}
+
+/// A log that nobody reads stops every thread that writes to it. Then nothing ends by itself, and the process ends all the
+/// same when the grace is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_ends_whatever_its_threads_do() {
+    let world = World::start(Script::new()).await;
+    let mut command = world.fathom(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("FATHOM_LOG", "debug").env("FATHOM_GRACE_SECONDS", "1");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut banner = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = banner.next_line().await.unwrap().unwrap();
+    let address = first.split_once(" on ").unwrap().1.split_whitespace().next().unwrap().to_owned();
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(3)).build().unwrap();
+    let long = "x".repeat(128);
+    let fill =
+        async { while client.get(format!("{address}/healthz")).header("x-request-id", &long).send().await.is_ok() {} };
+    tokio::time::timeout(Duration::from_secs(60), fill).await.expect("the log is full at some time");
+
+    let pid = child.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+    let status = tokio::time::timeout(Duration::from_secs(60), child.wait()).await.expect("it ends").unwrap();
+    assert_eq!(status.code(), Some(1), "it did not end in good order");
     world.finish();
 }

@@ -1,22 +1,13 @@
 //! Citations of whole runs: whatever the writer writes, what readers get is real.
 
 use fathom::domain::{Event, WarningCode};
+use test_case::test_case;
 
-use super::engine::{Story, on_the_embedded_engine, research};
+use super::engine::{Story, research};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Found, Kind, Page, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(d29_researchers_that_met_the_same_page_share_its_number,);
-
-on_the_embedded_engine!(
-    d27_links_and_numbers_of_the_writers_own_are_removed,
-    d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved,
-    d28_a_report_that_cites_nothing_lists_what_was_retrieved,
-    d28_a_source_list_of_the_writers_own_is_replaced,
-    d28_every_citation_is_told_as_it_is_written,
-);
 
 /// The story of a report in exactly these words, over two pages (S1001, S1002).
 async fn story_of(report: &str, database: &TestDatabase) -> Story {
@@ -31,7 +22,9 @@ async fn story_of(report: &str, database: &TestDatabase) -> Story {
 }
 
 /// The original asked for links and for numbers in the same prompt, and got both.
-async fn d27_links_and_numbers_of_the_writers_own_are_removed(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d27_links_and_numbers_of_the_writers_own_are_removed() {
+    let database = TestDatabase::sqlite();
     let report = "Paid by dues [the tariff](https://harbour.test/dues), a loan [S1002] and luck \
                   [7] (https://made-up.test/x), see [here](https://made-up.test).";
     let story = story_of(report, &database).await;
@@ -45,7 +38,9 @@ async fn d27_links_and_numbers_of_the_writers_own_are_removed(database: TestData
 }
 
 /// Invented citations were, in the original, indistinguishable from real ones.
-async fn d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved() {
+    let database = TestDatabase::sqlite();
     let story = story_of("Paid by dues [S9001], by a loan [S1003] and by [S77].", &database).await;
     let markdown = story.markdown();
     assert!(markdown.starts_with("Paid by dues, by a loan and by.\n\n### Sources\n\nThe text above does not say"));
@@ -56,7 +51,9 @@ async fn d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved(datab
 }
 
 /// Said plainly, rather than as if the list belonged to the statements.
-async fn d28_a_report_that_cites_nothing_lists_what_was_retrieved(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d28_a_report_that_cites_nothing_lists_what_was_retrieved() {
+    let database = TestDatabase::sqlite();
     let story = story_of("Paid by dues.", &database).await;
     assert!(story.markdown().contains("does not say which source stands behind which statement"));
     assert!(story.markdown().contains("https://council.test/loan"));
@@ -64,7 +61,9 @@ async fn d28_a_report_that_cites_nothing_lists_what_was_retrieved(database: Test
 }
 
 /// The list is written by code, once.
-async fn d28_a_source_list_of_the_writers_own_is_replaced(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d28_a_source_list_of_the_writers_own_is_replaced() {
+    let database = TestDatabase::sqlite();
     let report = "# Dues\n\nPaid by dues [S1001].\n\n### Sources\n[1] Dues: https://elsewhere.test\n[2] More: https://more.test\n";
     let story = story_of(report, &database).await;
     let list = "### Sources\n\n- [1] Dues: https://harbour.test/dues\n";
@@ -72,7 +71,9 @@ async fn d28_a_source_list_of_the_writers_own_is_replaced(database: TestDatabase
 }
 
 /// A reader can show a source beside the text while it is still being written.
-async fn d28_every_citation_is_told_as_it_is_written(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d28_every_citation_is_told_as_it_is_written() {
+    let database = TestDatabase::sqlite();
     let story = story_of("Dues [S1001]. Loan [S1002]. Dues again [S1001].", &database).await;
     let told = story.named("report.citation");
     assert_eq!(told.len(), 3);
@@ -81,6 +82,9 @@ async fn d28_every_citation_is_told_as_it_is_written(database: TestDatabase) {
 }
 
 /// In the original every researcher numbered its sources from 1, and the writer had to guess whose 1 was meant.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d29_researchers_that_met_the_same_page_share_its_number(database: TestDatabase) {
     let script = Script::whole_run(Shape::SMALL)
         .first(When::kind(Kind::Supervisor), [reply::delegate(["One.", "Two."])])

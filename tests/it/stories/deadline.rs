@@ -4,20 +4,14 @@ use std::time::{Duration, Instant};
 
 use fathom::domain::{FailureCode, Run, WarningCode};
 
+use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, QUESTION, on_the_embedded_engine};
+use super::engine::{Engine, QUESTION};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Found, Kind, Page, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(
-    d14_research_that_takes_too_long_is_ended_and_reported,
-    d14_a_run_whose_time_is_over_fails_and_keeps_what_it_found,
-);
-
-on_the_embedded_engine!(d14_a_run_without_findings_fails_when_its_time_is_over, d14_a_pause_does_not_stop_the_clock,);
 
 /// A run may take ten seconds at least, so it is told to have begun some time ago: 7.5 s are for research.
 const OPTIONS: [&str; 1] = ["max_run_seconds=10"];
@@ -46,6 +40,9 @@ async fn begun(engine: &Engine, database: &TestDatabase, ago_ms: u64) -> Run {
 
 /// One of two researchers never comes back: what the other found is reported, and what is missing said. What was given
 /// up is in the journal: a replay goes the same way, though its clock says something else.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d14_research_that_takes_too_long_is_ended_and_reported(database: TestDatabase) {
     let script = small()
         .first(When::kind(Kind::Supervisor), [reply::delegate(["The dues.", "The luck."])])
@@ -77,6 +74,9 @@ async fn d14_research_that_takes_too_long_is_ended_and_reported(database: TestDa
 }
 
 /// The writer never answers: its call is closed, and notes and sources stay.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d14_a_run_whose_time_is_over_fails_and_keeps_what_it_found(database: TestDatabase) {
     let world = world(small().always(When::kind(Kind::Report), reply::silence())).await;
     let engine = Engine::start(&world, &database, &OPTIONS).await;
@@ -91,7 +91,9 @@ async fn d14_a_run_whose_time_is_over_fails_and_keeps_what_it_found(database: Te
     world.finish();
 }
 
-async fn d14_a_run_without_findings_fails_when_its_time_is_over(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d14_a_run_without_findings_fails_when_its_time_is_over() {
+    let database = TestDatabase::sqlite();
     let world = world(small().always(When::kind(Kind::Brief), reply::silence())).await;
     let engine = Engine::start(&world, &database, &OPTIONS).await;
     let run = begun(&engine, &database, 9_500).await;
@@ -103,7 +105,9 @@ async fn d14_a_run_without_findings_fails_when_its_time_is_over(database: TestDa
 }
 
 /// Nothing is begun by a process that finds the time over.
-async fn d14_a_pause_does_not_stop_the_clock(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d14_a_pause_does_not_stop_the_clock() {
+    let database = TestDatabase::sqlite();
     let world = world(small()).await;
     let engine = Engine::start(&world, &database, &OPTIONS).await;
     let run = begun(&engine, &database, 60_000).await;

@@ -23,19 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const QUESTION: &str = "How does the harbour of Skelderwick pay for its tide gate?";
 
-/// Runs each story on the embedded database, as `embedded::NAME`.
-macro_rules! on_the_embedded_engine {
-    ($($name:ident),+ $(,)?) => {
-        mod embedded {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name($crate::database::TestDatabase::sqlite()).await;
-            })+
-        }
-    };
-}
-pub(crate) use on_the_embedded_engine;
-
 /// The service in this process.
 pub struct Engine {
     pub app: App,
@@ -82,7 +69,7 @@ pub fn config(
     let flags = Flags { options: options.iter().map(|&option| option.to_owned()).collect(), ..Flags::default() };
     let mut config = Config::read(&flags, &variable)?;
     config.database = database.database.clone();
-    config.parser.program = Some(env!("CARGO_BIN_EXE_fathom").into());
+    config.parser.program = Some(fathom_testkit::program::path());
     config.http.grace = Duration::from_millis(500);
     config.llm.first_retry_within = Duration::from_millis(20);
     config.llm.idle_timeout = Duration::from_secs(2);

@@ -2,27 +2,13 @@
 
 use fathom::domain::{FailureCode, Usage, WarningCode};
 use serde_json::json;
+use test_case::test_case;
 
-use super::engine::{Story, on_the_embedded_engine, research};
+use super::engine::{Story, research};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Call, Found, Kind, Page, Script, Shape, When, World, brain, reply, reply::Tokens},
 };
-
-on_each_engine!(counts_that_no_model_can_have_used_end_no_run);
-
-on_the_embedded_engine!(
-    d39_a_bad_parameter_is_no_overflow,
-    d39_an_unknown_model_is_no_overflow,
-    d39_every_vendors_overflow_is_recognised_in_every_role,
-    d42_an_unknown_model_has_a_cautious_window,
-    d43_chinese_findings_fit_before_they_are_sent,
-    d43_no_topic_is_cut_off_whole,
-    d44_a_small_window_never_overflows,
-    an_overflow_that_never_ends_is_a_typed_failure,
-    an_overflow_at_the_report_that_never_ends_keeps_the_notes,
-    a_window_that_a_server_tells_is_remembered,
-);
 
 const ROLES: [Kind; 7] =
     [Kind::Clarify, Kind::Brief, Kind::Supervisor, Kind::Researcher, Kind::Summary, Kind::Compression, Kind::Report];
@@ -75,7 +61,9 @@ async fn always_overflowing(kind: Kind, database: &TestDatabase) -> (World, Stor
 }
 
 /// The original took any 400 of OpenAI that said "token" or "length" for an overflow, parameters included.
-async fn d39_a_bad_parameter_is_no_overflow(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d39_a_bad_parameter_is_no_overflow() {
+    let database = TestDatabase::sqlite();
     let body = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#;
     let world = World::start(small().always(When::kind(Kind::Report), reply::body(400, body))).await;
     let story = research(&world, &database, &[]).await;
@@ -87,7 +75,9 @@ async fn d39_a_bad_parameter_is_no_overflow(database: TestDatabase) {
 }
 
 /// Nor is a model that does not exist.
-async fn d39_an_unknown_model_is_no_overflow(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d39_an_unknown_model_is_no_overflow() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(When::kind(Kind::Report), reply::status(404))).await;
     let story = research(&world, &database, &["final_report_model=openai:gpt-9"]).await;
     story.failed_with(FailureCode::ModelRequest);
@@ -98,7 +88,8 @@ async fn d39_an_unknown_model_is_no_overflow(database: TestDatabase) {
 
 /// The original missed Anthropic's newer words, took Gemini's quota for an overflow, and knew no other vendor. Every
 /// role overflows once, in each vendor's words, and the run still ends with its report.
-async fn d39_every_vendors_overflow_is_recognised_in_every_role(_database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d39_every_vendors_overflow_is_recognised_in_every_role() {
     for (status, body) in WORDINGS {
         let overflow = reply::body(status, body);
         let once = |script: Script, kind| script.first(When::kind(kind), [overflow.clone()]);
@@ -115,7 +106,9 @@ async fn d39_every_vendors_overflow_is_recognised_in_every_role(_database: TestD
 }
 
 /// In the original a model missing from its table meant an error text for a report, at once.
-async fn d42_an_unknown_model_has_a_cautious_window(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d42_an_unknown_model_has_a_cautious_window() {
+    let database = TestDatabase::sqlite();
     let script = small().first(When::kind(Kind::Report), [reply::context_overflow(8_000, 9_000)]);
     let world = World::start(script).await;
     let model = "openai:made-up-for-this-test";
@@ -136,7 +129,9 @@ fn least_tokens(call: &Call) -> usize {
 
 /// The original counted four characters a token, which for Chinese is wrong by a factor of four to six, and cut only
 /// after the provider had refused.
-async fn d43_chinese_findings_fit_before_they_are_sent(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d43_chinese_findings_fit_before_they_are_sent() {
+    let database = TestDatabase::sqlite();
     let note = format!("- {} [S1001]", "潮汐闸门由港口税支付。".repeat(900));
     let script = small()
         .first(When::kind(Kind::Supervisor), [reply::delegate(["一。", "二。", "三。"])])
@@ -154,7 +149,9 @@ async fn d43_chinese_findings_fit_before_they_are_sent(database: TestDatabase) {
 }
 
 /// The original kept the head of all findings together: the last topics were lost completely.
-async fn d43_no_topic_is_cut_off_whole(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d43_no_topic_is_cut_off_whole() {
+    let database = TestDatabase::sqlite();
     let topics = ["The first.", "The second.", "The third."];
     let script = small().first(When::kind(Kind::Supervisor), [reply::delegate(topics)]).by(
         When::kind(Kind::Compression),
@@ -176,7 +173,9 @@ async fn d43_no_topic_is_cut_off_whole(database: TestDatabase) {
 
 /// The original sent whatever had gathered, and ended the research when it was too much. The smallest window with
 /// which our prompts work at all is small, and no call exceeds it.
-async fn d44_a_small_window_never_overflows(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d44_a_small_window_never_overflows() {
+    let database = TestDatabase::sqlite();
     let mut turn = 0..;
     let searches = std::array::from_fn::<_, 6, _>(|_| {
         let turn = turn.next().unwrap();
@@ -193,7 +192,9 @@ async fn d44_a_small_window_never_overflows(database: TestDatabase) {
 }
 
 /// Five tries, each shorter, then the reason: "use a larger model".
-async fn an_overflow_that_never_ends_is_a_typed_failure(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_overflow_that_never_ends_is_a_typed_failure() {
+    let database = TestDatabase::sqlite();
     let (world, story) = always_overflowing(Kind::Supervisor, &database).await;
     story.failed_with(FailureCode::ContextWindow);
     assert_eq!(world.models.count(Kind::Supervisor), 5);
@@ -201,7 +202,9 @@ async fn an_overflow_that_never_ends_is_a_typed_failure(database: TestDatabase) 
 }
 
 /// The same after all the work: nothing of it is lost.
-async fn an_overflow_at_the_report_that_never_ends_keeps_the_notes(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_overflow_at_the_report_that_never_ends_keeps_the_notes() {
+    let database = TestDatabase::sqlite();
     let (world, story) = always_overflowing(Kind::Report, &database).await;
     story.failed_with(FailureCode::ContextWindow);
     assert_eq!((world.models.count(Kind::Report), story.notes.len()), (5, 1));
@@ -209,7 +212,9 @@ async fn an_overflow_at_the_report_that_never_ends_keeps_the_notes(database: Tes
 }
 
 /// One refusal teaches all later calls.
-async fn a_window_that_a_server_tells_is_remembered(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_window_that_a_server_tells_is_remembered() {
+    let database = TestDatabase::sqlite();
     let told = reply::context_overflow(5_000, 9_000);
     let script = small().first(
         When::kind(Kind::Researcher).and(When::turns(1)),
@@ -225,6 +230,9 @@ async fn a_window_that_a_server_tells_is_remembered(database: TestDatabase) {
 
 /// A gateway that tells nonsense: as large as the database can count, larger, and again in every call, so that the sums
 /// would be larger still.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn counts_that_no_model_can_have_used_end_no_run(database: TestDatabase) {
     for count in [i64::MAX as u64, u64::MAX] {
         let cost = Tokens { input: count, cached: count, output: count, reasoning: count };

@@ -7,21 +7,14 @@ use fathom::{
     runs::Ended,
     store::Clock,
 };
+use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, QUESTION, on_the_embedded_engine};
+use super::engine::{Engine, QUESTION};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Kind, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(
-    a_database_that_goes_away_and_comes_back_loses_nothing,
-    d14_a_run_is_cancelled_in_the_middle_of_a_call,
-    an_interrupted_run_goes_on_without_a_call_made_twice,
-);
-
-on_the_embedded_engine!(runs_side_by_side_keep_to_themselves,);
 
 /// Waits until the condition holds.
 async fn until(what: &str, holds: impl Fn() -> bool) {
@@ -35,6 +28,9 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 
 /// An outage of more than a second, in the middle of the research: the run waits, says so, and goes on; nothing is
 /// asked twice.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDatabase) {
     let slow = reply::search(["dues"]).after(Duration::from_secs(1));
     let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [slow]);
@@ -58,6 +54,9 @@ async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDa
 }
 
 /// The original had no way to stop it. The call in flight is dropped, and nothing is paid for any more.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d14_a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) {
     let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Researcher), reply::silence());
     let world = World::start(script).await;
@@ -80,6 +79,9 @@ async fn d14_a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) 
 
 /// Stopped at each stage in turn, and gone on with: what is under way is let end, so every model call is made once, and
 /// the report, when it is under way, is written to its end.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_interrupted_run_goes_on_without_a_call_made_twice(database: TestDatabase) {
     let world = World::start(Script::whole_run(Shape::SMALL).latency(Duration::from_millis(20))).await;
     let stages = [Kind::Brief, Kind::Supervisor, Kind::Researcher, Kind::Summary, Kind::Compression, Kind::Report];
@@ -112,7 +114,9 @@ async fn an_interrupted_run_goes_on_without_a_call_made_twice(database: TestData
 }
 
 /// Ten at once in one process, one database: each has its own numbers, sources and report.
-async fn runs_side_by_side_keep_to_themselves(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_side_by_side_keep_to_themselves() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let engine = Engine::start(&world, &database, &[]).await;
     let questions: Vec<_> = (1..=10).map(|n| format!("Question number {n}?")).collect();

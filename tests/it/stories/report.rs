@@ -2,32 +2,13 @@
 
 use fathom::domain::{Event, FailureCode, WarningCode};
 use serde_json::json;
+use test_case::test_case;
 
-use super::engine::{on_the_embedded_engine, research};
+use super::engine::research;
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Found, Kind, Page, Reply, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(
-    d08_a_report_that_cannot_be_written_fails_the_run_and_keeps_the_notes,
-    d09_a_stream_that_breaks_is_written_anew,
-);
-
-on_the_embedded_engine!(
-    d08_a_report_of_nothing_is_asked_for_again_and_then_a_failure,
-    d09_one_server_error_costs_a_moment,
-    d09_a_rate_limit_is_waited_out_as_asked,
-    d32_a_report_cut_by_the_output_limit_is_continued,
-    d32_a_continuation_that_breaks_starts_anew_with_what_is_written,
-    d32_a_report_that_never_ends_is_cut_with_a_warning,
-    d39_a_wrong_key_at_the_report_is_called_so_at_once,
-    a_report_refused_by_the_model_fails_the_run_in_its_words,
-    a_report_cut_off_by_the_providers_filter_says_so,
-    a_stream_that_stalls_is_no_hang,
-    the_writer_thinks_and_nobody_sees_it,
-    the_writer_gets_brief_chat_findings_and_date,
-);
 
 fn writer() -> When {
     When::kind(Kind::Report)
@@ -60,6 +41,9 @@ fn body(story: &super::engine::Story) -> &str {
 }
 
 /// The original stored "Error generating final report" as the report of a successful run, and cleared the notes.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d08_a_report_that_cannot_be_written_fails_the_run_and_keeps_the_notes(database: TestDatabase) {
     let world = world_of_one_page(small().always(writer(), reply::status(503))).await;
     let story = research(&world, &database, &[]).await;
@@ -71,7 +55,9 @@ async fn d08_a_report_that_cannot_be_written_fails_the_run_and_keeps_the_notes(d
 }
 
 /// An empty text is no report.
-async fn d08_a_report_of_nothing_is_asked_for_again_and_then_a_failure(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d08_a_report_of_nothing_is_asked_for_again_and_then_a_failure() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(writer(), reply::text("  \n"))).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelOutput);
@@ -86,7 +72,9 @@ async fn d08_a_report_of_nothing_is_asked_for_again_and_then_a_failure(database:
 }
 
 /// In the original a single 500 after all the work was the end of it.
-async fn d09_one_server_error_costs_a_moment(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d09_one_server_error_costs_a_moment() {
+    let database = TestDatabase::sqlite();
     let world =
         world_of_one_page(small().first(writer(), [reply::status(500), reply::html(), reply::status(502)])).await;
     let story = research(&world, &database, &[]).await;
@@ -96,7 +84,9 @@ async fn d09_one_server_error_costs_a_moment(database: TestDatabase) {
 }
 
 /// Retry-After is a promise: no sooner.
-async fn d09_a_rate_limit_is_waited_out_as_asked(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d09_a_rate_limit_is_waited_out_as_asked() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().first(writer(), [reply::status(429).retry_after(1)])).await;
     let story = research(&world, &database, &[]).await;
     let calls = world.models.calls_of(Kind::Report);
@@ -106,6 +96,9 @@ async fn d09_a_rate_limit_is_waited_out_as_asked(database: TestDatabase) {
 }
 
 /// Readers have seen half a text: a new attempt tells them to drop it, and the deltas of that attempt are the report.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d09_a_stream_that_breaks_is_written_anew(database: TestDatabase) {
     let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
     let script = small().first(writer(), [reply::text(&text).cut_after(8_000), reply::text(&text)]);
@@ -118,7 +111,9 @@ async fn d09_a_stream_that_breaks_is_written_anew(database: TestDatabase) {
 }
 
 /// The original delivered what fitted into 10,000 tokens as if it were the whole.
-async fn d32_a_report_cut_by_the_output_limit_is_continued(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d32_a_report_cut_by_the_output_limit_is_continued() {
+    let database = TestDatabase::sqlite();
     let sent = "# Dues\n\nThe gate is paid by du";
     let first = reply::text(format!("{sent}{}", "x".repeat(sent.len()))).cut_by_length();
     let rest = reply::text("dues [S1001]. It is enough.");
@@ -133,7 +128,9 @@ async fn d32_a_report_cut_by_the_output_limit_is_continued(database: TestDatabas
 }
 
 /// The pieces that are finished are not written again.
-async fn d32_a_continuation_that_breaks_starts_anew_with_what_is_written(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d32_a_continuation_that_breaks_starts_anew_with_what_is_written() {
+    let database = TestDatabase::sqlite();
     let continues = || When::last_says("Continue exactly where it stopped");
     let script = small()
         .first(writer(), [reply::text("One two three four five six seven eight nine ten.").cut_by_length()])
@@ -148,7 +145,9 @@ async fn d32_a_continuation_that_breaks_starts_anew_with_what_is_written(databas
 }
 
 /// Six pieces are a book already.
-async fn d32_a_report_that_never_ends_is_cut_with_a_warning(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d32_a_report_that_never_ends_is_cut_with_a_warning() {
+    let database = TestDatabase::sqlite();
     let endless = || reply::text("dues and dues and dues and dues ").cut_by_length();
     let script = small().always(writer(), endless()).always(When::last_says("Continue exactly"), endless());
     let world = world_of_one_page(script).await;
@@ -160,7 +159,9 @@ async fn d32_a_report_that_never_ends_is_cut_with_a_warning(database: TestDataba
 }
 
 /// The original took a wrong key for a text too long, tried four times and reported "Maximum retries exceeded".
-async fn d39_a_wrong_key_at_the_report_is_called_so_at_once(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d39_a_wrong_key_at_the_report_is_called_so_at_once() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(writer(), reply::status(401))).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelAuth);
@@ -170,7 +171,9 @@ async fn d39_a_wrong_key_at_the_report_is_called_so_at_once(database: TestDataba
 }
 
 /// The model's own reason, once.
-async fn a_report_refused_by_the_model_fails_the_run_in_its_words(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_refused_by_the_model_fails_the_run_in_its_words() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(writer(), reply::refusal("I do not write about gates."))).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelRefused);
@@ -190,7 +193,9 @@ fn filtered(text: &str) -> Reply {
 }
 
 /// What is there is shown, with the warning that the rest was withheld; nothing at all is a failure.
-async fn a_report_cut_off_by_the_providers_filter_says_so(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_cut_off_by_the_providers_filter_says_so() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(writer(), filtered("The gate is paid by dues [S1001]. And"))).await;
     let story = research(&world, &database, &[]).await;
     assert!(body(&story).starts_with("The gate is paid by dues [1]."));
@@ -205,7 +210,9 @@ async fn a_report_cut_off_by_the_providers_filter_says_so(database: TestDatabase
 }
 
 /// An idle time limit ends it; the report is written anew.
-async fn a_stream_that_stalls_is_no_hang(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_stalls_is_no_hang() {
+    let database = TestDatabase::sqlite();
     let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
     let script = small().first(writer(), [reply::text(&text).stall_after(8_000), reply::text(&text)]);
     let world = world_of_one_page(script).await;
@@ -215,7 +222,9 @@ async fn a_stream_that_stalls_is_no_hang(database: TestDatabase) {
 }
 
 /// Thinking text is neither shown nor kept, in whichever of its forms it comes.
-async fn the_writer_thinks_and_nobody_sees_it(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_writer_thinks_and_nobody_sees_it() {
+    let database = TestDatabase::sqlite();
     let text = "<think>\nThe user wants S1001.\n</think>\n\nPaid by dues [S1001].";
     let world = world_of_one_page(small().always(writer(), reply::text(text).thinking("Hmm, dues."))).await;
     let story = research(&world, &database, &[]).await;
@@ -224,7 +233,9 @@ async fn the_writer_thinks_and_nobody_sees_it(database: TestDatabase) {
 }
 
 /// All the writer needs, in one message.
-async fn the_writer_gets_brief_chat_findings_and_date(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_writer_gets_brief_chat_findings_and_date() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small()).await;
     let story = research(&world, &database, &[]).await;
     let [call] = &world.models.calls_of(Kind::Report)[..] else { panic!("one call") };

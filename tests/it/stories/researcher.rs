@@ -2,39 +2,13 @@
 
 use fathom::domain::{Event, FailureCode, WarningCode};
 use serde_json::json;
+use test_case::test_case;
 
-use super::engine::{Engine, QUESTION, Story, on_the_embedded_engine, research};
+use super::engine::{Engine, QUESTION, Story, research};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Call, Found, Kind, Page, Reply, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(d04_thirty_turns_end_in_one_compression, d36_a_researcher_that_never_searches_has_its_topic_searched,);
-
-on_the_embedded_engine!(
-    d03_a_researcher_whose_time_is_over_keeps_what_it_has,
-    d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones,
-    d07_arguments_that_are_no_json_go_back_to_the_model,
-    d20_queries_beyond_a_turns_room_are_answered_as_not_run,
-    d20_the_researcher_is_told_how_many_turns_remain,
-    d30_findings_are_findings_only,
-    d32_compression_cut_by_the_output_limit_is_continued,
-    d32_notes_that_never_end_are_cut_with_a_warning,
-    d35_searching_unreflected_is_refused_when_reflection_is_required,
-    d36_complete_before_any_search_is_refused,
-    d40_compression_is_judged_by_its_own_model,
-    d41_shortening_keeps_the_instruction_and_every_message,
-    d45_a_second_turn_of_the_thread_has_records_of_its_own,
-    ten_turns_are_the_default_and_then_one_compression,
-    one_turn_is_one_turn,
-    complete_beside_a_search_runs_the_search_first,
-    a_search_repeated_for_ever_is_made_once,
-    names_of_other_systems_search_tools_are_understood,
-    a_researcher_that_fails_in_the_middle_keeps_what_it_has,
-    compression_that_answers_with_nothing_leaves_the_evidence_itself,
-    compression_that_fails_leaves_the_evidence_itself,
-    compression_by_an_unknown_model_is_a_setting_to_fix,
-);
 
 fn researcher() -> When {
     When::kind(Kind::Researcher)
@@ -71,6 +45,9 @@ fn answers(world: &World) -> Vec<String> {
 }
 
 /// In the original 12 turns and more ran into the graph's recursion limit after everything had been paid for.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d04_thirty_turns_end_in_one_compression(database: TestDatabase) {
     let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
     let story = research(&world, &database, &["max_react_tool_calls=30"]).await;
@@ -82,7 +59,9 @@ async fn d04_thirty_turns_end_in_one_compression(database: TestDatabase) {
 }
 
 /// The documented default: ten turns, each carried out, none paid for and thrown away.
-async fn ten_turns_are_the_default_and_then_one_compression(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_turns_are_the_default_and_then_one_compression() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!((world.models.count(Kind::Researcher), world.models.count(Kind::Compression)), (10, 1));
@@ -94,7 +73,9 @@ async fn ten_turns_are_the_default_and_then_one_compression(database: TestDataba
 }
 
 /// With a limit of one the only turn's search is carried out.
-async fn one_turn_is_one_turn(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_turn_is_one_turn() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
     research(&world, &database, &["max_react_tool_calls=1"]).await;
     assert_eq!((world.models.count(Kind::Researcher), world.web.total()), (1, 1));
@@ -102,7 +83,9 @@ async fn one_turn_is_one_turn(database: TestDatabase) {
 }
 
 /// One hallucinated name ended all research in the original.
-async fn d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones() {
+    let database = TestDatabase::sqlite();
     let calls = [("browse", json!({"url": "x"})), ("search_web", json!({"queries": ["gate"]}))];
     let world = world_of_one_page(small().first(researcher(), [reply::calls(calls)])).await;
     let story = research(&world, &database, &[]).await;
@@ -116,7 +99,9 @@ async fn d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones(databas
 }
 
 /// Whatever is wrong with the arguments, the model hears of it and the turn goes on.
-async fn d07_arguments_that_are_no_json_go_back_to_the_model(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d07_arguments_that_are_no_json_go_back_to_the_model() {
+    let database = TestDatabase::sqlite();
     let script = small().first(
         researcher(),
         [
@@ -140,7 +125,9 @@ async fn d07_arguments_that_are_no_json_go_back_to_the_model(database: TestDatab
 
 /// The original had no limit on queries. Those that one turn has no room for are named as not run, so that the model
 /// can send them again.
-async fn d20_queries_beyond_a_turns_room_are_answered_as_not_run(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d20_queries_beyond_a_turns_room_are_answered_as_not_run() {
+    let database = TestDatabase::sqlite();
     let queries: Vec<_> = (1..=40).map(|n| format!("query number {n}")).collect();
     let script = small().first(
         researcher(),
@@ -156,7 +143,9 @@ async fn d20_queries_beyond_a_turns_room_are_answered_as_not_run(database: TestD
 }
 
 /// The model can plan only with what it knows.
-async fn d20_the_researcher_is_told_how_many_turns_remain(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d20_the_researcher_is_told_how_many_turns_remain() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
     research(&world, &database, &["max_react_tool_calls=3"]).await;
     let turns = world.models.calls_of(Kind::Researcher);
@@ -167,7 +156,9 @@ async fn d20_the_researcher_is_told_how_many_turns_remain(database: TestDatabase
 }
 
 /// In the original reflections, refusals and error texts counted as findings.
-async fn d30_findings_are_findings_only(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d30_findings_are_findings_only() {
+    let database = TestDatabase::sqlite();
     let script = small().first(
         When::kind(Kind::Supervisor),
         [reply::think("Secret plan: begin with dues."), reply::delegate(["The dues.", "The dues."])],
@@ -183,7 +174,9 @@ async fn d30_findings_are_findings_only(database: TestDatabase) {
 }
 
 /// The original never looked at the stop reason: what the limit cut off was lost silently.
-async fn d32_compression_cut_by_the_output_limit_is_continued(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d32_compression_cut_by_the_output_limit_is_continued() {
+    let database = TestDatabase::sqlite();
     // Half of it is sent: "- The gate is paid by harbour du".
     let cut = reply::text("- The gate is paid by harbour dues, they say; nobody knows more.").cut_by_length();
     let script = small().first(compression(), [cut, reply::text("dues and by a loan [S1001].")]);
@@ -197,7 +190,9 @@ async fn d32_compression_cut_by_the_output_limit_is_continued(database: TestData
 }
 
 /// Four pieces are enough of one note.
-async fn d32_notes_that_never_end_are_cut_with_a_warning(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d32_notes_that_never_end_are_cut_with_a_warning() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(compression(), reply::text("word [S1001] ").cut_by_length())).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(world.models.count(Kind::Compression), 4);
@@ -206,7 +201,9 @@ async fn d32_notes_that_never_end_are_cut_with_a_warning(database: TestDatabase)
 }
 
 /// With `require_think` a second search waits for the reflection on the first.
-async fn d35_searching_unreflected_is_refused_when_reflection_is_required(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d35_searching_unreflected_is_refused_when_reflection_is_required() {
+    let database = TestDatabase::sqlite();
     let script = small()
         .first(When::kind(Kind::Supervisor), [reply::think("One topic will do."), reply::delegate(["The dues."])])
         .first(
@@ -227,7 +224,9 @@ async fn d35_searching_unreflected_is_refused_when_reflection_is_required(databa
 }
 
 /// The original let a researcher finish from memory; ours refuses once, and takes it at its word after a search.
-async fn d36_complete_before_any_search_is_refused(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d36_complete_before_any_search_is_refused() {
+    let database = TestDatabase::sqlite();
     let script =
         small().first(researcher(), [reply::complete_research(), reply::search(["dues"]), reply::complete_research()]);
     let world = world_of_one_page(script).await;
@@ -239,6 +238,9 @@ async fn d36_complete_before_any_search_is_refused(database: TestDatabase) {
 }
 
 /// A model that cannot or will not call tools costs two turns; then its topic itself is searched.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d36_a_researcher_that_never_searches_has_its_topic_searched(database: TestDatabase) {
     let world = world_of_one_page(small().always(researcher(), reply::text("The gate was paid by the king."))).await;
     let story = research(&world, &database, &[]).await;
@@ -254,7 +256,9 @@ async fn d36_a_researcher_that_never_searches_has_its_topic_searched(database: T
 }
 
 /// The original asked the research model's provider what an error of the compression model meant.
-async fn d40_compression_is_judged_by_its_own_model(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d40_compression_is_judged_by_its_own_model() {
+    let database = TestDatabase::sqlite();
     let overflow = reply::body(
         400,
         r#"{"error":{"code":400,"message":"request (40034 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":40034,"n_ctx":4096}}"#,
@@ -273,7 +277,9 @@ async fn d40_compression_is_judged_by_its_own_model(database: TestDatabase) {
 }
 
 /// The original's recovery cut off the newest turn and the instruction itself.
-async fn d41_shortening_keeps_the_instruction_and_every_message(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d41_shortening_keeps_the_instruction_and_every_message() {
+    let database = TestDatabase::sqlite();
     let script = small()
         .first(researcher(), [reply::search(["a", "b"]), reply::search(["c", "d"]), reply::complete_research()])
         .first(compression(), [reply::context_overflow(4_096, 9_000)]);
@@ -290,7 +296,9 @@ async fn d41_shortening_keeps_the_instruction_and_every_message(database: TestDa
 }
 
 /// The original's notes doubled from turn to turn of a thread.
-async fn d45_a_second_turn_of_the_thread_has_records_of_its_own(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d45_a_second_turn_of_the_thread_has_records_of_its_own() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small()).await;
     let engine = Engine::start(&world, &database, &[]).await;
     let first = engine.research(QUESTION).await;
@@ -310,7 +318,9 @@ async fn d45_a_second_turn_of_the_thread_has_records_of_its_own(database: TestDa
 }
 
 /// The last search counts, as in the original.
-async fn complete_beside_a_search_runs_the_search_first(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn complete_beside_a_search_runs_the_search_first() {
+    let database = TestDatabase::sqlite();
     let calls = [("ResearchComplete", json!({})), ("search_web", json!({"queries": ["dues"]}))];
     let world = world_of_one_page(small().first(researcher(), [reply::calls(calls)])).await;
     let story = research(&world, &database, &[]).await;
@@ -319,7 +329,9 @@ async fn complete_beside_a_search_runs_the_search_first(database: TestDatabase) 
 }
 
 /// A loop of equal calls (local-llm.md, trap 6) ends at the limit, and is paid to the search engine once.
-async fn a_search_repeated_for_ever_is_made_once(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_repeated_for_ever_is_made_once() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(researcher(), reply::search(["dues"]))).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!((world.models.count(Kind::Researcher), world.web.total()), (10, 1));
@@ -329,7 +341,9 @@ async fn a_search_repeated_for_ever_is_made_once(database: TestDatabase) {
 }
 
 /// Models trained on the original call its tool by its name.
-async fn names_of_other_systems_search_tools_are_understood(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_of_other_systems_search_tools_are_understood() {
+    let database = TestDatabase::sqlite();
     let calls = ["tavily_search", "web_search", "search"].map(|name| (name, json!({"queries": [name]})));
     let world = world_of_one_page(small().first(researcher(), [reply::calls(calls)])).await;
     let story = research(&world, &database, &[]).await;
@@ -339,7 +353,9 @@ async fn names_of_other_systems_search_tools_are_understood(database: TestDataba
 }
 
 /// The original waited for its slowest researcher, however long. Ours gives each a time, and uses what it has by then.
-async fn d03_a_researcher_whose_time_is_over_keeps_what_it_has(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d03_a_researcher_whose_time_is_over_keeps_what_it_has() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(researcher().and(When::turns(1)), reply::silence())).await;
     let story = research(&world, &database, &["max_researcher_seconds=1"]).await;
     assert!(story.markdown().contains("https://harbour.test/dues"));
@@ -348,7 +364,9 @@ async fn d03_a_researcher_whose_time_is_over_keeps_what_it_has(database: TestDat
 }
 
 /// A model call that fails for good after something was retrieved costs the rest of the search, not what is there.
-async fn a_researcher_that_fails_in_the_middle_keeps_what_it_has(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_researcher_that_fails_in_the_middle_keeps_what_it_has() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(researcher().and(When::turns(1)), reply::status(400))).await;
     let story = research(&world, &database, &[]).await;
     assert!(story.markdown().contains("https://harbour.test/dues"));
@@ -357,7 +375,9 @@ async fn a_researcher_that_fails_in_the_middle_keeps_what_it_has(database: TestD
 }
 
 /// Nothing is not a note: what was retrieved goes on as it is, with its ids.
-async fn compression_that_answers_with_nothing_leaves_the_evidence_itself(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compression_that_answers_with_nothing_leaves_the_evidence_itself() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(compression(), reply::text(" \n"))).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(story.notes[0].text, "- Dues: The gate is paid by harbour dues of 4 crowns. [S1001]");
@@ -366,7 +386,9 @@ async fn compression_that_answers_with_nothing_leaves_the_evidence_itself(databa
 }
 
 /// The original passed "Maximum retries exceeded" on as findings.
-async fn compression_that_fails_leaves_the_evidence_itself(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compression_that_fails_leaves_the_evidence_itself() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(compression(), reply::status(503))).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(story.notes[0].text, "- Dues: The gate is paid by harbour dues of 4 crowns. [S1001]");
@@ -375,7 +397,9 @@ async fn compression_that_fails_leaves_the_evidence_itself(database: TestDatabas
 }
 
 /// A model name that the provider does not know is not worth a fallback: it is a mistake in the settings.
-async fn compression_by_an_unknown_model_is_a_setting_to_fix(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compression_by_an_unknown_model_is_a_setting_to_fix() {
+    let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(compression(), reply::status(404))).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelRequest);

@@ -7,36 +7,15 @@ use fathom::{
     runs::{Ended, Refusal},
     store,
 };
+use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, QUESTION, Story, on_the_embedded_engine};
+use super::engine::{Engine, QUESTION, Story};
 use crate::{
     crash::until,
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Call, Found, Kind, Page, Reply, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(
-    a_report_that_could_not_be_written_is_written_with_one_more_call,
-    a_run_without_search_goes_on_when_the_search_is_back,
-    a_failed_researcher_is_asked_again_and_its_sibling_is_not,
-    a_cancelled_run_goes_on_from_where_it_was,
-    a_retry_that_dies_goes_on_too,
-    a_step_that_no_longer_reads_ends_the_run_and_is_asked_again,
-);
-
-on_the_embedded_engine!(
-    every_reason_that_may_pass_can_be_tried_again,
-    a_key_that_was_refused_is_replaced,
-    another_model_goes_on_with_what_the_first_one_said,
-    a_window_that_was_too_small_is_replaced,
-    a_run_whose_time_was_over_gets_new_time,
-    a_retry_of_a_retry_knows_both,
-    a_message_that_asks_for_nothing_else_is_a_retry,
-    another_message_uses_what_was_found,
-    what_does_not_pass_is_not_tried_again,
-    other_words_for_the_same_request_change_nothing_that_is_stored,
-);
 
 /// Two researchers side by side, two searches each.
 const SHAPE: Shape = Shape { researchers: 2, searches: 2, queries: 1, sentences: 8, reflections: 0 };
@@ -146,6 +125,9 @@ async fn tried_again(world: &World, engine: &Engine, before: &Story) {
     is_whole(&whole, before, &story, world.models.total() - calls, world.web.total() - searches);
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_that_could_not_be_written_is_written_with_one_more_call(database: TestDatabase) {
     let (world, engine, before) =
         mended(&database, &[], breaking(Kind::Report, reply::status(500)), FailureCode::ModelUnavailable).await;
@@ -158,6 +140,9 @@ async fn a_report_that_could_not_be_written_is_written_with_one_more_call(databa
     finish(engine, world).await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_without_search_goes_on_when_the_search_is_back(database: TestDatabase) {
     let world = World::start(good()).await;
     world.web.always("", Found::fault(reply::status(500)));
@@ -177,6 +162,9 @@ async fn a_run_without_search_goes_on_when_the_search_is_back(database: TestData
     finish(engine, world).await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_researcher_is_asked_again_and_its_sibling_is_not(database: TestDatabase) {
     let topic =
         |call: &Call| call.kind == Kind::Researcher && call.first_text().contains("Part 2 of") && call.turns() > 0;
@@ -196,6 +184,9 @@ async fn a_failed_researcher_is_asked_again_and_its_sibling_is_not(database: Tes
     finish(engine, world).await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_run_goes_on_from_where_it_was(database: TestDatabase) {
     let world = world(breaking(Kind::Compression, reply::silence())).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -212,6 +203,9 @@ async fn a_cancelled_run_goes_on_from_where_it_was(database: TestDatabase) {
 }
 
 /// The new run is stopped in its middle; its own steps, those it took over included, are its journal.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_retry_that_dies_goes_on_too(database: TestDatabase) {
     let (world, engine, before) =
         mended(&database, &[], breaking(Kind::Compression, reply::status(401)), FailureCode::ModelAuth).await;
@@ -232,6 +226,9 @@ async fn a_retry_that_dies_goes_on_too(database: TestDatabase) {
     finish(engine, world).await;
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_that_no_longer_reads_ends_the_run_and_is_asked_again(database: TestDatabase) {
     let world = world(breaking(Kind::Report, reply::silence())).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -256,7 +253,9 @@ async fn a_step_that_no_longer_reads_ends_the_run_and_is_asked_again(database: T
     finish(engine, world).await;
 }
 
-async fn every_reason_that_may_pass_can_be_tried_again(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_reason_that_may_pass_can_be_tried_again() {
+    let database = TestDatabase::sqlite();
     let codes = [
         ("search_unavailable", true),
         ("model_auth", true),
@@ -293,7 +292,9 @@ async fn every_reason_that_may_pass_can_be_tried_again(database: TestDatabase) {
     }
 }
 
-async fn a_key_that_was_refused_is_replaced(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_was_refused_is_replaced() {
+    let database = TestDatabase::sqlite();
     let (world, engine, before) =
         mended(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
     tried_again(&world, &engine, &before).await;
@@ -306,7 +307,9 @@ fn all_models(options: &RunOptions, model: &str) -> RunOptions {
     options
 }
 
-async fn another_model_goes_on_with_what_the_first_one_said(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_model_goes_on_with_what_the_first_one_said() {
+    let database = TestDatabase::sqlite();
     let (world, engine, before) = mended(
         &database,
         &[],
@@ -323,7 +326,9 @@ async fn another_model_goes_on_with_what_the_first_one_said(database: TestDataba
     finish(engine, world).await;
 }
 
-async fn a_window_that_was_too_small_is_replaced(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_window_that_was_too_small_is_replaced() {
+    let database = TestDatabase::sqlite();
     let small = breaking(Kind::Report, reply::context_overflow(100, 9_000));
     let (world, engine, before) = mended(&database, &[], small, FailureCode::ContextWindow).await;
     let calls = world.models.total();
@@ -335,7 +340,9 @@ async fn a_window_that_was_too_small_is_replaced(database: TestDatabase) {
     finish(engine, world).await;
 }
 
-async fn a_run_whose_time_was_over_gets_new_time(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_time_was_over_gets_new_time() {
+    let database = TestDatabase::sqlite();
     let world = world(breaking(Kind::Report, reply::silence())).await;
     let engine = Engine::start(&world, &database, &["max_run_seconds=10"]).await;
     let run = engine.submit(QUESTION).await.unwrap();
@@ -347,7 +354,9 @@ async fn a_run_whose_time_was_over_gets_new_time(database: TestDatabase) {
     finish(engine, world).await;
 }
 
-async fn a_retry_of_a_retry_knows_both(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_of_a_retry_knows_both() {
+    let database = TestDatabase::sqlite();
     let (world, engine, first) =
         mended(&database, &[], breaking(Kind::Compression, reply::status(401)), FailureCode::ModelAuth).await;
     // The second one gets as far as the report. The third one cannot even begin: it has next to no steps of its own.
@@ -371,7 +380,9 @@ async fn a_retry_of_a_retry_knows_both(database: TestDatabase) {
     finish(engine, world).await;
 }
 
-async fn a_message_that_asks_for_nothing_else_is_a_retry(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_asks_for_nothing_else_is_a_retry() {
+    let database = TestDatabase::sqlite();
     for message in ["Try again.", "Nochmal bitte!", QUESTION] {
         let (world, engine, before) =
             mended(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
@@ -386,7 +397,9 @@ async fn a_message_that_asks_for_nothing_else_is_a_retry(database: TestDatabase)
     }
 }
 
-async fn another_message_uses_what_was_found(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_message_uses_what_was_found() {
+    let database = TestDatabase::sqlite();
     let (world, engine, before) =
         mended(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
     let run =
@@ -403,7 +416,9 @@ async fn another_message_uses_what_was_found(database: TestDatabase) {
     finish(engine, world).await;
 }
 
-async fn what_does_not_pass_is_not_tried_again(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_pass_is_not_tried_again() {
+    let database = TestDatabase::sqlite();
     let world = world(good()).await;
     let engine = Engine::start(&world, &database, &[]).await;
     let waiting = engine.submit(QUESTION).await.unwrap();
@@ -423,7 +438,9 @@ async fn what_does_not_pass_is_not_tried_again(database: TestDatabase) {
 
 /// A release with other prompts goes on with a run of the one before: what is stored counts, what is missing is asked in
 /// the new words. What the requests are about still has to be the same.
-async fn other_words_for_the_same_request_change_nothing_that_is_stored(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_words_for_the_same_request_change_nothing_that_is_stored() {
+    let database = TestDatabase::sqlite();
     for (change, code) in [
         ("UPDATE steps SET request_hash = 'x', prompts = 'older' WHERE kind = 'model'", None),
         ("UPDATE steps SET request_hash = 'x', prompts = '', input_hash = '' WHERE kind = 'model'", None),

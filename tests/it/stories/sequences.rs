@@ -5,22 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::engine::{on_the_embedded_engine, research};
+use super::engine::research;
 use crate::{
     database::TestDatabase,
     world::{Call, Found, Kind, Page, Script, Shape, World},
 };
-
-on_the_embedded_engine!(
-    each_role_sends_its_own_sequence_of_messages,
-    each_role_uses_its_own_model_and_limit,
-    d33_the_researcher_is_told_of_the_tools_it_has,
-    d34_the_guidance_on_thinking_reaches_the_model,
-    tools_have_the_schemas_of_the_original,
-    structured_answers_have_the_schemas_of_the_original,
-    a_run_makes_the_calls_that_were_counted_for_it,
-    results_of_a_search_look_the_same_everywhere,
-);
 
 async fn whole_run(database: &TestDatabase, options: &[&str]) -> World {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
@@ -46,7 +35,9 @@ fn tool<'a>(call: &'a Call, name: &str) -> &'a Value {
 
 /// Structured stages and the report: one human message. Agents: system, human, then turns and their answers; what the
 /// compression gets is the researcher's own conversation between its system prompt and its instruction.
-async fn each_role_sends_its_own_sequence_of_messages(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_role_sends_its_own_sequence_of_messages() {
+    let database = TestDatabase::sqlite();
     let world = whole_run(&database, &[]).await;
     for kind in [Kind::Clarify, Kind::Brief, Kind::Report] {
         assert_eq!(roles(&only(&world, kind)), ["user"], "{kind:?}");
@@ -68,7 +59,9 @@ async fn each_role_sends_its_own_sequence_of_messages(database: TestDatabase) {
 }
 
 /// Roles have models and output limits of their own; each call names those of its role.
-async fn each_role_uses_its_own_model_and_limit(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_role_uses_its_own_model_and_limit() {
+    let database = TestDatabase::sqlite();
     let options = [
         "research_model=openai:r",
         "research_model_max_tokens=1001",
@@ -95,7 +88,9 @@ async fn each_role_uses_its_own_model_and_limit(database: TestDatabase) {
 }
 
 /// The original named `tavily_search` whatever was configured, and never mentioned `ResearchComplete`.
-async fn d33_the_researcher_is_told_of_the_tools_it_has(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d33_the_researcher_is_told_of_the_tools_it_has() {
+    let database = TestDatabase::sqlite();
     let world = whole_run(&database, &[]).await;
     for kind in [Kind::Supervisor, Kind::Researcher] {
         let call = &world.models.calls_of(kind)[0];
@@ -109,7 +104,9 @@ async fn d33_the_researcher_is_told_of_the_tools_it_has(database: TestDatabase) 
 }
 
 /// In the original the guidance stood in a docstring that was never sent.
-async fn d34_the_guidance_on_thinking_reaches_the_model(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d34_the_guidance_on_thinking_reaches_the_model() {
+    let database = TestDatabase::sqlite();
     let world = whole_run(&database, &[]).await;
     for kind in [Kind::Supervisor, Kind::Researcher] {
         let call = &world.models.calls_of(kind)[0];
@@ -126,7 +123,9 @@ async fn d34_the_guidance_on_thinking_reaches_the_model(database: TestDatabase) 
 }
 
 /// Names and arguments are the original's; every argument is described, and required where there is one.
-async fn tools_have_the_schemas_of_the_original(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tools_have_the_schemas_of_the_original() {
+    let database = TestDatabase::sqlite();
     let world = whole_run(&database, &[]).await;
     let supervisor = &world.models.calls_of(Kind::Supervisor)[0];
     let researcher = &world.models.calls_of(Kind::Researcher)[0];
@@ -157,7 +156,9 @@ async fn tools_have_the_schemas_of_the_original(database: TestDatabase) {
 }
 
 /// Keys as in the original, all required and no others, which strict modes want.
-async fn structured_answers_have_the_schemas_of_the_original(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn structured_answers_have_the_schemas_of_the_original() {
+    let database = TestDatabase::sqlite();
     let world = whole_run(&database, &[]).await;
     let check = |kind, name: &str, keys: &[&str]| {
         let call = &world.models.calls_of(kind)[0];
@@ -174,7 +175,9 @@ async fn structured_answers_have_the_schemas_of_the_original(database: TestDatab
 }
 
 /// 1 clarify, 1 brief, S supervisor turns, per researcher T turns, a summary per new page and one compression, 1 report.
-async fn a_run_makes_the_calls_that_were_counted_for_it(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_makes_the_calls_that_were_counted_for_it() {
+    let database = TestDatabase::sqlite();
     let shape = Shape::default();
     let world = World::start(Script::whole_run(shape)).await;
     research(&world, &database, &[]).await;
@@ -184,7 +187,9 @@ async fn a_run_makes_the_calls_that_were_counted_for_it(database: TestDatabase) 
 }
 
 /// The researcher sees each source under its id, never under an address it could copy.
-async fn results_of_a_search_look_the_same_everywhere(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_of_a_search_look_the_same_everywhere() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let mut page = Page::new("https://harbour.test/dues/2031?x=1", "Dues", "Four crowns.").without_text();
     page.published_date = Some("2031-03-10".to_owned());

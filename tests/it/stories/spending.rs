@@ -2,21 +2,14 @@
 
 use fathom::domain::{FailureCode, WarningCode};
 use serde_json::json;
+use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
+use super::engine::{Engine, QUESTION, research};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Call, Found, Kind, Page, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(a_greedy_model_ends_softly_under_its_limit);
-
-on_the_embedded_engine!(
-    searches_end_softly_too,
-    tokens_end_softly_too,
-    a_limit_that_leaves_nothing_to_report_is_a_failure_of_its_own,
-);
 
 /// Always asks for 64 topics more, each of which searches for something new in every turn.
 fn greedy() -> Script {
@@ -39,6 +32,9 @@ async fn world(script: Script) -> World {
     world
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_greedy_model_ends_softly_under_its_limit(database: TestDatabase) {
     let world = world(greedy()).await;
     let engine = Engine::start(&world, &database, &["max_model_calls=60"]).await;
@@ -67,7 +63,9 @@ async fn a_greedy_model_ends_softly_under_its_limit(database: TestDatabase) {
     world.finish();
 }
 
-async fn searches_end_softly_too(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn searches_end_softly_too() {
+    let database = TestDatabase::sqlite();
     let world = world(greedy()).await;
     let story = research(&world, &database, &["max_searches=7"]).await;
     assert!(story.markdown().contains("[1]"));
@@ -76,7 +74,9 @@ async fn searches_end_softly_too(database: TestDatabase) {
     world.finish();
 }
 
-async fn tokens_end_softly_too(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_end_softly_too() {
+    let database = TestDatabase::sqlite();
     let world = world(greedy()).await;
     let story = research(&world, &database, &["max_tokens=60000"]).await;
     assert!(story.markdown().contains("[1]"));
@@ -85,7 +85,9 @@ async fn tokens_end_softly_too(database: TestDatabase) {
     world.finish();
 }
 
-async fn a_limit_that_leaves_nothing_to_report_is_a_failure_of_its_own(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_that_leaves_nothing_to_report_is_a_failure_of_its_own() {
+    let database = TestDatabase::sqlite();
     let idle = |call: &Call| reply::think(&format!("Thought {}.", call.turns()));
     let world = world(Script::whole_run(Shape::SMALL).by(When::kind(Kind::Researcher), idle)).await;
     let story = research(&world, &database, &["max_model_calls=10", "max_react_tool_calls=30"]).await;

@@ -6,31 +6,13 @@ use fathom::{
     runs::Ended,
 };
 use serde_json::json;
+use test_case::test_case;
 
-use super::engine::{Engine, QUESTION, on_the_embedded_engine, research};
+use super::engine::{Engine, QUESTION, research};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Kind, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(a_clarifying_question_ends_the_run_and_its_answer_starts_the_next,);
-
-on_the_embedded_engine!(
-    d10_a_wrong_key_costs_one_request,
-    d10_a_bad_request_is_not_repeated,
-    d10_an_overloaded_provider_is_given_up_in_time,
-    d11_a_clarification_of_nothing_is_skipped,
-    d11_a_brief_of_nothing_is_the_users_own_words,
-    d11_an_empty_brief_is_the_users_own_words,
-    d11_broken_json_is_shown_to_the_model_and_repaired,
-    d11_a_provider_without_json_schema_is_asked_by_tool,
-    d11_a_provider_without_tools_for_answers_is_asked_by_prompt,
-    d11_attempts_are_those_of_the_option,
-    clarification_switched_off_begins_with_the_brief,
-    a_question_that_is_empty_is_no_question,
-    no_question_is_asked_when_none_is_allowed,
-    a_verification_is_part_of_the_conversation_the_brief_is_made_of,
-);
 
 fn small() -> Script {
     Script::whole_run(Shape::SMALL)
@@ -50,7 +32,9 @@ fn brief() -> When {
 }
 
 /// The original tried a wrong key three times, with waits between.
-async fn d10_a_wrong_key_costs_one_request(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d10_a_wrong_key_costs_one_request() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelAuth);
@@ -60,7 +44,9 @@ async fn d10_a_wrong_key_costs_one_request(database: TestDatabase) {
 }
 
 /// What is wrong stays wrong: each form of asking once, and no waits.
-async fn d10_a_bad_request_is_not_repeated(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d10_a_bad_request_is_not_repeated() {
+    let database = TestDatabase::sqlite();
     let body = r#"{"error":{"message":"The model `gpt-9` does not exist","type":"invalid_request_error","code":"model_not_found"}}"#;
     let world = World::start(Script::new().always(When::any(), reply::body(404, body))).await;
     let story = research(&world, &database, &["allow_clarification=false"]).await;
@@ -71,7 +57,9 @@ async fn d10_a_bad_request_is_not_repeated(database: TestDatabase) {
 }
 
 /// Down at the start: said after the time that the settings allow, and the run can be asked again.
-async fn d10_an_overloaded_provider_is_given_up_in_time(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d10_an_overloaded_provider_is_given_up_in_time() {
+    let database = TestDatabase::sqlite();
     let world = World::start(Script::new().always(When::any(), reply::status(503))).await;
     let begin = std::time::Instant::now();
     let story = research(&world, &database, &[]).await;
@@ -82,7 +70,9 @@ async fn d10_an_overloaded_provider_is_given_up_in_time(database: TestDatabase) 
 }
 
 /// The original crashed on a model that gave no structured value. A question is worth less than a run.
-async fn d11_a_clarification_of_nothing_is_skipped(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_a_clarification_of_nothing_is_skipped() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(clarify(), reply::empty())).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(story.warned(WarningCode::StructuredOutputFailed).len(), 1);
@@ -92,7 +82,9 @@ async fn d11_a_clarification_of_nothing_is_skipped(database: TestDatabase) {
 }
 
 /// The user's words guide the research when no model can better them.
-async fn d11_a_brief_of_nothing_is_the_users_own_words(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_a_brief_of_nothing_is_the_users_own_words() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(brief(), reply::text("I cannot answer in JSON, sorry."))).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: QUESTION.to_owned() }]);
@@ -102,7 +94,9 @@ async fn d11_a_brief_of_nothing_is_the_users_own_words(database: TestDatabase) {
 }
 
 /// Of the right form, and still nothing.
-async fn d11_an_empty_brief_is_the_users_own_words(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_an_empty_brief_is_the_users_own_words() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(brief(), reply::brief("  "))).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: QUESTION.to_owned() }]);
@@ -110,7 +104,9 @@ async fn d11_an_empty_brief_is_the_users_own_words(database: TestDatabase) {
 }
 
 /// The model sees what it wrote and what is wrong with it.
-async fn d11_broken_json_is_shown_to_the_model_and_repaired(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_broken_json_is_shown_to_the_model_and_repaired() {
+    let database = TestDatabase::sqlite();
     let broken = reply::text("{\"research_brief\": \"Half a brief");
     let script = small().first(brief(), [broken, reply::brief("The whole brief.")]);
     let world = World::start(script).await;
@@ -124,7 +120,9 @@ async fn d11_broken_json_is_shown_to_the_model_and_repaired(database: TestDataba
 }
 
 /// A server that knows no `response_format` knows tools.
-async fn d11_a_provider_without_json_schema_is_asked_by_tool(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_a_provider_without_json_schema_is_asked_by_tool() {
+    let database = TestDatabase::sqlite();
     let script = small()
         .always(When::matching(|call| call.schema_name().is_some()), reply::status(400))
         .by(brief().and(When::offers("answer")), |_| reply::brief("By tool."))
@@ -137,7 +135,9 @@ async fn d11_a_provider_without_json_schema_is_asked_by_tool(database: TestDatab
 }
 
 /// One that knows neither reads, and is not asked in the other ways again.
-async fn d11_a_provider_without_tools_for_answers_is_asked_by_prompt(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_a_provider_without_tools_for_answers_is_asked_by_prompt() {
+    let database = TestDatabase::sqlite();
     let script = small()
         .always(When::matching(|call| call.schema_name().is_some()), reply::status(400))
         .by(When::offers("answer"), |_| reply::status(400))
@@ -153,7 +153,9 @@ async fn d11_a_provider_without_tools_for_answers_is_asked_by_prompt(database: T
 }
 
 /// `max_structured_output_retries` counts attempts in all, as in the original.
-async fn d11_attempts_are_those_of_the_option(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d11_attempts_are_those_of_the_option() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(brief(), reply::empty())).await;
     let options = ["allow_clarification=false", "max_structured_output_retries=5"];
     research(&world, &database, &options).await;
@@ -162,7 +164,9 @@ async fn d11_attempts_are_those_of_the_option(database: TestDatabase) {
 }
 
 /// odr-behaviour.md, checklist 1.
-async fn clarification_switched_off_begins_with_the_brief(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clarification_switched_off_begins_with_the_brief() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small()).await;
     let story = research(&world, &database, &["allow_clarification=false"]).await;
     assert_eq!(world.models.calls()[0].kind, Kind::Brief);
@@ -172,6 +176,9 @@ async fn clarification_switched_off_begins_with_the_brief(database: TestDatabase
 }
 
 /// One call, one question, no brief (checklist 2); the answer starts a run that asks no more (D-48).
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clarifying_question_ends_the_run_and_its_answer_starts_the_next(database: TestDatabase) {
     let world = World::start(small().always(clarify(), reply::ask_back("Which of its two gates?"))).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -196,7 +203,9 @@ async fn a_clarifying_question_ends_the_run_and_its_answer_starts_the_next(datab
 }
 
 /// Nobody could answer it.
-async fn a_question_that_is_empty_is_no_question(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_is_empty_is_no_question() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(clarify(), reply::ask_back(" "))).await;
     let story = research(&world, &database, &[]).await;
     assert!(story.report.is_some());
@@ -204,7 +213,9 @@ async fn a_question_that_is_empty_is_no_question(database: TestDatabase) {
 }
 
 /// `max_clarifications=0` is as good as switching it off.
-async fn no_question_is_asked_when_none_is_allowed(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_question_is_asked_when_none_is_allowed() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small()).await;
     research(&world, &database, &["max_clarifications=0"]).await;
     assert_eq!(world.models.calls()[0].kind, Kind::Brief);
@@ -212,7 +223,9 @@ async fn no_question_is_asked_when_none_is_allowed(database: TestDatabase) {
 }
 
 /// As in the original, the brief is written from the chat and the verification behind it.
-async fn a_verification_is_part_of_the_conversation_the_brief_is_made_of(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_verification_is_part_of_the_conversation_the_brief_is_made_of() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small()).await;
     let story = research(&world, &database, &[]).await;
     let brief = world.models.calls_of(Kind::Brief)[0].last_text().into_owned();

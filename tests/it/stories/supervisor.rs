@@ -4,40 +4,13 @@ use std::{collections::HashSet, time::Duration};
 
 use fathom::domain::{Event, FailureCode, WarningCode};
 use serde_json::json;
+use test_case::test_case;
 
-use super::engine::{Story, on_the_embedded_engine, research};
+use super::engine::{Story, research};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Call, Found, Kind, Page, Reply, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(
-    d01_a_failed_researcher_costs_its_topic_alone,
-    d12_a_supervisor_that_fails_leaves_a_report_of_what_was_found,
-    d15_complete_beside_delegations_runs_them_first,
-    forty_delegations_at_once_all_run,
-);
-
-on_the_embedded_engine!(
-    d01_when_all_researchers_fail_the_run_fails_with_their_reason,
-    d02_siblings_of_a_failed_researcher_go_on,
-    d06_an_unknown_tool_of_the_supervisor_is_answered,
-    d07_delegations_without_a_topic_go_back_to_the_model,
-    d07_a_reflection_that_is_missing_goes_back_to_the_model,
-    d12_a_supervisor_that_never_answers_fails_the_run_when_there_is_nothing,
-    d13_complete_at_once_is_refused_once_then_the_brief_is_researched,
-    d13_a_supervisor_that_only_talks_has_the_brief_researched,
-    d16_six_rounds_are_six_model_turns,
-    d16_one_round_is_one_model_turn,
-    d20_the_supervisor_is_told_how_many_rounds_remain,
-    d35_delegating_beside_a_reflection_is_refused_when_reflection_is_required,
-    seven_delegations_run_five_at_a_time_and_are_answered_in_order,
-    more_delegations_than_any_plan_needs_are_refused_by_name,
-    the_same_delegation_again_is_not_paid_twice,
-    a_topic_that_failed_may_be_delegated_again,
-    free_text_beside_calls_stays_in_the_history,
-    a_delegation_cut_off_by_the_output_limit_is_asked_for_again,
-);
 
 fn supervisor() -> When {
     When::kind(Kind::Supervisor)
@@ -91,6 +64,9 @@ fn most_researchers_at_once(story: &Story) -> usize {
 
 /// The original ended all research silently when one researcher failed; ours answers that topic with the failure,
 /// keeps the others, and the report's writer is told what is missing.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d01_a_failed_researcher_costs_its_topic_alone(database: TestDatabase) {
     let script = small()
         .first(supervisor(), [reply::delegate(["The broken alpha.", "The sound beta."])])
@@ -111,7 +87,9 @@ async fn d01_a_failed_researcher_costs_its_topic_alone(database: TestDatabase) {
 }
 
 /// With nothing at all found there is no report, and the run says why, as the provider said it.
-async fn d01_when_all_researchers_fail_the_run_fails_with_their_reason(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d01_when_all_researchers_fail_the_run_fails_with_their_reason() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(researcher(), reply::status(400))).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelRequest);
@@ -122,7 +100,9 @@ async fn d01_when_all_researchers_fail_the_run_fails_with_their_reason(database:
 
 /// The original let the siblings of a failed researcher run on and threw their work away; ours waits for each and
 /// uses it, also when the failure came first and the siblings are slow.
-async fn d02_siblings_of_a_failed_researcher_go_on(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d02_siblings_of_a_failed_researcher_go_on() {
+    let database = TestDatabase::sqlite();
     let slow = |topic: &'static str| researcher().and(When::first_says(topic)).and(When::turns(0));
     let search = |query: &str| reply::search([query]).after(Duration::from_millis(200));
     let script = small()
@@ -141,7 +121,9 @@ async fn d02_siblings_of_a_failed_researcher_go_on(database: TestDatabase) {
 }
 
 /// The original left calls of unknown tools without an answer, which strict providers reject; ours names the tools.
-async fn d06_an_unknown_tool_of_the_supervisor_is_answered(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d06_an_unknown_tool_of_the_supervisor_is_answered() {
+    let database = TestDatabase::sqlite();
     let calls = [("google_it", json!({"q": "x"})), ("ConductResearch", json!({"research_topic": "The real one."}))];
     let world = World::start(small().first(supervisor(), [reply::calls(calls)])).await;
     let story = research(&world, &database, &[]).await;
@@ -158,7 +140,9 @@ async fn d06_an_unknown_tool_of_the_supervisor_is_answered(database: TestDatabas
 
 /// In the original a delegation without a topic ended the research; ours tells the model what is wrong, whatever is
 /// wrong, and runs the sound ones beside it.
-async fn d07_delegations_without_a_topic_go_back_to_the_model(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d07_delegations_without_a_topic_go_back_to_the_model() {
+    let database = TestDatabase::sqlite();
     let calls = [
         ("ConductResearch", json!({})),
         ("ConductResearch", json!({"research_topic": "   "})),
@@ -177,7 +161,9 @@ async fn d07_delegations_without_a_topic_go_back_to_the_model(database: TestData
 }
 
 /// In the original a reflection without its text failed the whole run.
-async fn d07_a_reflection_that_is_missing_goes_back_to_the_model(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d07_a_reflection_that_is_missing_goes_back_to_the_model() {
+    let database = TestDatabase::sqlite();
     let script = small()
         .first(supervisor(), [reply::calls([("think_tool", json!({}))])])
         .by(supervisor().and(When::turns(1)), |_| delegate("The topic."));
@@ -190,6 +176,9 @@ async fn d07_a_reflection_that_is_missing_goes_back_to_the_model(database: TestD
 }
 
 /// The original lost all findings when the supervisor failed; ours writes the report from them and says it was cut.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d12_a_supervisor_that_fails_leaves_a_report_of_what_was_found(database: TestDatabase) {
     let world = World::start(small().always(supervisor().and(When::turns(1)), reply::status(400))).await;
     let story = research(&world, &database, &[]).await;
@@ -201,7 +190,9 @@ async fn d12_a_supervisor_that_fails_leaves_a_report_of_what_was_found(database:
 }
 
 /// Nothing was found before the failure: a typed failure, and no report.
-async fn d12_a_supervisor_that_never_answers_fails_the_run_when_there_is_nothing(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d12_a_supervisor_that_never_answers_fails_the_run_when_there_is_nothing() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(supervisor(), reply::status(400))).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelRequest);
@@ -210,7 +201,9 @@ async fn d12_a_supervisor_that_never_answers_fails_the_run_when_there_is_nothing
 }
 
 /// A supervisor that wants to finish before anything was researched wrote, in the original, a report from nothing.
-async fn d13_complete_at_once_is_refused_once_then_the_brief_is_researched(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d13_complete_at_once_is_refused_once_then_the_brief_is_researched() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(supervisor(), reply::complete_research())).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(world.models.count(Kind::Supervisor), 2);
@@ -229,7 +222,9 @@ fn brief_of(story: &Story) -> &str {
 }
 
 /// A model that cannot call tools talks instead: nudged once, never in a loop (local-llm.md, trap 4).
-async fn d13_a_supervisor_that_only_talks_has_the_brief_researched(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d13_a_supervisor_that_only_talks_has_the_brief_researched() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().always(supervisor(), reply::text("I would look into the harbour."))).await;
     let story = research(&world, &database, &[]).await;
     let turns = world.models.calls_of(Kind::Supervisor);
@@ -241,7 +236,9 @@ async fn d13_a_supervisor_that_only_talks_has_the_brief_researched(database: Tes
 }
 
 /// The original paid for a seventh turn and threw it away.
-async fn d16_six_rounds_are_six_model_turns(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d16_six_rounds_are_six_model_turns() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().by(supervisor(), delegate_for_ever)).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(world.models.count(Kind::Supervisor), 6);
@@ -254,7 +251,9 @@ async fn d16_six_rounds_are_six_model_turns(database: TestDatabase) {
 }
 
 /// The smallest limit is one turn, and its delegations are carried out.
-async fn d16_one_round_is_one_model_turn(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d16_one_round_is_one_model_turn() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().by(supervisor(), delegate_for_ever)).await;
     let story = research(&world, &database, &["max_researcher_iterations=1"]).await;
     assert_eq!((world.models.count(Kind::Supervisor), story.notes.len()), (1, 1));
@@ -262,7 +261,9 @@ async fn d16_one_round_is_one_model_turn(database: TestDatabase) {
 }
 
 /// The original counted tool calls in its prompt and turns in its code, and told the model neither.
-async fn d20_the_supervisor_is_told_how_many_rounds_remain(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d20_the_supervisor_is_told_how_many_rounds_remain() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().by(supervisor(), delegate_for_ever)).await;
     research(&world, &database, &["max_researcher_iterations=3"]).await;
     let turns = world.models.calls_of(Kind::Supervisor);
@@ -273,7 +274,9 @@ async fn d20_the_supervisor_is_told_how_many_rounds_remain(database: TestDatabas
 }
 
 /// The original only asked for reflection before delegation; with `require_think` ours insists.
-async fn d35_delegating_beside_a_reflection_is_refused_when_reflection_is_required(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d35_delegating_beside_a_reflection_is_refused_when_reflection_is_required() {
+    let database = TestDatabase::sqlite();
     let both = || {
         reply::calls([
             ("think_tool", json!({"reflection": "First the tide gate."})),
@@ -297,6 +300,9 @@ async fn d35_delegating_beside_a_reflection_is_refused_when_reflection_is_requir
 }
 
 /// The original dropped delegations that stood beside `ResearchComplete`.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d15_complete_beside_delegations_runs_them_first(database: TestDatabase) {
     let calls = [
         ("ResearchComplete", json!({})),
@@ -311,7 +317,9 @@ async fn d15_complete_beside_delegations_runs_them_first(database: TestDatabase)
 }
 
 /// The original refused the sixth and seventh; ours lets them wait for a place.
-async fn seven_delegations_run_five_at_a_time_and_are_answered_in_order(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn seven_delegations_run_five_at_a_time_and_are_answered_in_order() {
+    let database = TestDatabase::sqlite();
     let script = small().first(supervisor(), [delegations(7)]).latency(Duration::from_millis(15));
     let world = World::start(script).await;
     let story = research(&world, &database, &[]).await;
@@ -330,6 +338,9 @@ async fn seven_delegations_run_five_at_a_time_and_are_answered_in_order(database
 }
 
 /// A model that delegates wildly costs what it asked for and no more at once than allowed.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forty_delegations_at_once_all_run(database: TestDatabase) {
     let world = World::start(small().first(supervisor(), [delegations(40)])).await;
     world.web.always("", one_small_page());
@@ -342,7 +353,9 @@ async fn forty_delegations_at_once_all_run(database: TestDatabase) {
 }
 
 /// Somewhere wildness has to end: the 65th topic of one reply is answered with the limit.
-async fn more_delegations_than_any_plan_needs_are_refused_by_name(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_delegations_than_any_plan_needs_are_refused_by_name() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small().first(supervisor(), [delegations(66)])).await;
     world.web.always("", one_small_page());
     let story = research(&world, &database, &["max_concurrent_research_units=20"]).await;
@@ -353,7 +366,9 @@ async fn more_delegations_than_any_plan_needs_are_refused_by_name(database: Test
 }
 
 /// The same topic word for word brings nothing new (local-llm.md, trap 6).
-async fn the_same_delegation_again_is_not_paid_twice(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_delegation_again_is_not_paid_twice() {
+    let database = TestDatabase::sqlite();
     let script = small()
         .first(supervisor(), [reply::delegate(["The gate.", "The gate."]), delegate("The gate.")])
         .by(supervisor(), |_| reply::complete_research());
@@ -367,7 +382,9 @@ async fn the_same_delegation_again_is_not_paid_twice(database: TestDatabase) {
 }
 
 /// A failed topic is answered with "delegate it again if needed", so that must work.
-async fn a_topic_that_failed_may_be_delegated_again(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_failed_may_be_delegated_again() {
+    let database = TestDatabase::sqlite();
     let script = small()
         .first(supervisor(), [delegate("The gate."), delegate("The gate.")])
         .by(supervisor(), |_| reply::complete_research())
@@ -382,7 +399,9 @@ async fn a_topic_that_failed_may_be_delegated_again(database: TestDatabase) {
 }
 
 /// The original dropped what the supervisor said beside its calls; the model needs it to go on from.
-async fn free_text_beside_calls_stays_in_the_history(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn free_text_beside_calls_stays_in_the_history() {
+    let database = TestDatabase::sqlite();
     let script = small().first(supervisor(), [delegate("The gate.").saying("I start with the gate.")]);
     let world = World::start(script).await;
     research(&world, &database, &[]).await;
@@ -392,7 +411,9 @@ async fn free_text_beside_calls_stays_in_the_history(database: TestDatabase) {
 
 /// A call cut by `max_tokens` has arguments that are no JSON; echoed back as they are they would fail every later
 /// request (local-llm.md, trap 3).
-async fn a_delegation_cut_off_by_the_output_limit_is_asked_for_again(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delegation_cut_off_by_the_output_limit_is_asked_for_again() {
+    let database = TestDatabase::sqlite();
     let script = small()
         .first(supervisor(), [delegate("A long topic that is cut in the middle.").cut_by_length(), delegate("Short.")]);
     let world = World::start(script).await;

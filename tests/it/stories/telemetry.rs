@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use super::{
     binary::{output, text},
-    engine::{QUESTION, on_the_embedded_engine, research},
+    engine::{QUESTION, research},
 };
 use crate::{
     crash::until,
@@ -189,10 +189,10 @@ async fn the_log_as_json_is_one_object_a_line() {
     world.finish();
 }
 
-on_the_embedded_engine!(a_run_is_counted);
-
 /// The recorder counts for all tests of this process: what can be told apart is compared exactly, the rest is there.
-async fn a_run_is_counted(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_is_counted() {
+    let database = TestDatabase::sqlite();
     let metrics = Metrics::install(&Prices::new()).unwrap();
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let models =

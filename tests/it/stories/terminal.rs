@@ -1,7 +1,8 @@
 //! `fathom research` on a terminal: what stands on the screen in the end, and what a user may type.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
+use fathom_testkit::program;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -36,12 +37,11 @@ impl Screen {
 
 /// Runs the binary on a terminal; types the second text of each pair once the first one is on the screen.
 async fn on_a_terminal(world: &World, arguments: &[&str], types: &[(&str, &str)]) -> Screen {
-    let python = PathBuf::from(env!("CARGO_BIN_EXE_fathom")).ancestors().nth(2).unwrap().join("tools/venv/bin/python");
-    assert!(python.exists(), "scripts/test.sh installs {}", python.display());
-    let command = [&[env!("CARGO_BIN_EXE_fathom")], arguments].concat();
+    let fathom = program::path().display().to_string();
+    let command = [&[fathom.as_str()], arguments].concat();
     let wanted = json!({"command": command, "types": types}).to_string();
     let mut terminal = world.fathom(&[]).as_std().get_envs().fold(
-        tokio::process::Command::new(&python),
+        tokio::process::Command::new(program::tool("venv/bin/python")),
         |mut command, (name, value)| {
             command.env(name, value.unwrap_or_default());
             command

@@ -5,25 +5,13 @@ use std::time::Duration;
 use fathom::domain::{Event, FailureCode, Wait, WaitKind, WarningCode, event::Phase};
 
 use serde_json::json;
+use test_case::test_case;
 
-use super::engine::{Engine, QUESTION, Story, on_the_embedded_engine};
+use super::engine::{Engine, QUESTION, Story};
 use crate::{
-    database::{TestDatabase, on_each_engine},
+    database::TestDatabase,
     world::{Found, Kind, Script, Shape, When, World, reply},
 };
-
-on_each_engine!(a_run_that_waits_says_for_whom_and_until_when,);
-
-on_the_embedded_engine!(
-    a_search_engine_that_is_away_costs_no_evidence,
-    a_model_that_is_away_ends_no_run_at_any_stage,
-    calls_that_wait_together_tell_it_together,
-    a_wait_longer_than_the_run_has_ends_it_at_once_with_the_reason,
-    a_wait_longer_than_the_research_has_leaves_time_to_write,
-    a_researcher_is_not_out_of_time_because_it_waited,
-    a_report_that_drips_is_given_up_and_written_anew,
-    a_form_of_answer_that_a_model_cannot_give_is_not_asked_for_again,
-);
 
 /// The attempts in which a provider is away; waits begin with 20 ms in stories, so it comes to a second or two.
 const ATTEMPTS: usize = 8;
@@ -55,7 +43,9 @@ fn waits(story: &Story) -> Vec<&Wait> {
     story.own().filter_map(wait).collect()
 }
 
-async fn a_search_engine_that_is_away_costs_no_evidence(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_engine_that_is_away_costs_no_evidence() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small()).await;
     world.web.first("", away().map(Found::fault));
     let story = research(&world, &database, &[]).await;
@@ -70,7 +60,8 @@ async fn a_search_engine_that_is_away_costs_no_evidence(database: TestDatabase) 
     world.finish();
 }
 
-async fn a_model_that_is_away_ends_no_run_at_any_stage(_: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_is_away_ends_no_run_at_any_stage() {
     let stages = [Kind::Clarify, Kind::Supervisor, Kind::Researcher, Kind::Summary, Kind::Compression, Kind::Report];
     for kind in stages {
         let world = World::start(small().first(When::kind(kind), away())).await;
@@ -83,7 +74,9 @@ async fn a_model_that_is_away_ends_no_run_at_any_stage(_: TestDatabase) {
 }
 
 /// The five summaries of a search wait side by side.
-async fn calls_that_wait_together_tell_it_together(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_wait_together_tell_it_together() {
+    let database = TestDatabase::sqlite();
     // Each of the five finds nobody once, and then one asks for all.
     let many: Vec<_> = (0..12).map(|_| reply::status(503)).collect();
     let world = World::start(small().first(When::kind(Kind::Summary), many)).await;
@@ -95,6 +88,9 @@ async fn calls_that_wait_together_tell_it_together(database: TestDatabase) {
     world.finish();
 }
 
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_waits_says_for_whom_and_until_when(database: TestDatabase) {
     let limited = reply::status(429).retry_after(2);
     let world = World::start(small().first(When::kind(Kind::Researcher), [limited])).await;
@@ -122,7 +118,9 @@ async fn a_run_that_waits_says_for_whom_and_until_when(database: TestDatabase) {
     world.finish();
 }
 
-async fn a_wait_longer_than_the_run_has_ends_it_at_once_with_the_reason(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_longer_than_the_run_has_ends_it_at_once_with_the_reason() {
+    let database = TestDatabase::sqlite();
     let limited = reply::status(429).retry_after(400);
     let world = World::start(small().always(When::any(), limited)).await;
     let story = research(&world, &database, &["max_run_seconds=300"]).await;
@@ -134,7 +132,9 @@ async fn a_wait_longer_than_the_run_has_ends_it_at_once_with_the_reason(database
 }
 
 /// The first researcher found something, then the supervisor is asked to come back when research has to be over.
-async fn a_wait_longer_than_the_research_has_leaves_time_to_write(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_longer_than_the_research_has_leaves_time_to_write() {
+    let database = TestDatabase::sqlite();
     let limited = reply::status(429).retry_after(250);
     let script = small().always(When::kind(Kind::Supervisor).but_not(When::turns(0)), limited);
     let world = World::start(script).await;
@@ -145,7 +145,9 @@ async fn a_wait_longer_than_the_research_has_leaves_time_to_write(database: Test
 }
 
 /// Waiting for three seconds in a time of two.
-async fn a_researcher_is_not_out_of_time_because_it_waited(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_researcher_is_not_out_of_time_because_it_waited() {
+    let database = TestDatabase::sqlite();
     let world = World::start(small()).await;
     world.web.first("", [Found::fault(reply::status(429).retry_after(4))]);
     let engine = Engine::with(&world, &database, &["max_researcher_seconds=3"], &patient()).await;
@@ -159,7 +161,9 @@ async fn a_researcher_is_not_out_of_time_because_it_waited(database: TestDatabas
 }
 
 /// It never pauses for longer than the idle limit, and would go on for minutes.
-async fn a_report_that_drips_is_given_up_and_written_anew(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_that_drips_is_given_up_and_written_anew() {
+    let database = TestDatabase::sqlite();
     let drips = reply::text("The gate is paid by harbour dues [S1001]. ".repeat(400)).pace(Duration::from_millis(100));
     let world = World::start(small().first(When::kind(Kind::Report), [drips])).await;
     let mut variables = patient();
@@ -175,7 +179,9 @@ async fn a_report_that_drips_is_given_up_and_written_anew(database: TestDatabase
 }
 
 /// A provider without JSON schema: one summary finds out, and those of the next search ask by tool at once.
-async fn a_form_of_answer_that_a_model_cannot_give_is_not_asked_for_again(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_form_of_answer_that_a_model_cannot_give_is_not_asked_for_again() {
+    let database = TestDatabase::sqlite();
     let refusal = r#"{"error":{"message":"response_format is not supported","type":"invalid_request_error"}}"#;
     let native = || When::matching(|call| call.schema_name().is_some());
     let is_brief =

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use fathom::domain::Event;
 use serde_json::{Value, json};
 
-use super::engine::{Story, on_the_embedded_engine, research};
+use super::engine::{Story, research};
 use crate::{
     database::TestDatabase,
     world::{Found, Kind, Page, Script, Shape, When, World, reply},
 };
 
-on_the_embedded_engine!(the_event_log_of_a_whole_run);
-
 /// One researcher, so that the order is fixed; what differs from run to run is replaced.
-async fn the_event_log_of_a_whole_run(database: TestDatabase) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_event_log_of_a_whole_run() {
+    let database = TestDatabase::sqlite();
     let script = Script::whole_run(Shape::SMALL)
         .always(When::kind(Kind::Brief), reply::brief("What pays for the tide gate of Skelderwick?"))
         .first(When::kind(Kind::Supervisor), [reply::think("One topic will do."), reply::delegate(["The tide gate."])])

@@ -1,11 +1,8 @@
 //! The scripted world: a model provider and a search engine on loopback that do what a script says, and the real
 //! binary pointed at them.
 //!
-//! Nothing here knows the crate under test; it speaks the wires alone, so the integration tests and the benchmark
-//! include it both (`#[path]`). Start at [`World`]; what to answer is in [`script`] and [`reply`]; a brain that can
+//! Nothing here knows the crate under test; it speaks the wires alone. Start at [`World`]; what to answer is in [`script`] and [`reply`]; a brain that can
 //! play a whole run is in [`brain`].
-
-#![allow(dead_code, unused_imports, reason = "tests and benchmark each use their part")]
 
 pub mod brain;
 pub mod call;
@@ -101,7 +98,7 @@ impl World {
     /// The real binary in this world, its environment emptied but for `PATH` and [`Self::environment`]; killed when
     /// its handle is dropped.
     pub fn fathom(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        let mut command = Command::new(crate::program::path());
         command
             .args(arguments)
             .env_clear()

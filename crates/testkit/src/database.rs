@@ -23,25 +23,6 @@ const INSTALL: &str = "run scripts/test.sh, which installs PostgreSQL";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const TABLES: [&str; 7] = ["threads", "messages", "runs", "steps", "events", "sources", "notes"];
 
-/// Runs each test function on both engines, as `sqlite::NAME` and `postgres::NAME`.
-macro_rules! on_each_engine {
-    ($($name:ident),+ $(,)?) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name($crate::database::TestDatabase::sqlite()).await;
-            })+
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name($crate::database::TestDatabase::postgres().await).await;
-            })+
-        }
-    };
-}
-pub(crate) use on_each_engine;
-
 /// An empty database of its own for one test; gone with the value, or with the cluster.
 pub struct TestDatabase {
     pub database: Database,
@@ -222,19 +203,16 @@ impl Cluster {
     }
 
     /// Another cluster, which the test may stop and start. Gone with the value.
-    #[allow(dead_code, reason = "the benchmark includes this file")]
     pub fn own() -> Self {
         Self::start(NOT_DURABLE)
     }
 
     /// Another cluster, as durable as a real one: for measurements. Gone with the value.
-    #[allow(dead_code, reason = "the benchmark includes this file and alone needs it")]
     pub fn durable() -> Self {
         Self::start("")
     }
 
     /// As [`Cluster::durable`]; it also remembers when each transaction was committed.
-    #[allow(dead_code, reason = "the benchmark of the service includes this file and alone needs it")]
     pub fn timestamped() -> Self {
         Self::start("-c track_commit_timestamp=on")
     }
@@ -245,7 +223,6 @@ impl Cluster {
     }
 
     /// Stops the server: at once, as in a crash, its connections cut.
-    #[allow(dead_code, reason = "the benchmark includes this file")]
     pub fn stop(&mut self) {
         self.order("stop");
         let pid_file = self.folder.join("data/postmaster.pid");
@@ -253,7 +230,6 @@ impl Cluster {
     }
 
     /// Starts it again, and returns at once; it needs a moment to recover.
-    #[allow(dead_code, reason = "the benchmark includes this file")]
     pub fn start_again(&mut self) {
         self.order("start");
     }

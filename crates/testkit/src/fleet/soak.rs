@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -16,7 +15,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::{Balancer, Fleet, Reader, check_ledger, check_stream};
+use super::{Fleet, Reader, check_ledger, check_stream};
 use crate::{
     database::TestDatabase,
     world::{Kind, Record, Script, Shape, When, World, brain},

@@ -9,7 +9,7 @@ use fathom::domain::Timestamp;
 use futures::StreamExt as _;
 use reqwest::Client;
 use serde_json::Value;
-use tokio::{task::JoinSet, time::Instant};
+use tokio::task::JoinSet;
 
 /// Nothing at all for so long means that whoever should send is frozen: a heartbeat comes every five seconds.
 const SILENCE: Duration = Duration::from_secs(7);

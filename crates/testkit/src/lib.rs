@@ -1,0 +1,17 @@
+//! What the integration tests, the soak program and the benchmarks share.
+//!
+//! [`world`] is a model provider, a search engine and a collector of traces on loopback that follow a script;
+//! [`database`] makes a fresh database for each test; [`fleet`] runs several real services on one database and disturbs
+//! them; [`program`] is the real binary under test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests stop at the first surprise; the lints' own exceptions reach only functions marked as tests"
+)]
+
+pub mod database;
+pub mod fleet;
+pub mod program;
+pub mod world;
