@@ -21,13 +21,15 @@ const HEADING_CHARS: usize = 160;
 const PAGE_WORDS: &[&str] = &["page", "pag", "seit", "of", "von"];
 /// Sentences looked at, best first: enough for the words allowed, and a bound on the comparisons.
 const MOST_SENTENCES: usize = 150;
+/// And those noted because they say what replaces what.
+const MOST_REPLACING: usize = 20;
 
 /// The best sentences of `text` for `question`, in text order, `max_chars` characters at most; its beginning when no
 /// sentence has to do with the question.
 ///
 /// Sentences that stood together stay on a line, others are separated by an empty line.
 pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
-    let sentences = without_orders(sentences::split(start(text, PAGE_CHARS)));
+    let sentences = without_orders(text::split(bounds::page(text)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
     let mut chosen: Vec<usize> = Vec::new();
     let mut room = max_chars;
@@ -47,7 +49,7 @@ pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
 
 /// The best few sentences of `page`, each alone, best first.
 pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> {
-    let sentences = without_orders(sentences::split(start(page, PAGE_CHARS)));
+    let sentences = without_orders(text::split(bounds::page(page)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
     let good = best_first(&scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
     good.take(count).map(|place| sentences[place].text.clone()).collect()
@@ -76,7 +78,8 @@ fn joined(sentences: &[Sentence], chosen: &[usize]) -> String {
 
 /// Notes on `topic`: Markdown, a list per source under its title, most relevant source first.
 pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
-    let split: Vec<Vec<Sentence>> = evidence.iter().map(|e| quotable(&e.title, &e.text)).collect();
+    let texts = bounds::texts(evidence.iter().map(|evidence| evidence.text.as_str()));
+    let split: Vec<Vec<Sentence>> = evidence.iter().zip(texts).map(|(e, text)| quotable(&e.title, text)).collect();
     let pieces: Vec<Piece<'_>> =
         evidence.iter().zip(&split).map(|(e, sentences)| Piece { title: &e.title, sentences }).collect();
     let scores = rank::rank(topic, &pieces).overall;
@@ -91,12 +94,12 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
 
 /// The sentences of a piece of evidence that may be quoted: no orders to machines, no page headers.
 fn quotable(title: &str, text: &str) -> Vec<Sentence> {
-    let title: HashSet<String> = words::terms(title).into_iter().collect();
+    let title: HashSet<String> = terms(title, Language::of(title)).into_iter().collect();
     let is_header = |sentence: &Sentence| {
         let repeats = |term: &String| title.contains(term) || PAGE_WORDS.contains(&term.as_str()) || is_number(term);
-        !title.is_empty() && words::terms(&sentence.text).iter().all(repeats)
+        !title.is_empty() && terms(&sentence.text, Language::of(&sentence.text)).iter().all(repeats)
     };
-    without_orders(sentences::split(text)).into_iter().filter(|sentence| !is_header(sentence)).collect()
+    without_orders(text::split(text)).into_iter().filter(|sentence| !is_header(sentence)).collect()
 }
 
 /// A statement and where its sentence stands.
@@ -108,13 +111,16 @@ struct Kept {
 
 /// The best sentences, those of the same meaning joined, best first.
 fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<Kept> {
-    let mut kept: Vec<(Kept, Print)> = Vec::new();
+    let mut kept: Vec<(Kept, Fingerprint)> = Vec::new();
     let mut words = 0;
+    // What says which document replaces which is noted whatever the topic: the report has to know.
+    let replaces = (0..flat.len()).filter(|place| versions::replaces(&flat[*place].1.text));
     let good = best_first(scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
-    for place in good.take(MOST_SENTENCES) {
+    let mut seen = HashSet::new();
+    for place in replaces.take(MOST_REPLACING).chain(good.take(MOST_SENTENCES)).filter(|place| seen.insert(*place)) {
         let (piece, sentence) = flat[place];
         let id = evidence[piece].source_id;
-        let print = Print::of(&sentence.text);
+        let print = Fingerprint::of(&sentence.text);
         if let Some((same, _)) = kept.iter_mut().find(|(_, other)| other.repeats(&print)) {
             if !same.statement.sources.contains(&id) {
                 same.statement.sources.push(id);
@@ -172,7 +178,7 @@ fn grouped(kept: &[Kept]) -> String {
     for id in order {
         let mut of_source: Vec<&Kept> = kept.iter().filter(|kept| kept.piece == id).collect();
         of_source.sort_by_key(|kept| kept.place);
-        let title = of_source.first().map_or_else(String::new, |kept| sentences::plain(&kept.statement.group));
+        let title = of_source.first().map_or_else(String::new, |kept| plain(&kept.statement.group));
         notes.push_str(&format!("### {title}\n\n"));
         let mut heading = "";
         for Kept { statement, .. } in of_source {
@@ -188,7 +194,7 @@ fn grouped(kept: &[Kept]) -> String {
 }
 
 fn length(text: &str) -> usize {
-    text.split_whitespace().count().max(text.chars().filter(|char| words::is_cjk(*char)).count() / 2)
+    text.split_whitespace().count().max(text.chars().filter(|char| is_unspaced(*char)).count() / 2)
 }
 
 #[cfg(test)]
@@ -196,7 +202,7 @@ mod tests {
     use super::*;
 
     fn evidence(id: u32, title: &str, text: &str) -> Evidence {
-        Evidence { source_id: SourceId(id), title: title.into(), text: text.into() }
+        Evidence { source_id: SourceId(id), title: title.into(), url: title.into(), published: None, text: text.into() }
     }
 
     #[test]

@@ -171,7 +171,7 @@ fn words(message: &str) -> Option<Vec<String>> {
             return None;
         }
         let word = word.to_lowercase();
-        match word.chars().any(super::words::is_cjk) {
+        match word.chars().any(crate::text::is_unspaced) {
             true => words.extend(unspaced(&word)?),
             false => words.push(word),
         }

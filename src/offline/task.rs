@@ -39,6 +39,7 @@ pub enum Task {
         topic: String,
         evidence: Vec<Evidence>,
     },
+    /// `sources` have no text of their own.
     Report {
         brief: String,
         findings: Vec<Finding>,
@@ -52,6 +53,10 @@ pub enum Task {
 pub struct Evidence {
     pub source_id: SourceId,
     pub title: String,
+    /// Where it is, as in [`Source`](crate::domain::Source).
+    pub url: String,
+    /// As the engine or the document gave it.
+    pub published: Option<String>,
     pub text: String,
 }
 

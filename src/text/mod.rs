@@ -4,13 +4,18 @@
 //! what is added here is what those leave out: numbers and abbreviations, related words across languages, and scripts
 //! without spaces. Knows nothing of questions, pages or models.
 
+mod blocks;
 mod language;
+mod markup;
 mod sentences;
+mod tables;
 mod terms;
 mod thesaurus;
 mod words;
 
+pub use blocks::{Sentence, is_row, is_signature, split};
 pub use language::Language;
+pub use markup::plain;
 pub use sentences::sentences;
 pub use terms::{is_stop_word, stem, terms};
 pub use thesaurus::related;

@@ -314,6 +314,8 @@ fn found(cx: &Cx, call: &Call<'_>, kept: &[Kept], pages: &[PageText], failures: 
     let evidence = kept.iter().zip(pages).map(|(kept, page)| offline::Evidence {
         source_id: kept.source_id,
         title: kept.hit.title.clone(),
+        url: kept.hit.url.clone(),
+        published: kept.hit.published.clone(),
         text: std::iter::once(&page.summary).chain(&page.excerpts).cloned().collect::<Vec<_>>().join("\n"),
     });
     Found { text, links: kept.iter().map(link).collect(), evidence: evidence.collect(), failures: reasons }

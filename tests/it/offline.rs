@@ -123,7 +123,13 @@ fn passages_of(documents: &[String]) -> Vec<Evidence> {
         let title = document.title.unwrap_or_else(|| name.clone());
         for text in document.sections.iter().flat_map(|section| passages::split(&section.text)) {
             let source_id = SourceId::of(1, u32::try_from(evidence.len()).unwrap() + 1);
-            evidence.push(Evidence { source_id, title: title.clone(), text });
+            evidence.push(Evidence {
+                source_id,
+                title: title.clone(),
+                url: name.clone(),
+                published: document.published.clone(),
+                text,
+            });
         }
     }
     evidence
