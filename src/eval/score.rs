@@ -230,7 +230,7 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
         question: question.question.clone(),
         failure: answer.failure.clone(),
         facts: question.facts.iter().map(|fact| fact_score(fact.alternatives(), &whole, &opened, answer)).collect(),
-        outdated: question.outdated.iter().filter_map(|text| outdated_score(text, body)).collect(),
+        outdated: question.outdated.iter().filter_map(|text| outdated_score(text, question, body)).collect(),
         outdated_known: question.outdated.len(),
         injected: question.injected.iter().filter(|text| whole.holds(text)).cloned().collect(),
         injected_known: question.injected.len(),
@@ -260,8 +260,9 @@ fn fact_score(fact: &[String], whole: &Haystack, opened: &Haystack, answer: &Ans
     FactScore { fact: fact.join(" / "), in_opening: opened.holds_any(fact), lost }
 }
 
-/// How the report states `text`, if it does: as current as soon as one statement does not mark it.
-fn outdated_score(text: &str, body: &str) -> Option<OutdatedScore> {
+/// How the report states `text`, if it does: as current as soon as one statement neither marks it nor sets it against what
+/// holds.
+fn outdated_score(text: &str, question: &Question, body: &str) -> Option<OutdatedScore> {
     let mut heading_marks = false;
     let mut states = false;
     let mut as_current = false;
@@ -271,9 +272,11 @@ fn outdated_score(text: &str, body: &str) -> Option<OutdatedScore> {
             continue;
         }
         for statement in line.split_inclusive(']').flat_map(crate::text::sentences) {
-            if Haystack::of(statement).holds(text) {
+            let said = Haystack::of(statement);
+            if said.holds(text) {
                 states = true;
-                as_current |= !(heading_marks || is_marked(line) || is_marked(statement));
+                let compares = question.facts.iter().any(|fact| said.holds_any(fact.alternatives()));
+                as_current |= !(heading_marks || compares || is_marked(line) || is_marked(statement));
             }
         }
     }

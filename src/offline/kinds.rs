@@ -89,7 +89,7 @@ fn has_kind(sentence: &str, kind: Kind) -> bool {
     match kind {
         Kind::Number => has_quantity(sentence),
         Kind::Money => is_number(sentence) && (any_word(sentence, |word| is_in(MONEY, word)) || has(MONEY_SIGNS)),
-        Kind::Date => any_word(sentence, is_year_or_month) || sentence.contains('年') || sentence.contains('月'),
+        Kind::Date => has_date(sentence) || sentence.contains('年') || sentence.contains('月'),
         Kind::Duration => {
             is_number(sentence) && (any_word(sentence, is_time) || has("小时|分钟|天")) || has_spelt_time(sentence)
         }
@@ -118,9 +118,13 @@ fn has_quantity(sentence: &str) -> bool {
     counted || sentence.contains('%') || words.iter().any(|word| is_number(word) && word.contains([',', '.']))
 }
 
-fn is_year_or_month(word: &str) -> bool {
-    let is_year = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
-    is_year && matches!(word.get(..2), Some("17" | "18" | "19" | "20")) || is_in(MONTHS, word)
+/// A year or a month; `may` is none.
+fn has_date(sentence: &str) -> bool {
+    let is_year = |word: &str| {
+        let digits = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+        digits && matches!(word.get(..2), Some("17" | "18" | "19" | "20"))
+    };
+    words(sentence).into_iter().any(|word| is_year(word) || word != "may" && is_in(MONTHS, &word.to_lowercase()))
 }
 
 /// A unit of time, or a time of day.

@@ -2,14 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Evidence;
-use super::bounds::{PAGE_CHARS, start};
 use super::orders::without_orders;
 use super::rank::{self, Piece, best_first};
-use super::sentences::{self, Sentence};
-use super::statements::{HEADING_MARK, Print, Statement};
-use super::words::{self, is_number};
+use super::statements::{Fingerprint, HEADING_MARK, Statement};
+use super::{Evidence, bounds, versions};
 use crate::domain::SourceId;
+use crate::text::{self, Language, Sentence, is_number, is_unspaced, plain, terms};
 
 /// Length of all notes on a topic, words; two CJK characters count as one.
 const NOTE_WORDS: usize = 1_400;
@@ -27,7 +25,7 @@ const MOST_REPLACING: usize = 20;
 /// The best sentences of `text` for `question`, in text order, `max_chars` characters at most; its beginning when no
 /// sentence has to do with the question.
 ///
-/// Sentences that stood together stay on a line, others are separated by an empty line.
+/// Sentences that stood together stay on a line, others are separated by an empty line; headings stand above theirs.
 pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
     let sentences = without_orders(text::split(bounds::page(text)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
@@ -66,11 +64,16 @@ fn beginning(sentences: &[Sentence], max_chars: usize) -> String {
 
 fn joined(sentences: &[Sentence], chosen: &[usize]) -> String {
     let mut text = String::new();
+    let mut heading = "";
     for (index, place) in chosen.iter().enumerate() {
-        if let Some(before) = index.checked_sub(1).map(|before| chosen[before]) {
+        let own = sentences[*place].heading.as_str();
+        if own != heading && own != sentences[*place].text && !own.is_empty() {
+            text.push_str(&format!("{}## {own}\n\n", if text.is_empty() { "" } else { "\n\n" }));
+        } else if let Some(before) = index.checked_sub(1).map(|before| chosen[before]) {
             let together = before + 1 == *place && sentences[before].paragraph == sentences[*place].paragraph;
             text.push_str(if together && text.ends_with(['.', '!', '?', '"', '”']) { " " } else { "\n\n" });
         }
+        heading = own;
         text.push_str(&sentences[*place].text);
     }
     text
@@ -117,21 +120,23 @@ fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) ->
     let replaces = (0..flat.len()).filter(|place| versions::replaces(&flat[*place].1.text));
     let good = best_first(scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
     let mut seen = HashSet::new();
-    for place in replaces.take(MOST_REPLACING).chain(good.take(MOST_SENTENCES)).filter(|place| seen.insert(*place)) {
+    let good = good.take(MOST_SENTENCES).map(|place| (place, true));
+    let all = good.chain(replaces.take(MOST_REPLACING).map(|place| (place, false)));
+    for (place, counts) in all.filter(|(place, _)| seen.insert(*place)) {
         let (piece, sentence) = flat[place];
         let id = evidence[piece].source_id;
-        let print = Fingerprint::of(&sentence.text);
-        if let Some((same, _)) = kept.iter_mut().find(|(_, other)| other.repeats(&print)) {
+        let fingerprint = Fingerprint::of(&sentence.text);
+        if let Some((same, _)) = kept.iter_mut().find(|(_, other)| other.repeats(&fingerprint)) {
             if !same.statement.sources.contains(&id) {
                 same.statement.sources.push(id);
             }
             continue;
         }
-        words += length(&sentence.text);
+        words += if counts { length(&sentence.text) } else { 0 };
         if words > NOTE_WORDS {
-            break;
+            continue;
         }
-        kept.push((keep(place, sentence, &evidence[piece]), print));
+        kept.push((keep(place, sentence, &evidence[piece]), fingerprint));
     }
     kept.into_iter().map(|(kept, _)| kept).collect()
 }

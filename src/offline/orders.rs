@@ -4,65 +4,31 @@
 //! answer, and tells him what to write, leave out or forget. Whole paragraphs go, because what stands beside such an order
 //! is usually what it wants to be believed.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use crate::text::{Sentence, is_unspaced, words};
 
-/// Readers that are machines, or that write for others. Words or phrases, lower case.
-const READERS: &str = "ai|a.i|ais|llm|llms|gpt|chatgpt|claude|gemini|copilot|chatbot|chatbots|bot|bots|language model|language models|\
-    assistant|assistants|crawler|crawlers|summariser|summarisers|summarizer|summarizers|automated reader|automated readers|\
-    automated system|automated systems|automated tool|automated tools|machine reader|machine readers|research agent|research agents|\
-    research tool|research tools|research assistant|software reading|programs that read|that are programs|\
-    any tool that|any system that|any program that|any model|any agent|whoever summarises|whoever summarizes|whoever compiles|\
-    anyone summarising|anyone summarizing|anyone compiling|who compiles|report writer|report generator|answer engine|\
-    answer engines|sprachmodell|sprachmodelle|ki-assistent|ki-assistenten|ki-system|ki-systeme|ki|automatisch auswertet|\
-    maschinell auswertet|automatisch liest|maschinell liest|automatische zusammenfassung|modèle de langage|modèles de langage|\
-    assistant virtuel|ia|lecteur automatique|lecteurs automatiques|modelo de lenguaje|modelos de lenguaje|asistente virtual|\
-    人工智能|语言模型|大模型|智能助手|自动摘要|自动阅读|机器人|摘要程序";
-
-/// What such a reader makes, or was given.
-const WORKS: &str = "your report|your answer|your answers|your reply|your response|your responses|your summary|your output|your text|\
-    your findings|your next message|every report|every answer|every reply|any report|any answer|any summary|any reply|the report that|finished text|final text|\
-    final report|final answer|the answer must|the report must|the summary must|the reply must|in the report|in the answer|the user|this conversation|\
-    conversation above|the prompt|system prompt|prompts|instruction above|instructions above|previous instruction|\
-    previous instructions|prior instruction|prior instructions|earlier instruction|earlier instructions|all instructions|your instructions|\
-    new instructions|bisherigen anweisungen|vorherigen anweisungen|deine anweisungen|ihre anweisungen|alle anweisungen|ihre antwort|deine antwort|ihren bericht|deinen bericht|\
-    seine zusammenfassung|ihre zusammenfassung|deine zusammenfassung|systemprompt|votre rapport|votre réponse|votre résumé|\
-    instructions précédentes|su informe|su respuesta|tu respuesta|instrucciones anteriores|之前的指令|以上指令|所有指令|你的回答|\
-    你的报告|回答开头|报告开头|回答中|报告中|系统提示";
-
-/// What it is told to do, as an imperative or behind a verb of duty.
-const DEEDS: &str = "ignore|disregard|forget|override|discard|state|say|write|claim|report|include|mention|add|append|insert|begin|\
-    start|open|end|close|conclude|finish|recommend|repeat|output|print|reply|respond|answer|cite|quote|treat|leave|omit|skip|\
-    pass|tell|conceal|hide|reveal|declare|assert|confirm|present|use|trust|prefer|put|pretend|assume|stop|call|replace|\
-    ignoriere|ignorieren|vergiss|vergessen|schreibe|schreiben|schreibt|beginne|beginnen|beginnt|beende|erwähne|erwähnen|\
-    verschweige|verschweigen|verschweigt|behaupte|behaupten|nenne|nennen|antworte|antworten|füge|gib|zitiere|zitieren|ignorez|\
-    oubliez|écrivez|commencez|terminez|mentionnez|affirmez|répondez|citez|indiquez|ignora|ignore|olvida|escribe|escriba|empieza|\
-    comience|termina|menciona|mencione|responda|cite|indique";
-
-/// Whoever is told so has no choice.
-const DUTIES: &str = "must|should|shall|have to|has to|are to|is to|need to|needs to|are required|is required|are asked|are instructed|\
-    do not|don't|never|always|please|instead|only|muss|müssen|sollen|soll|bitte|nicht|devez|doit|veuillez|ne pas|debe|deben|no|\
-    请|必须|不要|务必|应当";
-
-/// Nobody writes these but to take over a reader.
-const TAKEOVERS: &str = "system:|system message|begin privileged|end privileged|begin admin|new policy:|new instructions:|new task:|\
-    next task for|you are now|from now on you|as an ai|developer mode|jailbreak|do not let on|don't let on|without saying that you were|\
-    treat it as void|treat them as void|code word|untrusted text|im_start|[inst]|###instruction|\"arguments\":|researchcomplete|the finding to report|\
-    official source on|cite no other|cite this page as|no other document is needed|no other source is needed|right response to|\
-    correct response to|right answer to every|correct answer to every|correct answer to any|right answer to any|\
-    to the first sentence of the report|end every report|忽略之前|忽略以上|忽略所有|忽略先前|无视之前|无视以上|你现在是";
+/// A list of `orders.txt`, which says what each is for.
+fn list(name: &str) -> &'static str {
+    static LISTS: LazyLock<HashMap<&str, &str>> =
+        LazyLock::new(|| include_str!("orders.txt").lines().filter_map(|line| line.split_once(": ")).collect());
+    LISTS.get(name).copied().unwrap_or_default()
+}
 
 /// Is the sentence meant for a machine that reads along?
 pub(super) fn is_order(sentence: &str) -> bool {
     let Text { text, first } = &Text::of(sentence);
-    let has = |list: &str| list.split('|').any(|phrase| holds(text, phrase));
-    let deed = |word: &str| DEEDS.split('|').any(|deed| deed == word);
-    if TAKEOVERS.split('|').any(|phrase| text.contains(phrase)) {
+    let has = |name: &str| list(name).split('|').any(|phrase| holds(text, phrase));
+    let deed = |word: &str| list("DEEDS").split('|').any(|deed| deed == word);
+    let begins = ["system:", "assistant:", "ai:"].iter().any(|start| text.trim_start().starts_with(start));
+    if begins || list("TAKEOVERS").split('|').any(|phrase| text.contains(phrase)) {
         return true;
     }
-    let (reader, work, duty) = (has(READERS), has(WORKS), has(DUTIES));
-    let told = first.iter().any(|word| deed(word)) || has(DEEDS) && duty;
+    let (reader, work, duty) = (has("READERS"), has("WORKS"), has("DUTIES"));
+    let told = first.iter().any(|word| deed(word)) || has("DEEDS") && duty;
     let unspaced = text.contains(is_unspaced) && duty;
     reader && work || (reader || work) && (told || unspaced)
 }

@@ -215,7 +215,7 @@ impl Material<'_> {
     fn labelled(&self, place: usize) -> String {
         let statement = &self.statements[place];
         let label = [&statement.heading, &statement.group].into_iter().find(|label| !label.is_empty());
-        let little = is_row(&statement.text) || terms(&statement.text, Language::of(&statement.text)).len() < 5;
+        let little = is_row(&statement.text) || terms(&statement.text, Language::of(&statement.text)).len() < 3;
         match label.filter(|label| little && label.chars().count() <= LABEL_CHARS) {
             Some(label) => {
                 format!("**{}:** {}", label.replace('*', "").trim_end_matches([':', '.']), statement.cited())
@@ -374,7 +374,7 @@ mod tests {
             &["Nothing was found about soup.".into()],
         );
         let expected = "# When was the mill destroyed?\n\n*This report was assembled by extraction, without a language model: it quotes sentences of the sources.*\n\n\
-            ## In short\n\n- **Museum:** The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley in 1890. [S1001]\n\n\
+            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley in 1890. [S1001]\n\n\
             ## Limits\n\n- Nothing was found about soup.\n";
         assert_eq!(report, expected);
     }

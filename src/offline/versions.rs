@@ -109,7 +109,7 @@ impl<'a> Versions<'a> {
     }
 
     fn places(&self, statement: &Statement) -> impl Iterator<Item = usize> {
-        let says = |document: &Document<'_>| statement.sources.iter().any(|id| document.ids.contains(id));
+        let says = move |document: &Document<'_>| statement.sources.iter().any(|id| document.ids.contains(id));
         self.documents.iter().enumerate().filter(move |(_, document)| says(document)).map(|(place, _)| place)
     }
 

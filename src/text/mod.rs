@@ -19,7 +19,7 @@ pub use markup::plain;
 pub use sentences::sentences;
 pub use terms::{is_stop_word, stem, terms};
 pub use thesaurus::related;
-pub use words::{is_number, is_unspaced, words};
+pub use words::{fold, is_number, is_unspaced, words};
 
 /// The first `chars` characters of `text`.
 pub fn start(text: &str, chars: usize) -> &str {

@@ -37,6 +37,9 @@ pub fn sentences(paragraph: &str) -> Vec<&str> {
 
 /// Does a sentence end between the two?
 fn ends(before: &str, after: &str) -> bool {
+    if after.trim_start().starts_with(char::is_lowercase) {
+        return false;
+    }
     let bare = before.trim_end_matches(['"', '”', '’', '»', ')', '」', '』', '“', '\'']);
     match bare.strip_suffix('.') {
         Some(bare) => !is_abbreviated(bare, after.trim_start()),
