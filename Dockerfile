@@ -35,8 +35,8 @@ COPY --from=build /src/target/release/fathom /usr/local/bin/fathom
 COPY LICENSE /usr/share/doc/fathom/LICENSE
 USER 10001:10001
 WORKDIR /var/lib/fathom
-# The embedded database and the index of documents; with DATABASE_URL, the index alone. Documents to be searched are
-# mounted anywhere, read-only, and named by FATHOM_DOCS.
+# The embedded database (without DATABASE_URL), the index of documents, and processes/: what each process was working on.
+# Documents to be searched are mounted anywhere, read-only, and named by FATHOM_DOCS.
 ENV FATHOM_LISTEN=0.0.0.0:8080 \
     FATHOM_DATA_DIR=/var/lib/fathom
 VOLUME /var/lib/fathom

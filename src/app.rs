@@ -12,6 +12,7 @@ use crate::{
     llm::Llm,
     pages::Parser,
     prompts::Prompts,
+    research::Toolbox,
     runs::{self, Parts, Runs},
     search::{Local, Tavily, local},
     store::Store,
@@ -40,6 +41,14 @@ impl App {
     /// # Errors
     /// As [`App::build`].
     pub async fn over(store: Store, config: &Config) -> anyhow::Result<Self> {
+        Self::with_tools(store, config, Toolbox::default()).await
+    }
+
+    /// As [`App::over`], with more tools for researchers.
+    ///
+    /// # Errors
+    /// As [`App::build`].
+    pub async fn with_tools(store: Store, config: &Config, toolbox: Toolbox) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
         let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
@@ -58,6 +67,7 @@ impl App {
             prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
             tavily,
             webhooks: Webhooks::new(&config.webhooks)?,
+            toolbox,
             local: open_documents(config, parser).await?,
             settings: runs::Settings {
                 options: config.options.clone(),

@@ -48,6 +48,7 @@ templates![
     "supervisor",
     "think_alone",
     "too_many_delegations",
+    "tool_failed",
     "tools/conduct_research",
     "tools/conduct_research.research_topic",
     "tools/research_complete_researcher",
@@ -281,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn d56_look_alikes_of_our_tags_are_defused() {
+    fn look_alikes_of_our_tags_are_defused() {
         assert_eq!(untrusted("a </source> <SOURCE id=1> <b> 1 < 2"), "a ‹/source> ‹SOURCE id=1> <b> 1 < 2");
     }
 

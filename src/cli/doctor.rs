@@ -7,8 +7,11 @@ use url::Url;
 use super::{Exit, print};
 use crate::{
     config::{Config, shown_database},
-    domain::{Provider, SearchApi, printable_line},
-    llm::Llm,
+    domain::{ModelName, SearchApi, printable_line},
+    llm::{
+        Endpoint, Llm,
+        providers::{PROVIDERS, Provider},
+    },
     net,
     pages::Parser,
     search::{self, Local, Tavily, local, tavily},
@@ -69,8 +72,8 @@ fn print(findings: &[Finding]) -> Exit {
     let broken = findings.iter().filter(|finding| finding.grade == Grade::Broken).count();
     let verdict = match broken {
         0 => "Ready: fathom research \"QUESTION\"".to_owned(),
-        1 => "One thing has to be mended first.".to_owned(),
-        _ => format!("{broken} things have to be mended first."),
+        1 => "1 problem to fix first.".to_owned(),
+        _ => format!("{broken} problems to fix first."),
     };
     print::line(&format!("\n{verdict}"));
     if broken == 0 { Exit::Success } else { Exit::Failed }
@@ -113,23 +116,32 @@ async fn models(config: &Config) -> Vec<Finding> {
         Err(error) => return vec![Finding::broken("models", error.to_string())],
     };
     let mut findings = Vec::new();
-    for provider in Provider::ALL {
-        let used = config.options.models().into_iter().find(|model| model.provider == provider);
-        findings.push(match (provider, used) {
-            (Provider::Offline, Some(_)) => Finding::ok("models", "offline:extractive needs nothing"),
-            (Provider::Offline, None) => continue,
-            (_, Some(model)) => match llm.missing(model) {
+    if config.options.models().into_iter().any(ModelName::is_offline) {
+        findings.push(Finding::ok("models", "offline:extractive needs nothing"));
+    }
+    for provider in PROVIDERS {
+        let used = config.options.models().into_iter().find(|model| *model.provider == *provider.name);
+        let is_set = config.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
+        match used {
+            Some(model) => findings.push(match llm.missing(model) {
                 Some(variable) => Finding::broken("models", format!("{model} needs {variable}")),
-                None => probe(&llm, provider).await,
-            },
-            (_, None) => Finding::note("models", format!("{} is not used by the settings", provider.as_str())),
-        });
+                None => probe(&llm, provider, model).await,
+            }),
+            None if is_set => {
+                findings.push(Finding::note("models", format!("{} is not used by the settings", provider.name)));
+            }
+            None => {}
+        }
     }
     findings
 }
 
-async fn probe(llm: &Llm, provider: Provider) -> Finding {
-    match llm.probe(provider).await {
+async fn probe(llm: &Llm, provider: &Provider, model: &ModelName) -> Finding {
+    match llm.probe(model).await {
+        Ok(report) if !report.was_asked => {
+            let unknown = "it has no list of models to ask for, so the key is not checked";
+            Finding::note("models", format!("{} at {}: {unknown}", provider.name, report.base_url))
+        }
         Ok(report) => {
             let key = if report.with_key { "key accepted" } else { "no key sent" };
             let models = match report.model_count {
@@ -137,14 +149,13 @@ async fn probe(llm: &Llm, provider: Provider) -> Finding {
                 count => format!("{count} models ({}…)", report.models.join(", ")),
             };
             let ms = report.latency.as_millis();
-            Finding::ok("models", format!("{} at {}: {key}, {models}, {ms} ms", provider.as_str(), report.base_url))
+            Finding::ok("models", format!("{} at {}: {key}, {models}, {ms} ms", provider.name, report.base_url))
         }
         Err(error) => Finding::broken(
             "models",
             format!(
-                "{}: {error}; check {1}_BASE_URL and {1}_API_KEY",
-                provider.as_str(),
-                provider.as_str().to_uppercase()
+                "{}: {error}; check {} and {}",
+                provider.name, provider.variables.base_url, provider.variables.api_key
             ),
         ),
     }

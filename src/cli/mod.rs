@@ -52,7 +52,7 @@ const EXIT_CODES: &str = "Exit codes:
   3    the model asked a question and nobody was there to answer (see --no-clarify)
   130  interrupted; `fathom resume RUN_ID` goes on";
 
-/// Open Deep Research: a question goes in, a cited report comes out, and nothing paid for is lost.
+/// Open Deep Research: a question goes in, a cited report comes out, and a run survives the process.
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -342,7 +342,7 @@ struct SettingsArgs {
     /// Set a research option; may be repeated (`fathom research --help` lists all)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     options: Vec<String>,
-    /// Where the embedded database and the document index are kept [env: FATHOM_DATA_DIR]
+    /// Where the embedded database, the document index and the marks of processes are kept [env: FATHOM_DATA_DIR]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -452,6 +452,7 @@ fn range(kind: OptionKind) -> String {
         OptionKind::Integer { min, max } => format!("{min} to {max}"),
         OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
         OptionKind::Choice(names) => names.join(", "),
+        OptionKind::TimeZone => "an IANA name".to_owned(),
         OptionKind::Model => "provider:model".to_owned(),
     }
 }

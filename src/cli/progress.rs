@@ -13,7 +13,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::{complain, print};
 use crate::{
-    domain::{Agent, Envelope, Event, RunId, Timestamp, Usage, printable_line, shortened},
+    domain::{Agent, Envelope, Event, RunId, Timestamp, ToolKind, Usage, printable_line, shortened},
     events::EventLog,
 };
 
@@ -118,11 +118,11 @@ impl Live {
             _ => self.lasting(&envelope.event),
         }
         let total = format!(
-            "{} · {} searches · {} sources · {} tokens{}",
+            "{} · {} · {} · {} tokens{}",
             self.phase,
-            self.searches,
-            self.sources,
-            thousands(self.usage.input_tokens + self.usage.output_tokens),
+            counted(self.searches, "search", "searches"),
+            counted(self.sources, "source", "sources"),
+            thousands(self.usage.total()),
             if self.chars > 0 { format!(" · {} characters written", self.chars) } else { String::new() },
         );
         self.totals.set_message(total);
@@ -131,7 +131,7 @@ impl Live {
     fn count(&mut self, event: &Event) {
         match event {
             Event::PhaseStarted { phase } => self.phase = phase.as_str(),
-            Event::ToolStarted { .. } => self.searches += 1,
+            Event::ToolStarted { kind: ToolKind::Search, .. } => self.searches += 1,
             Event::SourceFound { .. } => self.sources += 1,
             Event::Usage { tokens, .. } => self.usage += *tokens,
             Event::ReportStarted { .. } => self.chars = 0,
@@ -177,7 +177,7 @@ impl Live {
     }
 }
 
-/// Whatever the end, no line stays behind that looks as if something still went on.
+/// Clears all bars, so that no line looks as if something still went on.
 impl Drop for Live {
     fn drop(&mut self) {
         self.researchers.values().for_each(ProgressBar::finish_and_clear);
@@ -225,9 +225,9 @@ fn described(event: &Event, width: usize) -> Option<String> {
             format!("done: {sources} sources, {turns} turns, {notes_chars} characters of notes")
         }
         Event::ResearcherFailed { problem } => format!("failed: {}", line(&problem.message)),
-        Event::ToolStarted { args, .. } => format!("search: {}", line(&args["queries"].to_string())),
-        Event::ToolFinished { results, .. } => format!("found: {} results", results.len()),
-        Event::ToolFailed { problem, .. } => format!("search failed: {}", line(problem)),
+        Event::ToolStarted { name, kind, args, .. } => line(&tool_started(name, *kind, args)),
+        Event::ToolFinished { results, .. } => format!("found: {}", counted(results.len(), "result", "results")),
+        Event::ToolFailed { name, kind, problem, .. } => format!("{} failed: {}", doing(*kind, name), line(problem)),
         Event::SourceFound { source_id, title, url, .. } => {
             format!("source {source_id}: {} ({})", line(title), line(url))
         }
@@ -254,10 +254,31 @@ fn described(event: &Event, width: usize) -> Option<String> {
     })
 }
 
+/// What a tool does, in a word; one of no certain kind has its name.
+fn doing(kind: ToolKind, name: &str) -> &str {
+    match kind {
+        ToolKind::Search => "search",
+        ToolKind::Read => "reading",
+        _ => name,
+    }
+}
+
+/// What a tool is asked for: its one argument, or all of them.
+fn tool_started(name: &str, kind: ToolKind, args: &serde_json::Value) -> String {
+    let only = args.as_object().filter(|args| args.len() == 1).and_then(|args| args.values().next());
+    let asked = only.unwrap_or(args);
+    let asked = asked.as_str().map_or_else(|| asked.to_string(), ToOwned::to_owned);
+    format!("{}: {asked}", doing(kind, name))
+}
+
 /// The start of a text on one line, without what could redraw a terminal.
 fn line(text: &str, width: usize) -> String {
     let beginning = text.char_indices().nth(width * 4).map_or(text, |(end, _)| &text[..end]);
     shortened(&printable_line(beginning), width).into_owned()
+}
+
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 fn thousands(number: u64) -> String {
@@ -279,13 +300,28 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_is_told_with_its_reason() {
-        let told = |reason: Option<&str>| {
+    fn a_decision_is_shown_with_its_reason() {
+        let shown = |reason: Option<&str>| {
             let reason = reason.map(ToOwned::to_owned);
             described(&Event::FollowUpDecided { action: crate::domain::FollowUpAction::Answer, reason }, WIDTH).unwrap()
         };
-        assert_eq!(told(None), "follow-up: answer");
-        assert_eq!(told(Some("It is\nall there.")), "follow-up: answer (It is all there.)");
+        assert_eq!(shown(None), "follow-up: answer");
+        assert_eq!(shown(Some("It is\nall there.")), "follow-up: answer (It is all there.)");
+    }
+
+    #[test]
+    fn tools_are_known_by_kind() {
+        let started = |kind, args| {
+            let (tool_call_id, name) = ("c".to_owned(), "a_tool".to_owned());
+            described(&Event::ToolStarted { tool_call_id, name, kind, args }, WIDTH).unwrap()
+        };
+        let args = serde_json::json!({"queries": ["a", "b"]});
+        assert_eq!(started(ToolKind::Search, args), r#"search: ["a","b"]"#);
+        assert_eq!(
+            started(ToolKind::Read, serde_json::json!({"address": "https://a.test"})),
+            "reading: https://a.test"
+        );
+        assert_eq!(started(ToolKind::External, serde_json::json!({"x": 1, "y": 2})), r#"a_tool: {"x":1,"y":2}"#);
     }
 
     #[test]

@@ -436,12 +436,16 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-/// A line from the terminal; `None` at its end or when the process shall stop.
+/// Reads a line that is not blank from the terminal; `None` at its end or when the process shall stop.
 async fn read_answer(cancel: &CancellationToken) -> Option<String> {
     let line = tokio::task::spawn_blocking(|| {
-        print::error("> ");
         let mut line = String::new();
-        io::stdin().lock().read_line(&mut line).ok().filter(|&bytes| bytes > 0).map(|_| line)
+        while line.trim().is_empty() {
+            print::error("> ");
+            line.clear();
+            io::stdin().lock().read_line(&mut line).ok().filter(|&bytes| bytes > 0)?;
+        }
+        Some(line)
     });
     tokio::select! {
         line = line => line.ok().flatten(),

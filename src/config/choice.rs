@@ -8,7 +8,10 @@ use crate::{
         ModelName, RunOptions, SearchApi,
         options::{MODEL_OPTIONS, OPTIONS},
     },
-    llm,
+    llm::{
+        self, Endpoint,
+        providers::{PROVIDERS, Provider},
+    },
 };
 
 /// Chooses options and says why.
@@ -36,17 +39,19 @@ impl Choice<'_> {
 
     /// `model` for all roles; else the built-in ones if their provider can be used; else what can.
     fn default_models(&self, options: &mut RunOptions, notices: &mut Vec<String>) -> Result<(), ConfigError> {
-        let endpoints = &self.llm.endpoints;
+        let is_set = |provider: &&Provider| self.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
+        let mut set = PROVIDERS.iter().filter(is_set).filter_map(|provider| Some((provider.name, provider.defaults?)));
+        let built_in = options.research_model.provider.clone();
         if let Some(model) = self.model("model") {
             options.set_all_models(&model);
-        } else if endpoints.openai.api_key.is_some() || endpoints.openai.base_url.is_some() {
-            // The built-in ones are OpenAI's.
+        } else if self.llm.endpoints.get(&built_in).is_some_and(Endpoint::is_set) {
+            // The built-in ones can be used.
         } else if let Some(model) = self.model(&key("research_model")) {
             options.set_all_models(&model);
-        } else if endpoints.openrouter.api_key.is_some() {
+        } else if let Some((provider, defaults)) = set.next() {
             for name in MODEL_OPTIONS {
-                let model = if name == "summarization_model" { "gpt-4.1-mini" } else { "gpt-4.1" };
-                options.set_text(name, &format!("openrouter:openai/{model}"))?;
+                let model = if name == "summarization_model" { defaults.small } else { defaults.large };
+                options.set_text(name, &format!("{provider}:{model}"))?;
             }
         } else if MODEL_OPTIONS.iter().all(|name| self.layers.given(&key(name)).is_none()) {
             options.set_all_models(&ModelName::offline());

@@ -23,7 +23,7 @@ use url::Url;
 
 use crate::{
     domain::{Caps, OptionError, Prices, RunOptions, nearest::nearest, options::OPTIONS},
-    llm::{self, Endpoint},
+    llm::{self, Endpoint, providers::PROVIDERS},
     pages,
     search::tavily,
     store::{Database, Synchronous},
@@ -204,6 +204,7 @@ impl Config {
         let mut options = choice.options(&mut notices)?;
         let mut caps = caps(&layers);
         keep_to(&caps, &layers, &mut options, &mut notices)?;
+        caps.know_providers(settings::provider_names());
         caps.allow_models(layers.list("limits.allowed_models"), &options);
         let http = http(&layers);
         if http.cors_origins == CorsOrigins::All {
@@ -219,8 +220,8 @@ impl Config {
             tavily,
             options,
             caps,
-            lease: layers.seconds("patience.lease_seconds"),
-            crash_loop: layers.seconds("patience.crash_loop_seconds"),
+            lease: layers.seconds("timeouts.lease_seconds"),
+            crash_loop: layers.seconds("timeouts.crash_loop_seconds"),
             http,
             queue: queue(&layers),
             webhooks: webhooks(&layers),
@@ -307,16 +308,12 @@ fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
 
 fn llm(layers: &Layers<'_>) -> llm::Settings {
     llm::Settings {
-        endpoints: llm::Endpoints {
-            openai: endpoint(layers, "openai"),
-            ollama: endpoint(layers, "ollama"),
-            openrouter: endpoint(layers, "openrouter"),
-        },
-        connect_timeout: layers.seconds("patience.connect_seconds"),
-        total_timeout: layers.seconds("patience.model_seconds"),
-        idle_timeout: layers.seconds("patience.model_idle_seconds"),
-        stream_timeout: layers.seconds("patience.model_stream_seconds"),
-        retry_for: layers.seconds("patience.retry_seconds"),
+        endpoints: PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.name))).collect(),
+        connect_timeout: layers.seconds("timeouts.connect_seconds"),
+        total_timeout: layers.seconds("timeouts.model_seconds"),
+        idle_timeout: layers.seconds("timeouts.model_idle_seconds"),
+        stream_timeout: layers.seconds("timeouts.model_stream_seconds"),
+        retry_for: layers.seconds("timeouts.retry_seconds"),
         max_concurrent_calls: layers.count("limits.model_concurrency"),
         ..llm::Settings::default()
     }
@@ -327,7 +324,7 @@ fn tavily(layers: &Layers<'_>) -> Option<tavily::Settings> {
     if let Some(url) = layers.url("search.tavily.base_url") {
         settings.base_url = url.to_string();
     }
-    settings.retry.patience = layers.seconds("patience.retry_seconds");
+    settings.retry.patience = layers.seconds("timeouts.retry_seconds");
     settings.max_concurrent = layers.count("limits.search_concurrency");
     Some(settings)
 }
@@ -505,7 +502,7 @@ mod tests {
             message(&Flags::default(), &[("FATHOM_LEASE_SECONDS", "1")]),
             "FATHOM_LEASE_SECONDS must be a whole number from 2 to 3600"
         );
-        assert!(message(&set(&["research_model=acme:x"]), &[]).contains("openai, ollama, openrouter, offline"));
+        assert!(message(&set(&["research_model=acme:x"]), &[]).contains("a model of a known provider ("));
     }
 
     #[test]
@@ -536,7 +533,7 @@ mod tests {
         let environment = |name: &str| (name == "HOME").then(|| "/home/ada".to_owned());
         for (toml, key) in [
             ("[providers.openai]\nbase_url = 'https://evil.test/v1'", "providers.openai.base_url"),
-            ("[providers.openrouter]\nheaders = { A = '1' }", "providers.openrouter.headers"),
+            ("[providers.openai]\nheaders = { A = '1' }", "providers.openai.headers"),
             ("[search.tavily]\nbase_url = 'https://evil.test'", "search.tavily.base_url"),
             ("[telemetry]\nendpoint = 'https://evil.test'", "telemetry.endpoint"),
             ("[database]\nurl = 'postgres://evil.test/x'", "database.url"),

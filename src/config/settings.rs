@@ -9,9 +9,10 @@ use url::Url;
 
 use crate::{
     domain::{
-        Caps, ModelName, Provider,
-        options::{OPTIONS, OptionError, OptionSpec},
+        Caps, ModelName,
+        options::{OPTIONS, OptionError, OptionKind, OptionSpec, unknown_provider},
     },
+    llm::providers::{self, Provider},
     telemetry, webhooks,
 };
 
@@ -86,7 +87,10 @@ pub enum Kind {
 /// Every setting but the file's own place and the prices, in the order they are shown.
 pub fn all() -> &'static [Setting] {
     static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
-        let mut all: Vec<Setting> = TABLE.iter().map(Setting::of).collect();
+        let (before, behind) = TABLE.split_at(TABLE.iter().position(|row| row.0.starts_with("search.")).unwrap_or(0));
+        let mut all: Vec<Setting> = before.iter().map(Setting::of).collect();
+        all.extend(providers::PROVIDERS.iter().flat_map(Setting::of_provider));
+        all.extend(behind.iter().map(Setting::of));
         all.extend(OPTIONS.iter().map(Setting::of_option));
         all
     });
@@ -110,6 +114,30 @@ impl Setting {
 
     fn of(&(key, variable, flag, kind, default, meaning): &Row) -> Self {
         Self { key: key.into(), variable: variable.into(), flag, kind, default, meaning }
+    }
+
+    fn of_provider(provider: &Provider) -> [Self; 3] {
+        let setting = |name: &str, variable: &'static str, kind, default, meaning| Self {
+            key: format!("providers.{}.{name}", provider.name).into(),
+            variable: variable.into(),
+            flag: None,
+            kind,
+            default,
+            meaning,
+        };
+        let variables = provider.variables;
+        let address = provider.base_url.map_or(Unset, Computed);
+        [
+            setting("api_key", variables.api_key, Kind::Secret, Unset, "key of the provider, where it wants one"),
+            setting(
+                "base_url",
+                variables.base_url,
+                Kind::Url,
+                address,
+                "address of its API, with /v1 where it has one",
+            ),
+            setting("headers", variables.headers, Kind::Headers, Unset, "sent with every request"),
+        ]
     }
 
     fn of_option(spec: &'static OptionSpec) -> Self {
@@ -137,7 +165,7 @@ use Fallback::{Computed, Unset, Value as Is};
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     ("listen", "FATHOM_LISTEN", Some("--listen"), Kind::Address, Is("127.0.0.1:8080"), "where the service listens"),
-    ("data_dir", "FATHOM_DATA_DIR", Some("--data-dir"), Kind::Path, Computed("the platform's data folder"), "holds the embedded database and the document index"),
+    ("data_dir", "FATHOM_DATA_DIR", Some("--data-dir"), Kind::Path, Computed("the platform's data folder"), "holds the embedded database, the document index and the marks of processes"),
     ("docs", "FATHOM_DOCS", Some("--docs"), Kind::Path, Unset, "folder of documents to search"),
     ("model", "FATHOM_MODEL", Some("--model"), Kind::Model, Unset, "model for every role, PROVIDER:MODEL"),
 
@@ -157,26 +185,16 @@ const TABLE: &[Row] = &[
     ("http.max_streams", "FATHOM_MAX_STREAMS", None, RUNS, Is("20000"), "event streams open at the same time"),
     ("http.grace_seconds", "FATHOM_GRACE_SECONDS", None, Kind::Number { min: 0, max: 3_600 }, Is("10"), "time for requests and runs to settle at shutdown"),
 
-    ("providers.openai.api_key", "OPENAI_API_KEY", None, Kind::Secret, Unset, "key of OpenAI or of what speaks its API"),
-    ("providers.openai.base_url", "OPENAI_BASE_URL", None, Kind::Url, Computed("https://api.openai.com/v1"), "address of the API, with /v1"),
-    ("providers.openai.headers", "OPENAI_HEADERS", None, Kind::Headers, Unset, "sent with every request"),
-    ("providers.ollama.api_key", "OLLAMA_API_KEY", None, Kind::Secret, Unset, "key of Ollama, if it wants one"),
-    ("providers.ollama.base_url", "OLLAMA_BASE_URL", None, Kind::Url, Computed("http://127.0.0.1:11434/v1"), "address of the API, with /v1"),
-    ("providers.ollama.headers", "OLLAMA_HEADERS", None, Kind::Headers, Unset, "sent with every request"),
-    ("providers.openrouter.api_key", "OPENROUTER_API_KEY", None, Kind::Secret, Unset, "key of OpenRouter"),
-    ("providers.openrouter.base_url", "OPENROUTER_BASE_URL", None, Kind::Url, Computed("https://openrouter.ai/api/v1"), "address of the API, with /v1"),
-    ("providers.openrouter.headers", "OPENROUTER_HEADERS", None, Kind::Headers, Unset, "sent with every request"),
-
     ("search.tavily.api_key", "TAVILY_API_KEY", None, Kind::Secret, Unset, "key of Tavily; the web is searched when it is set"),
     ("search.tavily.base_url", "TAVILY_BASE_URL", None, Kind::Url, Computed("https://api.tavily.com"), "address of Tavily"),
 
-    ("patience.connect_seconds", "FATHOM_CONNECT_SECONDS", None, SECONDS, Is("10"), "for opening a connection to a model"),
-    ("patience.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for a whole answer that is not streamed"),
-    ("patience.model_idle_seconds", "FATHOM_MODEL_IDLE_SECONDS", None, SECONDS, Is("300"), "until the first piece of a streamed answer, and between any two"),
-    ("patience.model_stream_seconds", "FATHOM_MODEL_STREAM_SECONDS", None, SECONDS, Is("3600"), "for a streamed answer in all, however steadily it comes"),
-    ("patience.retry_seconds", "FATHOM_RETRY_SECONDS", None, SECONDS, Is("14400"), "how long one call to a model or a search engine waits in all for being made again; a run's own time ends it sooner"),
-    ("patience.lease_seconds", "FATHOM_LEASE_SECONDS", None, Kind::Number { min: 2, max: 3_600 }, Is("15"), "a silent process keeps its runs for so long"),
-    ("patience.crash_loop_seconds", "FATHOM_CRASH_LOOP_SECONDS", None, SECONDS, Is("600"), "a run that processes die of is given up after five deaths over so long"),
+    ("timeouts.connect_seconds", "FATHOM_CONNECT_SECONDS", None, SECONDS, Is("10"), "for opening a connection to a model"),
+    ("timeouts.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for a whole answer that is not streamed"),
+    ("timeouts.model_idle_seconds", "FATHOM_MODEL_IDLE_SECONDS", None, SECONDS, Is("300"), "until the first piece of a streamed answer, and between any two"),
+    ("timeouts.model_stream_seconds", "FATHOM_MODEL_STREAM_SECONDS", None, SECONDS, Is("3600"), "for a streamed answer in all, however steadily it comes"),
+    ("timeouts.retry_seconds", "FATHOM_RETRY_SECONDS", None, SECONDS, Is("14400"), "how long one call to a model or a search engine waits in all for being made again; a run's own time ends it sooner"),
+    ("timeouts.lease_seconds", "FATHOM_LEASE_SECONDS", None, Kind::Number { min: 2, max: 3_600 }, Is("15"), "a silent process keeps its runs for so long"),
+    ("timeouts.crash_loop_seconds", "FATHOM_CRASH_LOOP_SECONDS", None, SECONDS, Is("600"), "a run that processes die of is given up after five deaths over so long"),
 
     ("limits.max_concurrent_runs", "FATHOM_MAX_CONCURRENT_RUNS", None, Kind::Number { min: 1, max: 10_000 }, Is("50"), "runs a process works on at the same time"),
     ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),
@@ -242,7 +260,11 @@ impl Kind {
             Self::Address => text.is_some_and(|text| SocketAddr::from_str(text).is_ok()),
             Self::HeaderName => text.is_some_and(|text| HeaderName::from_str(text).is_ok()),
             Self::Filter => text.is_some_and(telemetry::is_filter),
-            Self::Model => text.map(ModelName::from_str).ok_or_else(|| self.expected())?.map(|_| true)?,
+            Self::Model => {
+                let model = text.map(ModelName::from_str).ok_or_else(|| self.expected())??;
+                known(&model)?;
+                true
+            }
             Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::Research(_) => {
                 unreachable!("returned above")
             }
@@ -285,7 +307,21 @@ impl Kind {
     }
 }
 
+/// Names of providers, the offline model's included.
+pub fn provider_names() -> Vec<&'static str> {
+    providers::names().chain([ModelName::OFFLINE]).collect()
+}
+
+/// Refuses a model whose provider is none.
+fn known(model: &ModelName) -> Result<(), String> {
+    let names = provider_names();
+    if names.contains(&&*model.provider) { Ok(()) } else { Err(unknown_provider(&model.provider, &names)) }
+}
+
 fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
+    if let (OptionKind::Model, Some(Ok(model))) = (spec.kind, value.as_str().map(ModelName::from_str)) {
+        known(&model).map_err(|expected| format!("{expected}, not {value}"))?;
+    }
     spec.check(value).map_err(|error| match error {
         OptionError::Invalid { expected, given, .. } => format!("{expected}, not {given}"),
         other => other.to_string(),
@@ -330,7 +366,7 @@ fn origin(text: &str) -> Option<String> {
 /// A model with its provider, or one that any text stands for.
 fn model_pattern(name: &str) -> Option<String> {
     let provider = name.split_once(':').map(|(provider, _)| provider);
-    let known = |provider: &str| Provider::ALL.iter().any(|known| known.as_str() == provider);
+    let known = |provider: &str| provider_names().contains(&provider);
     let fits = name == "*" || provider.is_some_and(|provider| provider == "*" || known(provider));
     fits.then(|| name.to_owned())
 }

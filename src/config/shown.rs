@@ -10,7 +10,15 @@ use super::{
     layers::Layers,
     settings::{self, Fallback, Kind, Setting},
 };
-use crate::{domain::Provider, net, store::Database};
+use crate::{
+    domain::ModelName,
+    llm::{
+        Endpoint,
+        providers::{Key, PROVIDERS, Provider},
+    },
+    net,
+    store::Database,
+};
 
 /// What stands for a secret.
 const HIDDEN: &str = "***";
@@ -38,16 +46,18 @@ pub struct Usable {
 impl Config {
     /// Which providers, then which search engines, can be used by runs of this process.
     pub fn usable(&self) -> Vec<Usable> {
-        let variable = |provider| match provider {
-            Provider::OpenAi => Some("OPENAI_API_KEY"),
-            Provider::OpenRouter => Some("OPENROUTER_API_KEY"),
-            Provider::Ollama | Provider::Offline => None,
+        let missing = |provider: &Provider| {
+            let is_set = |of: fn(&Endpoint) -> bool| self.llm.endpoints.get(provider.name).is_some_and(of);
+            let address = provider.base_url.is_none() && !is_set(|endpoint| endpoint.base_url.is_some());
+            let key = provider.key == Key::Needed && !is_set(Endpoint::is_set);
+            match (address, key) {
+                (true, _) => Some(provider.variables.base_url),
+                (false, true) => Some(provider.variables.api_key),
+                (false, false) => None,
+            }
         };
-        let missing = |provider| {
-            let endpoint = self.llm.endpoints.get(provider)?;
-            variable(provider).filter(|_| endpoint.api_key.is_none() && endpoint.base_url.is_none())
-        };
-        let mut all = Provider::ALL.map(|provider| Usable::unless(provider.as_str(), missing(provider))).to_vec();
+        let mut all: Vec<_> = PROVIDERS.iter().map(|one| Usable::unless(one.name, missing(one))).collect();
+        all.push(Usable::unless(ModelName::OFFLINE, None));
         all.push(Usable::unless("tavily", self.tavily.is_none().then_some("TAVILY_API_KEY")));
         all.push(Usable::unless("local", self.documents.is_none().then_some("FATHOM_DOCS")));
         all
@@ -148,10 +158,12 @@ mod tests {
             _ => None,
         };
         let config = Config::read(&super::super::Flags::default(), &environment).unwrap();
-        let missing: Vec<_> = config.usable().into_iter().map(|one| (one.name, one.missing)).collect();
-        let providers =
-            [("openai", None), ("ollama", None), ("openrouter", Some("OPENROUTER_API_KEY")), ("offline", None)];
-        assert_eq!(missing[..4], providers);
-        assert_eq!(missing[4..], [("tavily", Some("TAVILY_API_KEY")), ("local", Some("FATHOM_DOCS"))]);
+        let missing = |name: &str| config.usable().into_iter().find(|one| one.name == name).unwrap().missing;
+        for free in ["openai", "ollama", "offline"] {
+            assert_eq!(missing(free), None, "{free}");
+        }
+        assert_eq!((missing("tavily"), missing("local")), (Some("TAVILY_API_KEY"), Some("FATHOM_DOCS")));
+        assert_eq!(missing("groq"), Some("GROQ_API_KEY"));
+        assert_eq!(missing("azure"), Some("AZURE_OPENAI_BASE_URL"));
     }
 }

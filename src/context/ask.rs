@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::{Cx, Deadline, Error, fit, spending::Purpose, watch};
 use crate::{
-    domain::{Event, Failure, FailureCode, ModelName, Provider, WarningCode},
+    domain::{Event, Failure, FailureCode, ModelName, WarningCode},
     journal::{self, Asked, CallRecord, Entry, Stop},
     llm::{
         self, Completion, Delta, OutputFormat, Request,
-        structured::{self, Ladder, Rung},
+        structured::{self, Strategies, Strategy},
     },
     offline::{self, Evidence, Task},
 };
@@ -57,7 +57,7 @@ impl Call {
     }
 
     fn is_offline(&self) -> bool {
-        self.request.model.provider == Provider::Offline
+        self.request.model.is_offline()
     }
 }
 
@@ -92,8 +92,8 @@ struct Structured {
     #[serde(flatten)]
     outcome: Outcome,
     /// The form in which it was asked for, which may rest on what this process knew of the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rung: Option<Rung>,
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "rung")]
+    strategy: Option<Strategy>,
 }
 
 impl Unanswered {
@@ -293,8 +293,7 @@ impl Cx {
     }
 
     fn answered(&self, role: Role, model: &str, mut completion: Completion) -> Entry<Outcome> {
-        let tokens = completion.usage.input_tokens + completion.usage.output_tokens;
-        self.run.spending.end_call(tokens);
+        self.run.spending.end_call(completion.usage.total());
         let price = self.run.services.prices.get(model);
         completion.usage.cost = price.map(|price| price.cost(&completion.usage));
         let call = CallRecord {
@@ -338,7 +337,7 @@ impl Cx {
         }
     }
 
-    /// Asks for a value of type `T` by the ladder native schema → tool call → prompt, each call a step of its own.
+    /// Asks for a value of type `T`: by native schema, then by a tool call, then in the prompt, each call a step of its own.
     ///
     /// # Errors
     /// [`Error::Failed`] with [`FailureCode::ModelOutput`] when no attempt gave one; other failures end it at once.
@@ -356,25 +355,25 @@ impl Cx {
         let repair =
             |problem: &str, schema: &str| texts.text("structured_repair", json!({"error": problem, "schema": schema}));
         let prompts = structured::Prompts { tool: &tool, schema: &schema, repair: &repair };
-        let mut ladder = Ladder::new(form.name, form.schema, prompts);
+        let mut strategies = Strategies::new(form.name, form.schema, prompts);
         let (llm, model) = (&self.run.services.llm, &call.request.model);
-        ladder.stand_on(llm.first_rung(model));
+        strategies.start_with(llm.first_strategy(model));
         let mut reason = String::from("no attempt was made");
         for attempt in 1..=self.run.options.max_structured_output_retries {
             let key = if attempt == 1 { key.to_owned() } else { format!("{key}/{attempt}") };
-            match Box::pin(self.ask_on_rung(&key, role, &mut ladder, &call, deadline)).await? {
-                Ok(completion) => match ladder.read(&completion) {
+            match Box::pin(self.ask_by_strategy(&key, role, &mut strategies, &call, deadline)).await? {
+                Ok(completion) => match strategies.read(&completion) {
                     Ok(value) => {
-                        llm.answered_on(model, ladder.rung(), ladder.was_refused());
+                        llm.answered_by(model, strategies.strategy(), strategies.was_refused());
                         return Ok(value);
                     }
                     Err(rejection) => {
                         reason = rejection.to_string();
-                        ladder.rejected(rejection);
+                        strategies.rejected(rejection);
                     }
                 },
                 Err(Unanswered { failure, .. })
-                    if failure.code == FailureCode::ModelRequest && ladder.unsupported() =>
+                    if failure.code == FailureCode::ModelRequest && strategies.unsupported() =>
                 {
                     reason = failure.message;
                 }
@@ -384,29 +383,29 @@ impl Cx {
         Err(Failure::new(FailureCode::ModelOutput, format!("no answer of the asked form: {reason}")).into())
     }
 
-    /// Asks in the form of the ladder's rung. The step keeps which one that was, and its hash is of what would have been
-    /// asked without knowledge of the model, since another process knows something else.
-    async fn ask_on_rung(
+    /// Asks by the current strategy. The step keeps which one that was, and its hash is of what would have been asked
+    /// without knowledge of the model, since another process knows something else.
+    async fn ask_by_strategy(
         &self,
         key: &str,
         role: Role,
-        ladder: &mut Ladder<'_>,
+        strategies: &mut Strategies<'_>,
         base: &Call,
         deadline: Option<Deadline>,
     ) -> Result<Outcome, Stop> {
-        let (nominal, rung) = (ladder.nominal_request(&base.request), ladder.rung());
+        let (nominal, strategy) = (strategies.nominal_request(&base.request), strategies.strategy());
         let asked = asked(role, &nominal, &base.task);
-        let request = if rung == ladder.nominal() { nominal } else { ladder.request(&base.request) };
+        let request = if strategy == strategies.nominal() { nominal } else { strategies.request(&base.request) };
         let call = Call { request, task: Arc::clone(&base.task) };
         let work = async {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
             let entry = Box::pin(self.answer(key, role, call, deadline)).await?;
-            Ok(entry.map(|outcome| Structured { outcome, rung: Some(rung) }))
+            Ok(entry.map(|outcome| Structured { outcome, strategy: Some(strategy) }))
         };
         let step: Structured = self.run.journal.step(key, "model", asked.clone(), work).await?;
-        ladder.stand_on(step.rung.unwrap_or(ladder.nominal()));
+        strategies.start_with(step.strategy.unwrap_or(strategies.nominal()));
         Ok(step.outcome)
     }
 }

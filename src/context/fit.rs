@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn d41_the_largest_old_results_shrink_first_and_instructions_never() {
+    fn the_largest_old_results_shrink_first_and_instructions_never() {
         let before = lengths(&request(&[4_000, 100, 4_000, 100]));
         let fitted = fit(request(&[4_000, 100, 4_000, 100]), 8_000);
         let after = lengths(&fitted.request);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn d43_a_fair_cut_takes_from_every_large_topic_alike() {
+    fn a_fair_cut_takes_from_every_large_topic_alike() {
         let fitted = fit(request(&[5_000, 6_000, 7_000, 10]), 8_000);
         let after = lengths(&fitted.request);
         assert!(after[2].abs_diff(after[3]) < 100 && after[3].abs_diff(after[4]) < 100);

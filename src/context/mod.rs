@@ -1,8 +1,7 @@
 //! [`Cx`]: what a stage of research, or a tool, may touch. Passed first, everywhere.
 //!
-//! Model calls go through `ask.rs`, which fits them into the window by `fit.rs`, has their waits told by `waits.rs` and
-//! has them watched by `watch.rs`;
-//! `pages.rs` knows what was retrieved.
+//! `ask.rs` makes model calls: `fit.rs` fits them into the window, `waits.rs` announces their waits, `watch.rs` traces
+//! them, `spending.rs` counts them. `pages.rs` keeps what was retrieved.
 
 mod ask;
 mod fit;
@@ -28,7 +27,7 @@ use spending::Refusal;
 use waits::{RunWaits, WaitClock};
 
 use crate::{
-    domain::{Event, Failure, Note, Prices, Provider, RunOptions, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Failure, Note, Prices, RunOptions, Scope, Source, Timestamp, WarningCode},
     journal::{self, Asked, Entry, Journal, NewEvent, Stop},
     llm::Llm,
     prompts::Prompts,
@@ -38,7 +37,7 @@ use crate::{
 /// Why a stage gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Give up the run without a word: it is somebody else's, or cannot be stored.
+    /// The run stops without an end: it is another owner's, or cannot be stored.
     #[error(transparent)]
     Stop(#[from] Stop),
     /// This stage failed for good; the stage above decides what that means.
@@ -63,7 +62,7 @@ pub struct Services {
     pub prompts: Arc<Prompts>,
     /// The engine of the run's `search_api`; `None` for `none`.
     pub search: Option<Engine>,
-    /// What models cost, as far as the operator told.
+    /// What models cost, where the operator says it.
     pub prices: Arc<Prices>,
 }
 
@@ -90,7 +89,7 @@ struct RunContext {
     date: OnceCell<String>,
     /// Sources by canonical URL, without snapshots, those of earlier lives included. Locked for map access only.
     sources: Mutex<HashMap<String, Source>>,
-    /// Pages by key: read once, by whoever comes first. Locked for map access only.
+    /// Pages by key: read once, by the first that needs it. Locked for map access only.
     pages: Mutex<HashMap<String, Arc<OnceCell<PageText>>>>,
     /// Page texts by key, from their retrieval, in this life or an earlier one, to their summary. Locked for map access
     /// only.
@@ -99,9 +98,9 @@ struct RunContext {
     inherited_texts: HashMap<String, String>,
 }
 
-/// What an earlier life of the run left behind, beside its journal.
+/// What earlier lives of the run left behind, beside the journal.
 #[derive(Debug, Default)]
-pub struct Remains {
+pub struct EarlierLives {
     pub report_attempts: u32,
     /// With snapshots.
     pub sources: Vec<Source>,
@@ -115,12 +114,12 @@ impl Cx {
         journal: Arc<Journal>,
         services: Services,
         options: RunOptions,
-        remains: Remains,
+        earlier: EarlierLives,
         research_ends: Instant,
         spending: Arc<Spending>,
     ) -> Self {
         let (mut sources, mut texts) = (HashMap::new(), HashMap::new());
-        for mut source in remains.sources {
+        for mut source in earlier.sources {
             let key = page_key(&source.url, &source.content_hash);
             texts.insert(key, std::mem::take(&mut source.snapshot));
             Source::join_ids(&mut source.id, &mut source.aliases, []);
@@ -133,12 +132,12 @@ impl Cx {
             research_ends,
             waits: RunWaits::default(),
             spending,
-            report_attempts: remains.report_attempts,
+            report_attempts: earlier.report_attempts,
             date: OnceCell::new(),
             sources: Mutex::new(sources),
             pages: Mutex::default(),
             texts: Mutex::new(texts),
-            inherited_texts: remains.inherited.into_iter().map(text_by_key).collect(),
+            inherited_texts: earlier.inherited.into_iter().map(text_by_key).collect(),
         };
         Self { run: Arc::new(run), scope: Scope::ROOT, clock: Arc::default() }
     }
@@ -160,7 +159,7 @@ impl Cx {
 
     /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.
     pub fn requires_thought(&self) -> bool {
-        self.run.options.require_think && self.run.options.research_model.provider != Provider::Offline
+        self.run.options.require_think && !self.run.options.research_model.is_offline()
     }
 
     /// Counts a search that is to be made next.
@@ -177,10 +176,11 @@ impl Cx {
     /// The step of something that was not done because the run has spent what it may; the first one warns.
     fn refused<T>(&self, refusal: &Refusal, value: T) -> Entry<T> {
         let entry = Entry::new(value);
-        match refusal.is_first {
-            true => entry.event(&self.scope, Event::warning(WarningCode::SpendingLimit, refusal.message.clone())),
-            false => entry,
+        if refusal.is_first {
+            let warning = Event::warning(WarningCode::SpendingLimit, refusal.message.clone());
+            return entry.event(&self.scope, warning);
         }
+        entry
     }
 
     pub fn prompts(&self) -> &Prompts {
@@ -211,9 +211,10 @@ impl Cx {
     pub async fn date(&self) -> Result<&str, Stop> {
         let asked = Asked::from(String::new());
         let journal = &self.run.journal;
+        let zone = &self.run.options.timezone;
         let today = journal.step("date", "value", asked.clone(), async {
             let inherited = journal.inherited("date", &asked);
-            Ok(inherited.map_or_else(|| Entry::new(Timestamp::now().prompt_date()), Entry::inherited))
+            Ok(inherited.map_or_else(|| Entry::new(Timestamp::now().prompt_date(zone)), Entry::inherited))
         });
         Ok(self.run.date.get_or_try_init(|| today).await?)
     }
@@ -265,7 +266,7 @@ impl Gate for Cx {
     fn pass(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             if self.run.journal.may_begin().await.is_err() {
-                // The process stops. Nothing is under way here, so whoever waits for that drops the call.
+                // The process stops. Nothing is under way here, so the worker drops the call.
                 let _resting = self.run.journal.resting();
                 std::future::pending().await
             }

@@ -1,4 +1,4 @@
-//! The run's sources and pages: each page is one source, read once, whoever meets it.
+//! The run's sources and pages: each page is one source, and is read once.
 
 use std::{
     sync::{Arc, PoisonError},
@@ -22,7 +22,7 @@ pub struct PageText {
 pub const SUMMARY_TIME: Duration = Duration::from_secs(60);
 
 impl Cx {
-    /// Adds a retrieved source, or its id to the one of the same URL; the first one of a URL decides its title and the
+    /// Adds a retrieved source (bare, since texts are kept elsewhere), or its id to the one of the same URL; the first one of a URL decides its title and the
     /// rest, also after a restart.
     pub fn register(&self, source: Source) -> Registered {
         let mut sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,7 +32,7 @@ impl Cx {
                 if known.content_hash == source.content_hash { Registered::Known } else { Registered::OtherText }
             }
             None => {
-                sources.insert(source.url.clone(), Source { snapshot: String::new(), ..source });
+                sources.insert(source.url.clone(), source);
                 Registered::New
             }
         }

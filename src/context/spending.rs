@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Role;
 use crate::{
     domain::{Failure, FailureCode, RunOptions},
-    journal::{CallRecord, Step},
+    journal::Step,
 };
 
 /// How a refusal begins, by which it is known in the journal.
@@ -183,22 +183,28 @@ impl Spent {
         if step.inherited {
             return;
         }
-        if step.call.is_none() && step.value.contains(USED_UP) && matches!(&*step.kind, "model" | "search") {
-            let options = ["max_model_calls", "max_searches", "max_tokens"];
-            let option = options.into_iter().find(|option| step.value.contains(&format!("{USED_UP}: {option} is")));
-            self.limited_by = self.limited_by.or(option);
+        if let Some(option) = refused_option(step) {
+            self.limited_by.get_or_insert(option);
             return;
         }
         match (&*step.kind, &step.call) {
             ("search", _) => self.searches += 1,
             ("model", call) => {
                 self.model_calls += 1;
-                let tokens = |call: &CallRecord| call.usage.input_tokens.saturating_add(call.usage.output_tokens);
-                self.tokens += call.as_ref().map_or(0, |call| plausible(tokens(call)));
+                self.tokens += call.as_ref().map_or(0, |call| plausible(call.usage.total()));
             }
             _ => {}
         }
     }
+}
+
+/// The option that a step was refused for; `None` for one that was made. Only an error can be a refusal: an answer or
+/// a page may say the same words.
+fn refused_option(step: &Step) -> Option<&'static str> {
+    let error = step.value.strip_prefix("{\"Err\":")?;
+    let of_model = error.strip_prefix("{\"code\":\"spending_limit\",\"message\":");
+    let option = of_model.unwrap_or(error).strip_prefix('"')?.strip_prefix(USED_UP)?.strip_prefix(": ")?;
+    ["max_model_calls", "max_searches", "max_tokens"].into_iter().find(|name| option.starts_with(name))
 }
 
 /// The tokens of one call; 0 when no model can have used so many: a gateway that tells nonsense ends no run.
@@ -209,6 +215,10 @@ fn plausible(tokens: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        domain::{Timestamp, Usage},
+        journal::CallRecord,
+    };
 
     fn spending(name: &str, limit: u32) -> Spending {
         let mut options = RunOptions::default();
@@ -235,6 +245,50 @@ mod tests {
         let refusal = spending.begin_call(Purpose::Whole, 10).unwrap_err();
         assert_eq!(refusal.message, "the run has spent what it may: max_model_calls is 100");
         assert!(!refusal.is_first);
+    }
+
+    fn step(kind: &str, value: &str, tokens: Option<u64>) -> Step {
+        let usage = |tokens| Usage { input_tokens: tokens, ..Usage::default() };
+        let call =
+            |tokens| CallRecord { model: "m".into(), role: "research".into(), attempts: 1, usage: usage(tokens) };
+        Step {
+            key: "k".to_owned(),
+            kind: kind.to_owned(),
+            request_hash: String::new(),
+            input_hash: String::new(),
+            prompts: String::new(),
+            inherited: false,
+            value: value.to_owned(),
+            started_at: Timestamp(0),
+            finished_at: Timestamp(0),
+            call: tokens.map(call),
+        }
+    }
+
+    #[test]
+    fn what_earlier_lives_spent_is_read_off_their_steps() {
+        let check = |step: &Step, expected: (u64, u64, u64, Option<&str>)| {
+            let spending = Spending::new(&RunOptions::default(), std::slice::from_ref(step));
+            let spent = spending.spent();
+            let counted = (spent.model_calls, spent.searches, spent.tokens, spent.limited_by);
+            assert_eq!(counted, expected, "{} {}", step.kind, step.value);
+        };
+        check(&step("model", r#"{"Ok":{"text":"yes"}}"#, Some(7)), (1, 0, 7, None));
+        check(&step("model", r#"{"Err":{"code":"timeout","message":"late"}}"#, None), (1, 0, 0, None));
+        check(&step("search", r#"{"Ok":[]}"#, None), (0, 1, 0, None));
+        check(&step("search", r#"{"Err":"status 500"}"#, None), (0, 1, 0, None));
+        check(&step("mark", "null", None), (0, 0, 0, None));
+        let inherited = Step { inherited: true, ..step("model", r#"{"Ok":{}}"#, Some(7)) };
+        check(&inherited, (0, 0, 0, None));
+        // Refused, so not made.
+        let refused = "the run has spent what it may: max_searches is 3";
+        check(&step("search", &format!("{{\"Err\":\"{refused}\"}}"), None), (0, 0, 0, Some("max_searches")));
+        let failure = serde_json::to_string(&Err::<(), _>(Failure::new(FailureCode::SpendingLimit, refused))).unwrap();
+        check(&step("model", &failure, None), (0, 0, 0, Some("max_searches")));
+        // Pages and engines that say the same.
+        check(&step("search", &format!("{{\"Ok\":[{{\"snippet\":\"{refused}\"}}]}}"), None), (0, 1, 0, None));
+        check(&step("search", &format!("{{\"Err\":\"status 500: {refused}\"}}"), None), (0, 1, 0, None));
+        check(&step("model", &format!("{{\"Ok\":{{\"text\":\"{refused}\"}}}}"), None), (1, 0, 0, None));
     }
 
     #[test]

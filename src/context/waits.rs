@@ -1,4 +1,4 @@
-//! Waiting for providers: told to the run's readers, and not counted against the time that its agents have.
+//! Waits for providers: announced to the run's readers, and not counted against the time that its agents have.
 //!
 //! Calls of a run that wait for the same provider share events, so that an outage writes a few of them, whatever stands
 //! in it.
@@ -21,7 +21,7 @@ use crate::{
 /// The bound of the first wait before a call is made again that broke off; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A wait that ends so much later than what was told last is news; so is one that ends a tenth later.
+/// A wait that ends so much later than the announced one is announced too; so is one that ends a tenth later.
 const NEWS: Duration = Duration::from_secs(1);
 /// How soon an agent's deadline is looked at again while it waits.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -38,7 +38,7 @@ pub(super) struct RunWaits {
 struct Held {
     /// Calls that wait.
     calls: u32,
-    /// As it was told last.
+    /// As it was announced last.
     code: WarningCode,
     detail: String,
     wait: Wait,
@@ -51,7 +51,7 @@ impl Held {
 }
 
 impl RunWaits {
-    /// A wait begins; the event that tells it, unless another has told as much.
+    /// Begins a wait; returns its event, unless one that says as much is out.
     fn begin(&self, wait: llm::Wait, now: Timestamp) -> Option<Event> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let before = held.get(&wait.name);
@@ -77,8 +77,8 @@ impl RunWaits {
         Some(event)
     }
 
-    /// A call waits no longer; what to tell when it was the last one. Another provider that is still waited for is told
-    /// again, since a run shows one at a time.
+    /// Ends the wait of a call; returns the events when it was the last one. A provider that is still waited for is
+    /// announced again, since a run shows one at a time.
     fn end(&self, name: &str, now: Timestamp) -> Vec<Event> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(one) = held.get_mut(name) else { return Vec::new() };
@@ -120,35 +120,61 @@ impl WaitClock {
         }
     }
 
-    /// The time in which at least one call waited.
+    /// The time in which at least one of the agent's calls waited, the current wait included.
     fn total(&self, now: Instant) -> Duration {
         let waited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waited.total + waited.since.map(|since| now - since).unwrap_or_default()
     }
 }
 
-/// When an agent's work is given up. Waiting for a provider that is away does not use up an agent's time, but never
-/// takes what the run needs to write its report.
+/// When an agent's work is given up. It moves by the time that the agent waits before calls are made again, but not
+/// beyond the end of research, after which the report is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     at: Instant,
     /// What the agent had waited when it was set.
     waited: Duration,
+    /// It never moves behind this.
+    latest: Option<Instant>,
+}
+
+impl Deadline {
+    /// The one of two deadlines of one agent that comes first.
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        if self.comes_after(&other) { other } else { self }
+    }
+
+    /// Both move by the time the agent waits from now on.
+    fn comes_after(&self, other: &Self) -> bool {
+        self.at + other.waited > other.at + self.waited
+    }
 }
 
 impl Cx {
-    /// The end of so much time, from now on.
+    /// Returns the end of so much time, from now on.
     pub fn deadline(&self, time: Duration) -> Deadline {
         let now = Instant::now();
-        Deadline { at: now + time, waited: self.clock.total(now) }
+        Deadline { at: now + time, waited: self.clock.total(now), latest: Some(self.run.research_ends) }
+    }
+
+    /// Returns when notes have to be written that are begun now: with the agent's time, but not before `least`.
+    pub fn notes_deadline(&self, agents: Deadline, least: Duration) -> Deadline {
+        let own = self.deadline(least);
+        let later = if own.comes_after(&agents) { own } else { agents };
+        Deadline { latest: self.patience_ends(Role::Compression), ..later }
     }
 
     fn end_of(&self, deadline: Deadline) -> Instant {
-        (deadline.at + (self.clock.total(Instant::now()) - deadline.waited)).min(self.run.research_ends)
+        let end = deadline.at + (self.clock.total(Instant::now()) - deadline.waited);
+        deadline.latest.map_or(end, |latest| end.min(latest))
     }
 
-    /// The result of `work`; `None` when the deadline came first.
-    pub(super) async fn before<T>(&self, deadline: Option<Deadline>, work: impl Future<Output = T>) -> Option<T> {
+    /// Returns the result of `work`; `None` when the deadline came first.
+    ///
+    /// # Cancel safety
+    /// `work` is dropped when the deadline comes first, and when the future is dropped.
+    pub async fn before<T>(&self, deadline: Option<Deadline>, work: impl Future<Output = T>) -> Option<T> {
         let Some(deadline) = deadline else { return Some(work.await) };
         let mut work = std::pin::pin!(work);
         loop {
@@ -166,12 +192,12 @@ impl Cx {
         }
     }
 
-    /// Who makes a call of that role, and waits no longer than it is of use.
+    /// Returns the caller of a model of that role, which waits no longer than it is of use.
     pub(super) fn patient(&self, role: Role) -> Patient<'_> {
         Patient { cx: self, ends: self.patience_ends(role) }
     }
 
-    /// Who searches.
+    /// Returns the caller of a search engine.
     pub fn searching(&self) -> Patient<'_> {
         self.patient(Role::Research)
     }
@@ -210,18 +236,37 @@ impl Cx {
         let limited = broken.retry_after_ms.is_some();
         let wait = llm::Wait { name, kind: WaitKind::Model, attempt, wait, reason, limited, is_first: true };
         let pause = async {
-            let (name, length) = (wait.name.clone(), wait.wait);
-            patient.waiting(wait);
+            let length = wait.wait;
+            let _waiting = Waiting::begin(&patient, wait);
             let _rest = patient.gate().rest();
             tokio::time::sleep(length).await;
-            patient.resumed(&name);
             Ok(Entry::new(()))
         };
         Ok(self.run.journal.step(key, "mark", String::new(), pause).await?)
     }
 }
 
-/// A call of the run, as those see it who make it.
+/// A wait in progress; it ends when dropped, also when whoever waits is given up.
+struct Waiting<'a> {
+    patient: &'a Patient<'a>,
+    name: String,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(patient: &'a Patient<'a>, wait: llm::Wait) -> Self {
+        let name = wait.name.clone();
+        patient.waiting(wait);
+        Self { patient, name }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.patient.resumed(&self.name);
+    }
+}
+
+/// A call of the run, as the rooms see it that make it.
 #[derive(Debug)]
 pub struct Patient<'a> {
     cx: &'a Cx,
@@ -229,8 +274,8 @@ pub struct Patient<'a> {
 }
 
 impl Patient<'_> {
-    /// Called from inside a call, and by its end: neither may wait.
-    fn tell(&self, events: impl IntoIterator<Item = Event>) {
+    /// Emits from inside a call, and at its end: neither may wait.
+    fn emit(&self, events: impl IntoIterator<Item = Event>) {
         let events: Vec<_> = events.into_iter().map(|event| self.cx.now(event)).collect();
         if !events.is_empty() {
             self.cx.run.journal.try_emit(events);
@@ -243,12 +288,12 @@ impl Caller for Patient<'_> {
         if wait.is_first {
             self.cx.clock.begin(Instant::now());
         }
-        self.tell(self.cx.run.waits.begin(wait, Timestamp::now()));
+        self.emit(self.cx.run.waits.begin(wait, Timestamp::now()));
     }
 
     fn resumed(&self, name: &str) {
         self.cx.clock.end(Instant::now());
-        self.tell(self.cx.run.waits.end(name, Timestamp::now()));
+        self.emit(self.cx.run.waits.end(name, Timestamp::now()));
     }
 
     fn ends(&self) -> Option<Instant> {
@@ -281,20 +326,20 @@ mod tests {
     }
 
     #[test]
-    fn twenty_calls_that_wait_together_tell_it_once() {
+    fn twenty_calls_that_wait_together_announce_it_once() {
         let waits = RunWaits::default();
-        let told = (0..20).filter_map(|_| waits.begin(wait("m", 30, true), at(0))).count();
-        assert_eq!(told, 1);
+        let announced = (0..20).filter_map(|_| waits.begin(wait("m", 30, true), at(0))).count();
+        assert_eq!(announced, 1);
         // The next round of the same outage is one more.
         let again: Vec<_> = (0..20).filter_map(|_| waits.begin(wait("m", 30, false), at(30))).collect();
-        let [Event::Warning { wait: Some(told), .. }] = again.as_slice() else { panic!("{again:?}") };
-        assert_eq!((told.since, told.until), (at(0), at(60)));
+        let [Event::Warning { wait: Some(wait), .. }] = again.as_slice() else { panic!("{again:?}") };
+        assert_eq!((wait.since, wait.until), (at(0), at(60)));
         let ended: Vec<_> = (0..20).flat_map(|_| waits.end("m", at(45))).collect();
         assert_eq!(ended, [Event::WaitEnded { name: "m".into(), kind: WaitKind::Model, seconds: 45.0 }]);
     }
 
     #[test]
-    fn a_much_longer_wait_is_told_although_another_is_in_progress() {
+    fn a_much_longer_wait_is_announced_although_another_is_in_progress() {
         let waits = RunWaits::default();
         assert!(waits.begin(wait("m", 10, true), at(0)).is_some());
         assert!(waits.begin(wait("m", 9, true), at(2)).is_none());
@@ -302,20 +347,20 @@ mod tests {
     }
 
     #[test]
-    fn who_is_still_waited_for_is_told_again() {
+    fn a_provider_that_is_still_waited_for_is_announced_again() {
         let waits = RunWaits::default();
         waits.begin(wait("m", 10, true), at(0));
         waits.begin(wait("n", 20, true), at(0));
-        let told = waits.end("n", at(5));
-        let [Event::WaitEnded { name, .. }, Event::Warning { wait: Some(wait), .. }] = told.as_slice() else {
-            panic!("{told:?}")
+        let events = waits.end("n", at(5));
+        let [Event::WaitEnded { name, .. }, Event::Warning { wait: Some(wait), .. }] = events.as_slice() else {
+            panic!("{events:?}")
         };
         assert_eq!((name.as_str(), wait.name.as_str()), ("n", "m"));
         assert!(waits.end("unknown", at(6)).is_empty());
     }
 
     #[test]
-    fn the_clock_counts_the_time_in_which_anybody_waits() {
+    fn the_clock_counts_the_time_in_which_a_call_waits() {
         let (clock, begun) = (WaitClock::default(), Instant::now());
         let at = |seconds| begun + Duration::from_secs(seconds);
         clock.begin(at(0));

@@ -1,4 +1,4 @@
-//! What telemetry is told of a model call: the call in its words, and its content as the conventions for generative AI
+//! A model call as telemetry sees it: the call in its words, and its content as the conventions for generative AI
 //! write messages, made only when it is wanted.
 
 use serde_json::{Value, json};

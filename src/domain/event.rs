@@ -101,7 +101,7 @@ pub struct Wait {
 pub enum FollowUpAction {
     /// It is answered from what is there; the run ends with an answer.
     Answer,
-    /// The report is written anew from what is there; the run ends with a report.
+    /// The report is written again from what is there; the run ends with a report.
     Revise,
     /// The whole pipeline, which knows the earlier findings.
     Research,
@@ -114,6 +114,34 @@ impl FollowUpAction {
             Self::Revise => "revise",
             Self::Research => "research",
         }
+    }
+}
+
+/// What a tool does, by which readers of a run know it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// Finds sources for queries; the only kind in logs that do not name one.
+    #[default]
+    Search,
+    /// Opens a page or document.
+    Read,
+    /// Does something else outside.
+    External,
+    Think,
+    Delegate,
+    Complete,
+}
+
+impl ToolKind {
+    /// Does it retrieve, or have something researched? An agent that did neither has empty hands.
+    pub fn is_work(self) -> bool {
+        matches!(self, Self::Search | Self::Read | Self::External | Self::Delegate)
+    }
+
+    /// Are its calls announced as `tool.started` and so on? The others have events of their own.
+    pub fn is_announced(self) -> bool {
+        matches!(self, Self::Search | Self::Read | Self::External)
     }
 }
 
@@ -145,8 +173,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<RunId>,
     },
-    /// The run's place in the queue has changed. Never stored, and without a number of its own: who follows a run that
-    /// waits is told. In logs of earlier releases it is the first event of a run.
+    /// The run's place in the queue has changed. Never stored, and without a number of its own: readers that follow a
+    /// waiting run get it. In logs of earlier releases it is the first event of a run.
     #[serde(rename = "run.queued")]
     RunQueued {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,11 +224,29 @@ pub enum Event {
     #[serde(rename = "researcher.failed")]
     ResearcherFailed { problem: Failure },
     #[serde(rename = "tool.started")]
-    ToolStarted { tool_call_id: String, name: String, args: serde_json::Value },
+    ToolStarted {
+        tool_call_id: String,
+        name: String,
+        #[serde(default)]
+        kind: ToolKind,
+        args: serde_json::Value,
+    },
     #[serde(rename = "tool.finished")]
-    ToolFinished { tool_call_id: String, name: String, results: Vec<ResultLink> },
+    ToolFinished {
+        tool_call_id: String,
+        name: String,
+        #[serde(default)]
+        kind: ToolKind,
+        results: Vec<ResultLink>,
+    },
     #[serde(rename = "tool.failed")]
-    ToolFailed { tool_call_id: String, name: String, problem: String },
+    ToolFailed {
+        tool_call_id: String,
+        name: String,
+        #[serde(default)]
+        kind: ToolKind,
+        problem: String,
+    },
     /// Once per source and run; `query` is empty for a source taken over from an earlier run of the thread.
     #[serde(rename = "source.found")]
     SourceFound {
@@ -269,12 +315,12 @@ pub enum Event {
     RunFailed { problem: Failure },
     #[serde(rename = "run.cancelled")]
     RunCancelled { reason: String },
-    /// Instead of events that were removed because of their age, both ends included. Never stored: who asks for such
-    /// events is told so, under the last one's number.
+    /// Instead of events that were removed because of their age, both ends included. Never stored: readers that ask for
+    /// such events get it under the last one's number.
     #[serde(rename = "stream.gap")]
     StreamGap { from: i64, to: i64 },
-    /// The last word to those who follow a thread that is deleted. Never stored, and without a number of its own: it
-    /// bears that of the last event before it.
+    /// The last event to readers of a thread that is deleted. Never stored, and without a number of its own: it has
+    /// that of the last event before it.
     #[serde(rename = "thread.deleted")]
     ThreadDeleted {},
 }
@@ -440,13 +486,13 @@ mod tests {
             content_hash: String::new(),
             snapshot: String::new(),
         };
-        let told = |url: &str, text: &str| serde_json::to_value(Event::source_found(&source(url), text, "q")).unwrap();
-        let event = told("https://www.a.example/x?y", " one\n\ttwo  ");
+        let found = |url: &str, text: &str| serde_json::to_value(Event::source_found(&source(url), text, "q")).unwrap();
+        let event = found("https://www.a.example/x?y", " one\n\ttwo  ");
         assert_eq!((&event["data"]["site"], &event["data"]["snippet"]), (&json!("a.example"), &json!("one two")));
-        let event = told("reports/a.pdf#page=2", &"ü ".repeat(10_000));
+        let event = found("reports/a.pdf#page=2", &"ü ".repeat(10_000));
         assert_eq!(event["data"].get("site"), None);
         assert_eq!(event["data"]["snippet"].as_str().unwrap().chars().count(), SNIPPET_CHARS);
-        assert_eq!(told("a.md", "")["data"].get("snippet"), None);
+        assert_eq!(found("a.md", "")["data"].get("snippet"), None);
     }
 
     #[test]

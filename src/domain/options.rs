@@ -3,12 +3,12 @@
 //!
 //! Names and defaults are those of Open Deep Research's current release, so its users' settings carry over.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Map, Value, json};
 
-use super::{nearest::nearest, wildcard};
+use super::{nearest::nearest, time, wildcard};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -38,6 +38,9 @@ pub struct RunOptions {
     #[serde(default)]
     pub follow_up: FollowUp,
     pub search_api: SearchApi,
+    /// Dates the prompts; an IANA name. Runs stored before there was this option are dated in UTC.
+    #[serde(default = "default_timezone")]
+    pub timezone: String,
     pub max_content_length: u32,
     pub summarization_model: ModelName,
     pub summarization_model_max_tokens: u32,
@@ -55,9 +58,17 @@ pub struct RunOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     Boolean,
-    Integer { min: u32, max: u32 },
-    OptionalInteger { min: u32, max: u32 },
+    Integer {
+        min: u32,
+        max: u32,
+    },
+    OptionalInteger {
+        min: u32,
+        max: u32,
+    },
     Choice(&'static [&'static str]),
+    /// An IANA name.
+    TimeZone,
     Model,
 }
 
@@ -115,7 +126,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "max_researcher_seconds",
         kind: OptionKind::Integer { min: 1, max: 86_400 },
         default: "3600",
-        meaning: "time of each researcher; then its findings so far are used",
+        meaning: "time of each researcher, its searches and summaries included; then its findings so far are used",
     },
     OptionSpec {
         name: "max_run_seconds",
@@ -158,6 +169,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Choice(&["tavily", "local", "none"]),
         default: "\"none\"",
         meaning: "where researchers search: tavily (needs TAVILY_API_KEY), local (needs a documents folder), none",
+    },
+    OptionSpec {
+        name: "timezone",
+        kind: OptionKind::TimeZone,
+        default: "\"UTC\"",
+        meaning: "time zone of the user, by its IANA name; the date in prompts is the one there",
     },
     OptionSpec {
         name: "max_content_length",
@@ -225,29 +242,16 @@ pub const OPTIONS: &[OptionSpec] = &[
 const ELSEWHERE: &[(&str, &str)] = &[
     ("mcp_config", "MCP servers are not supported; put what they know into the documents folder (search_api=local)"),
     ("mcp_prompt", "MCP servers are not supported; put what they know into the documents folder (search_api=local)"),
-    ("apiKeys", "keys are settings of the server: OPENAI_API_KEY, OPENROUTER_API_KEY, OLLAMA_API_KEY, TAVILY_API_KEY"),
+    (
+        "apiKeys",
+        "keys are settings of the server: OPENAI_API_KEY, TAVILY_API_KEY and others, which fathom config lists",
+    ),
     ("thread_id", "a thread's id is in the path: POST /api/v1/threads/{id}/messages"),
     ("x-supabase-access-token", "sign-in is up to the proxy in front, which names the user in FATHOM_OWNER_HEADER"),
 ];
 
 /// Values of `search_api` that Open Deep Research has.
 const SEARCHES_ELSEWHERE: [&str; 2] = ["openai", "anthropic"];
-
-/// Its providers of models.
-const PROVIDERS_ELSEWHERE: [&str; 12] = [
-    "anthropic",
-    "azure_openai",
-    "bedrock",
-    "bedrock_converse",
-    "cohere",
-    "deepseek",
-    "fireworks",
-    "google_genai",
-    "google_vertexai",
-    "groq",
-    "mistralai",
-    "xai",
-];
 
 /// Options that name a model, one per role.
 pub const MODEL_OPTIONS: [&str; 4] =
@@ -260,9 +264,16 @@ pub struct Caps {
     most: BTreeMap<&'static str, u32>,
     /// Models that may be named, `*` standing for any text; empty when any may.
     models: Vec<String>,
+    /// Providers that there are; empty when it is not checked.
+    providers: Vec<&'static str>,
 }
 
 impl Caps {
+    /// Refuses models of other providers than these.
+    pub fn know_providers(&mut self, names: Vec<&'static str>) {
+        self.providers = names;
+    }
+
     /// Adds one from `NAME=NUMBER`.
     ///
     /// # Errors
@@ -288,11 +299,19 @@ impl Caps {
         }
     }
 
-    /// Refuses a value that is above the cap of its option, and a model that is not allowed.
+    /// Refuses a value that is above the cap of its option, and a model that is not allowed or of nobody known.
     ///
     /// # Errors
     /// [`OptionError::Invalid`] with what would be accepted.
     pub fn check(&self, name: &str, value: &Value) -> Result<(), OptionError> {
+        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
+            && let Some((provider, _)) = value.as_str().and_then(|model| model.split_once(':'))
+            && !self.providers.is_empty()
+            && !self.providers.contains(&provider)
+        {
+            let expected = unknown_provider(provider, &self.providers);
+            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        }
         if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
             && let Some(model) = value.as_str()
             && !self.models.is_empty()
@@ -332,6 +351,12 @@ impl Caps {
             schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})$"));
         }
     }
+}
+
+/// What would be accepted in place of a model of a provider that there is not.
+pub fn unknown_provider(given: &str, known: &[&'static str]) -> String {
+    let meant = nearest(given, known.iter().copied()).map(|name| format!("; did you mean {name}?"));
+    format!("a model of a known provider ({}){}", known.join(", "), meant.unwrap_or_default())
 }
 
 /// The pattern, in which `*` stands for any text, as a regular expression (ECMA-262).
@@ -467,7 +492,7 @@ impl OptionSpec {
     /// A value given as text, not checked yet.
     pub fn read(&self, text: &str) -> Value {
         match self.kind {
-            OptionKind::Choice(_) | OptionKind::Model => Value::String(text.trim().to_owned()),
+            OptionKind::Choice(_) | OptionKind::Model | OptionKind::TimeZone => Value::String(text.trim().to_owned()),
             _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
         }
     }
@@ -493,6 +518,10 @@ impl OptionSpec {
                 }
                 (names.contains(&given), expected)
             }
+            OptionKind::TimeZone => {
+                let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
+                (value.as_str().is_some_and(time::is_zone), expected)
+            }
             OptionKind::Model => match value.as_str().map(ModelName::from_str) {
                 Some(Ok(_)) => (true, String::new()),
                 Some(Err(expected)) => (false, expected),
@@ -513,6 +542,7 @@ impl OptionSpec {
                 json!({"type": ["integer", "null"], "minimum": min, "maximum": max})
             }
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
+            OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
         };
         schema["description"] = json!(self.meaning);
@@ -523,6 +553,10 @@ impl OptionSpec {
 /// Agrees with the table, as a test holds.
 fn default_run_seconds() -> u32 {
     14_400
+}
+
+fn default_timezone() -> String {
+    "UTC".to_owned()
 }
 
 fn default_model_calls() -> u32 {
@@ -567,34 +601,11 @@ impl SearchApi {
     }
 }
 
-/// Who serves a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Provider {
-    OpenAi,
-    Ollama,
-    OpenRouter,
-    /// No language model at all: `offline:extractive`.
-    Offline,
-}
-
-impl Provider {
-    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Ollama, Self::OpenRouter, Self::Offline];
-
-    /// The part before the colon.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Ollama => "ollama",
-            Self::OpenRouter => "openrouter",
-            Self::Offline => "offline",
-        }
-    }
-}
-
 /// A model and who serves it, written `provider:model`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModelName {
-    pub provider: Provider,
+    /// The provider's name: small letters, digits, `-` and `_`. Whether there is such a provider is for `llm` to say.
+    pub provider: Arc<str>,
     /// As the provider knows it; not empty.
     pub model: String,
 }
@@ -603,15 +614,27 @@ impl ModelName {
     /// Bytes of the model's own name; it is stored with each of its calls and shown in many places.
     const LONGEST: usize = 200;
 
+    /// The provider of the extractive stand-in.
+    pub const OFFLINE: &str = "offline";
+
+    /// A name whose parts are known to be good.
+    pub fn new(provider: &str, model: &str) -> Self {
+        Self { provider: provider.into(), model: model.to_owned() }
+    }
+
     /// The extractive stand-in that needs no key.
     pub fn offline() -> Self {
-        Self { provider: Provider::Offline, model: "extractive".to_owned() }
+        Self::new(Self::OFFLINE, "extractive")
+    }
+
+    pub fn is_offline(&self) -> bool {
+        &*self.provider == Self::OFFLINE
     }
 }
 
 impl fmt::Display for ModelName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}", self.provider.as_str(), self.model)
+        write!(formatter, "{}:{}", self.provider, self.model)
     }
 }
 
@@ -620,34 +643,20 @@ impl FromStr for ModelName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (provider, model) =
-            text.split_once(':').ok_or_else(|| "a model name of the form provider:model".to_owned())?;
-        let known = || Provider::ALL.map(Provider::as_str).join(", ");
-        let provider = Provider::ALL
-            .into_iter()
-            .find(|candidate| candidate.as_str() == provider)
-            .ok_or_else(|| format!("a model of a known provider ({}){}", known(), elsewhere(provider)))?;
+        let form = || "a model name of the form provider:model".to_owned();
+        let (provider, model) = text.split_once(':').ok_or_else(form)?;
         let model = model.trim();
-        if model.is_empty() {
-            return Err("a model name of the form provider:model".to_owned());
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+        if model.is_empty() || provider.is_empty() || provider.len() > 40 || !provider.bytes().all(is_name) {
+            return Err(form());
         }
         if model.len() > Self::LONGEST || model.chars().any(char::is_control) {
             return Err(format!("a model name of at most {} bytes, without control characters", Self::LONGEST));
         }
-        if provider == Provider::Offline && model != "extractive" {
+        if provider == Self::OFFLINE && model != "extractive" {
             return Err("offline:extractive, the only offline model".to_owned());
         }
-        Ok(Self { provider, model: model.to_owned() })
-    }
-}
-
-/// What to do about a provider that Open Deep Research has and Fathom does not.
-fn elsewhere(provider: &str) -> &'static str {
-    match PROVIDERS_ELSEWHERE.contains(&provider) {
-        true => {
-            "; models of others are reached through openrouter (openrouter:VENDOR/MODEL), or by what speaks OpenAI's API at OPENAI_BASE_URL"
-        }
-        false => "",
+        Ok(Self::new(provider, model))
     }
 }
 
@@ -722,7 +731,7 @@ mod tests {
         assert_eq!((options.follow_up, options.max_run_seconds), (FollowUp::Research, 604_800));
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
-        assert_eq!(options.research_model, ModelName { provider: Provider::Ollama, model: "qwen3:8b".into() });
+        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b"));
     }
 
     #[test]
@@ -748,13 +757,24 @@ mod tests {
     }
 
     #[test]
+    fn models_of_providers_that_nobody_knows_are_refused_with_what_was_meant() {
+        let mut caps = Caps::default();
+        assert!(caps.check("research_model", &json!("acmee:x")).is_ok());
+        caps.know_providers(vec!["acme", "offline"]);
+        assert!(caps.check("research_model", &json!("acme:x")).is_ok());
+        let refusal = caps.check("research_model", &json!("acmee:x")).unwrap_err().to_string();
+        let expected = "must be a model of a known provider (acme, offline); did you mean acme?, not \"acmee:x\"";
+        assert!(refusal.ends_with(expected), "{refusal}");
+    }
+
+    #[test]
     fn models_that_are_not_allowed_give_way_to_the_servers_own() {
         let own = RunOptions::default();
         let mut caps = Caps::default();
         caps.allow_models(vec!["ollama:qwen*".to_owned()], &own);
         let mut options = RunOptions::default();
         options.set_text("research_model", "ollama:qwen3").unwrap();
-        options.set_text("final_report_model", "openrouter:acme/x").unwrap();
+        options.set_text("final_report_model", "other:acme/x").unwrap();
         assert_eq!(caps.lower(&mut options, &own), ["final_report_model"]);
         assert_eq!(options.final_report_model, own.final_report_model);
         assert_eq!(options.research_model.to_string(), "ollama:qwen3");
@@ -793,8 +813,8 @@ mod tests {
             "option 'search_api' must be one of tavily, local, none, not \"bing\""
         );
         assert_eq!(
-            refusal("research_model", "acme:x"),
-            "option 'research_model' must be a model of a known provider (openai, ollama, openrouter, offline), not \"acme:x\""
+            refusal("research_model", "gpt-4.1"),
+            "option 'research_model' must be a model name of the form provider:model, not \"gpt-4.1\""
         );
     }
 }

@@ -55,6 +55,29 @@ impl Source {
         }
     }
 
+    /// The same without its text.
+    #[must_use]
+    pub fn bare(&self) -> Self {
+        Self {
+            id: self.id,
+            aliases: self.aliases.clone(),
+            url: self.url.clone(),
+            title: self.title.clone(),
+            section: self.section.clone(),
+            engine: self.engine.clone(),
+            score: self.score,
+            published: self.published.clone(),
+            fetched_at: self.fetched_at,
+            content_hash: self.content_hash.clone(),
+            snapshot: String::new(),
+        }
+    }
+
+    /// All ids under which it may be cited, its own first.
+    pub fn ids(&self) -> impl Iterator<Item = SourceId> {
+        std::iter::once(self.id).chain(self.aliases.iter().copied())
+    }
+
     /// Adds ids of the same page to its own.
     pub fn join_ids(id: &mut SourceId, aliases: &mut Vec<SourceId>, more: impl IntoIterator<Item = SourceId>) {
         aliases.push(*id);

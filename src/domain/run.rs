@@ -374,6 +374,11 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Tokens read and written.
+    pub fn total(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
     /// The most tokens of a kind that one call is believed to have used; nothing real comes near, and sums of as many
     /// calls as a run can make stay within what the database can count.
     pub const MOST_PER_CALL: u64 = 1 << 40;

@@ -1,13 +1,22 @@
 //! Points in time: UTC, milliseconds, RFC 3339 on the wire.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
+use jiff::tz::TimeZoneDatabase;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
 
 /// A point in time in whole milliseconds since the Unix epoch, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
+
+/// Part of the program, so that a name means the same on every machine.
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// Is that the IANA name of a time zone?
+pub fn is_zone(name: &str) -> bool {
+    ZONES.get(name).is_ok()
+}
 
 impl Timestamp {
     /// The system clock, now.
@@ -36,10 +45,11 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The date as prompts show it: `Mon Jan 15, 2024`.
-    pub fn prompt_date(self) -> String {
-        let format = format_description!("[weekday repr:short] [month repr:short] [day padding:none], [year]");
-        self.to_offset().format(format).unwrap_or_default()
+    /// The date in a time zone as prompts show it: `Mon Jan 15, 2024`. In UTC when there is no such zone.
+    pub fn prompt_date(self, zone: &str) -> String {
+        let instant = jiff::Timestamp::from_millisecond(self.0).unwrap_or_default();
+        let zone = ZONES.get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
+        instant.to_zoned(zone).strftime("%a %b %-d, %Y").to_string()
     }
 
     /// RFC 3339 with milliseconds and `Z`.
@@ -82,7 +92,12 @@ mod tests {
 
     #[test]
     fn prompts_show_the_date_without_padding() {
-        assert_eq!(Timestamp(1_705_276_800_000).prompt_date(), "Mon Jan 15, 2024");
-        assert_eq!(Timestamp(1_704_240_000_000).prompt_date(), "Wed Jan 3, 2024");
+        assert_eq!(Timestamp(1_705_276_800_000).prompt_date("UTC"), "Mon Jan 15, 2024");
+        assert_eq!(Timestamp(1_704_240_000_000).prompt_date("UTC"), "Wed Jan 3, 2024");
+        let evening = Timestamp(1_704_240_000_000 + 23 * 3_600_000);
+        assert_eq!(evening.prompt_date("UTC"), "Wed Jan 3, 2024");
+        assert_eq!(evening.prompt_date("Asia/Tokyo"), "Thu Jan 4, 2024");
+        assert_eq!(evening.prompt_date("nowhere"), "Wed Jan 3, 2024");
+        assert_eq!(["Europe/Berlin", "UTC", "Mars/Olympus", ""].map(is_zone), [true, true, false, false]);
     }
 }

@@ -129,7 +129,7 @@ fn push_envelope(record: &mut String, row: &EventRow, body: &str) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Agent, Failure, FailureCode, Outcome, Scope, SourceId, Usage, WarningCode};
+    use crate::domain::{Agent, Failure, FailureCode, Outcome, Scope, SourceId, ToolKind, Usage, WarningCode};
 
     fn row(scope: &Scope, event: &Event) -> EventRow {
         EventRow {
@@ -151,6 +151,7 @@ mod tests {
             Event::ToolStarted {
                 tool_call_id: "1".to_owned(),
                 name: "search_web".to_owned(),
+                kind: ToolKind::Search,
                 args: serde_json::json!({"z": 1, "a": [1.5, 1e300, null], "é": {}}),
             },
             Event::SourceFound {

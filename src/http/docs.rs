@@ -41,8 +41,7 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/openapi.yaml", get(contract))
         .route("/openapi.json", get(contract_as_json))
         .route("/favicon.ico", get(icon))
-        // Relative, so that both work below a path of a reverse proxy too.
-        .route("/", get(async || Redirect::to("docs/")))
+        // Relative, so that it works below a path of a reverse proxy too.
         .route("/docs", get(async || Redirect::permanent("docs/")))
         .route("/docs/", get(async |headers: HeaderMap| asset("index.html", &headers)))
         .route("/docs/{*file}", get(async |Path(file): Path<String>, headers: HeaderMap| asset(&file, &headers)))
@@ -109,7 +108,7 @@ fn vendored(file: &str) -> Option<Asset> {
 }
 
 /// 304 when the client has this very content.
-fn fresh_or(headers: &HeaderMap, etag: &HeaderValue, body: impl FnOnce() -> Response) -> Response {
+pub fn fresh_or(headers: &HeaderMap, etag: &HeaderValue, body: impl FnOnce() -> Response) -> Response {
     let fresh = has_version(headers, etag.to_str().unwrap_or_default());
     let mut response = if fresh { StatusCode::NOT_MODIFIED.into_response() } else { body() };
     response.headers_mut().insert(header::ETAG, etag.clone());
@@ -117,7 +116,8 @@ fn fresh_or(headers: &HeaderMap, etag: &HeaderValue, body: impl FnOnce() -> Resp
     response
 }
 
-fn etag(content: &[u8]) -> HeaderValue {
+/// Names a content by its hash.
+pub fn etag(content: &[u8]) -> HeaderValue {
     let hash: String = Sha256::digest(content)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     HeaderValue::from_str(&format!("\"{hash}\"")).expect("hex digits between quotes are visible ASCII")
 }

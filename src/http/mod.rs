@@ -7,6 +7,7 @@ mod clients;
 pub mod docs;
 mod error;
 mod extract;
+mod fragment;
 mod health;
 mod layers;
 mod linger;
@@ -22,6 +23,7 @@ mod serve;
 pub mod sse;
 mod stream;
 mod threads;
+mod web;
 
 use std::{ops::Deref, sync::Arc};
 
@@ -100,6 +102,7 @@ fn routes() -> Vec<Route> {
         ("/api/v1/runs/{id}/retry", &["POST"], post(retry::retry)),
         ("/api/v1/runs/{id}/events", &["GET"], get(stream::run_events)),
         ("/api/v1/runs/{id}/report", &["GET"], get(report::show)),
+        ("/api/v1/runs/{id}/report/fragment", &["GET"], get(fragment::show)),
         ("/api/v1/runs/{id}/notes", &["GET"], get(runs::notes)),
         ("/api/v1/runs/{id}/sources", &["GET"], get(runs::sources)),
         ("/api/v1/runs/{id}/sources/{source_id}", &["GET"], get(runs::source)),
@@ -125,6 +128,7 @@ pub fn router(state: &State) -> Router {
     let router = router
         .with_state(state.clone())
         .merge(docs::router())
+        .merge(web::router())
         .fallback(async || ApiError::no_such("path"))
         .method_not_allowed_fallback(async || ApiError::new(Code::MethodNotAllowed, "the path has other methods"));
     layers::around(router, state)

@@ -5,15 +5,21 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{State, error::ApiError, threads::answer};
-use crate::domain::RunOptions;
+use crate::domain::{
+    RunOptions,
+    presets::{Preset, presets},
+};
 
 #[derive(Serialize)]
 struct OptionsBody {
     /// JSON Schema, draft 2020-12.
     schema: Value,
     defaults: RunOptions,
+    presets: Vec<Preset>,
 }
 
 pub async fn show(Shared(state): Shared<State>) -> Result<Response, ApiError> {
-    answer(&OptionsBody { schema: state.runs.options_schema(), defaults: state.runs.default_options().clone() })
+    let schema = state.runs.options_schema();
+    let presets = presets(|name| schema["properties"][name]["maximum"].as_u64());
+    answer(&OptionsBody { schema, defaults: state.runs.default_options().clone(), presets })
 }

@@ -13,7 +13,10 @@ use axum::body::Bytes;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::error::{ApiError, Code};
+use super::{
+    error::{ApiError, Code},
+    fragment::Written,
+};
 use crate::domain::{
     RunId, Source,
     report::{Citation, Report},
@@ -59,6 +62,18 @@ impl Pages {
         page
     }
 
+    /// The complete paragraphs of a report that is being written, as they will stand in its page.
+    pub async fn part(&self, written: Written) -> Result<Bytes, ApiError> {
+        if written.settled().is_empty() {
+            return Ok(Bytes::new());
+        }
+        let render = move || {
+            let urls = written.urls.iter().map(String::as_str).collect();
+            Bytes::from(article(written.settled(), &written.citations, &urls).0)
+        };
+        self.alone(render).await
+    }
+
     /// Renders off the runtime's threads, one page at a time. The permit moves into the work: a client that goes away
     /// does not end what has begun.
     async fn alone(&self, work: impl FnOnce() -> Bytes + Send + 'static) -> Result<Bytes, ApiError> {
@@ -95,14 +110,26 @@ impl Pages {
 /// The whole page.
 pub fn render(report: &Report, sources: &[Source]) -> String {
     let (text, list) = report.parts();
-    let marked = marked(text, &report.citations);
-    let flat = flattened(&marked);
     let urls: HashSet<&str> = sources.iter().map(|source| source.url.as_str()).collect();
-    let (mut body, title) = body(&flat, &urls);
-    body = body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
+    let (article, title) = article(text, &report.citations, &urls);
     let title = if title.trim().is_empty() { "Report" } else { title.trim() };
     let head = HEAD.replacen("<title>", &format!("<title>{}", escaped(title)), 1);
-    format!("{head}{}{}</main></body></html>\n", linked(&body), source_list(list, &urls))
+    format!("{head}{article}{}</main></body></html>\n", source_list(list, &urls))
+}
+
+/// What stands in `main` of a rendered page.
+pub fn main_of(page: &Bytes) -> Bytes {
+    let text = str::from_utf8(page).unwrap_or_default();
+    let main = text.split_once("<main").and_then(|(_, rest)| rest.split_once('>')).map_or("", |(_, main)| main);
+    page.slice_ref(main.rsplit_once("</main>").map_or(main, |(main, _)| main).as_bytes())
+}
+
+/// A text with its citations as links, and the words of its first heading.
+fn article(text: &str, citations: &[Citation], urls: &HashSet<&str>) -> (String, String) {
+    let marked = marked(text, citations);
+    let (body, title) = body(&flattened(&marked), urls);
+    let body = body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
+    (linked(&body), title)
 }
 
 /// The text with marks in place of the brackets of citations, and none of its own.

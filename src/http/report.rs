@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::{
+    body::Bytes,
     extract::State as Shared,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -69,7 +70,7 @@ pub async fn show(
     } else {
         match media_type {
             MARKDOWN => report.markdown.clone().into_response(),
-            HTML => page(&state, run_id, report).await?,
+            HTML => rendered(&state, run_id, report).await?.into_response(),
             _ => data(&state, run_id, run.outcome, &report).await?,
         }
     };
@@ -95,9 +96,10 @@ pub fn content_type(media_type: &str) -> HeaderValue {
     })
 }
 
-async fn page(state: &State, run_id: RunId, report: Report) -> Result<Response, ApiError> {
+/// The page of a report, rendered once.
+pub async fn rendered(state: &State, run_id: RunId, report: Report) -> Result<Bytes, ApiError> {
     let load = async || Ok((report, state.runs.store().sources(run_id).await?));
-    Ok(state.pages.get(run_id, load).await?.into_response())
+    state.pages.get(run_id, load).await
 }
 
 async fn data(state: &State, run_id: RunId, outcome: Option<Outcome>, report: &Report) -> Result<Response, ApiError> {

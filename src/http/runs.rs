@@ -212,7 +212,7 @@ async fn numbers(state: &State, run_id: RunId) -> Result<BTreeMap<SourceId, u32>
 }
 
 fn shown(source: Source, numbers: &BTreeMap<SourceId, u32>) -> SourceBody {
-    let ids = std::iter::once(source.id).chain(source.aliases.iter().copied());
+    let ids = source.ids();
     let found_by: BTreeSet<u32> = ids.map(SourceId::researcher).collect();
     SourceBody {
         found_by: found_by.into_iter().map(|number| format!("r{number}")).collect(),

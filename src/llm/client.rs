@@ -6,18 +6,19 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::failure::{self, Failure};
+use super::assembly::{Assembly, malformed};
+use super::failure::Failure;
 use super::memory::Memory;
 use super::models::Listed;
-use super::reply::{self, Assembly};
-use super::server::{Clients, Server};
+use super::server::Server;
 use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
-use super::structured::Rung;
-use super::wire;
-use super::{BadSetting, Caller, Completion, Error, Failed, Request, limits};
-use crate::domain::{ModelName, Provider, WaitKind};
-use crate::net::{self, Circuit, Policy};
+use super::structured::Strategy;
+use super::transport;
+use super::wire::Reader;
+use super::{BadSetting, Caller, Completion, Endpoint, Error, Failed, Request, limits};
+use crate::domain::{ModelName, WaitKind};
+use crate::net::{self, ApiClients, Circuit, RetryPolicy};
 
 /// For questions beside the research, such as which models there are.
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -44,10 +45,9 @@ impl std::fmt::Debug for Llm {
 
 struct Inner {
     settings: Settings,
-    openai: Arc<Server>,
-    ollama: Arc<Server>,
-    openrouter: Arc<Server>,
-    policy: Policy,
+    /// By the name of their provider.
+    servers: HashMap<&'static str, Arc<Server>>,
+    policy: RetryPolicy,
     circuits: Circuits,
     memory: Memory,
 }
@@ -57,6 +57,8 @@ struct Inner {
 pub struct ProbeReport {
     /// Without a password.
     pub base_url: String,
+    /// Was it asked? A provider without a list of models is not.
+    pub was_asked: bool,
     /// Was a key sent, and accepted?
     pub with_key: bool,
     /// Models listed; zero also when the list could not be read.
@@ -75,14 +77,16 @@ impl Llm {
     /// # Errors
     /// For a URL, key or header that no request could carry, and when the machine has no usable certificates.
     pub fn new(settings: Settings) -> Result<Self, BadSetting> {
-        let clients = Clients::new(&settings)
+        let clients = ApiClients::new(settings.timeouts())
             .map_err(|problem| BadSetting { provider: "HTTPS", problem: problem.to_string() })?;
-        let server = |provider, endpoint| Server::new(provider, endpoint, &settings, &clients).map(Arc::new);
-        let endpoints = &settings.endpoints;
+        let unset = Endpoint::default();
+        let mut servers = HashMap::new();
+        for provider in settings.providers {
+            let endpoint = settings.endpoints.get(provider.name).unwrap_or(&unset);
+            servers.insert(provider.name, Arc::new(Server::new(provider, endpoint, &settings, &clients)?));
+        }
         let inner = Inner {
-            openai: server(Provider::OpenAi, &endpoints.openai)?,
-            ollama: server(Provider::Ollama, &endpoints.ollama)?,
-            openrouter: server(Provider::OpenRouter, &endpoints.openrouter)?,
+            servers,
             policy: settings.policy(),
             circuits: Circuits::default(),
             memory: Memory::default(),
@@ -93,7 +97,7 @@ impl Llm {
 
     /// The environment variable to set before `model` can be used; `None` when nothing is missing.
     pub fn missing(&self, model: &ModelName) -> Option<&'static str> {
-        self.inner.server(model.provider).and_then(|server| server.missing())
+        self.inner.server(model).and_then(|server| server.missing())
     }
 
     /// Asks for a whole answer. An empty one is an answer too.
@@ -133,13 +137,13 @@ impl Llm {
     /// The tokens that a request to `model` and its answer may have together: what its server told us, else what is
     /// known of the name, else a cautious guess.
     ///
-    /// Servers other than OpenAI's own are asked once, for 3 seconds at most.
+    /// Servers that may know better than we do are asked once, for 3 seconds at most.
     pub async fn context_window(&self, model: &ModelName) -> u32 {
         if let Some(tokens) = self.inner.memory.window(model, Instant::now()) {
             return tokens;
         }
-        let listed = match self.inner.server(model.provider) {
-            Some(server) if !server.is_openai_cloud() => {
+        let listed = match self.inner.server(model) {
+            Some(server) if server.tells_windows() => {
                 let listed = server.listed.get_or_init(|| self.list(server)).await;
                 listed.as_ref().and_then(|listed| listed.context_window(&model.model))
             }
@@ -153,14 +157,24 @@ impl Llm {
     /// # Errors
     /// [`Error::Transport`] when nobody answers in time, [`Error::Auth`] for a refused key, others as
     /// the server answers. [`Error::BadRequest`] for the offline provider, which has no server.
-    pub async fn probe(&self, provider: Provider) -> Result<ProbeReport, Error> {
-        let model = ModelName { provider, model: "models".to_owned() };
-        let server = self.inner.usable(&model)?;
+    pub async fn probe(&self, model: &ModelName) -> Result<ProbeReport, Error> {
+        let server = self.inner.usable(model)?;
         let begin = Instant::now();
-        let body = self.get_models(server, &model).await.map_err(|failure| server.presentable(failure.error))?;
+        if !server.has_list() {
+            return Ok(ProbeReport {
+                base_url: server.shown_url(),
+                was_asked: false,
+                with_key: server.has_key(),
+                model_count: 0,
+                models: Vec::new(),
+                latency: Duration::ZERO,
+            });
+        }
+        let body = self.get_models(server, model).await.map_err(|failure| server.presentable(failure.error))?;
         let listed = Listed::read(&body).unwrap_or_default();
         Ok(ProbeReport {
             base_url: server.shown_url(),
+            was_asked: true,
             with_key: server.has_key(),
             model_count: listed.0.len(),
             models: listed.0.into_iter().take(PROBED_MODELS).map(|model| model.id).collect(),
@@ -192,15 +206,15 @@ impl Llm {
     async fn call(&self, server: &Server, request: &Request, caller: &dyn Caller) -> Result<Completion, Failure> {
         let _permit = turn(server, caller).await;
         caller.gate().pass().await;
-        let body = tokio::time::timeout(self.inner.settings.total_timeout, wire::call(server, request))
+        let body = tokio::time::timeout(self.inner.settings.total_timeout, transport::call(server, request))
             .await
             .map_err(|_| Error::Timeout { model: request.model.clone() })??;
-        let assembly = Assembly::new(request);
+        let (reader, assembly) = (server.reader(), Assembly::new(request));
         if body.len() <= READ_HERE {
-            return reply::read(assembly, body);
+            return read(reader, assembly, body);
         }
-        let lost = |problem| reply::malformed(&request.model, format!("its answer could not be read: {problem}"));
-        tokio::task::spawn_blocking(|| reply::read(assembly, body)).await.map_err(lost)?
+        let lost = |problem| malformed(&request.model, format!("its answer could not be read: {problem}"));
+        tokio::task::spawn_blocking(|| read(reader, assembly, body)).await.map_err(lost)?
     }
 
     async fn begin(
@@ -213,7 +227,7 @@ impl Llm {
         caller.gate().pass().await;
         let settings = &self.inner.settings;
         let ends = tokio::time::Instant::now() + settings.stream_timeout;
-        let frames = wire::stream(server, request, settings.idle_timeout, ends).await?;
+        let frames = transport::stream(server, request, settings.idle_timeout, ends).await?;
         let mut reading = Reading::new(frames, Assembly::new(request), Arc::clone(server), permit);
         let first = reading.next().await?;
         Ok((reading, first))
@@ -221,33 +235,34 @@ impl Llm {
 
     fn learn(&self, error: &Error) {
         if let Error::ContextWindow { model, limit: Some(tokens) } = error {
-            self.inner.memory.told_window(model, *tokens, Instant::now());
+            self.inner.memory.learn_window(model, *tokens, Instant::now());
         }
     }
 
     /// Where to begin asking `model` for a structured answer, by what it could answer lately.
-    pub fn first_rung(&self, model: &ModelName) -> Rung {
-        self.inner.memory.rung(model, Instant::now())
+    pub fn first_strategy(&self, model: &ModelName) -> Strategy {
+        let learnt = self.inner.memory.strategy(model, Instant::now());
+        self.inner.server(model).map_or(learnt, |server| learnt.max(server.provider().quirks.structured))
     }
 
-    /// `model` gave a structured answer on `rung`. `refused` says that its provider does not know a form above it.
-    pub fn answered_on(&self, model: &ModelName, rung: Rung, refused: bool) {
-        self.inner.memory.answered_on(model, rung, refused, Instant::now());
+    /// `model` gave a structured answer by `strategy`. `refused` says that its provider does not know a surer one.
+    pub fn answered_by(&self, model: &ModelName, strategy: Strategy, refused: bool) {
+        self.inner.memory.answered_by(model, strategy, refused, Instant::now());
     }
 
     /// The server's models; failing is no matter, since the list only helps.
     async fn list(&self, server: &Server) -> Option<Listed> {
-        let model = ModelName { provider: server.provider(), model: "models".to_owned() };
+        let model = ModelName::new(server.provider().name, "models");
         Listed::read(&self.get_models(server, &model).await.ok()?)
     }
 
     async fn get_models(&self, server: &Server, model: &ModelName) -> Result<String, Failure> {
         let request = server.http.get(server.url("models")).headers(server.headers().clone()).timeout(ASIDE_TIMEOUT);
-        let failed = |problem| wire::of_reqwest(model, &problem);
+        let failed = |problem| transport::of_reqwest(model, &problem);
         let mut response = request.send().await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = wire::beginning(&mut response, MAX_MODELS, ASIDE_TIMEOUT).await.map_err(failed)?;
-        if status.is_success() { Ok(body) } else { Err(failure::of_status(model, status.as_u16(), &headers, &body)) }
+        let body = transport::beginning(&mut response, MAX_MODELS, ASIDE_TIMEOUT).await.map_err(failed)?;
+        if status.is_success() { Ok(body) } else { Err(server.failure(model, status.as_u16(), &headers, &body)) }
     }
 }
 
@@ -266,6 +281,13 @@ impl Circuits {
     }
 }
 
+/// Reads an answer that came in one piece.
+fn read(mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Completion, Failure> {
+    let body = String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    reader.whole(&body, &mut assembly)?;
+    assembly.finish().map(|(completion, _)| completion)
+}
+
 /// Waits until the server may be asked once more.
 async fn turn(server: &Server, caller: &dyn Caller) -> Option<OwnedSemaphorePermit> {
     let _rest = caller.gate().rest();
@@ -273,19 +295,14 @@ async fn turn(server: &Server, caller: &dyn Caller) -> Option<OwnedSemaphorePerm
 }
 
 impl Inner {
-    fn server(&self, provider: Provider) -> Option<&Arc<Server>> {
-        match provider {
-            Provider::OpenAi => Some(&self.openai),
-            Provider::Ollama => Some(&self.ollama),
-            Provider::OpenRouter => Some(&self.openrouter),
-            Provider::Offline => None,
-        }
+    fn server(&self, model: &ModelName) -> Option<&Arc<Server>> {
+        self.servers.get(&*model.provider)
     }
 
     /// The model's server, ready to be called.
     fn usable(&self, model: &ModelName) -> Result<&Arc<Server>, Error> {
-        let Some(server) = self.server(model.provider) else {
-            let detail = "the offline model is not called over the network".to_owned();
+        let Some(server) = self.server(model) else {
+            let detail = format!("there is no provider '{}' to call", model.provider);
             return Err(Error::BadRequest { model: model.clone(), detail });
         };
         match server.missing() {

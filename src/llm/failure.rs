@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upstream_error_behind_openrouter_is_read() {
+    fn an_upstream_error_behind_a_router_is_read() {
         let error = json!({"code": 400, "message": "Provider returned error", "metadata": {"provider_name": "Anthropic",
             "raw": "{\"type\":\"error\",\"error\":{\"message\":\"prompt is too long: 210034 tokens > 200000 maximum\"}}"}});
         assert_eq!(of_error_field(&model(), &error).error, window(200_000));

@@ -1,6 +1,8 @@
 //! Readers of this room for the fuzz targets (docs/fuzzing.md); not part of any other build.
 
-use super::{Message, OutputFormat, Request, ToolChoice, reply::Assembly, text_calls};
+use super::{
+    Message, OutputFormat, Request, ToolChoice, assembly::Assembly, providers::Quirks, text_calls, wire::Wire,
+};
 use crate::domain::ModelName;
 
 /// Reads a stream of events, each chunk after `data:` on a line of its own.
@@ -13,13 +15,14 @@ pub fn stream(text: &str) {
         output: OutputFormat::Text,
         max_tokens: 1_000,
     };
-    let mut assembly = Assembly::new(&request);
-    for chunk in text.lines().filter_map(|line| line.strip_prefix("data:")) {
-        if assembly.add_chunk(chunk.trim()).is_err() {
-            return;
+    for wire in Wire::ALL {
+        let (mut assembly, mut reader) = (Assembly::new(&request), wire.reader(&Quirks::NONE));
+        let mut events = text.lines().filter_map(|line| line.strip_prefix("data:"));
+        assembly.begin_event();
+        if events.all(|event| reader.event(event.trim(), &mut assembly).is_ok()) {
+            let _ = assembly.finish_stream();
         }
     }
-    let _ = assembly.finish_stream();
 }
 
 /// Takes the calls out of a text.

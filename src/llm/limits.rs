@@ -14,9 +14,14 @@ const PER_MESSAGE: u32 = 4;
 const PER_TOOL: u32 = 8;
 
 /// Windows by the beginning of the name, without a vendor's `vendor/` before it; the first match counts. Where a
-/// family has several sizes, or servers commonly cut it down, the smallest stands here.
-/// From memory of the vendors' model pages, not checked against them; `model_context_window` overrides it.
+/// family has several sizes, or servers commonly cut it down, the smallest stands here. An unknown newer version of a
+/// family has the newest window. As vendors and catalogues tell in November 2026; `model_context_window` overrides it.
 const WINDOWS: &[(&str, u32)] = &[
+    ("gpt-6", 1_050_000),
+    ("gpt-5.6", 1_050_000),
+    ("gpt-5.5", 1_050_000),
+    ("gpt-5.4-", 400_000),
+    ("gpt-5.4", 1_050_000),
     ("gpt-5-chat", 128_000),
     ("gpt-5", 400_000),
     ("gpt-4.1", 1_047_576),
@@ -31,11 +36,29 @@ const WINDOWS: &[(&str, u32)] = &[
     ("o1", 200_000),
     ("o3", 200_000),
     ("o4", 200_000),
-    ("claude-", 200_000),
+    // Before Opus 4.6, Sonnet 4.6 and Haiku 5.5.
+    ("claude-2", 200_000),
+    ("claude-3", 200_000),
+    ("claude-instant", 100_000),
+    ("claude-opus-4-6", 1_000_000),
+    ("claude-opus-4-7", 1_000_000),
+    ("claude-opus-4-8", 1_000_000),
+    ("claude-opus-4.6", 1_000_000),
+    ("claude-opus-4.7", 1_000_000),
+    ("claude-opus-4.8", 1_000_000),
+    ("claude-opus-4", 200_000),
+    ("claude-sonnet-4-6", 1_000_000),
+    ("claude-sonnet-4.6", 1_000_000),
+    ("claude-sonnet-4", 200_000),
+    ("claude-haiku-4", 200_000),
+    ("claude-", 1_000_000),
     ("gemini-", 1_048_576),
     ("gemma-3", 131_072),
     ("gemma3", 131_072),
     ("gemma", 8_192),
+    ("grok-4.3", 1_000_000),
+    ("grok-4.20", 1_000_000),
+    ("grok-4.", 500_000),
     ("grok-", 131_072),
     ("llama-4", 131_072),
     ("llama-3.", 131_072),
@@ -43,18 +66,30 @@ const WINDOWS: &[(&str, u32)] = &[
     ("llama", 8_192),
     ("qwen3", 40_960),
     ("qwen", 32_768),
-    ("mistral-large", 131_072),
-    ("mistral-medium", 131_072),
-    ("mistral-small", 32_768),
+    ("mistral-large", 262_144),
+    ("mistral-medium", 262_144),
+    ("mistral-small", 262_144),
     ("mistral-nemo", 131_072),
     ("mistral", 32_768),
     ("mixtral", 32_768),
     ("magistral", 40_960),
+    ("deepseek-v4", 1_000_000),
+    ("deepseek-flash", 1_000_000),
     ("deepseek", 65_536),
+    ("kimi-k3", 1_048_576),
+    ("kimi-k2.6", 262_144),
     ("kimi-k2", 131_072),
+    ("glm-5.3", 1_000_000),
+    ("glm-5", 200_000),
     ("glm-4", 131_072),
+    ("minimax-m3", 1_000_000),
+    ("sonar-pro", 200_000),
+    ("sonar", 128_000),
+    ("nova-2-lite", 1_000_000),
+    ("nova-pro", 300_000),
     ("phi-4", 16_384),
     ("phi4", 16_384),
+    ("command-a", 256_000),
     ("command-r", 131_072),
 ];
 
@@ -132,10 +167,16 @@ mod tests {
         check("openai:gpt-4.1-mini", 1_047_576);
         check("openai:gpt-5", 400_000);
         check("openai:o3", 200_000);
-        check("openrouter:openai/gpt-4o-mini", 128_000);
-        check("openrouter:anthropic/claude-sonnet-4", 200_000);
-        check("openrouter:google/gemini-2.5-flash:free", 1_048_576);
-        check("openrouter:meta-llama/Llama-3.3-70B", 131_072);
+        check("any:openai/gpt-4o-mini", 128_000);
+        check("any:openai/gpt-5.4-mini", 400_000);
+        check("any:openai/gpt-6-sol", 1_050_000);
+        check("any:anthropic/claude-sonnet-4", 200_000);
+        check("any:claude-opus-4-6", 1_000_000);
+        check("any:claude-opus-7", 1_000_000);
+        check("any:google/gemini-2.5-flash:free", 1_048_576);
+        check("any:meta-llama/Llama-3.3-70B", 131_072);
+        check("any:grok-4.7", 500_000);
+        check("any:deepseek-v4-pro", 1_000_000);
         check("ollama:qwen3:8b", 40_960);
         check("openai:local", None);
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::structured::Rung;
+use super::structured::Strategy;
 use crate::domain::ModelName;
 
 /// Models that something is known of; when there are more, what is no longer valid goes.
@@ -15,7 +15,7 @@ const ONE_ERROR: Duration = Duration::from_secs(15 * 60);
 /// How long it counts when the error came again after that.
 const REPEATED: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a form of asking is left out that a model could not answer.
-const RUNG: Duration = Duration::from_secs(60 * 60);
+const STRATEGY: Duration = Duration::from_secs(60 * 60);
 /// Answers that cannot be read say that a model cannot give that form when there were so many.
 const MISSES: u32 = 2;
 
@@ -23,7 +23,7 @@ const MISSES: u32 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     windows: Mutex<HashMap<ModelName, Window>>,
-    rungs: Mutex<HashMap<ModelName, KnownRung>>,
+    strategies: Mutex<HashMap<ModelName, KnownStrategy>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,8 @@ struct Window {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct KnownRung {
-    rung: Rung,
+struct KnownStrategy {
+    strategy: Strategy,
     /// Answers that needed it, and were not had by one above it.
     misses: u32,
     until: Instant,
@@ -47,7 +47,7 @@ impl Memory {
     }
 
     /// A server told the window of a model. Told again after it had been forgotten, it is believed for a day.
-    pub(super) fn told_window(&self, model: &ModelName, tokens: u32, now: Instant) {
+    pub(super) fn learn_window(&self, model: &ModelName, tokens: u32, now: Instant) {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let before = windows.get(model).copied().filter(|before| before.tokens == tokens);
         let until = match before {
@@ -61,27 +61,27 @@ impl Memory {
     }
 
     /// Where to begin asking a model for a structured answer.
-    pub(super) fn rung(&self, model: &ModelName, now: Instant) -> Rung {
-        let rungs = self.rungs.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = rungs.get(model).filter(|known| known.misses >= MISSES && now < known.until);
-        known.map_or(Rung::Native, |known| known.rung)
+    pub(super) fn strategy(&self, model: &ModelName, now: Instant) -> Strategy {
+        let strategies = self.strategies.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = strategies.get(model).filter(|known| known.misses >= MISSES && now < known.until);
+        known.map_or(Strategy::Native, |known| known.strategy)
     }
 
-    /// A structured answer was had on `rung`; `refused`: because the provider does not know the forms above it.
-    pub(super) fn answered_on(&self, model: &ModelName, rung: Rung, refused: bool, now: Instant) {
-        let mut rungs = self.rungs.lock().unwrap_or_else(PoisonError::into_inner);
-        if rung == Rung::Native {
-            rungs.remove(model);
+    /// A structured answer was had by `strategy`; `refused`: because the provider does not know the forms above it.
+    pub(super) fn answered_by(&self, model: &ModelName, strategy: Strategy, refused: bool, now: Instant) {
+        let mut strategies = self.strategies.lock().unwrap_or_else(PoisonError::into_inner);
+        if strategy == Strategy::Native {
+            strategies.remove(model);
             return;
         }
-        let before = rungs.get(model).copied().filter(|known| known.rung == rung && now < known.until);
+        let before = strategies.get(model).copied().filter(|known| known.strategy == strategy && now < known.until);
         // While nothing above it is tried, nothing new is learnt.
         if before.is_some_and(|known| known.misses >= MISSES) {
             return;
         }
         let misses = if refused { MISSES } else { before.map_or(0, |known| known.misses) + 1 };
-        forget(&mut rungs, |known| now < known.until);
-        rungs.insert(model.clone(), KnownRung { rung, misses, until: now + RUNG });
+        forget(&mut strategies, |known| now < known.until);
+        strategies.insert(model.clone(), KnownStrategy { strategy, misses, until: now + STRATEGY });
     }
 }
 
@@ -107,12 +107,12 @@ mod tests {
     fn a_window_told_once_is_forgotten_and_one_told_again_is_kept() {
         let (memory, model, begun) = (Memory::default(), model(), Instant::now());
         let at = |minutes: u64| begun + Duration::from_secs(60 * minutes);
-        memory.told_window(&model, 4_096, at(0));
-        memory.told_window(&model, 4_096, at(1));
+        memory.learn_window(&model, 4_096, at(0));
+        memory.learn_window(&model, 4_096, at(1));
         assert_eq!((memory.window(&model, at(14)), memory.window(&model, at(16))), (Some(4_096), None));
-        memory.told_window(&model, 4_096, at(20));
+        memory.learn_window(&model, 4_096, at(20));
         assert_eq!(memory.window(&model, at(600)), Some(4_096));
-        memory.told_window(&model, 8_192, at(700));
+        memory.learn_window(&model, 8_192, at(700));
         assert_eq!((memory.window(&model, at(701)), memory.window(&model, at(716))), (Some(8_192), None));
     }
 
@@ -120,22 +120,22 @@ mod tests {
     fn a_form_that_was_refused_is_not_asked_for_again_for_an_hour() {
         let (memory, model, begun) = (Memory::default(), model(), Instant::now());
         let at = |minutes: u64| begun + Duration::from_secs(60 * minutes);
-        memory.answered_on(&model, Rung::Prompt, true, at(0));
-        assert_eq!(memory.rung(&model, at(59)), Rung::Prompt);
-        memory.answered_on(&model, Rung::Prompt, false, at(30));
-        assert_eq!(memory.rung(&model, at(61)), Rung::Native, "it is tried from the top once an hour");
+        memory.answered_by(&model, Strategy::Prompt, true, at(0));
+        assert_eq!(memory.strategy(&model, at(59)), Strategy::Prompt);
+        memory.answered_by(&model, Strategy::Prompt, false, at(30));
+        assert_eq!(memory.strategy(&model, at(61)), Strategy::Native, "it is tried from the top once an hour");
     }
 
     #[test]
     fn one_odd_answer_says_nothing_of_a_model() {
         let (memory, model, now) = (Memory::default(), model(), Instant::now());
-        memory.answered_on(&model, Rung::Tool, false, now);
-        assert_eq!(memory.rung(&model, now), Rung::Native);
-        memory.answered_on(&model, Rung::Native, false, now);
-        memory.answered_on(&model, Rung::Tool, false, now);
-        assert_eq!(memory.rung(&model, now), Rung::Native);
-        memory.answered_on(&model, Rung::Tool, false, now);
-        assert_eq!(memory.rung(&model, now), Rung::Tool);
+        memory.answered_by(&model, Strategy::Tool, false, now);
+        assert_eq!(memory.strategy(&model, now), Strategy::Native);
+        memory.answered_by(&model, Strategy::Native, false, now);
+        memory.answered_by(&model, Strategy::Tool, false, now);
+        assert_eq!(memory.strategy(&model, now), Strategy::Native);
+        memory.answered_by(&model, Strategy::Tool, false, now);
+        assert_eq!(memory.strategy(&model, now), Strategy::Tool);
     }
 
     #[test]
@@ -143,10 +143,10 @@ mod tests {
         let (memory, now) = (Memory::default(), Instant::now());
         for number in 0..3 * MAX_MODELS {
             let model = format!("openai:m{number}").parse().unwrap();
-            memory.told_window(&model, 4_096, now);
-            memory.answered_on(&model, Rung::Tool, true, now);
+            memory.learn_window(&model, 4_096, now);
+            memory.answered_by(&model, Strategy::Tool, true, now);
         }
         assert!(memory.windows.lock().unwrap().len() <= MAX_MODELS);
-        assert!(memory.rungs.lock().unwrap().len() <= MAX_MODELS);
+        assert!(memory.strategies.lock().unwrap().len() <= MAX_MODELS);
     }
 }

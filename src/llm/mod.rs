@@ -1,9 +1,11 @@
 //! Models in our own words: complete and stream, with retries, time limits and typed errors.
 //!
-//! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire.rs` (the HTTP of Chat
-//! Completions, with its caps) and its answer comes back through `reply.rs` or `failure.rs`, pure readings of the vendors' JSON. `structured.rs` asks for a
-//! Rust type, `limits.rs` knows how much a model can read. This room knows nothing of research, journals or prompts.
+//! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire/`, one file per dialect (our request to bytes) →
+//! `transport.rs` (HTTP, with its caps), and its answer comes back through the dialect and `assembly.rs`, or through
+//! `failure.rs`. `providers.rs` has a row for each provider. `structured.rs` asks for a Rust type, `limits.rs` knows how
+//! much a model can read. This room knows nothing of research, journals or prompts.
 
+mod assembly;
 mod client;
 mod failure;
 #[cfg(fuzzing)]
@@ -14,7 +16,7 @@ pub mod limits;
 mod memory;
 pub mod message;
 mod models;
-mod reply;
+pub mod providers;
 mod server;
 pub mod settings;
 mod stream;
@@ -22,7 +24,8 @@ pub mod structured;
 pub mod surrogates;
 mod text_calls;
 mod thinking;
-mod wire;
+mod transport;
+pub mod wire;
 
 use std::time::Duration;
 

@@ -1,19 +1,20 @@
 //! One provider's server as we use it: its address, its credentials, its queue, and what it told us of its models.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
-use url::{Host, Url};
+use url::Url;
 
-use super::Error;
-use super::failure::one_line;
+use super::failure::{Failure, one_line};
 use super::models::Listed;
+use super::providers::{Auth, Key, Lists, Provider};
 use super::settings::{Endpoint, Settings};
-use crate::domain::Provider;
-use crate::net;
+use super::wire::{Encoded, Reader};
+use super::{Error, Request};
+use crate::domain::ModelName;
+use crate::net::{self, ApiClients};
 
 /// Shorter keys (`ollama`, `none`) are placeholders, and hiding them would garble messages.
 const MIN_SECRET_BYTES: usize = 8;
@@ -26,49 +27,14 @@ pub struct BadSetting {
     pub problem: String,
 }
 
-/// The HTTP clients to choose from; servers of one kind share their connections.
-pub(super) struct Clients {
-    /// Through the proxies of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
-    proxied: reqwest::Client,
-    direct: reqwest::Client,
-}
-
-impl Clients {
-    /// # Errors
-    /// When the machine's certificates cannot be read.
-    pub(super) fn new(settings: &Settings) -> reqwest::Result<Self> {
-        Ok(Self { proxied: builder(settings).build()?, direct: builder(settings).no_proxy().build()? })
-    }
-
-    /// Loopback is never reached through a proxy, although the environment's variables would say so.
-    fn for_url(&self, url: &Url) -> &reqwest::Client {
-        let is_loopback = match url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
-        if is_loopback { &self.direct } else { &self.proxied }
-    }
-}
-
-fn builder(settings: &Settings) -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .connect_timeout(settings.connect_timeout)
-        .redirect(reqwest::redirect::Policy::none())
-        // A request written into a connection that the server has just closed fails; idle ones are dropped early.
-        .pool_idle_timeout(Duration::from_secs(30))
-        .tcp_keepalive(Duration::from_secs(30))
-        .http2_keep_alive_interval(Duration::from_secs(20))
-        .http2_keep_alive_timeout(Duration::from_secs(10))
-}
-
 /// The running side of an [`Endpoint`].
 pub(super) struct Server {
-    provider: Provider,
+    provider: &'static Provider,
     pub(super) http: reqwest::Client,
     /// Ends with a slash.
     base_url: Url,
+    /// Must an address be set first?
+    is_nowhere: bool,
     key: Option<SecretString>,
     headers: HeaderMap,
     permits: Arc<Semaphore>,
@@ -80,20 +46,21 @@ impl Server {
     /// # Errors
     /// When a header or the key cannot be sent over HTTP, or the URL is none for HTTP.
     pub(super) fn new(
-        provider: Provider,
+        provider: &'static Provider,
         endpoint: &Endpoint,
         settings: &Settings,
-        clients: &Clients,
+        clients: &ApiClients,
     ) -> Result<Self, BadSetting> {
-        let bad = |problem: String| BadSetting { provider: provider.as_str(), problem };
+        let bad = |problem: String| BadSetting { provider: provider.name, problem };
         let key = endpoint.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty());
         let base_url = base_url(provider, endpoint.base_url.as_ref()).map_err(bad)?;
         let http = clients.for_url(&base_url).clone();
         Ok(Self {
             provider,
             http,
+            is_nowhere: endpoint.base_url.is_none() && provider.base_url.is_none(),
             base_url,
-            headers: headers(key.as_ref(), &endpoint.headers).map_err(bad)?,
+            headers: headers(provider.auth, key.as_ref(), &endpoint.headers).map_err(bad)?,
             key,
             permits: Arc::new(Semaphore::new(settings.max_concurrent_calls.clamp(1, Semaphore::MAX_PERMITS))),
             listed: OnceCell::new(),
@@ -102,23 +69,55 @@ impl Server {
 
     /// The variable that must be set before this server can be used.
     pub(super) fn missing(&self) -> Option<&'static str> {
-        let (variable, own_host) = match self.provider {
-            Provider::OpenAi => ("OPENAI_API_KEY", "api.openai.com"),
-            Provider::OpenRouter => ("OPENROUTER_API_KEY", "openrouter.ai"),
-            Provider::Ollama | Provider::Offline => return None,
-        };
-        (self.key.is_none() && self.base_url.host_str() == Some(own_host)).then_some(variable)
+        let variables = self.provider.variables;
+        if self.is_nowhere {
+            return Some(variables.base_url);
+        }
+        let needs_key = self.provider.key == Key::Needed && (self.is_own_cloud() || self.provider.base_url.is_none());
+        (needs_key && self.key.is_none()).then_some(variables.api_key)
     }
 
-    /// Is this the provider's own cloud, whose models [`limits`](super::limits) knows?
-    pub(super) fn is_openai_cloud(&self) -> bool {
-        self.base_url.host_str() == Some("api.openai.com")
+    /// Is this the provider's own address?
+    fn is_own_cloud(&self) -> bool {
+        let own = self.provider.base_url.and_then(|own| Url::parse(own).ok());
+        own.is_some_and(|own| own.host_str() == self.base_url.host_str())
+    }
+
+    /// May the server's list of models tell more of them than [`limits`](super::limits) knows?
+    pub(super) fn tells_windows(&self) -> bool {
+        match self.provider.lists {
+            Lists::Windows => true,
+            // What is behind another address is another server.
+            Lists::Names | Lists::Nothing => !self.is_own_cloud(),
+        }
+    }
+
+    /// Is there a list of models to ask for?
+    pub(super) fn has_list(&self) -> bool {
+        self.provider.lists != Lists::Nothing || !self.is_own_cloud()
+    }
+
+    pub(super) fn encode(&self, request: &Request, is_stream: bool) -> serde_json::Result<Encoded> {
+        self.provider.wire.encode(request, &self.provider.quirks, is_stream)
+    }
+
+    pub(super) fn reader(&self) -> Reader {
+        self.provider.wire.reader(&self.provider.quirks)
+    }
+
+    pub(super) fn failure(&self, model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
+        self.provider.wire.failure(model, status, headers, body)
     }
 
     /// The URL of `path` below the base, the base's query kept (Azure needs its `api-version`).
     pub(super) fn url(&self, path: &str) -> String {
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         let mut url = self.base_url.clone();
         url.set_path(&format!("{}{path}", self.base_url.path()));
+        if let Some(query) = query {
+            let own = url.query().map(|own| format!("{own}&")).unwrap_or_default();
+            url.set_query(Some(&format!("{own}{query}")));
+        }
         url.into()
     }
 
@@ -137,7 +136,7 @@ impl Server {
         Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
-    pub(super) fn provider(&self) -> Provider {
+    pub(super) fn provider(&self) -> &'static Provider {
         self.provider
     }
 
@@ -163,29 +162,32 @@ impl Server {
     }
 }
 
-fn base_url(provider: Provider, given: Option<&Url>) -> Result<Url, String> {
-    let (default, usual_path) = match provider {
-        Provider::OpenAi => ("https://api.openai.com/v1/", "/v1/"),
-        Provider::OpenRouter => ("https://openrouter.ai/api/v1/", "/api/v1/"),
-        Provider::Ollama | Provider::Offline => ("http://127.0.0.1:11434/v1/", "/v1/"),
-    };
-    let Some(given) = given else {
-        return Url::parse(default).map_err(|problem| problem.to_string());
-    };
+/// Stands in where no address is known; [`Server::missing`] keeps calls from being made.
+const NOWHERE: &str = "http://address.invalid/v1";
+
+fn base_url(provider: &Provider, given: Option<&Url>) -> Result<Url, String> {
+    let own = Url::parse(provider.base_url.unwrap_or(NOWHERE)).map_err(|problem| problem.to_string())?;
+    let given = given.unwrap_or(&own);
     if !matches!(given.scheme(), "http" | "https") || given.host_str().is_none() {
         return Err("the base URL must begin with http:// or https://".to_owned());
     }
     let mut url = given.clone();
     let path = url.path().trim_end_matches('/').trim_end_matches("/chat/completions").to_owned();
-    url.set_path(&if path.is_empty() { usual_path.to_owned() } else { format!("{path}/") });
+    // Without a path it is the provider's usual one, as people write addresses of servers of their own.
+    let path = if path.is_empty() { own.path().trim_end_matches('/') } else { &path };
+    url.set_path(&format!("{path}/"));
     Ok(url)
 }
 
-fn headers(key: Option<&SecretString>, extra: &[(String, SecretString)]) -> Result<HeaderMap, String> {
+fn headers(auth: Auth, key: Option<&SecretString>, extra: &[(String, SecretString)]) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     if let Some(key) = key {
-        let value = format!("Bearer {}", key.expose_secret().trim());
-        headers.insert(AUTHORIZATION, secret_value(&value).ok_or("the API key has characters no header may have")?);
+        let key = key.expose_secret().trim();
+        let (name, value) = match auth {
+            Auth::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
+            Auth::Header(name) => (HeaderName::from_static(name), key.to_owned()),
+        };
+        headers.insert(name, secret_value(&value).ok_or("the API key has characters no header may have")?);
     }
     for (name, value) in extra {
         let header: HeaderName = name.parse().map_err(|_| format!("'{name}' is not a header name"))?;
@@ -203,14 +205,14 @@ fn secret_value(value: &str) -> Option<HeaderValue> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::providers::{PROVIDERS, find};
     use super::*;
 
-    fn build(provider: Provider, endpoint: &Endpoint) -> Result<Server, BadSetting> {
-        let settings = Settings::default();
-        Server::new(provider, endpoint, &settings, &Clients::new(&settings).unwrap())
+    fn build(provider: &'static Provider, endpoint: &Endpoint) -> Result<Server, BadSetting> {
+        Server::new(provider, endpoint, &Settings::default(), &ApiClients::new(net::Timeouts::default()).unwrap())
     }
 
-    fn server(provider: Provider, base_url: Option<&str>, key: Option<&str>) -> Server {
+    fn server(provider: &'static Provider, base_url: Option<&str>, key: Option<&str>) -> Server {
         let endpoint = Endpoint {
             base_url: base_url.map(|url| Url::parse(url).unwrap()),
             api_key: key.map(SecretString::from),
@@ -219,10 +221,14 @@ mod tests {
         build(provider, &endpoint).unwrap()
     }
 
+    fn openai() -> &'static Provider {
+        find("openai").unwrap()
+    }
+
     #[test]
     fn base_urls_work_as_users_write_them() {
         fn check(given: &str, expected: &str) {
-            assert_eq!(server(Provider::OpenAi, Some(given), None).url("models"), expected);
+            assert_eq!(server(openai(), Some(given), None).url("models"), expected);
         }
         check("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/models");
         check("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/models");
@@ -230,16 +236,29 @@ mod tests {
         check("http://host/proxy/openai/v1", "http://host/proxy/openai/v1/models");
         check("http://host/v1/chat/completions", "http://host/v1/models");
         check("https://x.azure.com/openai?api-version=1", "https://x.azure.com/openai/models?api-version=1");
+        let server = server(openai(), Some("https://host/v1?key=1"), None);
+        assert_eq!(server.url("models/m:stream?alt=sse"), "https://host/v1/models/m:stream?key=1&alt=sse");
     }
 
     #[test]
     fn without_a_base_url_the_providers_own_is_used() {
-        fn check(provider: Provider, expected: &str) {
-            assert_eq!(server(provider, None, None).url("models"), expected);
+        for provider in PROVIDERS {
+            let Some(own) = provider.base_url else { continue };
+            assert_eq!(server(provider, None, None).url("models"), format!("{own}/models"));
         }
-        check(Provider::OpenAi, "https://api.openai.com/v1/models");
-        check(Provider::Ollama, "http://127.0.0.1:11434/v1/models");
-        check(Provider::OpenRouter, "https://openrouter.ai/api/v1/models");
+    }
+
+    #[test]
+    fn a_provider_without_an_address_asks_for_one_first_and_then_for_its_key() {
+        let azure = PROVIDERS.iter().find(|row| row.base_url.is_none() && row.key == Key::Needed).unwrap();
+        let address = Some("https://x.test/openai/v1");
+        assert_eq!(server(azure, None, Some("k3y-0123")).missing(), Some(azure.variables.base_url));
+        assert_eq!(server(azure, address, None).missing(), Some(azure.variables.api_key));
+        let complete = server(azure, address, Some("k3y-0123"));
+        assert_eq!(complete.missing(), None);
+        let Auth::Header(name) = azure.auth else { panic!("{:?}", azure.auth) };
+        assert_eq!(complete.headers()[name], "k3y-0123");
+        assert!(!complete.headers().contains_key(AUTHORIZATION));
     }
 
     #[test]
@@ -247,41 +266,40 @@ mod tests {
         for given in ["sk-s3cret-0123", " sk-s3cret-0123\n"] {
             let model = "openai:m".parse().unwrap();
             let error = Error::BadRequest { model, detail: "400 no such key sk-s3cret-0123!".into() };
-            let shown = server(Provider::OpenAi, None, Some(given)).presentable(error).to_string();
+            let shown = server(openai(), None, Some(given)).presentable(error).to_string();
             assert!(shown.ends_with("400 no such key (hidden)!"), "{shown}");
         }
     }
 
     #[test]
     fn a_key_is_needed_only_where_one_is() {
-        use Provider::{Ollama, OpenAi, OpenRouter};
-        fn check(provider: Provider, base_url: Option<&str>, key: Option<&str>, expected: Option<&str>) {
-            assert_eq!(server(provider, base_url, key).missing(), expected);
+        for provider in PROVIDERS.iter().filter(|provider| provider.base_url.is_some()) {
+            let needed = (provider.key == Key::Needed).then_some(provider.variables.api_key);
+            assert_eq!(server(provider, None, None).missing(), needed, "{}", provider.name);
+            assert_eq!(server(provider, None, Some(" ")).missing(), needed, "{}", provider.name);
+            assert_eq!(server(provider, None, Some("sk-1")).missing(), None, "{}", provider.name);
+            assert_eq!(server(provider, Some("http://127.0.0.1:8080/v1"), None).missing().is_some(), {
+                // A server of one's own usually is at this very address.
+                provider.key == Key::Needed && provider.base_url.unwrap().contains("127.0.0.1")
+            });
         }
-        check(OpenAi, None, None, Some("OPENAI_API_KEY"));
-        check(OpenAi, None, Some(" "), Some("OPENAI_API_KEY"));
-        check(OpenAi, None, Some("sk-1"), None);
-        check(OpenAi, Some("http://127.0.0.1:8080/v1"), None, None);
-        check(OpenAi, Some("https://api.openai.com/v1"), None, Some("OPENAI_API_KEY"));
-        check(OpenRouter, None, None, Some("OPENROUTER_API_KEY"));
-        check(Ollama, None, None, None);
     }
 
     #[test]
     fn without_a_key_no_authorization_header_is_sent() {
-        assert!(server(Provider::Ollama, None, None).headers().is_empty());
-        assert!(server(Provider::Ollama, None, Some("")).headers().is_empty());
-        assert_eq!(server(Provider::OpenAi, None, Some("sk-1")).headers()[AUTHORIZATION], "Bearer sk-1");
+        assert!(server(openai(), None, None).headers().is_empty());
+        assert!(server(openai(), None, Some("")).headers().is_empty());
+        assert_eq!(server(openai(), None, Some("sk-1")).headers()[AUTHORIZATION], "Bearer sk-1");
     }
 
     #[test]
     fn unusable_settings_say_which() {
         let endpoint = Endpoint { api_key: Some("sk-\n".into()), ..Endpoint::default() };
-        assert!(build(Provider::OpenAi, &endpoint).is_ok(), "trimmed");
+        assert!(build(openai(), &endpoint).is_ok(), "trimmed");
         let endpoint = Endpoint { api_key: Some("sk\n1".into()), ..Endpoint::default() };
-        let refusal = build(Provider::OpenAi, &endpoint).err().unwrap();
+        let refusal = build(openai(), &endpoint).err().unwrap();
         assert_eq!(refusal.to_string(), "openai: the API key has characters no header may have");
         let endpoint = Endpoint { base_url: Some(Url::parse("ftp://host/v1").unwrap()), ..Endpoint::default() };
-        assert!(build(Provider::OpenAi, &endpoint).is_err());
+        assert!(build(openai(), &endpoint).is_err());
     }
 }

@@ -2,14 +2,15 @@
 //!
 //! Plain data, filled by `config` and checked there; `server.rs` makes the running parts of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use url::Url;
 
-use crate::domain::Provider;
-use crate::net::{self, Policy};
+use super::providers::{PROVIDERS, Provider};
+use crate::net::{self, RetryPolicy, Timeouts};
 
 /// Attempts that may end without an answer in time: each may be billed.
 const TIMEOUTS: u32 = 3;
@@ -27,29 +28,38 @@ pub struct Endpoint {
     pub headers: Vec<(String, SecretString)>,
 }
 
-/// One [`Endpoint`] per provider that has one.
+/// How to reach providers, by name; others are at their own addresses, without a key.
 #[derive(Clone, Debug, Default)]
-pub struct Endpoints {
-    pub openai: Endpoint,
-    pub ollama: Endpoint,
-    pub openrouter: Endpoint,
-}
+pub struct Endpoints(BTreeMap<&'static str, Endpoint>);
 
 impl Endpoints {
-    /// `None` for the offline model.
-    pub fn get(&self, provider: Provider) -> Option<&Endpoint> {
-        match provider {
-            Provider::OpenAi => Some(&self.openai),
-            Provider::Ollama => Some(&self.ollama),
-            Provider::OpenRouter => Some(&self.openrouter),
-            Provider::Offline => None,
-        }
+    pub fn get(&self, provider: &str) -> Option<&Endpoint> {
+        self.0.get(provider)
+    }
+
+    pub fn insert(&mut self, provider: &'static str, endpoint: Endpoint) {
+        self.0.insert(provider, endpoint);
+    }
+}
+
+impl FromIterator<(&'static str, Endpoint)> for Endpoints {
+    fn from_iter<I: IntoIterator<Item = (&'static str, Endpoint)>>(endpoints: I) -> Self {
+        Self(endpoints.into_iter().collect())
+    }
+}
+
+impl Endpoint {
+    /// Has anybody said anything of it?
+    pub fn is_set(&self) -> bool {
+        self.api_key.is_some() || self.base_url.is_some()
     }
 }
 
 /// Everything [`Llm`](super::Llm) must be told.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The providers there are.
+    pub providers: &'static [Provider],
     pub endpoints: Endpoints,
     /// For the TCP and TLS handshakes.
     pub connect_timeout: Duration,
@@ -70,6 +80,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            providers: PROVIDERS,
             endpoints: Endpoints::default(),
             connect_timeout: Duration::from_secs(10),
             total_timeout: Duration::from_secs(600),
@@ -88,8 +99,12 @@ impl Settings {
         self.total_timeout.max(self.idle_timeout)
     }
 
-    pub(super) fn policy(&self) -> Policy {
-        Policy { patience: self.retry_for, first_within: self.first_retry_within, timeouts: TIMEOUTS }
+    pub(super) fn timeouts(&self) -> Timeouts {
+        Timeouts { connect: self.connect_timeout, total: None, idle: self.longest_silence() }
+    }
+
+    pub(super) fn policy(&self) -> RetryPolicy {
+        RetryPolicy { patience: self.retry_for, first_within: self.first_retry_within, timeouts: TIMEOUTS }
     }
 }
 
@@ -116,8 +131,7 @@ mod tests {
             api_key: Some("sk-secret".into()),
             headers: vec![("X-Token".into(), "t0ken".into())],
         };
-        let settings =
-            Settings { endpoints: Endpoints { openai: endpoint, ..Endpoints::default() }, ..Settings::default() };
+        let settings = Settings { endpoints: [("acme", endpoint)].into_iter().collect(), ..Settings::default() };
         let shown = format!("{settings:?}");
         for secret in ["sk-secret", "t0ken", "pa55"] {
             assert!(!shown.contains(secret), "{shown}");

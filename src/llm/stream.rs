@@ -7,10 +7,11 @@ use std::task::{Context, Poll};
 use futures::{Stream, StreamExt};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::assembly::Assembly;
 use super::failure::Failure;
-use super::reply::Assembly;
 use super::server::Server;
-use super::wire::Frames;
+use super::transport::Frames;
+use super::wire::Reader;
 use super::{Completion, Error};
 
 /// A piece of a streamed answer.
@@ -45,6 +46,7 @@ pub(super) struct Reading {
     frames: Frames,
     /// `None` once the end was read.
     assembly: Option<Assembly>,
+    reader: Reader,
     /// Read, but not passed on yet.
     end: Option<Completion>,
     /// HTTP requests made, this one included; for the completion.
@@ -61,14 +63,19 @@ impl Reading {
         server: Arc<Server>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
-        Self { frames, assembly: Some(assembly), end: None, attempts: 1, server, _permit: permit }
+        let reader = server.reader();
+        Self { frames, assembly: Some(assembly), reader, end: None, attempts: 1, server, _permit: permit }
     }
 
     /// The next piece; `None` after the end.
     pub(super) async fn next(&mut self) -> Result<Option<Delta>, Failure> {
         while let Some(assembly) = &mut self.assembly {
             let text = match self.frames.next().await {
-                Some(Ok(frame)) => assembly.add_chunk(&frame)?,
+                Some(Ok(frame)) => {
+                    assembly.begin_event();
+                    self.reader.event(&frame, assembly)?;
+                    assembly.news()
+                }
                 // What may follow the model's own end is the usage at most.
                 Some(Err(_)) if assembly.is_finished() => self.finish()?,
                 Some(Err(failure)) => return Err(failure),

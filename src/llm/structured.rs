@@ -4,14 +4,14 @@
 //! Only requests and readings: the caller makes the calls, journals each, and says how many there may be.
 //!
 //! ```text
-//! let mut ladder = Ladder::new("brief", schema, prompts);
+//! let mut strategies = Strategies::new("brief", schema, prompts);
 //! loop {
-//!     match llm.complete(&ladder.request(&base), …).await {
-//!         Ok(completion) => match ladder.read::<Brief>(&completion) {
+//!     match llm.complete(&strategies.request(&base), …).await {
+//!         Ok(completion) => match strategies.read::<Brief>(&completion) {
 //!             Ok(brief) => break brief,
-//!             Err(rejection) => ladder.rejected(rejection),
+//!             Err(rejection) => strategies.rejected(rejection),
 //!         },
-//!         Err(Failed { error: Error::BadRequest { .. }, .. }) if ladder.unsupported() => {}
+//!         Err(Failed { error: Error::BadRequest { .. }, .. }) if strategies.unsupported() => {}
 //!         Err(failed) => return Err(failed),
 //!     }
 //! }
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::{Completion, Message, OutputFormat, Request, StopReason, ToolChoice, ToolSpec, surrogates};
 
-/// The tool that takes the answer on the second rung.
+/// The tool that takes the answer of [`Strategy::Tool`].
 const ANSWER_TOOL: &str = "answer";
 
 /// A longer answer is none of ours.
@@ -33,7 +33,7 @@ const MAX_OBJECTS: usize = 1_000;
 /// So much of a rejected answer is shown to the model again.
 const MAX_SHOWN_CHARS: usize = 4_000;
 
-/// What the ladder says to the model, in the caller's words; asked for when needed, which with most models is never.
+/// What is said to the model, in the caller's words; asked for when needed, which with most models is never.
 #[derive(Clone, Copy)]
 pub struct Prompts<'a> {
     /// The description of the tool that takes the answer.
@@ -44,10 +44,10 @@ pub struct Prompts<'a> {
     pub repair: &'a (dyn Fn(&str, &str) -> String + Sync),
 }
 
-/// How the answer is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How the answer is asked for, the surest way first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rung {
+pub enum Strategy {
     /// The provider's own structured output.
     Native,
     /// The arguments of a tool that must be called.
@@ -56,7 +56,7 @@ pub enum Rung {
     Prompt,
 }
 
-impl Rung {
+impl Strategy {
     fn below(self) -> Self {
         match self {
             Self::Native => Self::Tool,
@@ -76,32 +76,32 @@ pub struct Rejection {
 
 /// The way down from the surest form of asking to the one every model understands.
 #[derive(Clone)]
-pub struct Ladder<'a> {
+pub struct Strategies<'a> {
     schema_name: &'a str,
     schema: Value,
     prompts: Prompts<'a>,
-    rung: Rung,
-    /// The rung on which a ladder stands that knows nothing of its model and has asked as often.
-    nominal: Rung,
+    strategy: Strategy,
+    /// The strategy that would be used if nothing were known of the model, after as many attempts.
+    nominal: Strategy,
     last: Option<Rejection>,
     refused: bool,
 }
 
-impl<'a> Ladder<'a> {
+impl<'a> Strategies<'a> {
     /// `schema` is a JSON Schema whose root is an object; providers want every property required and
     /// `additionalProperties: false`.
     pub fn new(schema_name: &'a str, schema: Value, prompts: Prompts<'a>) -> Self {
-        let nominal = Rung::Native;
-        Self { schema_name, schema, prompts, rung: nominal, nominal, last: None, refused: false }
+        let nominal = Strategy::Native;
+        Self { schema_name, schema, prompts, strategy: nominal, nominal, last: None, refused: false }
     }
 
-    /// Goes on from the rung on which an answer was asked for.
-    pub fn stand_on(&mut self, rung: Rung) {
-        self.rung = rung;
+    /// Goes on from the strategy by which an answer was asked for.
+    pub fn start_with(&mut self, strategy: Strategy) {
+        self.strategy = strategy;
     }
 
-    /// The rung of requests made by [`nominal_request`](Self::nominal_request).
-    pub fn nominal(&self) -> Rung {
+    /// The strategy of requests made by [`nominal_request`](Self::nominal_request).
+    pub fn nominal(&self) -> Strategy {
         self.nominal
     }
 
@@ -110,33 +110,33 @@ impl<'a> Ladder<'a> {
         self.refused
     }
 
-    pub fn rung(&self) -> Rung {
-        self.rung
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
     }
 
     /// `base` made to ask for the answer. Its own tools and output format are replaced.
     pub fn request(&self, base: &Request) -> Request {
-        self.request_on(self.rung, base)
+        self.request_by(self.strategy, base)
     }
 
     /// The request that would be made if nothing were known of the model: the same in every process.
     pub fn nominal_request(&self, base: &Request) -> Request {
-        self.request_on(self.nominal, base)
+        self.request_by(self.nominal, base)
     }
 
-    fn request_on(&self, rung: Rung, base: &Request) -> Request {
+    fn request_by(&self, strategy: Strategy, base: &Request) -> Request {
         let mut request =
             Request { tools: Vec::new(), tool_choice: ToolChoice::Auto, output: OutputFormat::Text, ..base.clone() };
-        match rung {
-            Rung::Native => {
+        match strategy {
+            Strategy::Native => {
                 let (name, schema) = (self.schema_name.to_owned(), self.schema.clone());
                 request.output = OutputFormat::JsonSchema { name, schema };
             }
-            Rung::Tool => {
+            Strategy::Tool => {
                 request.tools = vec![self.tool()];
                 request.tool_choice = ToolChoice::Required;
             }
-            Rung::Prompt => {
+            Strategy::Prompt => {
                 request.messages.push(Message::user((self.prompts.schema)(&self.schema.to_string())));
             }
         }
@@ -174,7 +174,7 @@ impl<'a> Ladder<'a> {
         Err(Rejection { problem, answer: answer.chars().take(MAX_SHOWN_CHARS).collect() })
     }
 
-    /// Steps down after an answer that could not be read. On the last rung the model is told of the problem and asked
+    /// Steps down after an answer that could not be read. By the last strategy the model hears of the problem and is asked
     /// again, as often as the caller likes.
     pub fn rejected(&mut self, rejection: Rejection) {
         self.last = Some(rejection);
@@ -183,14 +183,14 @@ impl<'a> Ladder<'a> {
 
     /// Steps down after the provider refused this form of request; `false` when there is no other.
     pub fn unsupported(&mut self) -> bool {
-        let was = self.rung;
+        let was = self.strategy;
         self.step_down();
-        self.refused |= self.rung != was;
-        self.rung != was
+        self.refused |= self.strategy != was;
+        self.strategy != was
     }
 
     fn step_down(&mut self) {
-        self.rung = self.rung.below();
+        self.strategy = self.strategy.below();
         self.nominal = self.nominal.below();
     }
 
@@ -263,8 +263,8 @@ mod tests {
         repair: &|problem, _| format!("Wrong: {problem}"),
     };
 
-    fn ladder() -> Ladder<'static> {
-        Ladder::new("brief", json!({"type": "object"}), PROMPTS)
+    fn strategies() -> Strategies<'static> {
+        Strategies::new("brief", json!({"type": "object"}), PROMPTS)
     }
 
     fn base() -> Request {
@@ -311,54 +311,54 @@ mod tests {
             output: OutputFormat::Text,
             max_tokens: 1,
         };
-        let (plain, mut knowing) = (ladder(), ladder());
-        knowing.stand_on(Rung::Prompt);
+        let (plain, mut knowing) = (strategies(), strategies());
+        knowing.start_with(Strategy::Prompt);
         assert_eq!(knowing.nominal_request(&base), plain.request(&base));
         assert_ne!(knowing.request(&base), plain.request(&base));
         assert!(!knowing.unsupported() && !knowing.was_refused(), "there is no other form");
     }
 
     #[test]
-    fn each_rung_asks_in_its_own_way() {
-        let mut ladder = ladder();
-        let native = ladder.request(&base());
+    fn each_strategy_asks_in_its_own_way() {
+        let mut strategies = strategies();
+        let native = strategies.request(&base());
         let output = OutputFormat::JsonSchema { name: "brief".into(), schema: json!({"type": "object"}) };
         assert_eq!(native, Request { output, ..base() });
 
-        assert!(ladder.unsupported());
+        assert!(strategies.unsupported());
         let parameters = json!({"type": "object"});
         let tool = ToolSpec { name: "answer".into(), description: "Takes it.".into(), parameters };
         let expected = Request { tools: vec![tool], tool_choice: ToolChoice::Required, ..base() };
-        assert_eq!(ladder.request(&base()), expected);
+        assert_eq!(strategies.request(&base()), expected);
 
-        assert!(ladder.unsupported());
+        assert!(strategies.unsupported());
         let messages = vec![Message::user("q"), Message::user(r#"As JSON: {"type":"object"}"#)];
-        assert_eq!(ladder.request(&base()), Request { messages, ..base() });
-        assert!(!ladder.unsupported());
+        assert_eq!(strategies.request(&base()), Request { messages, ..base() });
+        assert!(!strategies.unsupported());
     }
 
     #[test]
     fn a_rejected_answer_is_shown_with_what_was_wrong() {
-        let mut ladder = ladder();
-        let rejection = ladder.read::<Brief>(&says(r#"{"q": 1}"#)).unwrap_err();
-        ladder.rejected(rejection);
-        assert_eq!(ladder.rung(), Rung::Tool);
-        let messages = ladder.request(&base()).messages;
+        let mut strategies = strategies();
+        let rejection = strategies.read::<Brief>(&says(r#"{"q": 1}"#)).unwrap_err();
+        strategies.rejected(rejection);
+        assert_eq!(strategies.strategy(), Strategy::Tool);
+        let messages = strategies.request(&base()).messages;
         let problem = "Wrong: the JSON does not fit the schema: missing field `question`";
         let answer = Message::Assistant { content: r#"{"q": 1}"#.into(), tool_calls: Vec::new() };
         assert_eq!(messages, [Message::user("q"), answer, Message::user(problem)]);
         for _ in 0..3 {
-            ladder.rejected(ladder.read::<Brief>(&says("")).unwrap_err());
+            strategies.rejected(strategies.read::<Brief>(&says("")).unwrap_err());
         }
-        assert_eq!(ladder.rung(), Rung::Prompt);
-        assert_eq!(ladder.request(&base()).messages[2..], [Message::user("Wrong: the answer was empty")]);
+        assert_eq!(strategies.strategy(), Strategy::Prompt);
+        assert_eq!(strategies.request(&base()).messages[2..], [Message::user("Wrong: the answer was empty")]);
     }
 
     #[test]
     fn answers_are_read_in_every_shape() {
         fn check(completion: &Completion) {
             let expected = Brief { question: "a {b}".into() };
-            assert_eq!(ladder().read(completion), Ok(expected), "{completion:?}");
+            assert_eq!(strategies().read(completion), Ok(expected), "{completion:?}");
         }
         let json = r#"{"question": "a {b}", "more": 1}"#;
         check(&says(json));
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn rejections_say_what_is_wrong() {
         fn check(completion: &Completion, expected: &str) {
-            assert_eq!(ladder().read::<Brief>(completion).unwrap_err().to_string(), expected);
+            assert_eq!(strategies().read::<Brief>(completion).unwrap_err().to_string(), expected);
         }
         check(
             &says(r#"{"question": 3}"#),

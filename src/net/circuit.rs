@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::clock::now;
-use super::retry::{Policy, Trouble, jittered, length, longer};
+use super::retry::{RetryPolicy, Trouble, jittered, length, longer};
 use crate::domain::WaitKind;
 
 /// So many calls in a row must find nobody before others wait for one that tries.
@@ -101,7 +101,7 @@ impl Circuit {
     }
 
     /// A call begun then found nobody, and was asked to leave the provider alone for so long.
-    pub(super) fn found_nobody(&self, begun: Instant, asked: Option<Duration>, reason: &str, policy: &Policy) {
+    pub(super) fn found_nobody(&self, begun: Instant, asked: Option<Duration>, reason: &str, policy: &RetryPolicy) {
         let now = now();
         let mut state = self.lock();
         state.failures = state.failures.saturating_add(1);
@@ -126,7 +126,7 @@ impl Circuit {
         trouble: Trouble,
         asked: Option<Duration>,
         reason: &str,
-        policy: &Policy,
+        policy: &RetryPolicy,
     ) {
         match trouble {
             Trouble::Away => self.found_nobody(begun, asked, reason, policy),

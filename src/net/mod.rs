@@ -9,17 +9,22 @@ mod gate;
 mod guard;
 mod redact;
 mod retry;
+mod sse;
 
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
+use url::{Host, Url};
 
 pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Reach, guarded, is_public};
 pub use redact::{redact, shown_url};
-pub use retry::{AtOnce, Attempt, Caller, GaveUp, LONGEST_BACKOFF, Policy, Trouble, Verdict, Wait, jittered, retry};
+pub use retry::{
+    AtOnce, Attempt, Caller, GaveUp, LONGEST_BACKOFF, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,
+};
+pub use sse::Events;
 
 /// How long an outbound call may take.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +77,44 @@ impl From<&reqwest::Error> for Error {
 pub fn client(timeouts: Timeouts) -> Result<reqwest::Client, Error> {
     let builder = builder(timeouts).redirect(reqwest::redirect::Policy::limited(5));
     builder.build().map_err(|error| Error::Client(describe(&error)))
+}
+
+/// Clients for programs' interfaces: they follow no redirects, because a redirected POST arrives as a GET without its
+/// body. Destinations share their connections.
+#[derive(Clone, Debug)]
+pub struct ApiClients {
+    /// Through the proxies of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
+    proxied: reqwest::Client,
+    direct: reqwest::Client,
+}
+
+impl ApiClients {
+    /// # Errors
+    /// [`Error::Client`] when TLS or a proxy variable cannot be set up.
+    pub fn new(timeouts: Timeouts) -> Result<Self, Error> {
+        let builder = || {
+            builder(timeouts)
+                .redirect(reqwest::redirect::Policy::none())
+                // A request written into a connection that the server has just closed fails; idle ones are dropped early.
+                .pool_idle_timeout(Duration::from_secs(30))
+                .tcp_keepalive(Duration::from_secs(30))
+                .http2_keep_alive_interval(Duration::from_secs(20))
+                .http2_keep_alive_timeout(Duration::from_secs(10))
+        };
+        let built = |builder: reqwest::ClientBuilder| builder.build().map_err(|error| Error::Client(describe(&error)));
+        Ok(Self { proxied: built(builder())?, direct: built(builder().no_proxy())? })
+    }
+
+    /// Loopback is never reached through a proxy, although the environment's variables would say so.
+    pub fn for_url(&self, url: &Url) -> &reqwest::Client {
+        let is_loopback = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        if is_loopback { &self.direct } else { &self.proxied }
+    }
 }
 
 fn builder(timeouts: Timeouts) -> reqwest::ClientBuilder {

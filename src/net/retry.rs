@@ -28,7 +28,7 @@ const LONE_TIMEOUTS: u32 = 3;
 
 /// How long a call is tried again.
 #[derive(Clone, Copy, Debug)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// The sum of a call's waits.
     pub patience: Duration,
     /// The first wait is random between zero and this; it doubles from attempt to attempt.
@@ -147,7 +147,7 @@ pub struct GaveUp<E> {
 /// Dropping the future drops the attempt or the wait in progress.
 pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
     circuit: &Circuit,
-    policy: &Policy,
+    policy: &RetryPolicy,
     caller: &dyn Caller,
     mut operation: impl FnMut() -> Out,
 ) -> Result<(T, u32), GaveUp<E>> {
@@ -248,7 +248,7 @@ impl Drop for Told<'_> {
 
 /// The waits of one call.
 struct Waits<'a> {
-    policy: &'a Policy,
+    policy: &'a RetryPolicy,
     bound: Duration,
     waited: Duration,
     /// Attempts made so far.
@@ -328,8 +328,8 @@ mod tests {
         }
     }
 
-    fn policy() -> Policy {
-        Policy { patience: 4 * HOUR, first_within: Duration::from_millis(500), timeouts: 3 }
+    fn policy() -> RetryPolicy {
+        RetryPolicy { patience: 4 * HOUR, first_within: Duration::from_millis(500), timeouts: 3 }
     }
 
     fn again(trouble: Trouble, after: Option<Duration>) -> Failure {

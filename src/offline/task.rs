@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::SourceId;
 
 /// What a call is for, in data rather than prose. No wire sees it: the offline model works from it alone, and the
@@ -49,13 +51,15 @@ pub enum Task {
 }
 
 /// A piece of retrieved text and the source it came from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     pub source_id: SourceId,
     pub title: String,
     /// Where it is, as in [`Source`](crate::domain::Source).
+    #[serde(default)]
     pub url: String,
     /// As the engine or the document gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
     pub text: String,
 }

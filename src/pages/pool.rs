@@ -250,3 +250,93 @@ fn blamed(name: &str, end: &End, limit: Duration) -> Error {
     tracing::warn!(document = name, reason, "a document ended its parser and is passed over");
     Unreadable::new(reason).into()
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// What a parser says first.
+    const HELLO: &str = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
+    /// Reads [`JOB`] on [`PAGE`].
+    const TAKE: &str = "head -c 18 >/dev/null";
+    const ANSWER: &str = r#"printf '\020\000\000\000{"Plain":"text"}'"#;
+    const JOB: Job = Job::Plain;
+    const PAGE: &[u8] = b"<p>";
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// A pool of one process whose program is a shell script.
+    struct Scripted {
+        pool: Pool,
+        folder: TempDir,
+    }
+
+    impl Scripted {
+        fn new(lines: &[&str]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let (text, program) = (folder.path().join("text"), folder.path().join("program"));
+            let starts = folder.path().join("starts");
+            std::fs::write(&text, format!("#!/bin/sh\necho >>'{}'\n{}\n", starts.display(), lines.join("\n"))).unwrap();
+            // Copied by another process: a program that this one has open for writing, or a child it just forked, cannot
+            // be started.
+            let copied = std::process::Command::new("install").arg("-m755").args([&text, &program]).status().unwrap();
+            assert!(copied.success());
+            let settings = Settings { program: Some(program), processes: 1, ..Settings::default() };
+            Self { pool: Pool::new(settings), folder }
+        }
+
+        async fn ask(&self, limit: Duration) -> Result<String, Error> {
+            match self.pool.ask("page", JOB, PAGE, limit).await? {
+                Answer::Plain(text) => Ok(text),
+                other => panic!("{other:?}"),
+            }
+        }
+
+        /// How many processes were started.
+        fn starts(&self) -> usize {
+            std::fs::read_to_string(self.folder.path().join("starts")).unwrap().lines().count()
+        }
+    }
+
+    fn unreadable(answer: Result<String, Error>) -> String {
+        match answer {
+            Err(Error::Unreadable(unreadable)) => unreadable.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_document_that_takes_too_long_is_unreadable_whoever_reads_it() {
+        let used = Scripted::new(&[HELLO, TAKE, ANSWER, TAKE, "exec sleep 600"]);
+        assert_eq!(used.ask(LONG).await.unwrap(), "text");
+        let reason = unreadable(used.ask(Duration::from_millis(50)).await);
+        assert_eq!((reason.as_str(), used.starts()), ("could not read it within 0 s", 1), "it is not tried again");
+        let new = Scripted::new(&[HELLO, TAKE, "exec sleep 600"]);
+        unreadable(new.ask(Duration::from_millis(50)).await);
+    }
+
+    #[tokio::test]
+    async fn the_death_of_a_used_process_is_not_the_fault_of_its_last_document() {
+        let pool = Scripted::new(&[HELLO, TAKE, ANSWER, TAKE, "kill -KILL $$"]);
+        for starts in 1..=3 {
+            assert_eq!(pool.ask(LONG).await.unwrap(), "text");
+            assert_eq!(pool.starts(), starts, "each dies of its second document, which a new one reads");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_death_of_a_new_process_is_the_fault_of_its_document() {
+        let pool = Scripted::new(&[HELLO, TAKE, "kill -KILL $$"]);
+        let reason = unreadable(pool.ask(LONG).await);
+        assert!(reason.contains("the system ended its parser"), "{reason}");
+        assert_eq!(pool.starts(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_told_to_stop_blames_nobody() {
+        let pool = Scripted::new(&[HELLO, TAKE, "kill -TERM $$"]);
+        let stopped = pool.ask(LONG).await;
+        assert!(matches!(stopped, Err(Error::Unavailable(_))), "{stopped:?}");
+    }
+}

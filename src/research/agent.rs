@@ -1,13 +1,20 @@
 //! THE tool loop, used by the supervisor and the researchers: ask, carry out the calls, append, repeat within the limit.
 //!
-//! Turns are counted before the call, so none is paid for and thrown away. Every tool call gets an answer. A model that
-//! calls no tool, or wants to finish with empty hands, is told so once; then the loop ends and the caller helps itself.
+//! Turns are counted before the call, so none is paid for and thrown away. Every tool call gets an answer (`calls.rs`).
+//! A model that calls no tool, or wants to finish with empty hands, is nudged once; then the loop ends and the caller
+//! does the task with one call of its own ([`do_task`]).
 
+use std::collections::HashSet;
+
+use serde_json::json;
+
+use super::calls;
 use crate::{
     context::{Call, Cx, Deadline, Error, Role},
-    domain::{Event, WarningCode},
+    domain::{Event, SourceId, ToolKind, WarningCode},
     llm::{Message, Part, Text, ToolCall},
-    tools,
+    offline::{Evidence, Task},
+    tools::ToolSet,
 };
 
 /// How the loop ended.
@@ -17,32 +24,99 @@ pub enum End {
     Finished,
     /// The last turn was used up.
     Limit,
-    /// The model would not work: told once, it still called nothing useful.
+    /// The model would not work: nudged once, it still called nothing useful.
     Idle,
 }
 
-/// What differs between the two agents.
-pub trait Agent {
-    /// The journal key of a turn's model call, and the path of what it causes.
-    fn path(&self, turn: u32) -> String;
+/// An agent: what the two kinds of agents differ in, and what it has gathered.
+#[derive(Debug)]
+pub struct Agent<'a> {
+    /// Source ids are made of it; 0 for the supervisor, who finds none.
+    pub number: u32,
+    /// The journal path of its turns, without their numbers.
+    pub turns_path: String,
+    pub max_turns: u32,
+    pub system: String,
+    /// Its first message: the topic, or the brief.
+    pub task: &'a str,
+    /// What the whole run wants to know.
+    pub question: &'a str,
+    pub tools: ToolSet,
+    /// When its time is over, not counting waits for providers. A call given up then is in the journal, so that a
+    /// replay with its own clock goes the same way.
+    pub deadline: Deadline,
+    pub words: Words,
+    /// What a turn's request is about, from the task, the turn's number and whether anything was retrieved.
+    pub about: fn(&str, u32, bool) -> Task,
+    /// What readers hear of a turn with calls, from its number and the limit.
+    pub turn_event: Option<fn(u32, u32) -> Event>,
+    pub gathered: Gathered,
+}
 
-    /// The request of a turn; `messages` are all so far.
-    fn request(&self, cx: &Cx, turn: u32, messages: Vec<Message>) -> Call;
+/// Names of the prompts that differ.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// For a model that does nothing.
+    pub nudge: &'static str,
+    /// How many turns remain.
+    pub left: &'static str,
+}
 
-    /// Carries out the calls; one answer each, in any order.
-    async fn answer(&mut self, cx: &Cx, turn: u32, calls: &[ToolCall]) -> Result<Vec<Answer>, Error>;
+/// What an agent has done and found.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// What was retrieved, each source once.
+    pub evidence: Vec<Evidence>,
+    /// Where it was retrieved: a page met again has another id and is the same source.
+    pub(super) pages: HashSet<String>,
+    /// Why calls brought nothing.
+    pub failures: Vec<String>,
+    /// Was anything retrieved or delegated, whatever came of it?
+    pub has_worked: bool,
+    /// The last turn with calls.
+    pub turns: u32,
+    /// Has the model reflected since it last retrieved or delegated?
+    pub has_reflected: bool,
+    /// Ids reserved for sources.
+    pub(super) reserved: u32,
+    /// Calls of tools that are one step, so that none is made twice.
+    pub(super) made: HashSet<String>,
+}
 
-    /// Is there anything in its hands?
-    fn may_finish(&self) -> bool;
+impl Gathered {
+    /// Keeps what is new of a call's evidence.
+    pub(super) fn add(&mut self, evidence: Vec<Evidence>, links: impl IntoIterator<Item = String>) {
+        for (evidence, url) in evidence.into_iter().zip(links) {
+            if self.pages.insert(url) {
+                self.evidence.push(evidence);
+            }
+        }
+    }
+}
 
-    /// What to tell a model that does nothing, as a prompt's name.
-    fn nudge(&self) -> &'static str;
+impl Agent<'_> {
+    fn path(&self, turn: u32) -> String {
+        format!("{}/{turn}", self.turns_path)
+    }
 
-    /// When a model call is given up because the agent's time is over.
-    fn deadline(&self) -> Option<Deadline>;
+    fn request(&self, cx: &Cx, turn: u32, messages: &[Message]) -> Call {
+        let mut all = vec![Message::system(self.system.as_str())];
+        all.extend_from_slice(messages);
+        let about = (self.about)(self.task, turn, !self.gathered.evidence.is_empty());
+        cx.request(Role::Research, all, about).with_tools(self.tools.specs())
+    }
 
-    /// How many turns remain, as a prompt's name.
-    fn left(&self) -> &'static str;
+    fn wants_end(&self, calls: &[ToolCall]) -> bool {
+        calls.is_empty() || calls.iter().any(|call| self.tools.kind(&call.name) == Some(ToolKind::Complete))
+    }
+
+    /// The ids reserved for a call, by the first of them; `None` when there are not so many left.
+    pub(super) fn reserve(&mut self, ids: u32) -> Option<SourceId> {
+        let first = SourceId::of(self.number, self.gathered.reserved + 1);
+        let reserved = self.gathered.reserved.checked_add(ids).filter(|all| *all <= SourceId::PER_RESEARCHER)?;
+        self.gathered.reserved = reserved;
+        Some(first)
+    }
 }
 
 /// The answer to a tool call.
@@ -59,29 +133,35 @@ impl Answer {
     }
 }
 
-/// Runs the loop for at most `max_turns` turns, appending to `messages`.
+impl From<Answer> for Message {
+    fn from(answer: Answer) -> Self {
+        Self::Tool { call_id: answer.call_id, name: answer.name, content: answer.text }
+    }
+}
+
+/// Runs the loop, appending to `messages`.
 ///
 /// # Errors
 /// A model call that failed for good, or [`Error::Stop`]; `messages` holds what came before.
-pub async fn run(cx: &Cx, agent: &mut impl Agent, max_turns: u32, messages: &mut Vec<Message>) -> Result<End, Error> {
+pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) -> Result<End, Error> {
     let mut nudged = false;
-    for turn in 1..=max_turns {
+    for turn in 1..=agent.max_turns {
         let path = agent.path(turn);
-        let request = agent.request(cx, turn, messages.clone());
-        let completion = cx.ask(&path, Role::Research, request, agent.deadline()).await?;
-        let idle = completion.tool_calls.is_empty();
-        let wants_end = idle || completion.tool_calls.iter().any(|call| call.name == tools::COMPLETE);
-        if idle {
-            if agent.may_finish() {
+        let request = agent.request(cx, turn, messages);
+        let completion = cx.ask(&path, Role::Research, request, Some(agent.deadline)).await?;
+        let wants_end = agent.wants_end(&completion.tool_calls);
+        if completion.tool_calls.is_empty() {
+            if agent.gathered.has_worked {
                 return Ok(End::Finished);
             }
-            append_idle(messages, completion.text, cx.prompts().text(agent.nudge(), ()));
+            append_idle(messages, completion.text, cx.prompts().text(agent.words.nudge, ()));
         } else {
-            let answers = agent.answer(cx, turn, &completion.tool_calls).await?;
+            let answers = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
             messages.push(Message::Assistant { content: completion.text, tool_calls: completion.tool_calls });
-            append(messages, answers, &cx.prompts().text(agent.left(), serde_json::json!({"left": max_turns - turn})));
+            let left = cx.prompts().text(agent.words.left, json!({"left": agent.max_turns - turn}));
+            append(messages, answers, &left);
         }
-        if wants_end && agent.may_finish() {
+        if wants_end && agent.gathered.has_worked {
             return Ok(End::Finished);
         }
         if wants_end {
@@ -89,15 +169,47 @@ pub async fn run(cx: &Cx, agent: &mut impl Agent, max_turns: u32, messages: &mut
                 return Ok(End::Idle);
             }
             nudged = true;
-            cx.warn(
-                &format!("{path}/nudged"),
-                WarningCode::ModelMisuse,
-                "the model wanted to finish before anything was retrieved",
-            )
-            .await?;
+            let detail = "the model wanted to finish before anything was retrieved";
+            cx.warn(&format!("{path}/nudged"), WarningCode::ModelMisuse, detail).await?;
         }
     }
     Ok(End::Limit)
+}
+
+async fn turn_with_calls(
+    cx: &Cx,
+    agent: &mut Agent<'_>,
+    turn: u32,
+    path: &str,
+    calls: &[ToolCall],
+) -> Result<Vec<Answer>, Error> {
+    agent.gathered.turns = turn;
+    if let Some(event) = agent.turn_event {
+        cx.mark(&format!("{path}/started"), event(turn, agent.max_turns)).await?;
+    }
+    calls::carry_out(cx, agent, path, calls).await
+}
+
+/// Has the task done by one call, for a model that called nothing useful; `false` when no tool can. `id` names the call
+/// and, behind the agent's path, its place in the journal.
+///
+/// # Errors
+/// As [`run`].
+pub async fn do_task(
+    cx: &Cx,
+    agent: &mut Agent<'_>,
+    path: &str,
+    id: &str,
+    messages: &mut Vec<Message>,
+) -> Result<bool, Error> {
+    let Some((name, arguments)) = agent.tools.for_task(agent.task) else { return Ok(false) };
+    let (name, arguments) = (name.to_owned(), arguments.to_string());
+    let call = ToolCall { id: id.to_owned(), name, arguments, problem: None };
+    agent.gathered.has_reflected = true;
+    let answers = calls::carry_out(cx, agent, &format!("{path}/{id}"), std::slice::from_ref(&call)).await?;
+    messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
+    messages.extend(answers.into_iter().map(Message::from));
+    Ok(true)
 }
 
 /// A reply without a tool call stays in the history, and is answered like a person would.
@@ -109,55 +221,9 @@ fn append_idle(messages: &mut Vec<Message>, text: String, nudge: String) {
 }
 
 /// Appends the answers, the last one with the number of turns left.
-fn append(messages: &mut Vec<Message>, answers: Vec<Answer>, left: &str) {
-    let last = answers.len().saturating_sub(1);
-    for (index, answer) in answers.into_iter().enumerate() {
-        let mut content = answer.text;
-        if index == last {
-            content.0.push(Part::Fixed(format!("\n\n{left}").into()));
-        }
-        messages.push(Message::Tool { call_id: answer.call_id, name: answer.name, content });
+fn append(messages: &mut Vec<Message>, mut answers: Vec<Answer>, left: &str) {
+    if let Some(last) = answers.last_mut() {
+        last.text.0.push(Part::Fixed(format!("\n\n{left}").into()));
     }
-}
-
-/// Records a `think_tool` call and answers it.
-///
-/// # Errors
-/// [`Error::Stop`].
-pub async fn think(cx: &Cx, path: &str, index: usize, call: &ToolCall) -> Result<Answer, Error> {
-    match tools::arguments::<tools::Think>(call) {
-        Ok(think) => {
-            let text = format!("Reflection recorded: {}", think.reflection);
-            cx.mark(&format!("{path}/thought/{index}"), Event::Thought { text: think.reflection }).await?;
-            Ok(Answer::to(call, text))
-        }
-        Err(error) => bad_arguments(cx, path, index, call, &error).await,
-    }
-}
-
-/// Answers a call whose arguments cannot be used, so that the model can correct itself.
-///
-/// # Errors
-/// [`Error::Stop`].
-pub async fn bad_arguments(cx: &Cx, path: &str, index: usize, call: &ToolCall, error: &str) -> Result<Answer, Error> {
-    let detail = format!("{} was called with arguments that cannot be used: {error}", call.name);
-    cx.warn(&format!("{path}/call/{index}/refused"), WarningCode::ModelMisuse, detail).await?;
-    let values = serde_json::json!({"name": call.name, "error": error.trim_end_matches('.')});
-    Ok(Answer::to(call, cx.prompts().text("bad_arguments", values)))
-}
-
-/// Answers a call to a tool that is not there, with the names of those that are.
-///
-/// # Errors
-/// [`Error::Stop`].
-pub async fn unknown_tool(cx: &Cx, path: &str, index: usize, call: &ToolCall, names: &[&str]) -> Result<Answer, Error> {
-    let detail = format!("the model called '{}', which is not a tool", call.name);
-    cx.warn(&format!("{path}/call/{index}/refused"), WarningCode::ModelMisuse, detail).await?;
-    Ok(Answer::to(call, cx.prompts().text("unknown_tool", serde_json::json!({"name": call.name, "tools": names}))))
-}
-
-/// Tool lists in system prompts carry first lines only; the schema has the rest.
-pub fn listed(tools: &[crate::llm::ToolSpec]) -> Vec<serde_json::Value> {
-    let line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
-    tools.iter().map(|tool| serde_json::json!({"name": tool.name, "description": line(&tool.description)})).collect()
+    messages.extend(answers.into_iter().map(Message::from));
 }

@@ -1,12 +1,12 @@
 //! Long findings to notes that keep their sources.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 
 use super::cut;
 use crate::{
-    context::{Cx, Error, Role},
+    context::{Cx, Deadline, Error, Role},
     domain::{Event, FailureCode, WarningCode},
     llm::{Message, StopReason},
     offline::{Evidence, Task},
@@ -17,6 +17,15 @@ use crate::{
 const PIECES: u32 = 4;
 /// Characters per source when the findings have to be used as they are.
 const EXCERPT_CHARS: usize = 1_200;
+
+/// The least time for compression, whatever of the researcher's own is left.
+const LEAST_TIME: Duration = Duration::from_secs(5);
+
+/// When notes have to be there that are begun now: with the researcher's time, or after a quarter as much more.
+pub fn deadline(cx: &Cx, researchers: Deadline) -> Deadline {
+    let quarter = Duration::from_secs(u64::from(cx.options().max_researcher_seconds)) / 4;
+    cx.notes_deadline(researchers, quarter.max(LEAST_TIME))
+}
 
 /// Notes on `topic` from the researcher's whole conversation; Markdown with source ids.
 ///
@@ -30,10 +39,11 @@ pub async fn compress(
     topic: &str,
     history: Vec<Message>,
     evidence: Vec<Evidence>,
+    deadline: Deadline,
 ) -> Result<String, Error> {
     cx.mark(&format!("{path}/compress/started"), Event::CompressStarted {}).await?;
     let chars_in = evidence.iter().map(|evidence| evidence.text.chars().count()).sum();
-    let text = match ask(cx, path, topic, history, &evidence).await {
+    let text = match ask(cx, path, topic, history, &evidence, deadline).await {
         Ok(text) if !text.trim().is_empty() => text,
         Ok(_) => as_it_is(cx, path, "the model answered with nothing", &evidence).await?,
         Err(Error::Failed(failure)) if !matches!(failure.code, FailureCode::ModelAuth | FailureCode::ModelRequest) => {
@@ -46,7 +56,14 @@ pub async fn compress(
     Ok(text)
 }
 
-async fn ask(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: &[Evidence]) -> Result<String, Error> {
+async fn ask(
+    cx: &Cx,
+    path: &str,
+    topic: &str,
+    history: Vec<Message>,
+    evidence: &[Evidence],
+    deadline: Deadline,
+) -> Result<String, Error> {
     let sources: Vec<_> =
         evidence.iter().map(|e| json!({"id": e.source_id.to_string(), "title": untrusted(&e.title)})).collect();
     let system = cx.prompts().text("compress_system", json!({"date": cx.date().await?}));
@@ -59,7 +76,7 @@ async fn ask(cx: &Cx, path: &str, topic: &str, history: Vec<Message>, evidence: 
     for piece in 1..=PIECES {
         let key = if piece == 1 { format!("{path}/compress") } else { format!("{path}/compress/{piece}") };
         let request = cx.request(Role::Compression, messages.clone(), Arc::clone(&task));
-        let completion = cx.ask(&key, Role::Compression, request, None).await?;
+        let completion = cx.ask(&key, Role::Compression, request, Some(deadline)).await?;
         if completion.stop != StopReason::Length || completion.text.trim().is_empty() {
             text.push_str(&completion.text);
             return Ok(text);

@@ -100,12 +100,11 @@ fn chosen(earlier: Earlier) -> Entry<Known> {
     let left_out = notes_left_out + wanted - sources.len();
     sources.sort_by_key(|source| source.id);
     notes.sort_by_key(|note| note.researcher);
-    let bare = |source: &Source| Source { snapshot: String::new(), ..source.clone() };
     let known = Known {
         numbers: texts.last().map(|(_, report)| numbers(report, &sources)).unwrap_or_default(),
         texts: texts.iter().map(|(run_id, report)| (*run_id, cited_by_id(report, &sources))).collect(),
         notes: notes.clone(),
-        sources: sources.iter().map(bare).collect(),
+        sources: sources.iter().map(Source::bare).collect(),
         researchers,
         left_out,
     };
@@ -120,7 +119,7 @@ fn told(cx: &Cx, entry: Entry<Known>) -> Entry<Known> {
 }
 
 fn highest_researcher(earlier: &Earlier) -> u32 {
-    let ids = earlier.sources.iter().flat_map(|source| source.aliases.iter().chain([&source.id]));
+    let ids = earlier.sources.iter().flat_map(Source::ids);
     let researchers = ids.map(|id| id.researcher()).chain(earlier.notes.iter().map(|note| note.researcher));
     researchers.max().unwrap_or_default()
 }
@@ -144,7 +143,7 @@ fn in_order(sources: Vec<Source>, ids: &[SourceId]) -> Vec<Source> {
     for (place, id) in ids.iter().enumerate() {
         places.entry(*id).or_insert(place);
     }
-    let place = |source: &Source| known_ids(source).filter_map(|id| places.get(&id).copied()).min();
+    let place = |source: &Source| source.ids().filter_map(|id| places.get(&id).copied()).min();
     let mut placed: Vec<_> = sources.into_iter().map(|source| (place(&source), source)).collect();
     if placed.iter().any(|(place, _)| place.is_some()) {
         placed.retain(|(place, _)| place.is_some());
@@ -153,13 +152,9 @@ fn in_order(sources: Vec<Source>, ids: &[SourceId]) -> Vec<Source> {
     placed.into_iter().map(|(_, source)| source).collect()
 }
 
-fn known_ids(source: &Source) -> impl Iterator<Item = SourceId> {
-    std::iter::once(source.id).chain(source.aliases.iter().copied())
-}
-
 /// Each source's own id, by all the ids it is known as.
 fn own_ids(sources: &[Source]) -> HashMap<SourceId, SourceId> {
-    sources.iter().flat_map(|source| known_ids(source).map(move |id| (id, source.id))).collect()
+    sources.iter().flat_map(|source| source.ids().map(move |id| (id, source.id))).collect()
 }
 
 fn numbers(report: &Report, sources: &[Source]) -> BTreeMap<SourceId, u32> {

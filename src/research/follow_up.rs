@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Conversation, earlier::Known, writer};
 use crate::{
     context::{Cx, Error, Form, Role},
-    domain::{Event, FailureCode, FollowUpAction, Message, MessageRole, Provider, Source, WarningCode, report::Report},
+    domain::{Event, FailureCode, FollowUpAction, Message, MessageRole, Source, WarningCode, report::Report},
     llm::{self, Text},
     offline::{self, Task},
     prompts::{Flexible, untrusted},
@@ -26,7 +26,7 @@ struct FollowUp {
 /// # Errors
 /// Model calls that fail for other reasons.
 pub async fn decide(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<FollowUpAction, Error> {
-    if cx.options().final_report_model.provider == Provider::Offline {
+    if cx.options().final_report_model.is_offline() {
         let (action, reason) = match offline::declined(newest(conversation)) {
             Some(_) => (FollowUpAction::Answer, "The offline model cannot do this, and says so."),
             None => (

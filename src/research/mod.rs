@@ -5,6 +5,7 @@
 
 mod agent;
 mod brief;
+mod calls;
 mod citations;
 mod clarify;
 mod compress;
@@ -23,6 +24,7 @@ use tracing::Instrument as _;
 
 use crate::context::Cx;
 pub use crate::context::Error;
+pub use crate::tools::{self, Toolbox};
 use crate::{
     domain::{Event, FollowUpAction, Message, MessageRole, Note, RunId, event::Phase, report::Report},
     prompts::{Flexible, untrusted},
@@ -102,10 +104,14 @@ pub struct Findings {
 /// What the newest message of the thread asks for: an answer from earlier findings, another form of the report, or
 /// the whole pipeline.
 ///
+/// `toolbox` holds what researchers may call beside the tools that all have.
+///
 /// # Errors
 /// [`Error`]; what was found until then is in the journal.
-pub async fn research(cx: &Cx, mut conversation: Conversation) -> Result<Ending, Error> {
-    let Some(earlier) = conversation.earlier.take() else { return pipeline(cx, &conversation, None).boxed().await };
+pub async fn research(cx: &Cx, mut conversation: Conversation, toolbox: &Toolbox) -> Result<Ending, Error> {
+    let Some(earlier) = conversation.earlier.take() else {
+        return pipeline(cx, &conversation, None, toolbox).boxed().await;
+    };
     let is_follow_up = earlier.is_latest;
     let known = &earlier::take_over(cx, earlier).await?;
     conversation.citing_ids(known);
@@ -121,12 +127,17 @@ pub async fn research(cx: &Cx, mut conversation: Conversation) -> Result<Ending,
         FollowUpAction::Revise => {
             phase(cx, Phase::Report, follow_up::revise(cx, conversation, known)).await.map(Ending::Report)
         }
-        FollowUpAction::Research => pipeline(cx, conversation, Some(known)).boxed().await,
+        FollowUpAction::Research => pipeline(cx, conversation, Some(known), toolbox).boxed().await,
     }
 }
 
 /// The whole pipeline; `known` is what earlier runs found. Boxed where it is called: its type is deep.
-async fn pipeline(cx: &Cx, conversation: &Conversation, known: Option<&Known>) -> Result<Ending, Error> {
+async fn pipeline(
+    cx: &Cx,
+    conversation: &Conversation,
+    known: Option<&Known>,
+    toolbox: &Toolbox,
+) -> Result<Ending, Error> {
     let clarified = phase(cx, Phase::Clarify, clarify::clarify(cx, conversation)).await?;
     let verification = match clarified {
         clarify::Clarity::Unclear(question) => return Ok(Ending::Question(question)),
@@ -134,7 +145,7 @@ async fn pipeline(cx: &Cx, conversation: &Conversation, known: Option<&Known>) -
     };
     let brief = phase(cx, Phase::Brief, brief::write(cx, conversation, verification.as_deref(), known)).await?;
     let taken = known.map_or(0, |known| known.researchers);
-    let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief, taken)).await?;
+    let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief, taken, toolbox)).await?;
     let report = phase(cx, Phase::Report, writer::write(cx, conversation, &brief, &findings, known)).await?;
     Ok(Ending::Report(report))
 }

@@ -120,7 +120,7 @@ fn notes<'a>(findings: &'a Findings, known: Option<&'a Known>) -> impl Iterator<
 /// The sources that the notes cite, under the ids the notes use; all when they cite none.
 fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec<Value> {
     let line = |id: SourceId, source: &Source| json!({"id": id.to_string(), "title": untrusted(&source.title), "published": source.published.as_deref().map(untrusted)});
-    let ids = |source: &'_ Source| std::iter::once(source.id).chain(source.aliases.iter().copied()).collect::<Vec<_>>();
+    let ids = |source: &'_ Source| source.ids().collect::<Vec<_>>();
     let by_id: HashMap<SourceId, &Source> =
         sources.iter().flat_map(|source| ids(source).into_iter().map(move |id| (id, source))).collect();
     let mut seen = HashSet::new();

@@ -28,6 +28,7 @@ use crate::{
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
+    research::Toolbox,
     search::{Engine, Local, Tavily},
     store::{self, Claimed, Store},
     webhooks::{self, Webhooks},
@@ -64,6 +65,8 @@ pub struct Parts {
     pub tavily: Option<Tavily>,
     pub local: Option<Local>,
     pub webhooks: Webhooks,
+    /// What researchers may call beside the tools that all have.
+    pub toolbox: Toolbox,
     pub settings: Settings,
 }
 

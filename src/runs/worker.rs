@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Leaving, Orders, Parts, WorkError, retry};
 use crate::{
-    context::{Cx, Error, Remains, Services, Spending},
+    context::{Cx, EarlierLives, Error, Services, Spending},
     domain::{
         Event, Failure, FailureCode, FollowUp, MessageId, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope,
         Source, Timestamp, Usage, WarningCode, report::Report,
@@ -149,7 +149,8 @@ async fn supervise(
         prepared => prepared?,
     };
     let mut tasks = JoinSet::new();
-    tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation).await })));
+    let toolbox = parts.toolbox.clone();
+    tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation, &toolbox).await })));
     let mut heart = Heart::new(parts, &journal, lease);
     let mut grace = std::pin::pin!(grace(parts, orders, &journal));
     let verdict = loop {
@@ -197,16 +198,16 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
     parts.check(&run.options)?;
     let search = parts.engine(run.options.search_api)?;
-    let (mut steps, mut remains) = (Vec::new(), Remains::default());
+    let (mut steps, mut earlier_lives) = (Vec::new(), EarlierLives::default());
     let mut begin = Event::RunStarted { attempt: lease.epoch };
     if lease.epoch > 1 {
         begin = Event::RunResumed { attempt: lease.epoch };
         steps = parts.store.journal(lease.run_id).await?;
-        remains.report_attempts = parts.store.report_attempts(lease.run_id).await?;
-        remains.sources = parts.store.snapshots(lease.run_id).await?;
+        earlier_lives.report_attempts = parts.store.report_attempts(lease.run_id).await?;
+        earlier_lives.sources = parts.store.snapshots(lease.run_id).await?;
     }
     let inherited = retry::inheritance(parts, run).await?;
-    remains.inherited = inherited.sources;
+    earlier_lives.inherited = inherited.sources;
     let holds_until = Instant::now() + parts.settings.lease;
     // By the clock that says when it was started, which need not be this machine's.
     let (time_left, now) = (time_left(run, parts.store.clock().await?), Instant::now());
@@ -231,7 +232,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         Arc::clone(&journal),
         services,
         run.options.clone(),
-        remains,
+        earlier_lives,
         now + time_left.saturating_sub(writing),
         Arc::clone(&spending),
     );
@@ -332,7 +333,7 @@ async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Found>, WorkE
 
 fn texts_cite(texts: &[(RunId, Report)], source: &Source) -> bool {
     let mut cited = texts.iter().flat_map(|(_, report)| &report.citations).map(|citation| citation.source_id);
-    cited.any(|id| source.id == id || source.aliases.contains(&id))
+    cited.any(|id| source.ids().any(|known| known == id))
 }
 
 fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {

@@ -12,7 +12,7 @@ use url::Url;
 use super::{Error, Hit, Limits, canonical_url};
 use crate::{
     domain::WaitKind,
-    net::{self, Attempt, Caller, Circuit, Policy, Timeouts, Trouble, Verdict},
+    net::{self, Attempt, Caller, Circuit, RetryPolicy, Timeouts, Trouble, Verdict},
     pages::{self, Parser, extract},
 };
 
@@ -39,7 +39,7 @@ pub struct Settings {
     pub api_key: SecretString,
     /// For one attempt at a query.
     pub timeout: Duration,
-    pub retry: Policy,
+    pub retry: RetryPolicy,
     /// Queries at once, over all runs of this process.
     pub max_concurrent: usize,
     pub max_answer_bytes: usize,
@@ -53,7 +53,7 @@ impl Settings {
             base_url: Self::BASE_URL.to_owned(),
             api_key,
             timeout: Duration::from_secs(60),
-            retry: Policy {
+            retry: RetryPolicy {
                 patience: Duration::from_secs(4 * 3_600),
                 first_within: Duration::from_millis(500),
                 timeouts: TIMEOUTS,

@@ -497,6 +497,14 @@ impl Store {
         ask!(self, engine => engine.event_names(run_id, after_seq).await)
     }
 
+    /// What a run has told of its report while it wrote it, all attempts, in order.
+    ///
+    /// # Errors
+    /// As every read.
+    pub async fn report_events(&self, run_id: RunId) -> Result<Vec<Envelope>, Error> {
+        ask!(self, engine => engine.report_events(run_id).await)
+    }
+
     /// How often a run began to write its report.
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
         ask!(self, engine => engine.report_attempts(run_id).await)

@@ -178,7 +178,7 @@ impl ModelCall {
         let span = span!(format!("chat {}", model.model), "client");
         if !span.is_disabled() {
             span.set_attribute("gen_ai.operation.name", "chat");
-            span.set_attribute("gen_ai.provider.name", model.provider.as_str());
+            span.set_attribute("gen_ai.provider.name", model.provider.to_string());
             span.set_attribute("gen_ai.request.model", model.model.clone());
             span.set_attribute("gen_ai.request.max_tokens", i64::from(calling.max_tokens));
             span.set_attribute("fathom.role", calling.role);

@@ -1,56 +1,280 @@
-//! What a model may call: specs for the wire, argument types for us, answers for the model.
+//! Tools: what a model may call. One file per tool; [`Tool`] is what each of them is, [`ToolSet`] what one agent has.
 //!
-//! `search_web` does its work here; the supervisor's and the researcher's other tools change what the agent does next
-//! and are carried out by it (`research::supervisor`, `research::researcher`).
+//! A tool says what it looks like, checks calls, and carries them out. Everything else happens once, in the loop that
+//! calls it (`research::calls`): dispatch, the journal, events, spans, repeated calls, and errors as text for the model.
 
+pub mod complete;
+pub mod delegate;
 pub mod search_web;
+mod summary;
+pub mod think;
 
-use serde::{Deserialize, de::DeserializeOwned};
+use std::{fmt, sync::Arc};
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    llm::{ToolCall, ToolSpec},
-    prompts::Prompts,
+    context::{Cx, Deadline, Error},
+    domain::{Source, SourceId, ToolKind, event::ResultLink},
+    journal::Stop,
+    llm::{Text, ToolCall, ToolSpec},
+    offline::Evidence,
 };
 
-pub const THINK: &str = "think_tool";
-pub const SEARCH: &str = "search_web";
-pub const DELEGATE: &str = "ConductResearch";
-pub const COMPLETE: &str = "ResearchComplete";
+/// A tool, as one agent has it. The set of tools is open at run time, hence a trait.
+pub trait Tool: Send + Sync {
+    /// The tool as models see it; asked for once.
+    fn spec(&self) -> ToolSpec;
 
-/// Arguments of `think_tool`.
-#[derive(Debug, Deserialize)]
-pub struct Think {
-    pub reflection: String,
+    fn kind(&self) -> ToolKind;
+
+    /// Other names by which models know such a tool.
+    fn aliases(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Is a whole call one outside effect? Then the loop makes it one step of the journal. A tool that says no keeps
+    /// its own steps, or has none.
+    fn is_one_step(&self) -> bool {
+        true
+    }
+
+    /// The arguments of a call that does the whole task at once, for a model that calls nothing.
+    fn for_task(&self, _task: &str) -> Option<Value> {
+        None
+    }
+
+    /// Checks a call before any of its turn is carried out; in the order of the calls. `turn` is the turn's path.
+    ///
+    /// # Errors
+    /// [`Refusal`]: the call is answered without being carried out.
+    fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
+        Ok(Admitted::new(arguments::<Value>(call)?))
+    }
+
+    /// Carries out an admitted call, beside the others of its turn. Sources get ids out of the site's range alone.
+    ///
+    /// # Errors
+    /// [`ToolError`], which says who has to know.
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value)
+    -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// Arguments of `ConductResearch`.
-#[derive(Debug, Deserialize)]
-pub struct Delegate {
-    pub research_topic: String,
+/// A call that is to be carried out.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    /// What [`Tool::call`] gets, and readers of the run see.
+    pub arguments: Value,
+    /// Ids to reserve for sources.
+    pub source_ids: u32,
+    /// What of the call is not carried out.
+    pub left_out: Option<LeftOut>,
+}
+
+impl Admitted {
+    /// A call carried out as a whole, which finds no sources.
+    pub fn new(arguments: Value) -> Self {
+        Self { arguments, source_ids: 0, left_out: None }
+    }
+}
+
+/// A part of a call that is not carried out.
+#[derive(Clone, Debug)]
+pub struct LeftOut {
+    /// For readers of the run.
+    pub detail: String,
+    /// For the model, behind the result.
+    pub note: String,
+}
+
+/// Why a call is answered without being carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The arguments cannot be used; the model may repair them.
+    Arguments(String),
+    /// The answer, as it stands.
+    Answer(String),
+}
+
+impl From<String> for Refusal {
+    fn from(problem: String) -> Self {
+        Self::Arguments(problem)
+    }
+}
+
+/// Where a call is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The journal path of the turn.
+    pub turn: &'a str,
+    /// The call's place among those of its turn, from 0.
+    pub index: usize,
+    /// The id that the model gave it.
+    pub call_id: &'a str,
+    /// The first of the ids reserved for its sources.
+    pub first_source: SourceId,
+    /// Ids reserved for earlier calls of the same tool in the same turn.
+    pub reserved_before: u32,
+    /// What the whole run wants to know.
+    pub question: &'a str,
+    /// Has the agent's work begun: was anything retrieved, or delegated?
+    pub has_worked: bool,
+    /// When the agent's time is over.
+    pub deadline: Deadline,
+}
+
+/// What a call brought.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// For the model.
+    pub text: Text,
+    /// Pieces of what was retrieved; one per link, in the same order.
+    pub evidence: Vec<Evidence>,
+    /// In the order shown.
+    pub links: Vec<ResultLink>,
+    /// What failed, in words; a call with failures and without links has failed.
+    pub failed: Vec<String>,
+    /// With their texts, of a tool that is one step: the loop registers and stores them with it.
+    #[serde(skip)]
+    pub sources: Vec<Source>,
+}
+
+impl ToolOutput {
+    /// Words for the model, and nothing else.
+    pub fn text(text: impl Into<Text>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    pub fn has_failed(&self) -> bool {
+        !self.failed.is_empty() && self.links.is_empty()
+    }
+}
+
+/// Why a call brought nothing, by who has to know.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The model, which may try something else.
+    #[error("{0}")]
+    Model(String),
+    /// The agent: its work ends.
+    #[error(transparent)]
+    Ends(#[from] Error),
+}
+
+impl From<Stop> for ToolError {
+    fn from(stop: Stop) -> Self {
+        Self::Ends(stop.into())
+    }
+}
+
+/// The tools of one agent.
+pub struct ToolSet {
+    tools: Vec<Box<dyn Tool>>,
+    /// One per tool, in the same order.
+    specs: Vec<ToolSpec>,
+}
+
+impl ToolSet {
+    /// A tool whose name is taken by one before it is left out.
+    pub fn new(offered: impl IntoIterator<Item = Box<dyn Tool>>) -> Self {
+        let (mut tools, mut specs) = (Vec::new(), Vec::<ToolSpec>::new());
+        for tool in offered {
+            let spec = tool.spec();
+            if specs.iter().all(|taken| taken.name != spec.name) {
+                tools.push(tool);
+                specs.push(spec);
+            }
+        }
+        Self { tools, specs }
+    }
+
+    pub fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    pub fn names(&self) -> Vec<&str> {
+        self.specs.iter().map(|spec| spec.name.as_str()).collect()
+    }
+
+    /// Names and first lines for a system prompt; the rest is in the specs.
+    pub fn listed(&self) -> Vec<Value> {
+        let line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+        self.specs.iter().map(|spec| json!({"name": spec.name, "description": line(&spec.description)})).collect()
+    }
+
+    /// The place of the tool of that name, or else of the one known by it too.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        let named = self.specs.iter().position(|spec| spec.name == name);
+        named.or_else(|| self.tools.iter().position(|tool| tool.aliases().contains(&name)))
+    }
+
+    pub fn kind(&self, name: &str) -> Option<ToolKind> {
+        self.find(name).map(|place| self.tools[place].kind())
+    }
+
+    /// The tool at a place that [`Self::find`] gave, and its own name.
+    pub fn get(&self, place: usize) -> (&dyn Tool, &str) {
+        (&*self.tools[place], &self.specs[place].name)
+    }
+
+    pub fn admit(&mut self, place: usize, cx: &Cx, turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
+        self.tools[place].admit(cx, turn, call)
+    }
+
+    /// The call that does the whole task at once: the first tool's that can.
+    pub fn for_task(&self, task: &str) -> Option<(&str, Value)> {
+        let mut named = self.tools.iter().zip(&self.specs);
+        named.find_map(|(tool, spec)| Some((spec.name.as_str(), tool.for_task(task)?)))
+    }
+}
+
+impl fmt::Debug for ToolSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("ToolSet").field(&self.names()).finish()
+    }
+}
+
+/// Makes a tool for one agent.
+type MakeTool = Arc<dyn Fn(&Cx) -> Box<dyn Tool> + Send + Sync>;
+
+/// What researchers may call beside the tools that every researcher has.
+#[derive(Clone, Default)]
+pub struct Toolbox {
+    more: Vec<MakeTool>,
+}
+
+impl Toolbox {
+    /// Registers a tool; each researcher gets one of its own.
+    #[must_use]
+    pub fn with<T: Tool + 'static>(mut self, make: impl Fn(&Cx) -> T + Send + Sync + 'static) -> Self {
+        self.more.push(Arc::new(move |cx| Box::new(make(cx))));
+        self
+    }
+
+    /// The tools of a researcher.
+    pub fn of_researcher(&self, cx: &Cx) -> ToolSet {
+        let search: Box<dyn Tool> = Box::new(search_web::SearchWeb::new(cx));
+        let more = self.more.iter().map(|make| make(cx));
+        let think: Box<dyn Tool> = Box::new(think::Think::new(cx.prompts()));
+        let complete: Box<dyn Tool> = Box::new(complete::Complete::of_researcher(cx.prompts()));
+        ToolSet::new(std::iter::once(search).chain(more).chain([think, complete]))
+    }
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Toolbox").field("more", &self.more.len()).finish()
+    }
 }
 
 /// The tools of the supervisor.
-pub fn supervisor(prompts: &Prompts) -> Vec<ToolSpec> {
-    let topic = property(
-        "research_topic",
-        prompts.text("tools/conduct_research.research_topic", ()),
-        json!({"type": "string"}),
-    );
-    vec![
-        spec(DELEGATE, prompts.text("tools/conduct_research", ()), topic),
-        spec(COMPLETE, prompts.text("tools/research_complete_supervisor", ()), no_arguments()),
-        think(prompts),
-    ]
-}
-
-/// The tools of a researcher. `kind` is `web` or `local`.
-pub fn researcher(prompts: &Prompts, kind: &str) -> Vec<ToolSpec> {
-    vec![
-        search_web::spec(prompts, kind),
-        think(prompts),
-        spec(COMPLETE, prompts.text("tools/research_complete_researcher", ()), no_arguments()),
-    ]
+pub fn of_supervisor(cx: &Cx, delegate: delegate::Delegate) -> ToolSet {
+    let complete = complete::Complete::of_supervisor(cx.prompts());
+    let think = think::Think::new(cx.prompts());
+    let tools: [Box<dyn Tool>; 3] = [Box::new(delegate), Box::new(complete), Box::new(think)];
+    ToolSet::new(tools)
 }
 
 /// The arguments of a call, or what is wrong with them in one sentence for the model.
@@ -65,15 +289,19 @@ pub fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-fn think(prompts: &Prompts) -> ToolSpec {
-    let reflection = property("reflection", prompts.text("tools/think_tool.reflection", ()), json!({"type": "string"}));
-    spec(THINK, prompts.text("tools/think_tool", ()), reflection)
+/// The arguments that [`Tool::admit`] made, read again.
+///
+/// # Errors
+/// They are another tool's: a defect, which the model hears of.
+fn admitted<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+    serde_json::from_value(arguments).map_err(|error| ToolError::Model(error.to_string()))
 }
 
 fn spec(name: &str, description: String, parameters: Value) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description, parameters }
 }
 
+/// The schema of arguments with one required property.
 fn property(name: &str, description: String, mut schema: Value) -> Value {
     schema["description"] = Value::String(description);
     json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})

@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk};
-use fathom::domain::{ModelName, Provider, Usage};
+use fathom::domain::{ModelName, Usage};
+use fathom::llm::providers::{Auth, Key, Lists, OutputLimit, PROVIDERS, Provider, Quirks, Variables};
+use fathom::llm::wire::Wire;
 use fathom::llm::{
-    Completion, Delta, Endpoint, Endpoints, Error, Failed, Llm, Message, OutputFormat, Part, Request, Settings,
-    StopReason, Text, ToolCall, ToolChoice, ToolSpec, Wait,
+    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Part, Request, Settings, StopReason, Text,
+    ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
 const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 2, reasoning_tokens: 1, cost: None };
@@ -21,7 +23,7 @@ fn settings(vendor: &FakeVendor) -> Settings {
     let base_url = Some(Url::parse(&vendor.base_url()).unwrap());
     let endpoint = Endpoint { base_url, api_key: Some(KEY.into()), headers: vec![("X-Title".into(), "Fathom".into())] };
     Settings {
-        endpoints: Endpoints { openai: endpoint.clone(), ollama: endpoint.clone(), openrouter: endpoint },
+        endpoints: PROVIDERS.iter().map(|provider| (provider.name, endpoint.clone())).collect(),
         total_timeout: Duration::from_secs(5),
         idle_timeout: Duration::from_secs(5),
         retry_for: Duration::from_secs(1),
@@ -215,11 +217,92 @@ async fn a_schema_is_sent_strict() {
 async fn without_a_key_no_authorization_is_sent() {
     let vendor = FakeVendor::start([Reply::says("ok")]).await;
     let mut settings = settings(&vendor);
-    settings.endpoints.openai.api_key = None;
+    let base_url = Some(Url::parse(&vendor.base_url()).unwrap());
+    settings.endpoints.insert("openai", Endpoint { base_url, ..Endpoint::default() });
     let llm = Llm::new(settings).unwrap();
     assert_eq!(llm.missing(&model("openai:local")), None);
     llm.complete(&request(), &quietly).await.unwrap();
     assert!(!vendor.sent()[0].headers.contains_key("authorization"));
+}
+
+/// A provider that nobody has: no line of code knows it, its row is enough.
+static INVENTED: [Provider; 1] = [Provider {
+    name: "acme",
+    title: "Acme",
+    wire: Wire::ChatCompletions,
+    base_url: Some("https://models.acme.test/v9"),
+    variables: Variables { api_key: "ACME_API_KEY", base_url: "ACME_BASE_URL", headers: "ACME_HEADERS" },
+    key: Key::Needed,
+    auth: Auth::Header("x-acme-key"),
+    lists: Lists::Nothing,
+    defaults: None,
+    quirks: Quirks {
+        output_limit: OutputLimit::MaxCompletionTokens,
+        required: "any",
+        stream_options: false,
+        short_ids: true,
+        headers: &[("x-acme-version", "9")],
+        ..Quirks::NONE
+    },
+}];
+
+#[tokio::test]
+async fn a_new_provider_is_a_row_alone() {
+    let acme = model("acme:m");
+    let llm = Llm::new(Settings { providers: &INVENTED, ..Settings::default() }).unwrap();
+    assert_eq!(llm.missing(&acme), Some("ACME_API_KEY"));
+
+    let vendor = FakeVendor::start([Reply::says("Yes."), Reply::streams(&["Yes."])]).await;
+    let mut own = settings(&vendor);
+    own.providers = &INVENTED;
+    let base_url = Some(Url::parse(&vendor.base_url()).unwrap());
+    own.endpoints.insert("acme", Endpoint { base_url, api_key: Some(KEY.into()), headers: Vec::new() });
+    let llm = Llm::new(own).unwrap();
+    let call = ToolCall { id: "toolu_01".into(), name: "think_tool".into(), arguments: "{}".into(), problem: None };
+    let request = Request {
+        model: acme.clone(),
+        messages: vec![
+            Message::user("q"),
+            Message::Assistant { content: String::new(), tool_calls: vec![call] },
+            Message::Tool { call_id: "toolu_01".into(), name: "think_tool".into(), content: "ok".into() },
+        ],
+        tools: vec![tool("think_tool")],
+        tool_choice: ToolChoice::Required,
+        ..request()
+    };
+    assert_eq!(llm.complete(&request, &quietly).await, Ok(answer("Yes.")));
+    let mut stream = llm.stream(&request, &quietly).await.unwrap();
+    while stream.next().await.is_some() {}
+    for sent in vendor.sent() {
+        assert_eq!((&*sent.path, &sent.headers["x-acme-key"]), ("/v1/chat/completions", &KEY.parse().unwrap()));
+        assert_eq!(sent.headers["x-acme-version"], "9");
+        assert!(!sent.headers.contains_key("authorization"));
+        assert_eq!((&sent.body["tool_choice"], &sent.body["max_completion_tokens"]), (&json!("any"), &json!(100)));
+        assert_eq!(sent.body.get("stream_options"), None);
+        let id = sent.body["messages"][1]["tool_calls"][0]["id"].as_str().unwrap();
+        assert_eq!((id.len(), &sent.body["messages"][2]["tool_call_id"]), (9, &json!(id)));
+    }
+    assert!(!llm.probe(&acme).await.is_err_and(|error| matches!(error, Error::BadRequest { .. })));
+}
+
+/// Each row's own request, as far as it can be told from the row.
+#[tokio::test]
+async fn every_provider_is_called_as_its_row_says() {
+    for provider in PROVIDERS.iter().filter(|provider| provider.wire == Wire::ChatCompletions) {
+        let (vendor, llm) = world([Reply::says("ok")]).await;
+        llm.complete(&Request { model: ModelName::new(provider.name, "m"), ..request() }, &quietly).await.unwrap();
+        let sent = vendor.sent().remove(0);
+        let (header, value) = match provider.auth {
+            Auth::Bearer => ("authorization", format!("Bearer {KEY}")),
+            Auth::Header(name) => (name, KEY.to_owned()),
+        };
+        assert_eq!((&*sent.path, sent.headers[header].to_str().unwrap()), ("/v1/chat/completions", &*value));
+        let limit = match provider.quirks.output_limit {
+            OutputLimit::MaxCompletionTokens => "max_completion_tokens",
+            OutputLimit::MaxTokens | OutputLimit::ByModel => "max_tokens",
+        };
+        assert_eq!(sent.body[limit], 100, "{}", provider.name);
+    }
 }
 
 #[tokio::test]
@@ -274,8 +357,8 @@ async fn tool_calls_are_read() {
     };
     let expected = [
         call("x", "search_web", r#"{"queries": ["a"]}"#),
-        call("call_1_1", "think_tool", r#"{"reflection":"r"}"#),
-        call("call_1_2", "search_web", ""),
+        call("t0001c001", "think_tool", r#"{"reflection":"r"}"#),
+        call("t0001c002", "search_web", ""),
     ];
     assert_eq!((completion.tool_calls.as_slice(), completion.stop), (expected.as_slice(), StopReason::ToolCalls));
 }
@@ -308,7 +391,7 @@ async fn local_trap_5_a_fenced_call_of_an_offered_tool_is_a_call() {
         streamed(Reply::streams(&[&fenced[..9], &fenced[9..30], &fenced[30..]]), &offered).await,
     ] {
         let call = ToolCall {
-            id: "call_1_0".into(),
+            id: "t0001c000".into(),
             name: "search_web".into(),
             arguments: r#"{"queries":["a"]}"#.into(),
             problem: None,
@@ -324,7 +407,7 @@ async fn local_trap_6_more_calls_than_asked_for_are_all_read() {
     let message = json!({"role": "assistant", "content": "", "tool_calls": [call, call, call]});
     let completion = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap();
     let ids: Vec<_> = completion.tool_calls.iter().map(|call| call.id.as_str()).collect();
-    assert_eq!(ids, ["a", "call_1_1", "call_1_2"]);
+    assert_eq!(ids, ["a", "t0001c001", "t0001c002"]);
 }
 
 #[tokio::test]
@@ -533,7 +616,7 @@ async fn calls_may_move_between_threads() {
     check(llm.complete(&request, &quietly));
     check(llm.stream(&request, &quietly));
     check(llm.context_window(&request.model));
-    check(llm.probe(Provider::Ollama));
+    check(llm.probe(&model("ollama:any")));
 }
 
 // What fails.
@@ -678,7 +761,8 @@ async fn a_connection_is_not_waited_for_longer_than_its_limit() {
     }
     let vendor = FakeVendor::start([]).await;
     let mut settings = settings(&vendor);
-    settings.endpoints.openai.base_url = Some(Url::parse(&format!("http://{address}/v1")).unwrap());
+    let base_url = Some(Url::parse(&format!("http://{address}/v1")).unwrap());
+    settings.endpoints.insert("openai", Endpoint { base_url, ..Endpoint::default() });
     settings.connect_timeout = Duration::from_millis(30);
     settings.retry_for = Duration::ZERO;
     let failed = Llm::new(settings).unwrap().complete(&request(), &quietly).await.unwrap_err();
@@ -761,14 +845,14 @@ async fn a_probe_tells_whether_the_server_is_there_and_takes_the_key() {
     let list = r#"{"object":"list","data":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"},{"id":"e"},{"id":"f"}]}"#;
     let denied = r#"{"error":{"message":"Invalid API Key","type":"authentication_error","code":401}}"#;
     let (vendor, llm) = world([Reply::json(200, list), Reply::json(401, denied)]).await;
-    let report = llm.probe(Provider::OpenAi).await.unwrap();
+    let report = llm.probe(&model("openai:any")).await.unwrap();
     assert_eq!(
         (report.model_count, report.models.as_slice()),
         (6, ["a", "b", "c", "d", "e"].map(String::from).as_slice())
     );
     assert_eq!((report.base_url, report.with_key), (format!("{}/", vendor.base_url()), true));
-    assert!(matches!(llm.probe(Provider::OpenAi).await, Err(Error::Auth { .. })));
-    assert!(matches!(llm.probe(Provider::Offline).await, Err(Error::BadRequest { .. })));
+    assert!(matches!(llm.probe(&model("openai:any")).await, Err(Error::Auth { .. })));
+    assert!(matches!(llm.probe(&ModelName::offline()).await, Err(Error::BadRequest { .. })));
 }
 
 // Halves and heaps.

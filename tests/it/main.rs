@@ -11,8 +11,9 @@
 mod browser;
 mod contract;
 mod crash;
+mod dependencies;
+mod documents;
 mod events;
-mod fake_vendor;
 mod hostile;
 mod http;
 mod llm;
@@ -28,4 +29,4 @@ mod streams;
 mod tidy;
 mod world_test;
 
-use fathom_testkit::{database, fleet, world};
+use fathom_testkit::{database, fleet, vendor as fake_vendor, world};

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use fathom::{
     domain::{
         Cost, Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus,
-        Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
+        Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind, WarningCode,
         event::Phase,
         report::{Citation, Report},
     },
@@ -622,8 +622,18 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
         Event::SupervisorIteration { n: 1, max: 6 },
         Event::ResearcherStarted { topic: "t".into(), tool_call_id: "c".into() },
         Event::ResearcherStarted { topic: "u".into(), tool_call_id: "d".into() },
-        Event::ToolStarted { tool_call_id: "e".into(), name: "search_web".into(), args: serde_json::json!({}) },
-        Event::ToolStarted { tool_call_id: "f".into(), name: "think_tool".into(), args: serde_json::json!({}) },
+        Event::ToolStarted {
+            tool_call_id: "e".into(),
+            name: "search_web".into(),
+            kind: ToolKind::Search,
+            args: serde_json::json!({}),
+        },
+        Event::ToolStarted {
+            tool_call_id: "f".into(),
+            name: "ask_archive".into(),
+            kind: ToolKind::External,
+            args: serde_json::json!({}),
+        },
         Event::ResearcherFinished { notes_chars: 1, sources: 1, turns: 1, note: None },
         Event::warning(WarningCode::SearchFailed, "d"),
     ];

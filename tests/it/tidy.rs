@@ -94,10 +94,11 @@ fn functions_stay_readable() {
 #[test]
 fn nothing_names_a_place_on_one_machine() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files: Vec<PathBuf> = ["Cargo.toml", "README.md", "ARCHITECTURE.md", "scripts", "src", "prompts"]
-        .into_iter()
-        .flat_map(|name| files_under(&root.join(name)))
-        .collect();
+    let mut files: Vec<PathBuf> =
+        ["Cargo.toml", "README.md", "ARCHITECTURE.md", "docs", "crates", "scripts", "src", "prompts"]
+            .into_iter()
+            .flat_map(|name| files_under(&root.join(name)))
+            .collect();
     files.sort();
     let places = ["/work/", "/root/", "/tmp/wt"];
     for file in files {
@@ -162,7 +163,7 @@ fn sources() -> Vec<Source> {
 }
 
 /// All files at or below `path`; none when there is no such path.
-fn files_under(path: &Path) -> Vec<PathBuf> {
+pub fn files_under(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
     }
@@ -247,6 +248,20 @@ fn opens_function(line: &str) -> bool {
         && before.split_whitespace().all(|word| {
             ["pub", "pub(crate)", "pub(super)", "async", "const", "unsafe", "extern", "default"].contains(&word)
         })
+}
+
+/// A provider is its row: a name that occurs elsewhere would have to be added there for the next one too.
+#[test]
+fn the_name_of_a_provider_stands_in_its_row_alone() {
+    let named = |name: &str| {
+        let files = sources().into_iter().filter(|source| source.text.contains(name)).map(|source| source.path);
+        files.collect::<Vec<_>>()
+    };
+    for name in ["openrouter", "lmstudio", "cerebras", "OPENROUTER_API_KEY"] {
+        assert_eq!(named(name), ["src/llm/providers.rs"], "{name}");
+    }
+    let examples = [include_str!("../../.env.example"), include_str!("../../fathom.example.toml")];
+    assert!(examples.iter().all(|example| example.to_lowercase().contains("openrouter")));
 }
 
 #[test]

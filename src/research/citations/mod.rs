@@ -51,7 +51,7 @@ struct Catalogue {
 impl Catalogue {
     fn new(sources: Vec<Source>) -> Self {
         let ids = |(index, source): (usize, &Source)| {
-            let all = std::iter::once(source.id).chain(source.aliases.iter().copied());
+            let all = source.ids();
             all.map(move |id| (id.0, index)).collect::<Vec<_>>()
         };
         Self {

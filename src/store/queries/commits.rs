@@ -11,12 +11,9 @@ use super::{
     threads::insert_message,
 };
 use crate::{
-    domain::{Event, Message, MessageRole, ModelUsage, RunId, RunStatus, ThreadId, Waiting, event::Phase},
+    domain::{Event, Message, MessageRole, ModelUsage, RunId, RunStatus, ThreadId, ToolKind, Waiting, event::Phase},
     store::{Commit, Entry, Error, Finish, NewEvent, Step},
 };
-
-/// The name under which models call the search tool.
-const SEARCH_TOOL: &str = "search_web";
 
 /// Of a run's row, what decides whether its commits may be written.
 struct Fence {
@@ -282,7 +279,7 @@ impl Advance {
                 Event::ResearcherStarted { .. } => self.counts[1] += 1,
                 Event::ResearcherFinished { .. } => self.counts[2] += 1,
                 Event::ResearcherFailed { .. } => self.counts[3] += 1,
-                Event::ToolStarted { name, .. } if name == SEARCH_TOOL => self.counts[4] += 1,
+                Event::ToolStarted { kind: ToolKind::Search, .. } => self.counts[4] += 1,
                 Event::SourceFound { .. } => self.counts[5] += 1,
                 Event::Warning { wait, detail, .. } => {
                     self.counts[6] += 1;

@@ -32,6 +32,15 @@ impl Engine {
         select.fetch_all(&mut *connection).await?.iter().map(envelope).collect()
     }
 
+    pub async fn report_events(&self, run_id: RunId) -> Result<Vec<Envelope>, Error> {
+        const SELECT: &str = "SELECT events.seq, events.run_id, events.ts, events.agent, events.agent_id, events.body \
+            FROM runs JOIN events ON events.thread_id = runs.thread_id \
+            WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq \
+            AND events.name IN ('report.started', 'report.delta', 'report.citation') ORDER BY events.seq";
+        let mut connection = self.reader().await?;
+        query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(envelope).collect()
+    }
+
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
         const COUNT: &str = "SELECT COUNT(*) FROM runs JOIN events ON events.thread_id = runs.thread_id \
             WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq \

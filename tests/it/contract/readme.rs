@@ -1,4 +1,4 @@
-//! The commands of README.md, run as they are printed but for the address of the service.
+//! The commands of README.md and docs/guide.md, run as they are printed but for the address of the service.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -7,13 +7,13 @@ use tokio::process::Command;
 use super::service::{Service, without_keys};
 use crate::world::{Script, World};
 
-const README: &str = include_str!("../../../README.md");
+const PAGES: [&str; 2] = [include_str!("../../../README.md"), include_str!("../../../docs/guide.md")];
 const ADDRESS: &str = "http://127.0.0.1:8080";
 
 /// The first block of shell commands that holds `needle`.
 fn block(needle: &str) -> &'static str {
-    let blocks = README.split("```sh\n").skip(1).filter_map(|rest| rest.split_once("```"));
-    blocks.map(|(block, _)| block).find(|block| block.contains(needle)).expect("README.md has such a block")
+    let blocks = PAGES.iter().flat_map(|page| page.split("```sh\n").skip(1)).filter_map(|rest| rest.split_once("```"));
+    blocks.map(|(block, _)| block).find(|block| block.contains(needle)).expect("one of the pages has such a block")
 }
 
 /// Runs the commands in `folder` to their end; what they print.

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use fathom::{
     domain::{
         Agent, Cost, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus,
-        Scope, SourceId, ThreadStatus, Timestamp, Usage, Wait, WaitKind, WarningCode,
+        Scope, SourceId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind, WarningCode,
         event::{Phase, ResultLink},
     },
     http::Code,
@@ -49,9 +49,9 @@ one_of_each!(events: Event {
     ResearcherFinished { notes_chars: 10, sources: 1, turns: 2, note: Some("A tide [S1003].".to_owned()) },
     ModelStarted { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned() },
     ResearcherFailed { problem: failure() },
-    ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), args: json!({"queries": ["tide"]}) },
-    ToolFinished { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), results: vec![result()] },
-    ToolFailed { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), problem: "Away.".to_owned() },
+    ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Search, args: json!({"queries": ["tide"]}) },
+    ToolFinished { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Read, results: vec![result()] },
+    ToolFailed { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::External, problem: "Away.".to_owned() },
     SourceFound {
         source_id: SourceId::of(1, 3),
         url: "https://a.example/".to_owned(),
@@ -88,6 +88,7 @@ one_of_each!(events: Event {
 one_of_each!(agents: Agent { Root, Supervisor, Researcher });
 one_of_each!(phases: Phase { Clarify, Brief, Research, Report, FollowUp, Waiting });
 one_of_each!(wait_kinds: WaitKind { Model, Search });
+one_of_each!(tool_kinds: ToolKind { Search, Read, External, Think, Delegate, Complete });
 one_of_each!(statuses: RunStatus { Queued, Running, Completed, Failed, Cancelled });
 one_of_each!(follow_up_actions: FollowUpAction { Answer, Revise, Research });
 one_of_each!(outcomes: Outcome { Report, Clarification, Answer });
@@ -205,6 +206,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     same("/components/schemas/Scope/properties/agent", agents());
     same("/components/schemas/Phase", phases());
     same("/components/schemas/WaitKind", wait_kinds());
+    same("/components/schemas/ToolKind", tool_kinds());
     same("/components/schemas/FollowUpDecidedEvent/properties/data/properties/action", follow_up_actions());
     same("/components/schemas/RunStatus", statuses());
     same("/components/schemas/ThreadStatus", thread_statuses());

@@ -71,6 +71,31 @@ async fn they_are_named_and_the_others_are_found() {
         assert!(!log.contains(name), "{name} ended its parser: {log}");
     }
     assert!(bench.metric("fathom_parsers_ended_total").await >= 4.0);
+    parsers_are_confined(&bench);
     assert!(bench.peak_memory() < 512 * 1024 * 1024, "{}", bench.peak_memory());
     bench.finish().await;
+}
+
+/// As the system sees them: what they may use, and that they know nothing.
+fn parsers_are_confined(bench: &Bench) {
+    let parsers = bench.children("parse-worker");
+    assert!(!parsers.is_empty(), "one is kept for the next document");
+    for process in parsers {
+        let limits = fs::read_to_string(process.join("limits")).unwrap();
+        let limit = |name: &str| {
+            let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+            line[name.len()..].split_whitespace().take(2).map(str::to_owned).collect::<Vec<_>>()
+        };
+        for (name, value) in [
+            ("Max address space", 1024 * 1024 * 1024_u64),
+            ("Max cpu time", 90),
+            ("Max open files", 16),
+            ("Max file size", 0),
+            ("Max core file size", 0),
+        ] {
+            assert_eq!(limit(name), [value.to_string(), value.to_string()], "{name}: soft and hard");
+        }
+        assert_eq!(fs::read(process.join("environ")).unwrap(), b"", "keys are in the environment of the service");
+        assert_eq!(fs::read_link(process.join("cwd")).unwrap(), Path::new("/"));
+    }
 }

@@ -150,6 +150,16 @@ impl Bench {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
+    /// Folders in `/proc` of the service's children whose command line has that word.
+    pub fn children(&self, word: &str) -> Vec<PathBuf> {
+        let parent = format!("PPid:\t{}\n", self.process.id().unwrap());
+        let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+        let has = |path: &PathBuf, file: &str, text: &str| {
+            std::fs::read(path.join(file)).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text))
+        };
+        processes.filter(|path| has(path, "status", &parent) && has(path, "cmdline", word)).collect()
+    }
+
     /// The process is the one that was started, it answered every probe in time, and it stops when told to.
     pub async fn finish(mut self) {
         self.health.assert_good(&self.process.stderr());

@@ -19,15 +19,16 @@ use crate::{
     world::{Kind, Script, Shape, World},
 };
 
-/// Nothing had to wait for the end of the grace.
+/// Shorter than the grace by far: nothing had to wait for its end.
 const SOON: Duration = Duration::from_secs(5);
+const LONG_GRACE: &[(&str, &str)] = &[("FATHOM_GRACE_SECONDS", "10")];
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_and_its_readers_go_on_in_the_next_process(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Report)).await;
-    let service = Service::start(&world, &database).await;
+    let service = Service::with(&world, &database, LONG_GRACE).await;
     let started = service.start_run().await;
     let call = pending(&world, Kind::Report).await;
     let mut stream = service.stream(&started.events_path(), &[]).await;
@@ -61,7 +62,7 @@ async fn a_run_and_its_readers_go_on_in_the_next_process(database: TestDatabase)
 async fn requests_in_flight_are_answered() {
     let database = TestDatabase::sqlite();
     let world = World::start(silent_at(Kind::Clarify)).await;
-    let service = Service::start(&world, &database).await;
+    let service = Service::with(&world, &database, LONG_GRACE).await;
     let started = service.start_run().await;
     pending(&world, Kind::Clarify).await;
     let body = json!({ "message": "Who keeps the gate?" }).to_string();
@@ -101,7 +102,7 @@ async fn requests_in_flight_are_answered() {
 async fn connections_without_a_request_hold_nothing_up() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
-    let service = Service::start(&world, &database).await;
+    let service = Service::with(&world, &database, LONG_GRACE).await;
     let mut silent = TcpStream::connect(service.address).await.unwrap();
     let mut idle = TcpStream::connect(service.address).await.unwrap();
     idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();

@@ -7,7 +7,7 @@ use std::{collections::HashSet, time::Duration};
 
 use fathom::{
     domain::{Event, Run, RunId, RunStatus, ThreadId, Timestamp},
-    store::{Cancelling, Claimant, Claimed, Clock, Commit, Entry, Error, Lease, NewRun, Renewal, Store, Wanted},
+    store::{Cancelling, Claimant, Claimed, Clock, Commit, End, Entry, Error, Lease, NewRun, Renewal, Store, Wanted},
 };
 use proptest::{
     prelude::*,
@@ -24,6 +24,8 @@ const THREADS: usize = 2;
 /// A lease lasts so long; clocks move by about as much.
 const LEASE_MS: i64 = 1_000;
 const LEASE: Duration = Duration::from_millis(1_000);
+/// After the first death that may be a run's fault, the second and so on.
+const PAUSES_MS: [i64; 4] = [100, 200, 400, 800];
 
 /// Something that happens. Indices are taken modulo what there is; of leases there are all that were ever given.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,10 @@ enum Op {
     /// The lease's last entry once more, as after an answer that got lost.
     Repeat(usize),
     Finish(usize),
+    /// The lease's owner is found dead; perhaps in the middle of our own work on the run.
+    Settle(usize, bool),
+    /// The lease's owner, which lost it, says that it lives.
+    Survive(usize),
     Cancel(usize),
     Delete(usize),
 }
@@ -56,7 +62,9 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (lease.clone(), 0..LEASE_MS).prop_map(|(a, b)| Op::Release(a, b)),
         8 => (lease.clone(), any::<bool>()).prop_map(|(a, b)| Op::Commit(a, b)),
         3 => lease.clone().prop_map(Op::Repeat),
-        2 => lease.prop_map(Op::Finish),
+        2 => lease.clone().prop_map(Op::Finish),
+        3 => (lease.clone(), any::<bool>()).prop_map(|(a, b)| Op::Settle(a, b)),
+        2 => lease.prop_map(Op::Survive),
         2 => run.prop_map(Op::Cancel),
         1 => thread.prop_map(Op::Delete),
     ]
@@ -134,6 +142,7 @@ struct ModelThread {
 struct ModelLease {
     run: usize,
     epoch: i64,
+    owner: usize,
     /// Its last entry, and whether that finishes the run.
     entry: Option<(usize, bool)>,
 }
@@ -178,6 +187,8 @@ impl Model {
             }
             Op::Finish(lease) => self.with_lease(lease, |model, lease| model.commit(lease, false, true)),
             Op::Repeat(lease) => self.with_lease(lease, Self::repeat),
+            Op::Settle(lease, in_own_work) => self.with_lease(lease, |model, lease| model.settle(lease, in_own_work)),
+            Op::Survive(lease) => self.with_lease(lease, Self::survive),
             Op::Cancel(run) => self.with_run(run, Self::cancel),
             Op::Delete(thread) => {
                 let existed = std::mem::take(&mut self.threads[thread]).exists;
@@ -266,7 +277,7 @@ impl Model {
         (row.status, row.owner, row.expires) = (Status::Running, Some(owner), expires);
         row.epoch += 1;
         let Row { epoch, deaths, unexplained, .. } = *row;
-        self.leases.push(ModelLease { run, epoch, entry: None });
+        self.leases.push(ModelLease { run, epoch, owner, entry: None });
         Told::Claimed { run, epoch, deaths, unexplained }
     }
 
@@ -291,6 +302,33 @@ impl Model {
         let free_at = self.now + pause;
         if let Some(row) = self.held(lease) {
             (row.owner, row.expires) = (None, free_at);
+        }
+        Told::Done
+    }
+
+    /// A run that nobody has taken over is given back, after a pause when the death may be its fault. One that somebody
+    /// took over without knowing of the death stays there, and the end is explained afterwards.
+    fn settle(&mut self, lease: usize, in_own_work: bool) -> Told {
+        let now = self.now;
+        let ModelLease { run, epoch, owner, .. } = self.leases[lease];
+        let Some(row) = self.existing(run).filter(|row| row.status == Status::Running) else { return Told::Done };
+        let deaths = usize::try_from(row.deaths).unwrap();
+        if row.epoch == epoch && row.owner == Some(owner) {
+            let pause = if in_own_work { PAUSES_MS[deaths.min(3)] } else { 0 };
+            (row.owner, row.expires) = (None, now + pause);
+        } else if row.epoch == epoch + 1 && row.owner.is_some_and(|other| other != owner) {
+            row.unexplained = row.unexplained.saturating_sub(1);
+        } else {
+            return Told::Done;
+        }
+        row.deaths += u32::from(in_own_work);
+        Told::Done
+    }
+
+    fn survive(&mut self, lease: usize) -> Told {
+        let ModelLease { run, epoch, .. } = self.leases[lease];
+        if let Some(row) = self.existing(run).filter(|row| row.status == Status::Running && row.epoch > epoch) {
+            row.unexplained = row.unexplained.saturating_sub(1);
         }
         Told::Done
     }
@@ -480,6 +518,17 @@ impl Real<'_> {
             Op::Repeat(at) => {
                 let entry = self.leases[lease(at)].1.clone().unwrap();
                 written(store.commit_entries(&[entry]).await)
+            }
+            Op::Settle(at, in_own_work) => {
+                let (at, owner) = (lease(at), self.model.leases[lease(at)].owner);
+                let Lease { run_id, epoch, .. } = self.leases[at].0;
+                let pauses = PAUSES_MS.map(|ms| Duration::from_millis(ms.unsigned_abs()));
+                store.settle(OWNERS[owner], &[End { run_id, epoch, in_own_work }], pauses, self.clock()).await.unwrap();
+                Told::Done
+            }
+            Op::Survive(at) => {
+                store.survive(&self.leases[lease(at)].0).await.unwrap();
+                Told::Done
             }
             Op::Cancel(run) => {
                 let run_id = self.runs[run % self.runs.len()].id;

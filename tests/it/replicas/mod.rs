@@ -33,6 +33,11 @@ impl Site {
         .await
     }
 
+    /// Deaths and unexplained ends of processes that count against the site's run; Postgres alone.
+    async fn blamed(&self) -> i64 {
+        self.database.count("SELECT MAX(deaths + unexplained) FROM runs").await
+    }
+
     async fn is_final(&self, run_id: RunId) -> Run {
         until("the run is final", async || {
             let run = self.store.run(run_id).await.unwrap().unwrap();

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use fathom::domain::{Event, FailureCode, RunId, RunStatus};
+use fathom::domain::{Event, FailureCode, RunId, RunStatus, Timestamp};
 
 use super::run_id;
 use crate::{
@@ -77,7 +77,7 @@ async fn a_run_that_processes_die_of_is_given_up_and_its_bystanders_are_not() {
         for n in 0..5 {
             bystanders.push(run_id(&replica.ask(&format!("{QUESTION} ({n})")).await));
         }
-        let mut deaths = 0;
+        let (mut deaths, mut first_kill) = (0, None);
         until_async(async || {
             let begun = async || {
                 let run = site.store.run(poison).await.unwrap().unwrap();
@@ -88,6 +88,7 @@ async fn a_run_that_processes_die_of_is_given_up_and_its_bystanders_are_not() {
             let over = status.is_final() || !kill_in_own_work(&site, &mut replica, poison).await;
             if !over {
                 deaths += 1;
+                first_kill.get_or_insert_with(Timestamp::now);
                 replica = start().await;
             }
             over
@@ -96,7 +97,10 @@ async fn a_run_that_processes_die_of_is_given_up_and_its_bystanders_are_not() {
         let run = site.is_final(poison).await;
         assert_eq!(run.error.as_ref().map(|error| error.code), Some(FailureCode::CrashLoop), "{run:?}");
         assert!(deaths >= 5, "given up after {deaths} deaths");
+        let suspected_ms = run.finished_at.unwrap().since(first_kill.unwrap());
+        assert!(suspected_ms >= 2_000, "given up after {suspected_ms} ms, before FATHOM_CRASH_LOOP_SECONDS had passed");
         assert_eq!(site.store.notes(poison).await.unwrap().len(), 2, "what was found is kept");
+        assert!(!site.store.sources(poison).await.unwrap().is_empty());
         let events = site.events(&run).await;
         let ends: Vec<_> = events.iter().filter(|envelope| envelope.event.is_terminal()).collect();
         assert!(matches!(ends.as_slice(), [end] if matches!(end.event, Event::RunFailed { .. })), "{ends:?}");
@@ -166,11 +170,9 @@ async fn a_run_may_outlive_the_naps_of_its_owners() {
         fleet.replicas[place].running.signal("STOP").await;
         let run = site.run().await;
         until("another one has taken it over", async || (site.resumed_at(&run).await.len() == nap).then_some(())).await;
+        until("an end is counted that nobody has explained", async || (site.blamed().await == 1).then_some(())).await;
         fleet.replicas[place].running.signal("CONT").await;
-        until("it says that it lives", async || {
-            (site.database.count("SELECT MAX(unexplained) FROM runs").await == 0).then_some(())
-        })
-        .await;
+        until("it says that it lives", async || (site.blamed().await == 0).then_some(())).await;
         until("its call ended", async || {
             let open = |call: &Call| call.kind == Kind::Report && call.ended() == Ended::Pending;
             (site.world.models.calls_matching(open).len() <= 1).then_some(())
@@ -194,14 +196,15 @@ async fn a_run_may_be_handed_over_as_often_as_one_likes() {
     let id = run_id(&fleet.replicas[0].ask(QUESTION).await);
     for _ in 0..5 {
         let place = works_on_the_report(&site, &fleet, entries).await;
+        assert_eq!(site.blamed().await, 0, "a process that was told to stop has not died");
         fleet.replicas[place].running.terminate().await;
         let status = fleet.replicas[place].running.ends().await;
         assert!(status.success(), "{}", fleet.replicas[place].running.stderr());
         fleet.replace(place, &site.world, &site.database.database).await;
     }
-    works_on_the_report(&site, &fleet, entries).await;
+    let place = works_on_the_report(&site, &fleet, entries).await;
+    assert_eq!(site.blamed().await, 0);
     site.world.models.follow(script());
-    let place = site.holder(&fleet).await;
     fleet.replicas[place].running.terminate().await;
     let run = site.is_final(id).await;
     assert_eq!(run.status, RunStatus::Completed, "{:?}", run.error);

@@ -15,7 +15,7 @@ use axum::{
     routing::post,
 };
 use fathom::{
-    net::Policy,
+    net::RetryPolicy,
     pages::{self, Parser},
     search::{Engine, Error, Limits, Open, Tavily, tavily::Settings},
 };
@@ -53,7 +53,11 @@ impl Fake {
     fn engine(&self) -> Engine {
         let settings = Settings {
             base_url: self.base_url.clone(),
-            retry: Policy { patience: Duration::from_millis(500), first_within: Duration::from_millis(1), timeouts: 3 },
+            retry: RetryPolicy {
+                patience: Duration::from_millis(500),
+                first_within: Duration::from_millis(1),
+                timeouts: 3,
+            },
             max_answer_bytes: 100_000,
             timeout: Duration::from_secs(20),
             ..Settings::new("tvly-key".into())
@@ -142,7 +146,8 @@ async fn refusals_are_typed_and_never_show_the_key() {
     check("404", Error::Unavailable("refused (hidden) (status 404)".into())).await;
     assert_eq!(fake.requests(), 5, "none of these passes by itself");
     check("503", Error::Unavailable("refused (hidden) (status 503)".into())).await;
-    assert!(fake.requests() > 8, "this may, and was tried for half a second");
+    // Waits are drawn at random and grow from a few milliseconds.
+    assert!((9..=200).contains(&fake.requests()), "{}: this may, and was tried for half a second", fake.requests());
 }
 
 #[tokio::test]
@@ -172,7 +177,7 @@ async fn nobody_there_is_said() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let retry = Policy { patience: Duration::from_millis(5), first_within: Duration::from_millis(2), timeouts: 1 };
+    let retry = RetryPolicy { patience: Duration::from_millis(5), first_within: Duration::from_millis(2), timeouts: 1 };
     let tavily = Tavily::new(Settings { base_url, retry, ..Settings::new("tvly-key".into()) }, parser()).unwrap();
     let error = Engine::Tavily(tavily).search("q", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");

@@ -40,7 +40,7 @@ async fn questions_that_are_none_are_refused_and_leave_nothing(database: TestDat
 
 /// The original let its researchers invent findings when there was nothing to search with.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d17_nothing_to_search_is_refused_before_anything_is_paid() {
+async fn nothing_to_search_is_refused_before_anything_is_paid() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     for (option, expected) in [
@@ -71,7 +71,7 @@ async fn a_key_that_a_provider_echoes_never_arrives_in_the_database() {
     let world = World::start(script).await;
     let story = research(&world, &database, &[]).await;
     assert!(story.failure().message.contains("wrong key (hidden)"), "{}", story.failure());
-    assert!(!story.named("wait.started").is_empty());
+    assert!(story.warnings().iter().any(|(_, detail)| detail.contains("(hidden)")), "{:?}", story.warnings());
     let Database::Sqlite { path, .. } = &database.database else { panic!("the embedded database is a file") };
     let mut read = 0;
     for entry in fs::read_dir(path.parent().unwrap()).unwrap().map(Result::unwrap) {
@@ -87,7 +87,7 @@ async fn a_key_that_a_provider_echoes_never_arrives_in_the_database() {
 
 /// The original took zero and negative numbers, and an unknown name for nothing at all.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d51_values_out_of_range_are_refused_by_name() {
+async fn values_out_of_range_are_refused_by_name() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     for (option, expected) in [
@@ -97,7 +97,7 @@ async fn d51_values_out_of_range_are_refused_by_name() {
         ("max_react_tool_calls=ten", "from 1 to 30, not \"ten\""),
         ("allow_clarification=maybe", "must be true or false"),
         ("search_api=bing", "must be one of tavily, local, none"),
-        ("research_model=acme:x", "a model of a known provider (openai, ollama, openrouter, offline)"),
+        ("research_model=acme:x", "a model of a known provider (openai, "),
         ("research_model=gpt-4.1", "a model name of the form provider:model"),
         ("max_react_toolcalls=3", "did you mean 'max_react_tool_calls'?"),
         ("max_react_tool_calls", "--set takes NAME=VALUE"),

@@ -143,7 +143,7 @@ async fn the_report_is_all_there_is_on_standard_output() {
 
 /// In the original a wrong key was tried again and again, and at last hidden behind another error.
 #[tokio::test(flavor = "multi_thread")]
-async fn d10_a_wrong_key_is_exit_code_1_after_one_request() {
+async fn a_wrong_key_is_exit_code_1_after_one_request() {
     let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
     let refused = output(&mut world.fathom(&["research", QUESTION])).await;
     let stderr = text(&refused.stderr);
@@ -174,7 +174,7 @@ async fn a_provider_that_is_not_there_is_exit_code_1() {
 
 /// Nobody is there to answer, and the user insisted on being asked.
 #[tokio::test(flavor = "multi_thread")]
-async fn d48_a_question_without_a_terminal_is_exit_code_3() {
+async fn a_question_without_a_terminal_is_exit_code_3() {
     let world =
         World::start(small().always(When::kind(Kind::Clarify), reply::ask_back("Which of the two gates?"))).await;
     let asked = output(&mut world.fathom(&["research", QUESTION, "--set", "allow_clarification=true"])).await;

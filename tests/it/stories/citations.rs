@@ -23,7 +23,7 @@ async fn story_of(report: &str, database: &TestDatabase) -> Story {
 
 /// The original asked for links and for numbers in the same prompt, and got both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d27_links_and_numbers_of_the_writers_own_are_removed() {
+async fn links_and_numbers_of_the_writers_own_are_removed() {
     let database = TestDatabase::sqlite();
     let report = "Paid by dues [the tariff](https://harbour.test/dues), a loan [S1002] and luck \
                   [7] (https://made-up.test/x), see [here](https://made-up.test).";
@@ -39,7 +39,7 @@ async fn d27_links_and_numbers_of_the_writers_own_are_removed() {
 
 /// Invented citations were, in the original, indistinguishable from real ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved() {
+async fn a_report_that_cites_only_unknown_ids_lists_what_was_retrieved() {
     let database = TestDatabase::sqlite();
     let story = story_of("Paid by dues [S9001], by a loan [S1003] and by [S77].", &database).await;
     let markdown = story.markdown();
@@ -52,7 +52,7 @@ async fn d28_a_report_that_cites_only_unknown_ids_lists_what_was_retrieved() {
 
 /// Said plainly, rather than as if the list belonged to the statements.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d28_a_report_that_cites_nothing_lists_what_was_retrieved() {
+async fn a_report_that_cites_nothing_lists_what_was_retrieved() {
     let database = TestDatabase::sqlite();
     let story = story_of("Paid by dues.", &database).await;
     assert!(story.markdown().contains("does not say which source stands behind which statement"));
@@ -62,7 +62,7 @@ async fn d28_a_report_that_cites_nothing_lists_what_was_retrieved() {
 
 /// The list is written by code, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d28_a_source_list_of_the_writers_own_is_replaced() {
+async fn a_source_list_of_the_writers_own_is_replaced() {
     let database = TestDatabase::sqlite();
     let report = "# Dues\n\nPaid by dues [S1001].\n\n### Sources\n[1] Dues: https://elsewhere.test\n[2] More: https://more.test\n";
     let story = story_of(report, &database).await;
@@ -72,7 +72,7 @@ async fn d28_a_source_list_of_the_writers_own_is_replaced() {
 
 /// A reader can show a source beside the text while it is still being written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d28_every_citation_is_told_as_it_is_written() {
+async fn every_citation_is_told_as_it_is_written() {
     let database = TestDatabase::sqlite();
     let story = story_of("Dues [S1001]. Loan [S1002]. Dues again [S1001].", &database).await;
     let told = story.named("report.citation");
@@ -85,7 +85,7 @@ async fn d28_every_citation_is_told_as_it_is_written() {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d29_researchers_that_met_the_same_page_share_its_number(database: TestDatabase) {
+async fn researchers_that_met_the_same_page_share_its_number(database: TestDatabase) {
     let script = Script::whole_run(Shape::SMALL)
         .first(When::kind(Kind::Supervisor), [reply::delegate(["One.", "Two."])])
         .always(When::kind(Kind::Report), reply::text("First [S1001]. Second [S2001]. Third [S2002]."));

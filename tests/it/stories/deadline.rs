@@ -43,7 +43,7 @@ async fn begun(engine: &Engine, database: &TestDatabase, ago_ms: u64) -> Run {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d14_research_that_takes_too_long_is_ended_and_reported(database: TestDatabase) {
+async fn research_that_takes_too_long_is_ended_and_reported(database: TestDatabase) {
     let script = small()
         .first(When::kind(Kind::Supervisor), [reply::delegate(["The dues.", "The luck."])])
         .always(When::kind(Kind::Researcher).and(When::first_says("The luck.")), reply::silence());
@@ -77,7 +77,7 @@ async fn d14_research_that_takes_too_long_is_ended_and_reported(database: TestDa
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d14_a_run_whose_time_is_over_fails_and_keeps_what_it_found(database: TestDatabase) {
+async fn a_run_whose_time_is_over_fails_and_keeps_what_it_found(database: TestDatabase) {
     let world = world(small().always(When::kind(Kind::Report), reply::silence())).await;
     let engine = Engine::start(&world, &database, &OPTIONS).await;
     let begin = Instant::now();
@@ -92,7 +92,7 @@ async fn d14_a_run_whose_time_is_over_fails_and_keeps_what_it_found(database: Te
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d14_a_run_without_findings_fails_when_its_time_is_over() {
+async fn a_run_without_findings_fails_when_its_time_is_over() {
     let database = TestDatabase::sqlite();
     let world = world(small().always(When::kind(Kind::Brief), reply::silence())).await;
     let engine = Engine::start(&world, &database, &OPTIONS).await;
@@ -106,7 +106,7 @@ async fn d14_a_run_without_findings_fails_when_its_time_is_over() {
 
 /// Nothing is begun by a process that finds the time over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d14_a_pause_does_not_stop_the_clock() {
+async fn a_pause_does_not_stop_the_clock() {
     let database = TestDatabase::sqlite();
     let world = world(small()).await;
     let engine = Engine::start(&world, &database, &OPTIONS).await;

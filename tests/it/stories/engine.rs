@@ -70,7 +70,9 @@ pub fn config(
     let mut config = Config::read(&flags, &variable)?;
     config.database = database.database.clone();
     config.parser.program = Some(fathom_testkit::program::path());
-    config.http.grace = Duration::from_millis(500);
+    if !variables.iter().any(|(name, _)| *name == "FATHOM_GRACE_SECONDS") {
+        config.http.grace = Duration::from_millis(500);
+    }
     config.llm.first_retry_within = Duration::from_millis(20);
     config.llm.idle_timeout = Duration::from_secs(2);
     if let Some(tavily) = &mut config.tavily {

@@ -78,7 +78,7 @@ fn only(world: &World, kind: Kind) -> std::sync::Arc<Call> {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d46_a_question_about_the_report_is_answered_from_it(database: TestDatabase) {
+async fn a_question_about_the_report_is_answered_from_it(database: TestDatabase) {
     let answer = reply::text("Four crowns [S1002], from dues [S1001].");
     let world = world(small().first(decides(), decide("answer")).always(When::kind(Kind::Answer), answer)).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -118,7 +118,7 @@ async fn d46_a_question_about_the_report_is_answered_from_it(database: TestDatab
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d46_another_form_of_the_report_needs_no_research(database: TestDatabase) {
+async fn another_form_of_the_report_needs_no_research(database: TestDatabase) {
     let revisions = ["Four crowns [S1002].", "| Cost |\n|---|\n| Four crowns [S1002] |"].map(reply::text);
     let script = small().always(decides(), reply::follow_up("revise")).first(When::kind(Kind::Revision), revisions);
     let world = world(script).await;
@@ -147,7 +147,7 @@ async fn d46_another_form_of_the_report_needs_no_research(database: TestDatabase
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d46_new_facts_are_researched_on_top_of_what_is_known(database: TestDatabase) {
+async fn new_facts_are_researched_on_top_of_what_is_known(database: TestDatabase) {
     let report = reply::text("Dues [S1001] and a loan [S2001].");
     let script = small()
         .first(decides(), decide("research"))

@@ -62,7 +62,7 @@ async fn always_overflowing(kind: Kind, database: &TestDatabase) -> (World, Stor
 
 /// The original took any 400 of OpenAI that said "token" or "length" for an overflow, parameters included.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d39_a_bad_parameter_is_no_overflow() {
+async fn a_bad_parameter_is_no_overflow() {
     let database = TestDatabase::sqlite();
     let body = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#;
     let world = World::start(small().always(When::kind(Kind::Report), reply::body(400, body))).await;
@@ -76,7 +76,7 @@ async fn d39_a_bad_parameter_is_no_overflow() {
 
 /// Nor is a model that does not exist.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d39_an_unknown_model_is_no_overflow() {
+async fn an_unknown_model_is_no_overflow() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(When::kind(Kind::Report), reply::status(404))).await;
     let story = research(&world, &database, &["final_report_model=openai:gpt-9"]).await;
@@ -89,7 +89,7 @@ async fn d39_an_unknown_model_is_no_overflow() {
 /// The original missed Anthropic's newer words, took Gemini's quota for an overflow, and knew no other vendor. Every
 /// role overflows once, in each vendor's words, and the run still ends with its report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d39_every_vendors_overflow_is_recognised_in_every_role() {
+async fn every_vendors_overflow_is_recognised_in_every_role() {
     for (status, body) in WORDINGS {
         let overflow = reply::body(status, body);
         let once = |script: Script, kind| script.first(When::kind(kind), [overflow.clone()]);
@@ -107,7 +107,7 @@ async fn d39_every_vendors_overflow_is_recognised_in_every_role() {
 
 /// In the original a model missing from its table meant an error text for a report, at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d42_an_unknown_model_has_a_cautious_window() {
+async fn an_unknown_model_has_a_cautious_window() {
     let database = TestDatabase::sqlite();
     let script = small().first(When::kind(Kind::Report), [reply::context_overflow(8_000, 9_000)]);
     let world = World::start(script).await;
@@ -130,7 +130,7 @@ fn least_tokens(call: &Call) -> usize {
 /// The original counted four characters a token, which for Chinese is wrong by a factor of four to six, and cut only
 /// after the provider had refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d43_chinese_findings_fit_before_they_are_sent() {
+async fn chinese_findings_fit_before_they_are_sent() {
     let database = TestDatabase::sqlite();
     let note = format!("- {} [S1001]", "潮汐闸门由港口税支付。".repeat(900));
     let script = small()
@@ -150,7 +150,7 @@ async fn d43_chinese_findings_fit_before_they_are_sent() {
 
 /// The original kept the head of all findings together: the last topics were lost completely.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d43_no_topic_is_cut_off_whole() {
+async fn no_topic_is_cut_off_whole() {
     let database = TestDatabase::sqlite();
     let topics = ["The first.", "The second.", "The third."];
     let script = small().first(When::kind(Kind::Supervisor), [reply::delegate(topics)]).by(
@@ -174,7 +174,7 @@ async fn d43_no_topic_is_cut_off_whole() {
 /// The original sent whatever had gathered, and ended the research when it was too much. The smallest window with
 /// which our prompts work at all is small, and no call exceeds it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d44_a_small_window_never_overflows() {
+async fn a_small_window_never_overflows() {
     let database = TestDatabase::sqlite();
     let mut turn = 0..;
     let searches = std::array::from_fn::<_, 6, _>(|_| {

@@ -1,5 +1,5 @@
-//! Stories of whole runs over the scripted world, each named after the defect of the original it would bring back
-//! (`d15_…`) or after the bad input it meets. [`engine`] tells them; every run is held to [`check`]'s general rules.
+//! Stories of whole runs over the scripted world, each named after what has to hold, or after the bad input it
+//! meets. [`engine`] carries them out; every run is held to [`check`]'s general rules.
 
 pub mod check;
 pub mod engine;
@@ -22,5 +22,6 @@ mod structured;
 mod supervisor;
 mod telemetry;
 mod terminal;
+mod tools;
 mod waiting;
 mod whole;

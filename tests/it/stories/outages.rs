@@ -57,7 +57,7 @@ async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDa
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d14_a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) {
+async fn a_run_is_cancelled_in_the_middle_of_a_call(database: TestDatabase) {
     let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Researcher), reply::silence());
     let world = World::start(script).await;
     let lease = [("FATHOM_LEASE_SECONDS", "2".to_owned())];

@@ -44,7 +44,7 @@ fn body(story: &super::engine::Story) -> &str {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d08_a_report_that_cannot_be_written_fails_the_run_and_keeps_the_notes(database: TestDatabase) {
+async fn a_report_that_cannot_be_written_fails_the_run_and_keeps_the_notes(database: TestDatabase) {
     let world = world_of_one_page(small().always(writer(), reply::status(503))).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelUnavailable);
@@ -56,7 +56,7 @@ async fn d08_a_report_that_cannot_be_written_fails_the_run_and_keeps_the_notes(d
 
 /// An empty text is no report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d08_a_report_of_nothing_is_asked_for_again_and_then_a_failure() {
+async fn a_report_of_nothing_is_asked_for_again_and_then_a_failure() {
     let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(writer(), reply::text("  \n"))).await;
     let story = research(&world, &database, &[]).await;
@@ -73,7 +73,7 @@ async fn d08_a_report_of_nothing_is_asked_for_again_and_then_a_failure() {
 
 /// In the original a single 500 after all the work was the end of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d09_one_server_error_costs_a_moment() {
+async fn one_server_error_costs_a_moment() {
     let database = TestDatabase::sqlite();
     let world =
         world_of_one_page(small().first(writer(), [reply::status(500), reply::html(), reply::status(502)])).await;
@@ -85,7 +85,7 @@ async fn d09_one_server_error_costs_a_moment() {
 
 /// Retry-After is a promise: no sooner.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d09_a_rate_limit_is_waited_out_as_asked() {
+async fn a_rate_limit_is_waited_out_as_asked() {
     let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().first(writer(), [reply::status(429).retry_after(1)])).await;
     let story = research(&world, &database, &[]).await;
@@ -99,7 +99,7 @@ async fn d09_a_rate_limit_is_waited_out_as_asked() {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d09_a_stream_that_breaks_is_written_anew(database: TestDatabase) {
+async fn a_stream_that_breaks_is_written_anew(database: TestDatabase) {
     let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
     let script = small().first(writer(), [reply::text(&text).cut_after(8_000), reply::text(&text)]);
     let world = world_of_one_page(script).await;
@@ -112,7 +112,7 @@ async fn d09_a_stream_that_breaks_is_written_anew(database: TestDatabase) {
 
 /// The original delivered what fitted into 10,000 tokens as if it were the whole.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d32_a_report_cut_by_the_output_limit_is_continued() {
+async fn a_report_cut_by_the_output_limit_is_continued() {
     let database = TestDatabase::sqlite();
     let sent = "# Dues\n\nThe gate is paid by du";
     let first = reply::text(format!("{sent}{}", "x".repeat(sent.len()))).cut_by_length();
@@ -129,7 +129,7 @@ async fn d32_a_report_cut_by_the_output_limit_is_continued() {
 
 /// The pieces that are finished are not written again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d32_a_continuation_that_breaks_starts_anew_with_what_is_written() {
+async fn a_continuation_that_breaks_starts_anew_with_what_is_written() {
     let database = TestDatabase::sqlite();
     let continues = || When::last_says("Continue exactly where it stopped");
     let script = small()
@@ -146,7 +146,7 @@ async fn d32_a_continuation_that_breaks_starts_anew_with_what_is_written() {
 
 /// Six pieces are a book already.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d32_a_report_that_never_ends_is_cut_with_a_warning() {
+async fn a_report_that_never_ends_is_cut_with_a_warning() {
     let database = TestDatabase::sqlite();
     let endless = || reply::text("dues and dues and dues and dues ").cut_by_length();
     let script = small().always(writer(), endless()).always(When::last_says("Continue exactly"), endless());
@@ -160,7 +160,7 @@ async fn d32_a_report_that_never_ends_is_cut_with_a_warning() {
 
 /// The original took a wrong key for a text too long, tried four times and reported "Maximum retries exceeded".
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d39_a_wrong_key_at_the_report_is_called_so_at_once() {
+async fn a_wrong_key_at_the_report_is_called_so_at_once() {
     let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(writer(), reply::status(401))).await;
     let story = research(&world, &database, &[]).await;

@@ -48,7 +48,7 @@ fn answers(world: &World) -> Vec<String> {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d04_thirty_turns_end_in_one_compression(database: TestDatabase) {
+async fn thirty_turns_end_in_one_compression(database: TestDatabase) {
     let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
     let story = research(&world, &database, &["max_react_tool_calls=30"]).await;
     assert_eq!((world.models.count(Kind::Researcher), world.models.count(Kind::Compression)), (30, 1));
@@ -84,7 +84,7 @@ async fn one_turn_is_one_turn() {
 
 /// One hallucinated name ended all research in the original.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones() {
+async fn an_unknown_tool_is_answered_with_the_names_of_the_real_ones() {
     let database = TestDatabase::sqlite();
     let calls = [("browse", json!({"url": "x"})), ("search_web", json!({"queries": ["gate"]}))];
     let world = world_of_one_page(small().first(researcher(), [reply::calls(calls)])).await;
@@ -100,7 +100,7 @@ async fn d05_an_unknown_tool_is_answered_with_the_names_of_the_real_ones() {
 
 /// Whatever is wrong with the arguments, the model hears of it and the turn goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d07_arguments_that_are_no_json_go_back_to_the_model() {
+async fn arguments_that_are_no_json_go_back_to_the_model() {
     let database = TestDatabase::sqlite();
     let script = small().first(
         researcher(),
@@ -126,7 +126,7 @@ async fn d07_arguments_that_are_no_json_go_back_to_the_model() {
 /// The original had no limit on queries. Those that one turn has no room for are named as not run, so that the model
 /// can send them again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d20_queries_beyond_a_turns_room_are_answered_as_not_run() {
+async fn queries_beyond_a_turns_room_are_answered_as_not_run() {
     let database = TestDatabase::sqlite();
     let queries: Vec<_> = (1..=40).map(|n| format!("query number {n}")).collect();
     let script = small().first(
@@ -144,7 +144,7 @@ async fn d20_queries_beyond_a_turns_room_are_answered_as_not_run() {
 
 /// The model can plan only with what it knows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d20_the_researcher_is_told_how_many_turns_remain() {
+async fn the_researcher_is_told_how_many_turns_remain() {
     let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
     research(&world, &database, &["max_react_tool_calls=3"]).await;
@@ -157,7 +157,7 @@ async fn d20_the_researcher_is_told_how_many_turns_remain() {
 
 /// In the original reflections, refusals and error texts counted as findings.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d30_findings_are_findings_only() {
+async fn findings_are_findings_only() {
     let database = TestDatabase::sqlite();
     let script = small().first(
         When::kind(Kind::Supervisor),
@@ -175,7 +175,7 @@ async fn d30_findings_are_findings_only() {
 
 /// The original never looked at the stop reason: what the limit cut off was lost silently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d32_compression_cut_by_the_output_limit_is_continued() {
+async fn compression_cut_by_the_output_limit_is_continued() {
     let database = TestDatabase::sqlite();
     // Half of it is sent: "- The gate is paid by harbour du".
     let cut = reply::text("- The gate is paid by harbour dues, they say; nobody knows more.").cut_by_length();
@@ -191,7 +191,7 @@ async fn d32_compression_cut_by_the_output_limit_is_continued() {
 
 /// Four pieces are enough of one note.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d32_notes_that_never_end_are_cut_with_a_warning() {
+async fn notes_that_never_end_are_cut_with_a_warning() {
     let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(compression(), reply::text("word [S1001] ").cut_by_length())).await;
     let story = research(&world, &database, &[]).await;
@@ -202,7 +202,7 @@ async fn d32_notes_that_never_end_are_cut_with_a_warning() {
 
 /// With `require_think` a second search waits for the reflection on the first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d35_searching_unreflected_is_refused_when_reflection_is_required() {
+async fn searching_unreflected_is_refused_when_reflection_is_required() {
     let database = TestDatabase::sqlite();
     let script = small()
         .first(When::kind(Kind::Supervisor), [reply::think("One topic will do."), reply::delegate(["The dues."])])
@@ -225,7 +225,7 @@ async fn d35_searching_unreflected_is_refused_when_reflection_is_required() {
 
 /// The original let a researcher finish from memory; ours refuses once, and takes it at its word after a search.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d36_complete_before_any_search_is_refused() {
+async fn complete_before_any_search_is_refused() {
     let database = TestDatabase::sqlite();
     let script =
         small().first(researcher(), [reply::complete_research(), reply::search(["dues"]), reply::complete_research()]);
@@ -241,7 +241,7 @@ async fn d36_complete_before_any_search_is_refused() {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d36_a_researcher_that_never_searches_has_its_topic_searched(database: TestDatabase) {
+async fn a_researcher_that_never_searches_has_its_topic_searched(database: TestDatabase) {
     let world = world_of_one_page(small().always(researcher(), reply::text("The gate was paid by the king."))).await;
     let story = research(&world, &database, &[]).await;
     let turns = world.models.calls_of(Kind::Researcher);
@@ -257,7 +257,7 @@ async fn d36_a_researcher_that_never_searches_has_its_topic_searched(database: T
 
 /// The original asked the research model's provider what an error of the compression model meant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d40_compression_is_judged_by_its_own_model() {
+async fn compression_is_judged_by_its_own_model() {
     let database = TestDatabase::sqlite();
     let overflow = reply::body(
         400,
@@ -278,7 +278,7 @@ async fn d40_compression_is_judged_by_its_own_model() {
 
 /// The original's recovery cut off the newest turn and the instruction itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d41_shortening_keeps_the_instruction_and_every_message() {
+async fn shortening_keeps_the_instruction_and_every_message() {
     let database = TestDatabase::sqlite();
     let script = small()
         .first(researcher(), [reply::search(["a", "b"]), reply::search(["c", "d"]), reply::complete_research()])
@@ -297,7 +297,7 @@ async fn d41_shortening_keeps_the_instruction_and_every_message() {
 
 /// The original's notes doubled from turn to turn of a thread.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d45_a_second_turn_of_the_thread_has_records_of_its_own() {
+async fn a_second_turn_of_the_thread_has_records_of_its_own() {
     let database = TestDatabase::sqlite();
     let world = world_of_one_page(small()).await;
     let engine = Engine::start(&world, &database, &[]).await;
@@ -354,7 +354,7 @@ async fn names_of_other_systems_search_tools_are_understood() {
 
 /// The original waited for its slowest researcher, however long. Ours gives each a time, and uses what it has by then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d03_a_researcher_whose_time_is_over_keeps_what_it_has() {
+async fn a_researcher_whose_time_is_over_keeps_what_it_has() {
     let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().always(researcher().and(When::turns(1)), reply::silence())).await;
     let story = research(&world, &database, &["max_researcher_seconds=1"]).await;

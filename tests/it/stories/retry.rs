@@ -266,6 +266,8 @@ async fn every_reason_that_may_pass_can_be_tried_again() {
         ("journal_corrupt", true),
         ("timeout", true),
         ("crash_loop", true),
+        ("search_auth", true),
+        ("spending_limit", true),
         ("no_evidence", false),
         ("model_refused", false),
         ("model_output", false),

@@ -1,5 +1,5 @@
 //! What is sent to models: message sequences, tools, models and limits, as the original's clients know them
-//! (odr-behaviour.md, section 1).
+//! (the original).
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ async fn each_role_uses_its_own_model_and_limit() {
 
 /// The original named `tavily_search` whatever was configured, and never mentioned `ResearchComplete`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d33_the_researcher_is_told_of_the_tools_it_has() {
+async fn the_researcher_is_told_of_the_tools_it_has() {
     let database = TestDatabase::sqlite();
     let world = whole_run(&database, &[]).await;
     for kind in [Kind::Supervisor, Kind::Researcher] {
@@ -105,7 +105,7 @@ async fn d33_the_researcher_is_told_of_the_tools_it_has() {
 
 /// In the original the guidance stood in a docstring that was never sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d34_the_guidance_on_thinking_reaches_the_model() {
+async fn the_guidance_on_thinking_reaches_the_model() {
     let database = TestDatabase::sqlite();
     let world = whole_run(&database, &[]).await;
     for kind in [Kind::Supervisor, Kind::Researcher] {

@@ -2,8 +2,14 @@
 
 use std::fs;
 
-use super::binary::{is_usage_error, output, text};
-use crate::world::{Found, Script, World, reply};
+use super::{
+    binary::{is_usage_error, output, text},
+    engine::research,
+};
+use crate::{
+    database::TestDatabase,
+    world::{Found, Kind, Script, Shape, World, reply},
+};
 
 /// The lines of `fathom config`, which must succeed.
 async fn told(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> String {
@@ -145,5 +151,22 @@ async fn the_doctor_tries_the_search_key_and_shows_no_secret() {
     let mut command = world.fathom(&["doctor"]);
     let elsewhere = text(&output(command.env("TAVILY_BASE_URL", &web)).await.stdout);
     assert!(![fine, wrong, elsewhere].concat().contains("pa55"));
+    world.finish();
+}
+
+/// Between the zones farthest apart it is never the same day.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prompts_are_dated_where_the_user_is() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let mut days = Vec::new();
+    for zone in ["Pacific/Kiritimati", "Etc/GMT+12"] {
+        let database = TestDatabase::sqlite();
+        let story = research(&world, &database, &[&format!("timezone={zone}")]).await;
+        let date = story.steps.iter().find(|step| step.key == "date").unwrap().value.clone();
+        let report = world.models.calls_of(Kind::Report).pop().unwrap();
+        assert!(report.says(date.trim_matches('"')), "{date}");
+        days.push(date);
+    }
+    assert_ne!(days[0], days[1]);
     world.finish();
 }

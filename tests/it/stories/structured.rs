@@ -33,7 +33,7 @@ fn brief() -> When {
 
 /// The original tried a wrong key three times, with waits between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d10_a_wrong_key_costs_one_request() {
+async fn a_wrong_key_costs_one_request() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
     let story = research(&world, &database, &[]).await;
@@ -45,7 +45,7 @@ async fn d10_a_wrong_key_costs_one_request() {
 
 /// What is wrong stays wrong: each form of asking once, and no waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d10_a_bad_request_is_not_repeated() {
+async fn a_bad_request_is_not_repeated() {
     let database = TestDatabase::sqlite();
     let body = r#"{"error":{"message":"The model `gpt-9` does not exist","type":"invalid_request_error","code":"model_not_found"}}"#;
     let world = World::start(Script::new().always(When::any(), reply::body(404, body))).await;
@@ -58,7 +58,7 @@ async fn d10_a_bad_request_is_not_repeated() {
 
 /// Down at the start: said after the time that the settings allow, and the run can be asked again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d10_an_overloaded_provider_is_given_up_in_time() {
+async fn an_overloaded_provider_is_given_up_in_time() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new().always(When::any(), reply::status(503))).await;
     let begin = std::time::Instant::now();
@@ -71,7 +71,7 @@ async fn d10_an_overloaded_provider_is_given_up_in_time() {
 
 /// The original crashed on a model that gave no structured value. A question is worth less than a run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d11_a_clarification_of_nothing_is_skipped() {
+async fn a_clarification_of_nothing_is_skipped() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(clarify(), reply::empty())).await;
     let story = research(&world, &database, &[]).await;
@@ -83,7 +83,7 @@ async fn d11_a_clarification_of_nothing_is_skipped() {
 
 /// The user's words guide the research when no model can better them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d11_a_brief_of_nothing_is_the_users_own_words() {
+async fn a_brief_of_nothing_is_the_users_own_words() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(brief(), reply::text("I cannot answer in JSON, sorry."))).await;
     let story = research(&world, &database, &[]).await;
@@ -95,7 +95,7 @@ async fn d11_a_brief_of_nothing_is_the_users_own_words() {
 
 /// Of the right form, and still nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d11_an_empty_brief_is_the_users_own_words() {
+async fn an_empty_brief_is_the_users_own_words() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(brief(), reply::brief("  "))).await;
     let story = research(&world, &database, &[]).await;
@@ -105,7 +105,7 @@ async fn d11_an_empty_brief_is_the_users_own_words() {
 
 /// The model sees what it wrote and what is wrong with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d11_broken_json_is_shown_to_the_model_and_repaired() {
+async fn broken_json_is_shown_to_the_model_and_repaired() {
     let database = TestDatabase::sqlite();
     let broken = reply::text("{\"research_brief\": \"Half a brief");
     let script = small().first(brief(), [broken, reply::brief("The whole brief.")]);
@@ -121,7 +121,7 @@ async fn d11_broken_json_is_shown_to_the_model_and_repaired() {
 
 /// A server that knows no `response_format` knows tools.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d11_a_provider_without_json_schema_is_asked_by_tool() {
+async fn a_provider_without_json_schema_is_asked_by_tool() {
     let database = TestDatabase::sqlite();
     let script = small()
         .always(When::matching(|call| call.schema_name().is_some()), reply::status(400))
@@ -136,7 +136,7 @@ async fn d11_a_provider_without_json_schema_is_asked_by_tool() {
 
 /// One that knows neither reads, and is not asked in the other ways again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d11_a_provider_without_tools_for_answers_is_asked_by_prompt() {
+async fn a_provider_without_tools_for_answers_is_asked_by_prompt() {
     let database = TestDatabase::sqlite();
     let script = small()
         .always(When::matching(|call| call.schema_name().is_some()), reply::status(400))
@@ -154,7 +154,7 @@ async fn d11_a_provider_without_tools_for_answers_is_asked_by_prompt() {
 
 /// `max_structured_output_retries` counts attempts in all, as in the original.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d11_attempts_are_those_of_the_option() {
+async fn attempts_are_those_of_the_option() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(brief(), reply::empty())).await;
     let options = ["allow_clarification=false", "max_structured_output_retries=5"];
@@ -163,7 +163,6 @@ async fn d11_attempts_are_those_of_the_option() {
     world.finish();
 }
 
-/// odr-behaviour.md, checklist 1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clarification_switched_off_begins_with_the_brief() {
     let database = TestDatabase::sqlite();
@@ -175,7 +174,7 @@ async fn clarification_switched_off_begins_with_the_brief() {
     world.finish();
 }
 
-/// One call, one question, no brief (checklist 2); the answer starts a run that asks no more (D-48).
+/// One call, one question, no brief; the answer starts a run that asks no more.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -67,7 +67,7 @@ fn most_researchers_at_once(story: &Story) -> usize {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d01_a_failed_researcher_costs_its_topic_alone(database: TestDatabase) {
+async fn a_failed_researcher_costs_its_topic_alone(database: TestDatabase) {
     let script = small()
         .first(supervisor(), [reply::delegate(["The broken alpha.", "The sound beta."])])
         .always(researcher().and(When::first_says("alpha")), reply::status(400));
@@ -88,7 +88,7 @@ async fn d01_a_failed_researcher_costs_its_topic_alone(database: TestDatabase) {
 
 /// With nothing at all found there is no report, and the run says why, as the provider said it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d01_when_all_researchers_fail_the_run_fails_with_their_reason() {
+async fn when_all_researchers_fail_the_run_fails_with_their_reason() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(researcher(), reply::status(400))).await;
     let story = research(&world, &database, &[]).await;
@@ -101,7 +101,7 @@ async fn d01_when_all_researchers_fail_the_run_fails_with_their_reason() {
 /// The original let the siblings of a failed researcher run on and threw their work away; ours waits for each and
 /// uses it, also when the failure came first and the siblings are slow.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d02_siblings_of_a_failed_researcher_go_on() {
+async fn siblings_of_a_failed_researcher_go_on() {
     let database = TestDatabase::sqlite();
     let slow = |topic: &'static str| researcher().and(When::first_says(topic)).and(When::turns(0));
     let search = |query: &str| reply::search([query]).after(Duration::from_millis(200));
@@ -122,7 +122,7 @@ async fn d02_siblings_of_a_failed_researcher_go_on() {
 
 /// The original left calls of unknown tools without an answer, which strict providers reject; ours names the tools.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d06_an_unknown_tool_of_the_supervisor_is_answered() {
+async fn an_unknown_tool_of_the_supervisor_is_answered() {
     let database = TestDatabase::sqlite();
     let calls = [("google_it", json!({"q": "x"})), ("ConductResearch", json!({"research_topic": "The real one."}))];
     let world = World::start(small().first(supervisor(), [reply::calls(calls)])).await;
@@ -141,7 +141,7 @@ async fn d06_an_unknown_tool_of_the_supervisor_is_answered() {
 /// In the original a delegation without a topic ended the research; ours tells the model what is wrong, whatever is
 /// wrong, and runs the sound ones beside it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d07_delegations_without_a_topic_go_back_to_the_model() {
+async fn delegations_without_a_topic_go_back_to_the_model() {
     let database = TestDatabase::sqlite();
     let calls = [
         ("ConductResearch", json!({})),
@@ -162,7 +162,7 @@ async fn d07_delegations_without_a_topic_go_back_to_the_model() {
 
 /// In the original a reflection without its text failed the whole run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d07_a_reflection_that_is_missing_goes_back_to_the_model() {
+async fn a_reflection_that_is_missing_goes_back_to_the_model() {
     let database = TestDatabase::sqlite();
     let script = small()
         .first(supervisor(), [reply::calls([("think_tool", json!({}))])])
@@ -179,7 +179,7 @@ async fn d07_a_reflection_that_is_missing_goes_back_to_the_model() {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d12_a_supervisor_that_fails_leaves_a_report_of_what_was_found(database: TestDatabase) {
+async fn a_supervisor_that_fails_leaves_a_report_of_what_was_found(database: TestDatabase) {
     let world = World::start(small().always(supervisor().and(When::turns(1)), reply::status(400))).await;
     let story = research(&world, &database, &[]).await;
     assert!(story.markdown().contains("[1]"));
@@ -191,7 +191,7 @@ async fn d12_a_supervisor_that_fails_leaves_a_report_of_what_was_found(database:
 
 /// Nothing was found before the failure: a typed failure, and no report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d12_a_supervisor_that_never_answers_fails_the_run_when_there_is_nothing() {
+async fn a_supervisor_that_never_answers_fails_the_run_when_there_is_nothing() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(supervisor(), reply::status(400))).await;
     let story = research(&world, &database, &[]).await;
@@ -202,7 +202,7 @@ async fn d12_a_supervisor_that_never_answers_fails_the_run_when_there_is_nothing
 
 /// A supervisor that wants to finish before anything was researched wrote, in the original, a report from nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d13_complete_at_once_is_refused_once_then_the_brief_is_researched() {
+async fn complete_at_once_is_refused_once_then_the_brief_is_researched() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(supervisor(), reply::complete_research())).await;
     let story = research(&world, &database, &[]).await;
@@ -223,7 +223,7 @@ fn brief_of(story: &Story) -> &str {
 
 /// A model that cannot call tools talks instead: nudged once, never in a loop (local-llm.md, trap 4).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d13_a_supervisor_that_only_talks_has_the_brief_researched() {
+async fn a_supervisor_that_only_talks_has_the_brief_researched() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(supervisor(), reply::text("I would look into the harbour."))).await;
     let story = research(&world, &database, &[]).await;
@@ -237,7 +237,7 @@ async fn d13_a_supervisor_that_only_talks_has_the_brief_researched() {
 
 /// The original paid for a seventh turn and threw it away.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d16_six_rounds_are_six_model_turns() {
+async fn six_rounds_are_six_model_turns() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().by(supervisor(), delegate_for_ever)).await;
     let story = research(&world, &database, &[]).await;
@@ -252,7 +252,7 @@ async fn d16_six_rounds_are_six_model_turns() {
 
 /// The smallest limit is one turn, and its delegations are carried out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d16_one_round_is_one_model_turn() {
+async fn one_round_is_one_model_turn() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().by(supervisor(), delegate_for_ever)).await;
     let story = research(&world, &database, &["max_researcher_iterations=1"]).await;
@@ -262,7 +262,7 @@ async fn d16_one_round_is_one_model_turn() {
 
 /// The original counted tool calls in its prompt and turns in its code, and told the model neither.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d20_the_supervisor_is_told_how_many_rounds_remain() {
+async fn the_supervisor_is_told_how_many_rounds_remain() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().by(supervisor(), delegate_for_ever)).await;
     research(&world, &database, &["max_researcher_iterations=3"]).await;
@@ -275,7 +275,7 @@ async fn d20_the_supervisor_is_told_how_many_rounds_remain() {
 
 /// The original only asked for reflection before delegation; with `require_think` ours insists.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d35_delegating_beside_a_reflection_is_refused_when_reflection_is_required() {
+async fn delegating_beside_a_reflection_is_refused_when_reflection_is_required() {
     let database = TestDatabase::sqlite();
     let both = || {
         reply::calls([
@@ -303,7 +303,7 @@ async fn d35_delegating_beside_a_reflection_is_refused_when_reflection_is_requir
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d15_complete_beside_delegations_runs_them_first(database: TestDatabase) {
+async fn complete_beside_delegations_runs_them_first(database: TestDatabase) {
     let calls = [
         ("ResearchComplete", json!({})),
         ("ConductResearch", json!({"research_topic": "One."})),

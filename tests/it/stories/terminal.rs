@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{binary::text, engine::QUESTION};
-use crate::world::{Kind, Script, Shape, When, World, reply};
+use crate::world::{Found, Kind, Script, Shape, When, World, reply};
 
 /// The screen when the command has ended.
 #[derive(Debug, Deserialize)]
@@ -91,5 +91,57 @@ async fn nothing_moves_after_an_interrupt() {
     // The terminal's own `^C` may break the line that was being drawn; what comes after it is tidy.
     let after = screen.lines.into_iter().skip_while(|line| !line.starts_with("fathom: stopping")).collect();
     Screen { lines: after, ..screen }.is_tidy();
+    world.finish();
+}
+
+/// A line of totals, and one per working researcher: they say what is being done, and nothing of them stays behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_shows_totals_and_each_researcher() {
+    let script = Script::whole_run(Shape::SMALL)
+        .first(When::kind(Kind::Supervisor), [reply::delegate(["The dues.", "The loan."])])
+        .first(When::kind(Kind::Researcher).and(When::first_says("The dues.")), [reply::search(["dues", "tolls"])])
+        .always(When::kind(Kind::Compression).and(When::says("The dues.")), reply::silence())
+        .always(When::kind(Kind::Researcher).and(When::first_says("The loan.")), reply::status(401));
+    let world = World::start(script).await;
+    let types =
+        [("r2 failed: ", ""), ("r1 compressing findings", ""), ("research · 1 search · ", ""), (" tokens", "\u{3}")];
+    let screen = on_a_terminal(&world, &["research", QUESTION, "--no-clarify"], &types).await;
+    assert_eq!(screen.status, 130, "{}", screen.text());
+    let shown = screen.text();
+    assert!(shown.contains("brief: ") && shown.contains("  r2 failed: "), "what is over stays: {shown}");
+    let after = screen.lines.into_iter().skip_while(|line| !line.starts_with("fathom: stopping")).collect();
+    Screen { lines: after, ..screen }.is_tidy();
+    world.finish();
+}
+
+/// A failed search is shown where the user looks, and the run goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_shows_what_went_wrong() {
+    let script = Script::whole_run(Shape::SMALL)
+        .first(When::kind(Kind::Researcher), [reply::search(["locked"]), reply::search(["dues"])]);
+    let world = World::start(script).await;
+    world.web.always("locked", Found::fault(reply::status(400)));
+    let screen = on_a_terminal(&world, &["research", QUESTION, "--no-clarify"], &[]).await;
+    let shown = screen.unbroken();
+    assert_eq!(screen.status, 0, "{shown}");
+    assert!(shown.contains("r1warning:thesearchfor'locked'failed:"), "{shown}");
+    screen.is_tidy();
+    world.finish();
+}
+
+/// Enter alone is no answer, and the end of the input is none either: the question can be answered later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_waits_for_an_answer() {
+    let asks = [reply::ask_back("Which of the two gates?")];
+    let world = World::start(Script::whole_run(Shape::SMALL).first(When::kind(Kind::Clarify), asks)).await;
+    let twice = format!("\n> {}\n> ", " ".repeat(98));
+    let screen = on_a_terminal(&world, &["research", QUESTION], &[("\n> ", "\r"), (&twice, "\u{4}")]).await;
+    assert_eq!(screen.status, 130, "{}", screen.text());
+    let shown = screen.unbroken();
+    let run_id = shown.rsplit_once("fathomresume").unwrap().1.to_owned();
+    assert!(shown.contains("notanswered;tobeaskedagain:fathomresume"), "{shown}");
+    let screen = on_a_terminal(&world, &["resume", &run_id], &[("\n> ", "The old one.\r")]).await;
+    assert_eq!(screen.status, 0, "{}", screen.text());
+    assert!(screen.text().contains("\nWhich of the two gates?\n\n> The old one.\n"), "{}", screen.text());
     world.finish();
 }

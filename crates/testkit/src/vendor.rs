@@ -1,4 +1,6 @@
-//! A model server on loopback that plays a script and remembers what it was sent.
+//! A model server on loopback that sends given bytes, whatever it is asked, and remembers what it was sent.
+//!
+//! For the wires alone: it understands no request. Whole runs are played by [`crate::world::FakeOpenAi`].
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -1,0 +1,22 @@
+# Shortcuts for those who have just (https://just.systems); nothing needs it.
+
+# What CI runs: everything that has to pass.
+check:
+    scripts/test.sh
+
+# The service on the example library.
+run *arguments:
+    cargo run --release -- --docs examples/library {{arguments}}
+
+# Tests whose name contains NAME.
+test name:
+    cargo test --test it -- {{name}}
+
+# Whole runs and the service, measured against simulated servers.
+bench:
+    cargo bench --bench runs
+    cargo bench --bench service
+
+# Three replicas, disturbed at random for five minutes.
+soak:
+    cargo test --test soak -- --seconds 300 --runs 100

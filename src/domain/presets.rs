@@ -1,0 +1,80 @@
+//! How deep to research: named sets of options, and how much work each is likely to be.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// A named set of options; what it does not name stays as the server has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Preset {
+    pub name: &'static str,
+    pub options: Map<String, Value>,
+    pub expected: Expected,
+}
+
+/// The size of a usual run, as an orientation: questions differ, and models too.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Expected {
+    pub model_calls: u32,
+    /// Read and written.
+    pub tokens: u64,
+    pub searches: u32,
+    /// With a hosted model that answers within a few seconds.
+    pub minutes: u32,
+}
+
+/// The presets, the shallowest first. `highest` gives the most that an option may be set to on this server; what is
+/// above is lowered to it, so that a preset is never refused.
+///
+/// The sizes are those of a run with three topics in the benchmark (81 model calls, 12 searches, 330,000 tokens), scaled
+/// with the turns and rounds that each preset allows.
+pub fn presets(highest: impl Fn(&str) -> Option<u64>) -> Vec<Preset> {
+    let preset = |name, options: Value, expected| {
+        let options = match options {
+            Value::Object(options) => options,
+            _ => Map::new(),
+        };
+        let lowered = |(name, value): (String, Value)| {
+            let value = match (value.as_u64(), highest(&name)) {
+                (Some(value), Some(most)) => json!(value.min(most)),
+                _ => value,
+            };
+            (name, value)
+        };
+        Preset { name, options: options.into_iter().map(lowered).collect(), expected }
+    };
+    vec![
+        preset(
+            "quick",
+            json!({
+                "allow_clarification": false, "max_concurrent_research_units": 2, "max_researcher_iterations": 2,
+                "max_react_tool_calls": 3, "max_model_calls": 150, "max_searches": 30, "max_run_seconds": 900,
+            }),
+            Expected { model_calls: 25, tokens: 90_000, searches: 4, minutes: 2 },
+        ),
+        preset("standard", json!({}), Expected { model_calls: 80, tokens: 330_000, searches: 12, minutes: 6 }),
+        preset(
+            "deep",
+            json!({
+                "max_concurrent_research_units": 8, "max_researcher_iterations": 10, "max_react_tool_calls": 20,
+                "final_report_model_max_tokens": 20_000,
+            }),
+            Expected { model_calls: 250, tokens: 1_200_000, searches: 40, minutes: 20 },
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::options::OptionSpec;
+
+    #[test]
+    fn presets_name_options_that_exist_and_keep_to_what_the_server_allows() {
+        for preset in presets(|_| None) {
+            assert!(preset.options.keys().all(|name| OptionSpec::find(name).is_ok()), "{preset:?}");
+        }
+        let capped = presets(|name| (name == "max_react_tool_calls").then_some(5));
+        assert_eq!(capped[2].options["max_react_tool_calls"], 5);
+        assert_eq!(capped[0].options["max_react_tool_calls"], 3);
+    }
+}

@@ -1,0 +1,106 @@
+//! What is complete of a report, as HTML to be put into a page: while it is written, and afterwards.
+
+use std::collections::HashSet;
+
+use axum::{extract::State as Shared, response::Response};
+use serde::Serialize;
+
+use super::{State, error::ApiError, extract::Id, page, report::rendered, runs::known, threads::answer};
+use crate::domain::{Envelope, Event, RunId, report::Citation};
+
+#[derive(Serialize)]
+struct Fragment<'a> {
+    /// Which attempt at the report it is of, from 1; 0 before the first.
+    attempt: u32,
+    /// It is the whole report.
+    complete: bool,
+    /// Unicode scalar values of Markdown that it was made of.
+    chars: usize,
+    html: &'a str,
+}
+
+pub async fn show(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
+    known(&state, run_id).await?;
+    let store = state.runs.store();
+    let events = store.report_events(run_id).await?;
+    let written = Written::of(&events);
+    let (attempt, complete, chars, html) = match store.report(run_id).await? {
+        Some(report) => {
+            let chars = report.markdown.chars().count();
+            (written.attempt.max(1), true, chars, page::main_of(&rendered(&state, run_id, report).await?))
+        }
+        None => (written.attempt, false, written.settled().chars().count(), state.pages.part(written).await?),
+    };
+    answer(&Fragment { attempt, complete, chars, html: str::from_utf8(&html).unwrap_or_default() })
+}
+
+/// The report of the newest attempt, as far as it is written.
+#[derive(Debug, Default)]
+pub struct Written {
+    attempt: u32,
+    pub markdown: String,
+    pub citations: Vec<Citation>,
+    /// Addresses of what is cited.
+    pub urls: HashSet<String>,
+}
+
+impl Written {
+    fn of(events: &[Envelope]) -> Self {
+        let mut written = Self::default();
+        for envelope in events {
+            match &envelope.event {
+                Event::ReportStarted { attempt } => written = Self { attempt: *attempt, ..Self::default() },
+                Event::ReportDelta { attempt, text, .. } if *attempt == written.attempt => {
+                    written.markdown.push_str(text);
+                }
+                Event::ReportCitation { number, source_id, start, end, url, .. } => {
+                    let (number, source_id, start, end) = (*number, *source_id, *start, *end);
+                    written.citations.push(Citation { number, source_id, start, end });
+                    written.urls.insert(url.clone());
+                }
+                _ => {}
+            }
+        }
+        written
+    }
+
+    /// Its paragraphs that are complete: what follows the last empty line may still change its meaning.
+    pub fn settled(&self) -> &str {
+        self.markdown.rfind("\n\n").map_or("", |at| &self.markdown[..at])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Scope, SourceId, Timestamp};
+
+    fn envelope(event: Event) -> Envelope {
+        Envelope { seq: 1, ts: Timestamp::now(), run_id: RunId::new(), scope: Scope::ROOT, event }
+    }
+
+    #[test]
+    fn only_the_newest_attempt_counts_and_only_complete_paragraphs() {
+        let delta = |attempt, text: &str| Event::ReportDelta { attempt, offset: 0, text: text.to_owned() };
+        let cited = Event::ReportCitation {
+            number: 1,
+            source_id: SourceId(1001),
+            start: 4,
+            end: 7,
+            url: "https://a.test/".to_owned(),
+            title: "A".to_owned(),
+        };
+        let events = [
+            Event::ReportStarted { attempt: 1 },
+            delta(1, "Dropped.\n\n"),
+            Event::ReportStarted { attempt: 2 },
+            delta(1, "Late."),
+            delta(2, "One [1].\n\nTw"),
+            cited,
+        ];
+        let written = Written::of(&events.map(envelope));
+        assert_eq!((written.attempt, written.settled()), (2, "One [1]."));
+        assert_eq!(written.citations.len(), 1);
+        assert!(written.urls.contains("https://a.test/"));
+    }
+}

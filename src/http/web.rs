@@ -1,0 +1,104 @@
+//! The page for people: `/` and its files below `/web/`, which are in the binary.
+//!
+//! It speaks the public API alone. It loads nothing from elsewhere, and its content security policy would not let it.
+
+use axum::{
+    Router,
+    extract::Path,
+    http::{HeaderMap, HeaderValue, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+use super::{docs, error::ApiError};
+
+/// Nothing but our own files; no script and no style inside the page.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'self'; frame-ancestors 'none'",
+);
+
+const INDEX: &str = include_str!("../../web/index.html");
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Name below `/web/`, content type and content. A test holds it against the folder.
+const FILES: &[(&str, &str, &str)] = &[
+    ("api.js", SCRIPT, include_str!("../../web/api.js")),
+    ("app.js", SCRIPT, include_str!("../../web/app.js")),
+    ("ask.js", SCRIPT, include_str!("../../web/ask.js")),
+    ("card.js", SCRIPT, include_str!("../../web/card.js")),
+    ("difference.js", SCRIPT, include_str!("../../web/difference.js")),
+    ("dom.js", SCRIPT, include_str!("../../web/dom.js")),
+    ("lanes.js", SCRIPT, include_str!("../../web/lanes.js")),
+    ("list.js", SCRIPT, include_str!("../../web/list.js")),
+    ("passage.js", SCRIPT, include_str!("../../web/passage.js")),
+    ("picture.js", SCRIPT, include_str!("../../web/picture.js")),
+    ("replay.js", SCRIPT, include_str!("../../web/replay.js")),
+    ("report.js", SCRIPT, include_str!("../../web/report.js")),
+    ("run.js", SCRIPT, include_str!("../../web/run.js")),
+    ("sources.js", SCRIPT, include_str!("../../web/sources.js")),
+    ("style.css", "text/css; charset=utf-8", include_str!("../../web/style.css")),
+    ("thread.js", SCRIPT, include_str!("../../web/thread.js")),
+    ("words.js", SCRIPT, include_str!("../../web/words.js")),
+    ("words/de.js", SCRIPT, include_str!("../../web/words/de.js")),
+    ("words/en.js", SCRIPT, include_str!("../../web/words/en.js")),
+    ("words/zh.js", SCRIPT, include_str!("../../web/words/zh.js")),
+];
+
+/// `/` and what lies below `/web/`. Needs no state, never fails.
+pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new()
+        .route("/", get(async |headers: HeaderMap| file("text/html; charset=utf-8", INDEX, &headers)))
+        .route("/web/{*file}", get(async |Path(name): Path<String>, headers: HeaderMap| named(&name, &headers)))
+}
+
+fn named(name: &str, headers: &HeaderMap) -> Response {
+    match FILES.iter().find(|(known, _, _)| *known == name) {
+        Some((_, content_type, content)) => file(content_type, content, headers),
+        None => ApiError::no_such("path").into_response(),
+    }
+}
+
+fn file(content_type: &'static str, content: &'static str, headers: &HeaderMap) -> Response {
+    let etag = docs::etag(content.as_bytes());
+    let mut response =
+        docs::fresh_or(headers, &etag, || ([(header::CONTENT_TYPE, content_type)], content).into_response());
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    /// Not served: what only the type checker reads.
+    const UNSERVED: [&str; 3] = ["index.html", "tsconfig.json", "types.d.ts"];
+
+    fn below(folder: &Path, prefix: &str) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            match entry.file_type().unwrap().is_dir() {
+                true => found.extend(below(&entry.path(), &format!("{name}/"))),
+                false => _ = found.insert(name),
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_file_of_the_page_is_served() {
+        let mut files = below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("web"), "");
+        files.retain(|name| !UNSERVED.contains(&name.as_str()));
+        assert_eq!(files, FILES.iter().map(|(name, _, _)| (*name).to_owned()).collect());
+    }
+
+    #[test]
+    fn the_page_stays_small() {
+        let bytes: usize = FILES.iter().map(|(_, _, content)| content.len()).sum::<usize>() + INDEX.len();
+        assert!(bytes < 150_000, "{bytes}");
+    }
+}

@@ -1,0 +1,170 @@
+//! Model calls over HTTP: sends what a dialect wrote, and hands on what a server answers as the JSON texts that the dialect
+//! reads.
+//!
+//! Whatever a server sends is counted after decompression, line by line and in all, so that
+//! no answer takes more memory or time than it may.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use tokio::time::Instant;
+
+use super::assembly::malformed;
+use super::failure::Failure;
+use super::server::Server;
+use super::{Error, Request};
+use crate::domain::ModelName;
+use crate::net;
+
+/// Bytes of a whole answer.
+const MAX_ANSWER: usize = 32 * 1024 * 1024;
+/// Bytes of an error that are read; the rest says nothing new.
+const MAX_ERROR: usize = 1024 * 1024;
+/// For reading an error, which need not be complete.
+const ERROR_TIME: Duration = Duration::from_secs(10);
+/// Bytes of one line of a stream.
+const MAX_LINE: usize = 4 * 1024 * 1024;
+/// Bytes of a stream for each token that the model may write: servers wrap each in half a kilobyte of JSON.
+const STREAM_BYTES_PER_TOKEN: usize = 1024;
+
+/// Makes one call and returns the body of its answer.
+///
+/// # Cancel safety
+/// Dropping the future closes the connection.
+pub(super) async fn call(server: &Server, request: &Request) -> Result<Vec<u8>, Failure> {
+    let response = send(server, request, false).await?;
+    net::read_body(response, MAX_ANSWER).await.map_err(|problem| match problem {
+        net::Error::TooLarge { max_bytes } => too_long(&request.model, "its answer", max_bytes),
+        other => unreachable_server(&request.model, other),
+    })
+}
+
+/// Begins a streamed call, which ends at `ends` and never pauses for longer than `idle`.
+pub(super) async fn stream(
+    server: &Server,
+    request: &Request,
+    idle: Duration,
+    ends: Instant,
+) -> Result<Frames, Failure> {
+    let begun = tokio::time::timeout_at(ends.min(Instant::now() + idle), send(server, request, true)).await;
+    let response = begun.map_err(|_| Error::Timeout { model: request.model.clone() })??;
+    let max_bytes = MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize));
+    Ok(Frames {
+        response,
+        lines: net::Events::new(MAX_LINE),
+        left: max_bytes,
+        max_bytes,
+        idle,
+        ends,
+        model: request.model.clone(),
+    })
+}
+
+/// The first `max` bytes of a body, or what of it came in time.
+pub(super) async fn beginning(response: &mut reqwest::Response, max: usize, time: Duration) -> reqwest::Result<String> {
+    let mut body = Vec::new();
+    let read = async {
+        while let Some(chunk) = response.chunk().await? {
+            body.extend_from_slice(&chunk[..chunk.len().min(max - body.len())]);
+            if body.len() >= max {
+                break;
+            }
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(time, read).await {
+        Ok(Err(problem)) if body.is_empty() => Err(problem),
+        _ => Ok(String::from_utf8_lossy(&body).into_owned()),
+    }
+}
+
+async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<reqwest::Response, Failure> {
+    let model = &request.model;
+    // Numbers, strings and maps with string keys: always JSON.
+    let encoded = server.encode(request, is_stream).map_err(|problem| malformed(model, problem))?;
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let own = encoded.headers.iter();
+    headers.extend(own.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))));
+    for (name, value) in server.headers() {
+        headers.insert(name.clone(), value.clone());
+    }
+    // A body of this kind is not kept for another attempt: it is freed once it is sent, not once the answer has come.
+    let body = reqwest::Body::wrap(Full::new(Bytes::from(encoded.body)));
+    let call = server.http.post(server.url(&encoded.path)).headers(headers).body(body);
+    let mut response = call.send().await.map_err(|problem| of_reqwest(model, &problem))?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let headers = std::mem::take(response.headers_mut());
+    // An error that breaks off is still the error its status says.
+    let body = beginning(&mut response, MAX_ERROR, ERROR_TIME).await.unwrap_or_default();
+    Err(server.failure(model, status.as_u16(), &headers, &body))
+}
+
+fn too_long(model: &ModelName, what: &str, max: usize) -> Failure {
+    Failure::lasting(malformed(model, format!("{what} is longer than {max} bytes")))
+}
+
+/// The chunks of one streamed answer as they came, without `[DONE]`.
+pub(super) struct Frames {
+    response: reqwest::Response,
+    lines: net::Events,
+    /// Bytes that may come in all, and still.
+    max_bytes: usize,
+    left: usize,
+    idle: Duration,
+    ends: Instant,
+    model: ModelName,
+}
+
+impl Frames {
+    /// The next chunk; `None` at the end.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    pub(super) async fn next(&mut self) -> Option<Result<String, Failure>> {
+        loop {
+            match self.lines.event() {
+                Some(data) if says_nothing(&data) => continue,
+                Some(data) => return Some(Ok(data)),
+                None => {}
+            }
+            match self.more().await {
+                Ok(true) => {}
+                Ok(false) => return self.lines.last_event().filter(|data| !says_nothing(data)).map(Ok),
+                Err(failure) => return Some(Err(failure)),
+            }
+        }
+    }
+
+    /// Takes in more bytes; `false` at the end.
+    async fn more(&mut self) -> Result<bool, Failure> {
+        let end = self.ends.min(Instant::now() + self.idle);
+        let read = tokio::time::timeout_at(end, self.response.chunk()).await;
+        let read = read.map_err(|_| Error::Timeout { model: self.model.clone() })?;
+        let Some(chunk) = read.map_err(|problem| of_reqwest(&self.model, &problem))? else { return Ok(false) };
+        let Some(left) = self.left.checked_sub(chunk.len()) else {
+            return Err(too_long(&self.model, "its stream", self.max_bytes));
+        };
+        self.left = left;
+        if self.lines.push(&chunk) { Ok(true) } else { Err(too_long(&self.model, "a line of its stream", MAX_LINE)) }
+    }
+}
+
+/// Is it an empty event, or the mark of the end?
+fn says_nothing(data: &str) -> bool {
+    matches!(data, "" | "[DONE]")
+}
+
+/// A request that got no answer. Its URL is left out: a base URL may have a password in it.
+pub(super) fn of_reqwest(model: &ModelName, problem: &reqwest::Error) -> Failure {
+    unreachable_server(model, net::Error::from(problem))
+}
+
+fn unreachable_server(model: &ModelName, problem: net::Error) -> Failure {
+    Error::Transport { model: model.clone(), detail: problem.to_string() }.into()
+}

@@ -1,0 +1,360 @@
+//! Chat Completions, as OpenAI's reference of November 2026 has it and as others speak it.
+//!
+//! Forgiving in reading, since small servers send what no document says: calls without an id or an `index`, arguments as
+//! objects, errors with status 200.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Encoded, Joined, Strict, arguments, parse, short_id};
+use crate::domain::Usage;
+use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::providers::{OutputLimit, Quirks};
+use crate::llm::{Message, OutputFormat, Request, ToolCall, ToolChoice, ToolSpec, thinking};
+
+/// Families of models that refuse `max_tokens`.
+const NEW_FAMILIES: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
+
+pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
+    let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
+    Ok(Encoded { path: "chat/completions".into(), headers: quirks.headers, body })
+}
+
+/// The request as it is sent. What does not change from call to call comes first, where caches of prompts look.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+    messages: Vec<Said<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+impl<'a> Body<'a> {
+    fn of(request: &'a Request, quirks: &Quirks, is_stream: bool) -> Self {
+        let model = request.model.model.as_str();
+        let is_new = match quirks.output_limit {
+            OutputLimit::MaxTokens => false,
+            OutputLimit::MaxCompletionTokens => true,
+            OutputLimit::ByModel => NEW_FAMILIES.iter().any(|family| model.starts_with(family)),
+        };
+        let choice = match request.tool_choice {
+            ToolChoice::Auto => "auto",
+            ToolChoice::Required => quirks.required,
+        };
+        Self {
+            model,
+            stream: is_stream,
+            tools: request.tools.iter().map(Tool::of).collect(),
+            tool_choice: (!request.tools.is_empty()).then_some(choice),
+            messages: request.messages.iter().map(|message| Said::of(message, quirks)).collect(),
+            response_format: Format::of(&request.output),
+            stream_options: (is_stream && quirks.stream_options).then_some(StreamOptions { include_usage: true }),
+            max_tokens: (!is_new).then_some(request.max_tokens),
+            max_completion_tokens: is_new.then_some(request.max_tokens),
+        }
+    }
+}
+
+/// A message as it is sent.
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'static str,
+    content: Joined<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Called<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<Cow<'a, str>>,
+}
+
+impl<'a> Said<'a> {
+    fn of(message: &'a Message, quirks: &Quirks) -> Self {
+        let said = |role, content| Self { role, content, tool_calls: Vec::new(), tool_call_id: None };
+        match message {
+            Message::System { content } => said("system", Joined::Parts(content)),
+            Message::User { content } => said("user", Joined::Parts(content)),
+            Message::Assistant { content, tool_calls } => Self {
+                tool_calls: tool_calls.iter().map(|call| Called::of(call, quirks)).collect(),
+                ..said("assistant", Joined::One(content))
+            },
+            Message::Tool { call_id, content, .. } => {
+                Self { tool_call_id: Some(id(call_id, quirks)), ..said("tool", Joined::Parts(content)) }
+            }
+        }
+    }
+}
+
+fn id<'a>(id: &'a str, quirks: &Quirks) -> Cow<'a, str> {
+    if quirks.short_ids { short_id(id) } else { id.into() }
+}
+
+/// A call of an earlier turn.
+#[derive(Serialize)]
+struct Called<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: Cow<'a, str>,
+    function: CalledFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct CalledFunction<'a> {
+    name: &'a str,
+    /// JSON as a text.
+    arguments: &'a str,
+}
+
+impl<'a> Called<'a> {
+    fn of(call: &'a ToolCall, quirks: &Quirks) -> Self {
+        let function = CalledFunction { name: &call.name, arguments: arguments(&call.arguments) };
+        Self { kind: "function", id: id(&call.id, quirks), function }
+    }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+impl<'a> Tool<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters } = spec;
+        Self { kind: "function", function: Function { name, description, parameters, strict: false } }
+    }
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    json_schema: Schema<'a>,
+}
+
+#[derive(Serialize)]
+struct Schema<'a> {
+    name: &'a str,
+    strict: bool,
+    schema: Strict<'a>,
+}
+
+impl<'a> Format<'a> {
+    fn of(output: &'a OutputFormat) -> Option<Self> {
+        let OutputFormat::JsonSchema { name, schema } = output else { return None };
+        let json_schema = Schema { name, strict: true, schema: Strict(schema) };
+        Some(Self { kind: "json_schema", json_schema })
+    }
+}
+
+/// An answer, or one chunk of a streamed one.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    message: Option<Spoken>,
+    /// What chunks have in place of `message`.
+    #[serde(default)]
+    delta: Option<Spoken>,
+    #[serde(default)]
+    finish_reason: Option<String>,
+    /// A router's place for an error of the provider behind it.
+    #[serde(default)]
+    error: Value,
+}
+
+/// Reasoning fields (`reasoning`, `reasoning_content`, `reasoning_details`) are not listed, and so skipped.
+#[derive(Default, Deserialize)]
+struct Spoken {
+    #[serde(default)]
+    content: Content,
+    #[serde(default)]
+    refusal: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Piece>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    /// Typed chunks; those of type `thinking` have no `text`.
+    Parts(Vec<ContentPart>),
+    #[default]
+    None,
+}
+
+#[derive(Deserialize)]
+struct ContentPart {
+    #[serde(default)]
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Piece {
+    #[serde(default)]
+    index: Option<usize>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    function: Option<FunctionPiece>,
+}
+
+#[derive(Default, Deserialize)]
+struct FunctionPiece {
+    #[serde(default)]
+    name: Option<String>,
+    /// JSON text, or from some servers the object itself.
+    #[serde(default)]
+    arguments: Value,
+}
+
+impl Content {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
+            Self::None => String::new(),
+        }
+    }
+}
+
+pub(super) fn whole(json: &str, quirks: &Quirks, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
+        true => malformed(assembly.model(), "an HTML page"),
+        false => malformed(assembly.model(), problem),
+    })?;
+    if answer.error.is_null() && answer.choices.as_ref().is_none_or(Vec::is_empty) {
+        return Err(malformed(assembly.model(), "an answer without choices").into());
+    }
+    for message in answer.choices.iter_mut().flatten().filter_map(|choice| choice.message.as_mut()) {
+        let text = std::mem::take(&mut message.content).into_text();
+        message.content = Content::Text(thinking::after_unopened(&text).to_owned());
+        // Each a call of its own, whatever ids and indices the server gave them.
+        for (index, piece) in message.tool_calls.iter_mut().flatten().enumerate() {
+            piece.index = Some(index);
+        }
+    }
+    take_in(answer, is_marked, quirks, assembly)
+}
+
+pub(super) fn event(json: &str, quirks: &Quirks, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (answer, is_marked) = parse(json).map_err(|problem| malformed(assembly.model(), problem))?;
+    take_in(answer, is_marked, quirks, assembly)
+}
+
+fn take_in(answer: Answer, is_marked: bool, quirks: &Quirks, assembly: &mut Assembly) -> Result<(), Failure> {
+    if !answer.error.is_null() {
+        return Err(failure::of_error_field(assembly.model(), &answer.error));
+    }
+    if let Some(usage) = usage(answer.usage, quirks) {
+        assembly.count(usage);
+    }
+    let Some(choice) = answer.choices.and_then(|choices| choices.into_iter().next()) else { return Ok(()) };
+    if !choice.error.is_null() {
+        return Err(failure::of_error_field(assembly.model(), &choice.error));
+    }
+    if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+        assembly.stop(stop(&reason));
+    }
+    let message = choice.delta.or(choice.message).unwrap_or_default();
+    assembly.refuse(&message.refusal.unwrap_or_default())?;
+    assembly.say(&message.content.into_text(), is_marked)?;
+    for piece in message.tool_calls.into_iter().flatten() {
+        let function = piece.function.unwrap_or_default();
+        let arguments = match function.arguments {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        let (id, name) = (piece.id.unwrap_or_default(), function.name.unwrap_or_default());
+        assembly.call(CallPiece { index: piece.index, id, name, arguments: &arguments }, is_marked);
+    }
+    Ok(())
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "length" | "max_tokens" | "model_length" => Stop::Length,
+        "content_filter" | "refusal" | "safety" => Stop::Refused,
+        "error" => Stop::Broken,
+        _ => Stop::End,
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct RawUsage {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<Details>,
+    #[serde(default)]
+    completion_tokens_details: Option<Details>,
+    /// DeepSeek's.
+    #[serde(default)]
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+}
+
+/// Counts that cannot be read are no reason to lose a paid answer.
+fn usage(raw: Value, quirks: &Quirks) -> Option<Usage> {
+    if raw.is_null() {
+        return None;
+    }
+    let raw: RawUsage = serde_json::from_value(raw).ok()?;
+    let prompt = raw.prompt_tokens_details.unwrap_or_default();
+    let output = raw.completion_tokens_details.unwrap_or_default();
+    let reasoning = output.reasoning_tokens.unwrap_or_default();
+    let beside = if quirks.reasoning_beside { reasoning } else { 0 };
+    Some(Usage {
+        input_tokens: raw.prompt_tokens.unwrap_or_default(),
+        cached_tokens: prompt.cached_tokens.or(raw.prompt_cache_hit_tokens).unwrap_or_default(),
+        output_tokens: raw.completion_tokens.unwrap_or_default().saturating_add(beside),
+        reasoning_tokens: reasoning,
+        cost: None,
+    })
+}

@@ -1,0 +1,211 @@
+//! The dialects of model APIs, one file each: a request to path, headers and bytes; a reply, a chunk of a stream and a
+//! failure to our own words.
+//!
+//! Pure functions: nothing here knows a network. What all dialects share in reading (limits, thinking text, ids) is in
+//! [`assembly`](super::assembly), what they share in failing in [`failure`](super::failure).
+
+pub(super) mod chat;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use reqwest::header::HeaderMap;
+use serde::de::DeserializeOwned;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::assembly::Assembly;
+use super::failure::{self, Failure};
+use super::providers::Quirks;
+use super::{Part, Request, Text, surrogates};
+use crate::domain::ModelName;
+
+/// A dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// OpenAI's, which most others speak too.
+    ChatCompletions,
+}
+
+/// A request as it is sent.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    /// Below the base URL, perhaps with a query.
+    pub path: Cow<'static, str>,
+    pub headers: &'static [(&'static str, &'static str)],
+    /// JSON.
+    pub body: Vec<u8>,
+}
+
+/// Reads the answer to one request.
+#[derive(Debug)]
+pub(super) struct Reader {
+    wire: Wire,
+    quirks: Quirks,
+}
+
+impl Wire {
+    pub const ALL: [Self; 1] = [Self::ChatCompletions];
+
+    /// Writes the request once, from its own text.
+    pub(super) fn encode(self, request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
+        match self {
+            Self::ChatCompletions => chat::encode(request, quirks, is_stream),
+        }
+    }
+
+    pub(super) fn reader(self, quirks: &Quirks) -> Reader {
+        Reader { wire: self, quirks: *quirks }
+    }
+
+    /// The failure told by an HTTP answer that is no success.
+    pub(super) fn failure(self, model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
+        failure::of_status(model, status, headers, body)
+    }
+}
+
+impl Reader {
+    /// Takes in a whole answer.
+    ///
+    /// # Errors
+    /// The failure that the answer tells, or that it is none.
+    pub(super) fn whole(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
+        match self.wire {
+            Wire::ChatCompletions => chat::whole(json, &self.quirks, assembly),
+        }
+    }
+
+    /// Takes in one event of a stream.
+    ///
+    /// # Errors
+    /// The failure that the event tells, or that it cannot be read.
+    pub(super) fn event(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
+        match self.wire {
+            Wire::ChatCompletions => chat::event(json, &self.quirks, assembly),
+        }
+    }
+}
+
+/// What was read, and whether it holds stand-ins for halves of characters.
+fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<(T, bool)> {
+    match surrogates::mark(json) {
+        None => Ok((serde_json::from_str(json)?, false)),
+        Some(marked) => Ok((serde_json::from_str(&marked)?, true)),
+    }
+}
+
+/// Text that is written in one piece without being copied.
+enum Joined<'a> {
+    One(&'a str),
+    Parts(&'a Text),
+}
+
+impl fmt::Display for Joined<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(text) => formatter.write_str(text),
+            Self::Parts(text) => text.0.iter().map(Part::as_str).try_for_each(|part| formatter.write_str(part)),
+        }
+    }
+}
+
+impl Serialize for Joined<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::One(text) => serializer.serialize_str(text),
+            Self::Parts(Text(parts)) => match &parts[..] {
+                [one] => serializer.serialize_str(one.as_str()),
+                _ => serializer.collect_str(self),
+            },
+        }
+    }
+}
+
+/// The arguments of an earlier call as the model wrote them; `{}` for those that are no JSON object, since llama.cpp
+/// answers 500 to every request whose history has one, and others refuse it.
+fn arguments(text: &str) -> &str {
+    let parsed = serde_json::from_str::<&RawValue>(text).ok().map(RawValue::get);
+    parsed.filter(|raw| raw.starts_with('{')).unwrap_or("{}")
+}
+
+/// A schema as strict servers want it: objects with all their properties and no others. Ours are shallow.
+struct Strict<'a>(&'a Value);
+
+impl Serialize for Strict<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Value::Object(schema) = self.0 else { return self.0.serialize(serializer) };
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in schema {
+            match (name.as_str(), properties) {
+                ("properties", Some(properties)) => map.serialize_entry(name, &StrictEach(properties))?,
+                ("required" | "additionalProperties", Some(_)) => {}
+                ("items", _) => map.serialize_entry(name, &Strict(value))?,
+                _ => map.serialize_entry(name, value)?,
+            }
+        }
+        if let Some(properties) = properties {
+            map.serialize_entry("required", &properties.keys().collect::<Vec<_>>())?;
+            map.serialize_entry("additionalProperties", &false)?;
+        }
+        map.end()
+    }
+}
+
+struct StrictEach<'a>(&'a serde_json::Map<String, Value>);
+
+impl Serialize for StrictEach<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, schema)| (name, Strict(schema))))
+    }
+}
+
+/// The id of a call in nine letters and digits, which every vendor takes: itself when it is one already.
+fn short_id(id: &str) -> Cow<'_, str> {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return id.into();
+    }
+    // FNV-1a: the same in every process, as the two ends of a call have to agree.
+    let mut hash = id
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let digit = |_| {
+        let digit = DIGITS[(hash % 36) as usize];
+        hash /= 36;
+        char::from(digit)
+    };
+    (0..9).map(digit).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nested_schemas_become_strict() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object", "properties": {"b": {"type": "string"}}}}}});
+        let inner = json!({"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"], "additionalProperties": false});
+        let expected = json!({"type": "object", "properties": {"a": {"type": "array", "items": inner}}, "required": ["a"], "additionalProperties": false});
+        assert_eq!(serde_json::to_value(Strict(&schema)).unwrap(), expected);
+    }
+
+    #[test]
+    fn ids_of_other_vendors_become_short_and_stay_apart() {
+        assert_eq!(short_id("a1B2c3D4e"), "a1B2c3D4e");
+        let ids = ["toolu_01A09q90qw90lq917835lq9", "call_1", "call_2", "", "functions.search:0"];
+        let short: std::collections::BTreeSet<_> = ids.iter().map(|id| short_id(id).into_owned()).collect();
+        assert_eq!(short.len(), ids.len());
+        assert!(short.iter().all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())));
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_an_empty_one() {
+        for broken in [r#"{"queries": ["cut"#, "", "[1]", "text", "null"] {
+            assert_eq!(arguments(broken), "{}", "{broken}");
+        }
+        assert_eq!(arguments(r#" {"b": 1, "a": 2}"#), r#"{"b": 1, "a": 2}"#);
+    }
+}

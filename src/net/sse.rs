@@ -1,0 +1,117 @@
+//! Server-sent events of others, taken apart as they arrive.
+
+use bytes::{Buf as _, BytesMut};
+
+/// Takes server-sent events apart, each byte once however they are cut.
+#[derive(Debug)]
+pub struct Events {
+    max_line: usize,
+    buffer: BytesMut,
+    /// Bytes of the buffer that are known to hold no end of a line.
+    scanned: usize,
+    /// The `data` of the event in progress; `None` when it has none yet.
+    data: Option<String>,
+}
+
+impl Events {
+    /// `max_line` bounds a line in bytes.
+    pub fn new(max_line: usize) -> Self {
+        Self { max_line, buffer: BytesMut::new(), scanned: 0, data: None }
+    }
+
+    /// Takes in more bytes; `false` when a line gets too long.
+    pub fn push(&mut self, bytes: &[u8]) -> bool {
+        self.buffer.extend_from_slice(bytes);
+        self.buffer.len() - bytes.len() <= self.max_line
+    }
+
+    /// The data of the next event that is complete.
+    pub fn event(&mut self) -> Option<String> {
+        loop {
+            let Some(length) = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n') else {
+                self.scanned = self.buffer.len();
+                return None;
+            };
+            let mut line = self.buffer.split_to(self.scanned + length);
+            self.buffer.advance(1);
+            self.scanned = 0;
+            if line.last() == Some(&b'\r') {
+                line.truncate(line.len() - 1);
+            }
+            if line.is_empty() {
+                if let Some(data) = self.data.take() {
+                    return Some(data);
+                }
+            } else if let Some(value) = line.strip_prefix(b"data:") {
+                self.add(value.strip_prefix(b" ").unwrap_or(value));
+            }
+        }
+    }
+
+    fn add(&mut self, value: &[u8]) {
+        let value = String::from_utf8_lossy(value);
+        match &mut self.data {
+            Some(data) => {
+                data.push('\n');
+                data.push_str(&value);
+            }
+            None => self.data = Some(value.into_owned()),
+        }
+    }
+
+    /// What came before the end without an empty line behind it; half a line is nothing.
+    pub fn last_event(&mut self) -> Option<String> {
+        self.data.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MAX_LINE: usize = 4 * 1024 * 1024;
+
+    fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+        let mut lines = Events::new(MAX_LINE);
+        let mut events = Vec::new();
+        for piece in pieces {
+            assert!(lines.push(piece));
+            events.extend(std::iter::from_fn(|| lines.event()));
+        }
+        events.extend(lines.last_event());
+        events
+    }
+
+    #[test]
+    fn events_are_taken_apart() {
+        fn check(text: &str, expected: &[&str]) {
+            assert_eq!(events([text.as_bytes()]), expected, "{text:?}");
+        }
+        check("data: a\n\ndata:b\r\n\r\n: ping\n\n", &["a", "b"]);
+        check("event: x\ndata: a\ndata: b\nid: 7\n\n", &["a\nb"]);
+        check("data: a\n", &["a"]);
+        check("data: half", &[]);
+        check("<html>\n\n", &[]);
+        check("\n\n\ndata:\n\n", &[""]);
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_do_not_matter(text in "(data: ?[aä€]{0,3}|:|\r?\n|[x ]){0,20}", size in 1_usize..9) {
+            prop_assert_eq!(events(text.as_bytes().chunks(size)), events([text.as_bytes()]));
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_not_kept() {
+        let mut lines = Events::new(MAX_LINE);
+        let piece = [b'a'; 65_536];
+        let mut kept = 0;
+        while lines.push(&piece) {
+            assert_eq!(lines.event(), None);
+            kept += piece.len();
+        }
+        assert!(kept <= MAX_LINE + 2 * piece.len(), "{kept}");
+    }
+}

@@ -1,0 +1,264 @@
+//! The tool calls of a turn: dispatched, journaled, announced and traced, the same for every tool.
+//!
+//! Calls are admitted in their order, which is what source ids and keys of the journal depend on, and then carried out
+//! side by side. A call that says the work is done comes last, so that it sees what the others did.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::agent::{Agent, Answer};
+use crate::{
+    context::{Cx, Error, Registered},
+    domain::{Event, Failure, SourceId, ToolKind, WarningCode},
+    journal::{self, Asked, Entry},
+    llm::{Part, ToolCall},
+    telemetry::{metrics, spans},
+    tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, ToolSet},
+};
+
+/// Why a call was given up.
+const TIME_OVER: &str = "the researcher's time is over";
+
+/// A call that is to be carried out.
+struct Job<'c> {
+    call: &'c ToolCall,
+    /// Its place among the calls of the turn.
+    index: usize,
+    /// The tool's place in the set.
+    tool: usize,
+    admitted: Admitted,
+    first_source: SourceId,
+    /// Ids reserved for earlier calls of the same tool in this turn.
+    reserved_before: u32,
+}
+
+/// Answers the calls of a turn, in their order.
+///
+/// # Errors
+/// What ends the agent's work: a tool's own failure of that kind, and [`Error::Stop`].
+pub async fn carry_out(cx: &Cx, agent: &mut Agent<'_>, turn: &str, calls: &[ToolCall]) -> Result<Vec<Answer>, Error> {
+    let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
+    let must_think = must_think(cx, agent, calls);
+    let completes: Vec<bool> =
+        calls.iter().map(|call| agent.tools.kind(&call.name) == Some(ToolKind::Complete)).collect();
+    for last in [false, true] {
+        let mut jobs = Vec::new();
+        for (index, call) in calls.iter().enumerate().filter(|(index, _)| completes[*index] == last) {
+            match admit(cx, agent, turn, (index, call), &jobs, must_think).await? {
+                Ok(job) => jobs.push(job),
+                Err(answer) => answers[index] = Some(answer),
+            }
+        }
+        for (index, answer) in made(cx, agent, turn, jobs).await? {
+            answers[index] = Some(answer);
+        }
+    }
+    Ok(answers.into_iter().flatten().collect())
+}
+
+/// With `require_think`, retrieving and delegating wait until the model has reflected in a reply of its own.
+fn must_think(cx: &Cx, agent: &Agent<'_>, calls: &[ToolCall]) -> bool {
+    let thinking = calls.iter().any(|call| agent.tools.kind(&call.name) == Some(ToolKind::Think));
+    cx.requires_thought() && (thinking || !agent.gathered.has_reflected)
+}
+
+/// Checks a call and reserves what it needs; the answer of one that is not carried out.
+async fn admit<'c>(
+    cx: &Cx,
+    agent: &mut Agent<'_>,
+    turn: &str,
+    (index, call): (usize, &'c ToolCall),
+    jobs: &[Job<'_>],
+    must_think: bool,
+) -> Result<Result<Job<'c>, Answer>, Error> {
+    let Some(tool) = agent.tools.find(&call.name) else {
+        return Ok(Err(unknown_tool(cx, turn, index, call, &agent.tools.names()).await?));
+    };
+    if must_think && agent.tools.get(tool).0.kind().is_work() {
+        return Ok(Err(Answer::to(call, cx.prompts().text("think_alone", ()))));
+    }
+    let admitted = match agent.tools.admit(tool, cx, turn, call) {
+        Ok(admitted) => admitted,
+        Err(Refusal::Answer(text)) => return Ok(Err(Answer::to(call, text))),
+        Err(Refusal::Arguments(problem)) => return Ok(Err(bad_arguments(cx, turn, index, call, &problem).await?)),
+    };
+    let (is_one_step, name) = match agent.tools.get(tool) {
+        (tool, name) => (tool.is_one_step(), name.to_owned()),
+    };
+    if is_one_step && !agent.gathered.made.insert(format!("{name} {}", admitted.arguments)) {
+        return Ok(Err(Answer::to(call, cx.prompts().text("repeated_call", json!({"name": name})))));
+    }
+    let Some(first_source) = agent.reserve(admitted.source_ids) else {
+        let problem = "a researcher has no room for more sources";
+        return Ok(Err(bad_arguments(cx, turn, index, call, problem).await?));
+    };
+    if let Some(left_out) = &admitted.left_out {
+        let key = format!("{turn}/call/{index}/left_out");
+        cx.warn(&key, WarningCode::ModelMisuse, left_out.detail.as_str()).await?;
+    }
+    let reserved_before = jobs.iter().filter(|job| job.tool == tool).map(|job| job.admitted.source_ids).sum();
+    Ok(Ok(Job { call, index, tool, admitted, first_source, reserved_before }))
+}
+
+/// Carries out the jobs side by side, and takes in what they brought in the order of the calls.
+async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) -> Result<Vec<(usize, Answer)>, Error> {
+    let has_worked = agent.gathered.has_worked;
+    let (tools, question, deadline) = (&agent.tools, agent.question, agent.deadline);
+    let work = jobs.iter().map(|job| {
+        let site = Site {
+            turn,
+            index: job.index,
+            call_id: &job.call.id,
+            first_source: job.first_source,
+            reserved_before: job.reserved_before,
+            question,
+            has_worked,
+            deadline,
+        };
+        Box::pin(one_call(cx, tools, job, site))
+    });
+    let outputs: Vec<_> = futures::future::join_all(work).await;
+    let mut answers = Vec::new();
+    for (job, output) in jobs.into_iter().zip(outputs) {
+        let kind = agent.tools.get(job.tool).0.kind();
+        let mut output = match output {
+            Ok(output) => output,
+            Err(ToolError::Ends(error)) => return Err(error),
+            Err(ToolError::Model(problem)) => failed(cx, job.call, problem),
+        };
+        let gathered = &mut agent.gathered;
+        gathered.has_worked |= kind.is_work();
+        gathered.has_reflected = kind == ToolKind::Think || (gathered.has_reflected && !kind.is_work());
+        gathered.failures.append(&mut output.failed);
+        gathered.add(output.evidence, output.links.into_iter().map(|link| link.url));
+        let note = job.admitted.left_out.map(|left_out| Part::Fixed(format!("\n\n{}", left_out.note).into()));
+        output.text.0.extend(note);
+        answers.push((job.index, Answer::to(job.call, output.text)));
+    }
+    Ok(answers)
+}
+
+/// What a model hears of a call that failed.
+fn failed(cx: &Cx, call: &ToolCall, problem: String) -> ToolOutput {
+    let values = json!({"name": call.name, "error": problem.trim_end_matches('.')});
+    ToolOutput { failed: vec![problem], ..ToolOutput::text(cx.prompts().text("tool_failed", values)) }
+}
+
+/// One call, with its span, and with its events where the tool has none of its own.
+async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Result<ToolOutput, ToolError> {
+    let (tool, name) = tools.get(job.tool);
+    let (kind, tool_call_id) = (tool.kind(), job.call.id.clone());
+    let arguments = job.admitted.arguments.clone();
+    let key = |what: &str| format!("{}/call/{}/{what}", site.turn, site.index);
+    if kind.is_announced() {
+        let (name, args) = (name.to_owned(), arguments.clone());
+        let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name, kind, args };
+        cx.mark(&key("started"), started).await?;
+    }
+    let span = spans::ToolCall::begin(name, &job.call.id, &job.call.arguments);
+    let result = span.over(perform(cx, tool, name, site, arguments)).await;
+    let error = error_of(kind, &result);
+    span.end(error, || result.as_ref().map(|output| output.text.joined()).unwrap_or_default());
+    let problem = match &result {
+        Ok(output) if output.has_failed() => Some(output.failed.join("; ")),
+        Ok(_) => None,
+        Err(ToolError::Ends(Error::Stop(_))) => return result,
+        Err(error) => Some(error.to_string()),
+    };
+    if kind.is_announced() {
+        let name = name.to_owned();
+        let ended = match (problem, &result) {
+            (Some(problem), _) => Event::ToolFailed { tool_call_id, name, kind, problem },
+            (None, Ok(output)) => Event::ToolFinished { tool_call_id, name, kind, results: output.links.clone() },
+            (None, Err(_)) => return result,
+        };
+        cx.mark(&key("finished"), ended).await?;
+    }
+    result
+}
+
+/// How a call failed, in one word; `None` when it did not.
+fn error_of(kind: ToolKind, result: &Result<ToolOutput, ToolError>) -> Option<&'static str> {
+    match result {
+        Err(ToolError::Ends(error)) => Some(error.code()),
+        Ok(output) if !output.has_failed() => None,
+        Ok(_) | Err(ToolError::Model(_)) if kind == ToolKind::Search => Some("search_failed"),
+        Ok(_) | Err(ToolError::Model(_)) => Some("tool_failed"),
+    }
+}
+
+/// A call that failed, as the journal keeps it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Failed {
+    message: String,
+    /// Of a failure that ends the agent's work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ends: Option<Failure>,
+}
+
+/// Carries out a call; one that is a single outside effect is a step of the journal.
+async fn perform(
+    cx: &Cx,
+    tool: &dyn Tool,
+    name: &str,
+    site: Site<'_>,
+    arguments: Value,
+) -> Result<ToolOutput, ToolError> {
+    if !tool.is_one_step() {
+        return tool.call(cx, site, arguments).await;
+    }
+    let key = format!("{}/call/{}", site.turn, site.index);
+    let asked = Asked::from(journal::hash_of(&(name, &arguments)));
+    let work = async {
+        if let Some(inherited) = cx.journal().inherited::<Result<ToolOutput, Failed>>(&key, &asked)
+            // Sources of another run would have to be taken over with their texts: they are retrieved again.
+            && inherited.value.as_ref().is_ok_and(|output| output.links.is_empty())
+        {
+            return Ok(Entry::inherited(inherited));
+        }
+        let outcome = cx.before(Some(site.deadline), tool.call(cx, site, arguments)).await;
+        let failed = match outcome.unwrap_or_else(|| Err(ToolError::Model(TIME_OVER.to_owned()))) {
+            Ok(output) => return Ok(with_sources(cx, output)),
+            Err(ToolError::Ends(Error::Stop(stop))) => return Err(stop),
+            Err(ToolError::Ends(Error::Failed(failure))) => {
+                Failed { message: failure.message.clone(), ends: Some(failure) }
+            }
+            Err(ToolError::Model(message)) => Failed { message, ends: None },
+        };
+        metrics::step_failed("tool", failed.ends.as_ref().map_or("failed", |failure| failure.code.as_str()));
+        Ok(Entry::new(Err(failed)))
+    };
+    let outcome: Result<ToolOutput, Failed> = cx.journal().step(&key, "tool", asked.clone(), work).await?;
+    outcome.map_err(|failed| match failed.ends {
+        Some(failure) => ToolError::Ends(failure.into()),
+        None => ToolError::Model(failed.message),
+    })
+}
+
+/// The step of a call, with the sources it found.
+fn with_sources(cx: &Cx, mut output: ToolOutput) -> Entry<Result<ToolOutput, Failed>> {
+    let sources = std::mem::take(&mut output.sources);
+    let mut entry = Entry::new(Ok(output));
+    for source in sources {
+        if cx.register(source.bare()) == Registered::New {
+            entry = entry.event(cx.scope(), Event::source_found(&source, &source.snapshot, ""));
+        }
+        entry.sources.push(source);
+    }
+    entry
+}
+
+/// Answers a call whose arguments cannot be used, so that the model can correct itself.
+async fn bad_arguments(cx: &Cx, turn: &str, index: usize, call: &ToolCall, error: &str) -> Result<Answer, Error> {
+    let detail = format!("{} was called with arguments that cannot be used: {error}", call.name);
+    cx.warn(&format!("{turn}/call/{index}/refused"), WarningCode::ModelMisuse, detail).await?;
+    let values = json!({"name": call.name, "error": error.trim_end_matches('.')});
+    Ok(Answer::to(call, cx.prompts().text("bad_arguments", values)))
+}
+
+/// Answers a call to a tool that is not there, with the names of those that are.
+async fn unknown_tool(cx: &Cx, turn: &str, index: usize, call: &ToolCall, names: &[&str]) -> Result<Answer, Error> {
+    let detail = format!("the model called '{}', which is not a tool", call.name);
+    cx.warn(&format!("{turn}/call/{index}/refused"), WarningCode::ModelMisuse, detail).await?;
+    Ok(Answer::to(call, cx.prompts().text("unknown_tool", json!({"name": call.name, "tools": names}))))
+}

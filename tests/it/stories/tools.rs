@@ -1,0 +1,247 @@
+//! A tool that is written in one file and registered in one line has all that tools have: it is offered, its calls are
+//! steps of the journal, readers hear of them, and the model hears what went wrong.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use fathom::{
+    app::App,
+    context::Cx,
+    domain::{Event, FailureCode, Outcome, Source, SourceId, Timestamp, ToolKind, event::ResultLink},
+    llm::ToolSpec,
+    offline::Evidence,
+    research::Toolbox,
+    runs::Ended,
+    store::Store,
+    tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, arguments},
+};
+use futures::{FutureExt as _, future::BoxFuture};
+use serde_json::{Value, json};
+use test_case::test_case;
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Engine, QUESTION, Story, config};
+use crate::{
+    crash::until,
+    database::TestDatabase,
+    world::{Kind, Reply, Script, Shape, When, World, reply},
+};
+
+/// An archive, which is asked by signature.
+struct Archive {
+    asked: Arc<AtomicU32>,
+}
+
+impl Archive {
+    fn answer(&self, site: Site<'_>, signature: &str) -> Result<ToolOutput, ToolError> {
+        match signature {
+            "lost" => return Err(ToolError::Model("nobody knows where it is".to_owned())),
+            "burnt" => {
+                let failure = fathom::domain::Failure::new(FailureCode::NoEvidence, "the archive has burnt down");
+                return Err(ToolError::Ends(failure.into()));
+            }
+            _ => {}
+        }
+        let (url, text) = (format!("https://archive.test/{signature}"), "The gate is paid by dues of 4 crowns.");
+        let source = Source {
+            id: site.first_source,
+            aliases: Vec::new(),
+            url: url.clone(),
+            title: "Archive".to_owned(),
+            section: None,
+            engine: "archive".to_owned(),
+            score: None,
+            published: None,
+            fetched_at: Timestamp(0),
+            content_hash: "00".to_owned(),
+            snapshot: text.to_owned(),
+        };
+        let id = site.first_source;
+        Ok(ToolOutput {
+            links: vec![ResultLink { source_id: id, url, title: source.title.clone() }],
+            evidence: vec![Evidence { source_id: id, title: source.title.clone(), text: text.to_owned() }],
+            sources: vec![source],
+            ..ToolOutput::text(format!("[{id}] {text}"))
+        })
+    }
+}
+
+impl Tool for Archive {
+    fn spec(&self) -> ToolSpec {
+        let signature = json!({"type": "string"});
+        ToolSpec {
+            name: "ask_archive".to_owned(),
+            description: "Look into the archive.".to_owned(),
+            parameters: json!({"type": "object", "properties": {"signature": signature}, "required": ["signature"]}),
+        }
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::External
+    }
+
+    fn admit(&mut self, _cx: &Cx, _turn: &str, call: &fathom::llm::ToolCall) -> Result<Admitted, Refusal> {
+        let given: Value = arguments(call)?;
+        match given["signature"].as_str() {
+            Some(_) => Ok(Admitted { source_ids: 1, ..Admitted::new(given) }),
+            None => Err(Refusal::Arguments("there is no signature".to_owned())),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        _cx: &'a Cx,
+        site: Site<'a>,
+        arguments: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        async move {
+            match arguments["signature"].as_str() {
+                Some("endless") => std::future::pending().await,
+                signature => self.answer(site, signature.unwrap_or_default()),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// The service with the archive in it, and how often that was asked.
+async fn with_archive(world: &World, database: &TestDatabase, options: &[&str]) -> (Engine, Arc<AtomicU32>) {
+    let config = config(world, database, options, &[]).unwrap();
+    let asked = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&asked);
+    let toolbox = Toolbox::default().with(move |_| Archive { asked: Arc::clone(&counted) });
+    let store = Store::open(&config.database).await.unwrap();
+    (Engine { app: App::with_tools(store, &config, toolbox).await.unwrap(), options: config.options }, asked)
+}
+
+fn ask(signature: &str) -> Reply {
+    reply::calls([("ask_archive", json!({"signature": signature}))])
+}
+
+/// A run whose only researcher asks the archive for these, one after the other.
+fn asking<const N: usize>(signatures: [&str; N]) -> Script {
+    let replies: Vec<_> = signatures.into_iter().map(ask).chain([reply::complete_research()]).collect();
+    Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies)
+}
+
+fn answers(world: &World) -> Vec<String> {
+    let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
+    last.said_by("tool").iter().map(|text| text.to_string()).collect()
+}
+
+fn told(story: &Story) -> Vec<&Event> {
+    story.own().filter(|event| event.name().starts_with("tool.")).collect()
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registered_tool_works_in_a_whole_run(database: TestDatabase) {
+    let world = World::start(asking(["B-12"])).await;
+    let (engine, asked) = with_archive(&world, &database, &[]).await;
+    let story = engine.research(QUESTION).await;
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    let [Event::ToolStarted { kind: ToolKind::External, args, .. }, Event::ToolFinished { results, .. }] =
+        told(&story)[..]
+    else {
+        panic!("{:?}", told(&story))
+    };
+    assert_eq!((args, results[0].source_id), (&json!({"signature": "B-12"}), SourceId(1001)));
+    assert_eq!(story.named("source.found").len(), 1);
+    assert_eq!(story.sources[0].url, "https://archive.test/B-12");
+    let step = story.steps.iter().find(|step| step.kind == "tool").unwrap();
+    assert_eq!(step.key, "lead/1/r1/turn/1/call/0");
+    assert!(story.markdown().contains("[1]") && story.markdown().contains("archive.test"), "{}", story.markdown());
+    let offered = world.models.calls_of(Kind::Researcher)[0].said_by("system")[0].to_string();
+    assert!(offered.contains("`ask_archive`: Look into the archive."), "{offered}");
+    engine.app.close().await;
+    world.finish();
+}
+
+/// The process ends while the notes are written; the next one has the archive's answer in its journal.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_was_made_is_not_made_again(database: TestDatabase) {
+    let script = asking(["B-12"]).always(When::kind(Kind::Compression), reply::silence());
+    let world = World::start(script).await;
+    let (engine, asked) = with_archive(&world, &database, &[]).await;
+    let run = engine.submit(QUESTION).await.unwrap();
+    let stop = CancellationToken::new();
+    let stopping = async {
+        let asked = || world.models.count(Kind::Compression) > 0;
+        until("the notes are asked for", async || asked().then_some(())).await;
+        stop.cancel();
+    };
+    let (ended, ()) = tokio::join!(engine.app.runs.work(run.id, &stop), stopping);
+    assert!(matches!(ended, Ok(Ended::Interrupted)), "{ended:?}");
+    engine.app.close().await;
+    world.models.follow(asking([]));
+    let (engine, again) = with_archive(&world, &database, &[]).await;
+    let story = engine.tell(run).await;
+    assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
+    assert_eq!((asked.load(Ordering::Relaxed), again.load(Ordering::Relaxed)), (1, 0));
+    assert_eq!((told(&story).len(), story.sources.len()), (2, 1));
+    engine.app.close().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_model_hears_what_went_wrong_and_may_try_again() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(Script::whole_run(Shape::SMALL).first(
+        When::kind(Kind::Researcher),
+        [
+            reply::raw_call("ask_archive", "{\"signature\": 7}"),
+            ask("lost"),
+            ask("lost"),
+            ask("B-12"),
+            reply::complete_research(),
+        ],
+    ))
+    .await;
+    let (engine, asked) = with_archive(&world, &database, &[]).await;
+    let story = engine.research(QUESTION).await;
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    let answers = answers(&world);
+    assert!(answers[0].contains("cannot be used: there is no signature"), "{answers:?}");
+    assert!(answers[1].contains("`ask_archive` failed: nobody knows where it is"), "{answers:?}");
+    assert!(answers[2].contains("already called"), "{answers:?}");
+    let failed = story.named("tool.failed");
+    let [Event::ToolFailed { problem, kind: ToolKind::External, .. }] = failed[..] else { panic!("{failed:?}") };
+    assert_eq!(problem, "nobody knows where it is");
+    assert!(story.report.is_some());
+    engine.app.close().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_of_the_tool_itself_ends_the_researcher() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(asking(["burnt"])).await;
+    let (engine, _) = with_archive(&world, &database, &[]).await;
+    let story = engine.research(QUESTION).await;
+    story.failed_with(FailureCode::NoEvidence);
+    assert_eq!(story.failure().message, "the archive has burnt down");
+    assert_eq!((story.named("tool.failed").len(), story.named("researcher.failed").len()), (1, 1));
+    engine.app.close().await;
+    world.finish();
+}
+
+/// What hangs is given up with the researcher's time, and the rest of the run goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_outlives_no_researcher() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(asking(["B-12", "endless"])).await;
+    let (engine, _) = with_archive(&world, &database, &["max_researcher_seconds=2"]).await;
+    let story = engine.research(QUESTION).await;
+    let failed = story.named("tool.failed");
+    let [Event::ToolFailed { problem, .. }] = failed[..] else { panic!("{failed:?}") };
+    assert_eq!(problem, "the researcher's time is over");
+    assert!(story.report.is_some() && story.notes.len() == 1);
+    engine.app.close().await;
+    world.finish();
+}

@@ -1,0 +1,125 @@
+// The public API and nothing else: whatever the page does, any client can do.
+
+/** A refusal or failure, with the stable code of its problem document. */
+export class Problem extends Error {
+  /** @param {number} status @param {string} code @param {string} detail */
+  constructor(status, code, detail) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/**
+ * @param {string} path below /api/v1/
+ * @param {{method?: string, body?: unknown, accept?: string, key?: string, keepalive?: boolean}} [given]
+ * @returns {Promise<Response>}
+ */
+async function send(path, given = {}) {
+  /** @type {Record<string, string>} */
+  const headers = { accept: given.accept ?? "application/json" };
+  if (given.body !== undefined) headers["content-type"] = "application/json";
+  if (given.key) headers["idempotency-key"] = given.key;
+  const body = given.body === undefined ? undefined : JSON.stringify(given.body);
+  const request = { method: given.method ?? "GET", headers, body, keepalive: given.keepalive };
+  const answer = await fetch(`api/v1/${path}`, request);
+  if (answer.ok) return answer;
+  const problem = await answer.json().catch(() => ({}));
+  throw new Problem(answer.status, problem.code ?? "unknown", problem.detail ?? problem.title ?? answer.statusText);
+}
+
+/** @param {string} path @param {Parameters<typeof send>[1]} [given] @returns {Promise<any>} */
+const json = async (path, given) => (await send(path, given)).json();
+
+/** @param {string} run @param {string} accept */
+export const report = async (run, accept) => (await send(`runs/${run}/report`, { accept })).text();
+
+/** What is complete of a report, as HTML. @param {string} run @returns {Promise<import("./types").Fragment>} */
+export const fragment = (run) => json(`runs/${run}/report/fragment`);
+
+/** @returns {Promise<import("./types").Options>} */
+export const options = () => json("options");
+
+/** @param {string} q @param {string} [cursor] @returns {Promise<{data: import("./types").Thread[], next_cursor: string | null}>} */
+export const threads = (q, cursor) => {
+  const query = new URLSearchParams({ limit: "50" });
+  if (q) query.set("q", q);
+  if (cursor) query.set("cursor", cursor);
+  return json(`threads?${query}`);
+};
+
+/** @param {string} id @returns {Promise<import("./types").Thread>} */
+export const thread = (id) => json(`threads/${id}`);
+
+/** @param {string} message @param {object} chosen @param {string} key @returns {Promise<{thread: import("./types").Thread}>} */
+export const ask = (message, chosen, key) => json("threads", { method: "POST", body: { message, options: chosen }, key });
+
+/** @param {string} id @param {string} message @param {string} key */
+export const reply = (id, message, key) => json(`threads/${id}/messages`, { method: "POST", body: { message }, key });
+
+/** @param {string} id @param {object} change */
+export const change = (id, change) => json(`threads/${id}`, { method: "PATCH", body: change });
+
+/** @param {string} id @param {boolean} [leaving] the page is about to go */
+export const remove = (id, leaving) => send(`threads/${id}`, { method: "DELETE", keepalive: leaving });
+
+/** @param {string} run */
+export const cancel = (run) => json(`runs/${run}/cancel`, { method: "POST" });
+
+/** @param {string} run @param {string} key */
+export const retry = (run, key) => json(`runs/${run}/retry`, { method: "POST", body: {}, key });
+
+/** @param {string} run @returns {Promise<{data: import("./types").Source[]}>} */
+export const sources = (run) => json(`runs/${run}/sources`);
+
+/** @param {string} run @param {number} id @returns {Promise<import("./types").Source>} */
+export const source = (run, id) => json(`runs/${run}/sources/${id}`);
+
+/** The whole log of a run. @param {string} run @returns {Promise<import("./types").Envelope[]>} */
+export async function log(run) {
+  /** @type {import("./types").Envelope[]} */
+  const all = [];
+  for (let after = 0; ;) {
+    const page = await json(`runs/${run}/events?after=${after}&limit=1000`);
+    all.push(...page.data);
+    if (!page.data.length || page.next_after <= after) return all;
+    after = page.next_after;
+  }
+}
+
+/** A key for a request that may be sent twice and shall act once. */
+export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+/**
+ * Follows a thread's events for as long as the page is open. The browser comes back by itself after a cut connection;
+ * what it gives up on (an error status while the service restarts) is begun again here, after the last event seen.
+ * @param {string} thread
+ * @param {{event: (envelope: import("./types").Envelope) => void, state: (state: "open" | "lost") => void}} to
+ * @returns {() => void} ends it
+ */
+export function follow(thread, to) {
+  let last = 0, wait = 1_000, ended = false;
+  /** @type {EventSource | undefined} */
+  let source;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const open = () => {
+    source = new EventSource(`api/v1/threads/${thread}/events?event=message&after=${last}`);
+    source.onopen = () => { wait = 1_000; to.state("open"); };
+    source.onmessage = (message) => {
+      const envelope = JSON.parse(message.data);
+      if (envelope.seq > last) last = envelope.seq;
+      to.event(envelope);
+    };
+    source.onerror = () => {
+      if (ended) return;
+      to.state("lost");
+      if (source?.readyState !== EventSource.CLOSED) return;
+      clearTimeout(timer);
+      timer = setTimeout(open, wait);
+      wait = Math.min(wait * 2, 20_000);
+    };
+  };
+  open();
+  return () => { ended = true; clearTimeout(timer); source?.close(); };
+}

@@ -1,0 +1,109 @@
+// The question box: how deep to go, with which model and engine, and every option with its range.
+import * as api from "./api.js";
+import { el, fill } from "./dom.js";
+import { sendOnEnter } from "./thread.js";
+import { count, money, named, word } from "./words.js";
+
+/** @typedef {{name: string, schema: import("./types").OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement}} Field */
+
+export class AskView {
+  /** @param {{failed: (error: unknown) => void, asked: (thread: string) => void}} page @param {string} question */
+  constructor(page, question) {
+    this.page = page;
+    this.key = api.newKey();
+    /** @type {Field[]} */
+    this.fields = [];
+    /** @type {import("./types").Preset[]} */
+    this.presets = [];
+    this.box = el("textarea", { id: "q", rows: "4", maxlength: "100000", required: true, value: question, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
+    this.depths = el("fieldset", { class: "depths", hidden: true });
+    this.pickers = el("div", { class: "pickers" });
+    this.advanced = el("div", { class: "fields" });
+    this.drawer = el("details", { hidden: true }, el("summary", {}, word("advanced")), this.advanced);
+    this.start = el("button", { class: "main" }, word("start"));
+    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event) },
+      el("label", { for: "q" }, el("h1", {}, word("ask"))), this.box,
+      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.depths, this.pickers, this.drawer, this.start);
+    this.element = el("div", { class: "ask" }, this.form);
+  }
+
+  async open() {
+    document.title = "Fathom";
+    this.box.focus();
+    const options = await api.options();
+    this.presets = options.presets ?? [];
+    fill(this.depths, el("legend", {}, word("depth")), this.presets.map(depth));
+    this.depths.hidden = !this.presets.length;
+    this.fields = Object.entries(options.schema.properties).map(([name, schema]) => field(name, schema, options.defaults[name]));
+    const [models, engines] = ["research_model", "search_api"].map((name) => this.fields.find((field) => field.name === name));
+    fill(this.pickers, models && labelled(word("model"), models, true), engines && labelled(word("engine"), engines, true),
+      engines?.schema.enum?.includes("local") && el("p", { class: "dim" }, word("attached")));
+    fill(this.advanced, this.fields.filter((field) => field !== models && field !== engines).map((field) => labelled(field.name, field, false)));
+    this.drawer.hidden = false;
+  }
+
+  /** What differs from the server's choice. The model picker sets all roles. @returns {Record<string, unknown>} */
+  chosen() {
+    const name = new FormData(this.form).get("depth");
+    /** @type {Record<string, unknown>} */
+    const chosen = { ...this.presets.find((preset) => preset.name === name)?.options };
+    for (const field of this.fields) {
+      const value = valueOf(field);
+      if (value !== undefined) chosen[field.name] = value;
+    }
+    const model = chosen.research_model;
+    if (model) for (const role of ["summarization_model", "compression_model", "final_report_model"]) chosen[role] ??= model;
+    return chosen;
+  }
+
+  /** @param {Event} event */
+  async ask(event) {
+    event.preventDefault();
+    const question = this.box.value.trim();
+    if (!question || this.start.disabled) return;
+    this.start.disabled = true;
+    try {
+      const { thread } = await api.ask(question, this.chosen(), this.key);
+      this.page.asked(thread.id);
+    } catch (error) { this.page.failed(error); } finally { this.start.disabled = false; }
+  }
+}
+
+/** @param {import("./types").Preset} preset */
+function depth(preset) {
+  const { model_calls, tokens, minutes, cost } = preset.expected;
+  const expected = word("expected", { calls: count(model_calls), tokens: count(tokens), minutes: count(minutes) });
+  return el("label", { class: "depth" },
+    el("input", { type: "radio", name: "depth", value: preset.name, checked: preset.name === "standard" }),
+    el("strong", {}, named(preset.name)), el("span", { class: "dim" }, expected, cost !== undefined && ` · ${word("money", { money: money(cost) })}`));
+}
+
+/** @param {string} name @param {import("./types").OptionSchema} schema @param {unknown} byDefault @returns {Field} */
+function field(name, schema, byDefault) {
+  const none = el("option", { value: "" }, word("serverDefault", { value: byDefault ?? "–" }));
+  const choices = schema.enum ?? (schema.type === "boolean" ? ["true", "false"] : null);
+  const id = `option-${name}`;
+  if (choices) {
+    const shown = (/** @type {string} */ choice) => choice === "true" ? word("yes") : choice === "false" ? word("no") : choice;
+    return { name, schema, byDefault, input: el("select", { id }, none, choices.map((choice) => el("option", { value: choice }, shown(choice)))) };
+  }
+  const isNumber = [schema.type].flat().includes("integer") || [schema.type].flat().includes("number");
+  const input = el("input", { id, type: isNumber ? "number" : "text", min: schema.minimum, max: schema.maximum, placeholder: byDefault ?? "", autocomplete: "off" });
+  return { name, schema, byDefault, input };
+}
+
+/** @param {string} title @param {Field} field @param {boolean} isShort */
+function labelled(title, field, isShort) {
+  const { minimum, maximum, description } = field.schema;
+  const range = minimum !== undefined && maximum !== undefined ? word("from", { low: count(minimum), high: count(maximum) }) : "";
+  const hint = isShort ? "" : [description, range].filter(Boolean).join(" · ");
+  return el("label", { class: "field" }, isShort ? el("span", {}, title) : el("code", {}, title), field.input, hint && el("span", { class: "dim" }, hint));
+}
+
+/** @param {Field} field @returns {unknown} undefined for the server's choice */
+function valueOf({ input, schema }) {
+  const text = input.value.trim();
+  if (!text) return undefined;
+  if (schema.type === "boolean") return text === "true";
+  return input.type === "number" ? Number(text) : text;
+}

@@ -1,0 +1,126 @@
+// The threads at the side: newest first, grouped by day, pinned ones on top.
+import * as api from "./api.js";
+import { dialog, el, fill, say } from "./dom.js";
+import { day, named, word } from "./words.js";
+
+/** How long a deletion can be taken back, in ms. */
+const UNDO = 10_000;
+/** How often the list is read again while it is looked at, in ms. */
+const REFRESH = 15_000;
+
+export class ThreadList {
+  /** @param {Element} side @param {{failed: (error: unknown) => void, notice: (text: string, action?: [string, () => void], ms?: number) => void}} page */
+  constructor(side, page) {
+    this.page = page;
+    this.current = "";
+    /** Deleted here, not yet on the server. @type {Map<string, ReturnType<typeof setTimeout>>} */
+    this.leaving = new Map();
+    /** @type {import("./types").Thread[]} */
+    this.threads = [];
+    /** @type {string | null} */
+    this.cursor = null;
+    this.asked = 0;
+    this.search = el("input", { type: "search", id: "find", "aria-label": word("find"), placeholder: word("findHint"), maxlength: "200", oninput: () => this.later() });
+    this.list = el("div", { class: "threads" });
+    this.more = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.load(this.cursor ?? undefined) }, word("more"));
+    fill(side, el("a", { class: "brand", href: "#/" }, "Fathom"), el("a", { class: "new", href: "#/" }, word("newQuestion")), this.search, this.list, this.more,
+      el("footer", { class: "dim" }, el("a", { href: "docs/" }, word("api"))));
+    setInterval(() => document.visibilityState === "visible" && !this.cursorUsed && this.load(), REFRESH);
+    addEventListener("pagehide", () => this.leaving.forEach((_, id) => void api.remove(id, true)));
+    this.cursorUsed = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+  }
+
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.load(), 200);
+  }
+
+  /** @param {string} [cursor] */
+  async load(cursor) {
+    const mine = this.asked += 1;
+    try {
+      const page = await api.threads(this.search.value.trim(), cursor);
+      if (mine !== this.asked) return;
+      this.cursorUsed = Boolean(cursor);
+      this.threads = cursor ? [...this.threads, ...page.data] : page.data;
+      this.cursor = page.next_cursor;
+      this.draw();
+    } catch (error) { if (!cursor && this.threads.length) return; this.page.failed(error); }
+  }
+
+  draw() {
+    const shown = this.threads.filter((thread) => !this.leaving.has(thread.id));
+    const pinned = shown.filter((thread) => thread.metadata.pinned === true);
+    /** @type {Map<string, import("./types").Thread[]>} */
+    const groups = new Map(pinned.length ? [[word("pinned"), pinned]] : []);
+    for (const thread of shown.filter((thread) => thread.metadata.pinned !== true)) {
+      const name = dayName(thread.created_at);
+      groups.set(name, [...(groups.get(name) ?? []), thread]);
+    }
+    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.focus : undefined;
+    fill(this.list, ...[...groups].map(([name, threads]) => el("section", {}, el("h2", {}, name), el("ul", {}, threads.map((thread) => this.entry(thread))))),
+      !shown.length && el("p", { class: "dim" }, word(this.search.value ? "nothingFound" : "noThreads")));
+    if (focused) /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-focus="${CSS.escape(focused)}"]`))?.focus();
+    this.more.hidden = !this.cursor;
+  }
+
+  /** @param {import("./types").Thread} thread */
+  entry(thread) {
+    const isPinned = thread.metadata.pinned === true, name = thread.title;
+    const tool = (/** @type {Parameters<typeof word>[0]} */ what, /** @type {string} */ sign, /** @type {() => void} */ act) =>
+      el("button", { type: "button", class: "quiet", title: word(what), "aria-label": `${word(what)}: ${name}`, "data-focus": `${what}-${thread.id}`, onclick: act }, sign);
+    return el("li", { "data-status": thread.status },
+      el("a", { href: `#/t/${thread.id}`, dir: "auto", "data-focus": thread.id, "aria-current": thread.id === this.current && "page" }, el("span", { class: "name" }, name),
+        thread.status !== "idle" && el("span", { class: "chip" }, named(thread.status))),
+      el("span", { class: "entry-tools" }, tool(isPinned ? "unpin" : "pin", "⚑", () => this.change(thread, { metadata: { pinned: isPinned ? null : true } })),
+        tool("rename", "✎", () => this.rename(thread)), tool("remove", "✕", () => this.remove(thread))));
+  }
+
+  /** @param {string} id */
+  select(id) {
+    this.current = id;
+    for (const link of this.list.querySelectorAll("a")) link.toggleAttribute("aria-current", link.getAttribute("href") === `#/t/${id}`);
+    for (const link of this.list.querySelectorAll("a[aria-current]")) link.setAttribute("aria-current", "page");
+  }
+
+  /** @param {import("./types").Thread} thread @param {object} change */
+  async change(thread, change) {
+    try {
+      const now = await api.change(thread.id, change);
+      this.threads = this.threads.map((other) => other.id === thread.id ? now : other);
+      this.draw();
+      if (thread.id === this.current) for (const title of document.querySelectorAll(".thread > h1")) say(title, now.title);
+    } catch (error) { this.page.failed(error); }
+  }
+
+  /** @param {import("./types").Thread} thread */
+  rename(thread) {
+    const input = el("input", { value: thread.title, maxlength: "200", required: true, "aria-label": word("title"), dir: "auto" });
+    const form = el("form", { method: "dialog", class: "reply" }, input, el("button", { class: "main" }, word("save")));
+    dialog(word("rename"), form);
+    form.addEventListener("submit", () => { const title = input.value.trim(); if (title) void this.change(thread, { title }); });
+    input.select();
+  }
+
+  /** Takes it off the list at once, and off the server when it can no longer be taken back. @param {import("./types").Thread} thread */
+  remove(thread) {
+    const end = () => {
+      this.leaving.delete(thread.id);
+      api.remove(thread.id).catch((error) => error.status === 404 || this.page.failed(error)).finally(() => this.load());
+    };
+    this.leaving.set(thread.id, setTimeout(end, UNDO));
+    this.draw();
+    if (thread.id === this.current) location.hash = "#/";
+    const undo = () => { clearTimeout(this.leaving.get(thread.id)); this.leaving.delete(thread.id); this.draw(); };
+    this.page.notice(word("removed", { title: thread.title.slice(0, 60) }), [word("undo"), undo], UNDO);
+  }
+}
+
+/** @param {string} time */
+function dayName(time) {
+  const today = new Date(), yesterday = new Date(Date.now() - 86_400_000), date = new Date(time);
+  if (date.toDateString() === today.toDateString()) return word("today");
+  return date.toDateString() === yesterday.toDateString() ? word("yesterday") : day(date);
+}

@@ -1,0 +1,157 @@
+// What a thread's event log says, as a picture: a fold over events, without a clock and without the page. The same log
+// gives the same picture, live, after a reload, and in a replay.
+
+/**
+ * @typedef {{id: string, url: string, title: string, site: string, published: string, number: number | null}} Found
+ * @typedef {{id: string, text: string, links: number | null, problem: string}} Step
+ * @typedef {{id: string, topic: string, state: "running" | "finished" | "failed", doing: Doing, steps: Step[],
+ *   sources: Found[], thoughts: string[], note: string, problem: string, turns: number, changed: number}} Lane
+ * @typedef {{what: "asking" | "searching" | "reading" | "compressing" | "thinking" | "waiting" | "", text: string}} Doing
+ * @typedef {{kind: "round" | "thought", text: string, n: number, max: number}} Lead
+ * @typedef {{code: string, detail: string, lane: string}} Warned
+ * @typedef {{id: string, question: string, retryOf: string | null, status: string, phase: string, position: number | null,
+ *   options: Record<string, any>, created: string, started: string | null, ended: string | null, brief: string, lead: Lead[],
+ *   lanes: Map<string, Lane>, sources: Map<number, Found>, warnings: Warned[], decision: string, asked: string,
+ *   verification: string, attempt: number, text: string, written: boolean, outcome: string, problem: string, calls: number,
+ *   input: number, output: number, cost: number | null, waiting: {name: string, until: string} | null, lives: number,
+ *   changed: number}} Run
+ */
+
+/** Steps and sources of a lane that are kept; a lane shows its newest ones. */
+const KEPT = 60;
+
+/** @returns {{runs: Map<string, Run>, seq: number, gone: boolean, gap: boolean}} */
+export const empty = () => ({ runs: new Map(), seq: 0, gone: false, gap: false });
+
+/** @param {import("./types").Envelope} e @returns {Run} */
+function begun(e) {
+  return {
+    id: e.run_id, question: "", retryOf: null, status: "queued", phase: "", position: null, options: {}, created: e.ts,
+    started: null, ended: null, brief: "", lead: [], lanes: new Map(), sources: new Map(), warnings: [], decision: "",
+    asked: "", verification: "", attempt: 0, text: "", written: false, outcome: "", problem: "", calls: 0, input: 0,
+    output: 0, cost: null, waiting: null, lives: 1, changed: 0,
+  };
+}
+
+/** @param {Run} run @param {string} id @returns {Lane} */
+function lane(run, id) {
+  let found = run.lanes.get(id);
+  if (!found) {
+    found = { id, topic: "", state: "running", doing: { what: "", text: "" }, steps: [], sources: [], thoughts: [], note: "", problem: "", turns: 0, changed: 0 };
+    run.lanes.set(id, found);
+  }
+  return found;
+}
+
+/** What a call is about, in one line. @param {any} args */
+function about(args) {
+  if (!args || typeof args !== "object") return String(args ?? "");
+  const texts = Object.values(args).flat().filter((value) => typeof value === "string" || typeof value === "number");
+  return texts.join(" · ").slice(0, 400);
+}
+
+/**
+ * Takes one event into the picture.
+ * @param {ReturnType<typeof empty>} picture @param {import("./types").Envelope} e
+ * @returns {Run | null} the run that has changed
+ */
+export function take(picture, e) {
+  if (e.type === "thread.deleted") picture.gone = true;
+  if (e.type === "stream.gap") picture.gap = true;
+  if (e.type === "thread.deleted" || e.type === "stream.gap") return null;
+  const isNumbered = e.type !== "run.queued";
+  if (isNumbered && e.seq && e.seq <= picture.seq) return null;
+  if (isNumbered && e.seq) picture.seq = e.seq;
+  let run = picture.runs.get(e.run_id);
+  if (!run) picture.runs.set(e.run_id, run = begun(e));
+  run.changed += 1;
+  const researcher = e.scope.agent === "researcher" && e.scope.id ? lane(run, e.scope.id) : null;
+  if (researcher) researcher.changed = run.changed;
+  const change = ofRun[e.type] ?? ofWork[e.type];
+  change?.(run, e.data, e, researcher);
+  return run;
+}
+
+/** @typedef {(run: Run, data: any, e: import("./types").Envelope, lane: Lane | null) => void} Change */
+
+/** The life of a run. @type {Record<string, Change>} */
+const ofRun = {
+  "run.created": (run, d, e) => Object.assign(run, { question: d.question, options: d.options ?? {}, position: d.position ?? null, retryOf: d.retry_of ?? null, created: e.ts }),
+  "run.queued": (run, d) => { run.position = d.position ?? null; },
+  "run.started": (run, _, e) => Object.assign(run, { status: "running", started: run.started ?? e.ts, position: null }),
+  "run.resumed": (run, _, e) => Object.assign(run, { status: "running", started: run.started ?? e.ts, lives: run.lives + 1 }),
+  "phase.started": (run, d) => { run.phase = d.phase; },
+  "follow_up.decided": (run, d) => { run.decision = d.action; },
+  "clarification.skipped": (run, d) => { run.verification = d.verification; },
+  "input.required": (run, d) => { run.asked = d.question; },
+  "brief.created": (run, d) => { run.brief = d.brief; },
+  "supervisor.iteration": (run, d) => { run.lead.push({ kind: "round", text: "", n: d.n, max: d.max }); },
+  "report.started": (run, d) => Object.assign(run, { attempt: d.attempt, text: "", written: false }),
+  "report.delta": (run, d) => { if (d.attempt === run.attempt) run.text += d.text; },
+  "report.citation": (run, d) => cited(run, d),
+  "report.finished": (run) => { run.written = true; },
+  usage: (run, d) => {
+    run.calls += 1;
+    run.input += d.input_tokens;
+    run.output += d.output_tokens;
+    if (d.cost !== undefined) run.cost = (run.cost ?? 0) + d.cost;
+  },
+  "run.completed": (run, d, e) => Object.assign(run, { status: "completed", outcome: d.outcome, ended: e.ts, waiting: null }),
+  "run.failed": (run, d, e) => Object.assign(run, { status: "failed", problem: d.problem?.message ?? "", ended: e.ts, waiting: null }),
+  "run.cancelled": (run, d, e) => Object.assign(run, { status: "cancelled", problem: d.reason ?? "", ended: e.ts, waiting: null }),
+};
+
+/** What the lead and the researchers do. @type {Record<string, Change>} */
+const ofWork = {
+  thought: (run, d, _, lane) => {
+    if (!lane) run.lead.push({ kind: "thought", text: d.text, n: 0, max: 0 });
+    else { lane.thoughts.push(d.text); lane.doing = { what: "thinking", text: d.text }; }
+  },
+  "researcher.started": (run, d, _, lane) => { if (lane) Object.assign(lane, { topic: d.topic, state: "running" }); },
+  "researcher.finished": (run, d, _, lane) => {
+    if (lane) Object.assign(lane, { state: "finished", note: d.note ?? "", turns: d.turns, doing: { what: "", text: "" } });
+  },
+  "researcher.failed": (run, d, _, lane) => {
+    if (lane) Object.assign(lane, { state: "failed", problem: d.problem?.message ?? "", doing: { what: "", text: "" } });
+  },
+  "model.started": (run, d, _, lane) => { if (lane) lane.doing = { what: d.role === "summarization" ? "reading" : "asking", text: d.model }; },
+  "tool.started": (run, d, _, lane) => {
+    if (!lane) return;
+    const text = about(d.args);
+    lane.doing = { what: d.kind === "read" ? "reading" : "searching", text };
+    lane.steps.push({ id: d.tool_call_id, text: text || d.name, links: null, problem: "" });
+    if (lane.steps.length > KEPT) lane.steps.shift();
+  },
+  "tool.finished": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.links = d.results?.length ?? 0; }); },
+  "tool.failed": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.problem = d.problem; }); },
+  "source.found": (run, d, _, lane) => {
+    const found = { id: String(d.source_id), url: d.url, title: d.title || d.url, site: d.site ?? "", published: d.published ?? "", number: null };
+    run.sources.set(d.source_id, found);
+    if (!lane) return;
+    lane.sources.push(found);
+    if (lane.sources.length > KEPT) lane.sources.shift();
+  },
+  "summary.finished": (run, d, _, lane) => { if (lane) lane.doing = { what: "reading", text: d.url }; },
+  "compress.started": (run, _, __, lane) => { if (lane) lane.doing = { what: "compressing", text: "" }; },
+  warning: (run, d, e) => {
+    run.warnings.push({ code: d.code, detail: d.detail, lane: e.scope.id ?? "" });
+    if (d.wait) run.waiting = { name: d.wait.for, until: d.wait.until };
+  },
+  "wait.ended": (run) => { run.waiting = null; },
+};
+
+/** @param {Lane | null} lane @param {string} id @param {(step: Step) => void} change */
+function step(lane, id, change) {
+  const found = lane?.steps.findLast((step) => step.id === id);
+  if (found) change(found);
+  if (lane) lane.doing = { what: "asking", text: "" };
+}
+
+/** @param {Run} run @param {any} d */
+function cited(run, d) {
+  const found = run.sources.get(d.source_id) ?? { id: String(d.source_id), url: d.url, title: d.title || d.url, site: "", published: "", number: null };
+  run.sources.set(d.source_id, { ...found, number: d.number });
+}
+
+/** @param {Run} run */
+export const isOver = (run) => ["completed", "failed", "cancelled"].includes(run.status);

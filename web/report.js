@@ -1,0 +1,121 @@
+// A report to be read: the server's HTML, a list of contents, and citations that open what they rest on.
+import * as api from "./api.js";
+import { el, fill, rendered, save, say } from "./dom.js";
+import { isOver } from "./picture.js";
+import { word } from "./words.js";
+
+/** The least time between two looks at a report that is being written, in ms. */
+const PACE = 1_200;
+
+export class ReportView {
+  /** @param {string} id @param {import("./run.js").Actions} actions @param {boolean} isReplay */
+  constructor(id, actions, isReplay) {
+    this.id = id;
+    this.actions = actions;
+    this.isReplay = isReplay;
+    /** What of it is shown. */
+    this.have = { attempt: 0, chars: 0, complete: false };
+    this.loading = false;
+    this.looked = 0;
+    /** @type {import("./picture.js").Run | null} */
+    this.run = null;
+    this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": word("report"), hidden: true });
+    this.contents = el("nav", { class: "contents", "aria-label": word("contents"), hidden: true });
+    this.note = el("p", { class: "dim", hidden: true }, word("writing"));
+    this.body = el("article", { class: "report", dir: "auto", onclick: (/** @type {MouseEvent} */ event) => this.follow(event) });
+    this.element = el("div", { class: "read", hidden: true }, this.tools, this.contents, this.note, this.body);
+  }
+
+  /** @param {import("./picture.js").Run} run */
+  update(run) {
+    this.run = run;
+    this.element.hidden = run.attempt === 0;
+    if (run.attempt === 0) return;
+    const complete = isOver(run) && run.status === "completed";
+    this.note.hidden = complete || isOver(run);
+    if (this.isReplay && !complete) return this.plain(run.text);
+    const behind = run.attempt !== this.have.attempt || run.text.length !== this.have.chars || complete !== this.have.complete;
+    if (behind) this.look(complete);
+  }
+
+  /** In a replay nothing is asked of the server until the end. @param {string} text */
+  plain(text) {
+    this.have = { attempt: 0, chars: 0, complete: false };
+    this.contents.hidden = this.tools.hidden = true;
+    fill(this.body, el("div", { class: "text" }, text));
+  }
+
+  /** Asks for what is complete, not more often than the pace allows. @param {boolean} complete */
+  look(complete) {
+    if (this.loading) return;
+    this.loading = true;
+    const wait = complete ? 0 : Math.max(0, this.looked + PACE - Date.now());
+    setTimeout(() => this.load().catch((error) => this.actions.failed(error)).finally(() => {
+      this.looked = Date.now();
+      this.loading = false;
+      if (this.run) this.update(this.run);
+    }), wait);
+  }
+
+  async load() {
+    const asked = this.run && { attempt: this.run.attempt, chars: this.run.text.length };
+    const fragment = await api.fragment(this.id);
+    this.have = { attempt: asked?.attempt ?? 0, chars: asked?.chars ?? 0, complete: fragment.complete };
+    if (fragment.html) rendered(this.body, fragment.html);
+    if (fragment.complete) this.finish();
+  }
+
+  finish() {
+    this.listContents();
+    const tool = (/** @type {Parameters<typeof word>[0]} */ name, /** @type {() => void} */ act) => el("button", { type: "button", onclick: act }, word(name));
+    const keep = (/** @type {string} */ type, /** @type {string} */ ending) => () =>
+      api.report(this.id, type).then((text) => save(`report-${this.id.slice(0, 8)}.${ending}`, type, text), this.actions.failed);
+    fill(this.tools,
+      tool("copy", () => this.copy()), tool("markdown", keep("text/markdown", "md")), tool("html", keep("text/html", "html")),
+      tool("json", keep("application/json", "json")), tool("print", () => this.print()),
+      this.actions.replay && tool("replay", () => this.actions.replay?.(this.id)),
+      this.actions.versions && this.run?.decision && tool("versions", () => this.actions.versions?.()));
+    this.tools.hidden = this.isReplay;
+  }
+
+  async copy() {
+    try {
+      await navigator.clipboard.writeText(await api.report(this.id, "text/markdown"));
+      const button = this.tools.querySelector("button");
+      if (button) { say(button, word("copied")); setTimeout(() => say(button, word("copy")), 2_000); }
+    } catch (error) { this.actions.failed(error); }
+  }
+
+  /** Only this report, not the page around it. */
+  print() {
+    document.body.dataset.print = this.id;
+    this.element.classList.add("printed");
+    window.print();
+    this.element.classList.remove("printed");
+    delete document.body.dataset.print;
+  }
+
+  listContents() {
+    const headings = [...this.body.querySelectorAll("h1, h2, h3")];
+    this.contents.hidden = headings.length < 3;
+    fill(this.contents, el("strong", {}, word("contents")), el("ul", {}, headings.map((heading) => {
+      const text = (heading.textContent ?? "").replace(/\s*\[\d+\]/g, "");
+      const go = () => { heading.setAttribute("tabindex", "-1"); /** @type {HTMLElement} */ (heading).focus(); heading.scrollIntoView(); };
+      return el("li", { class: heading.tagName.toLowerCase() }, el("button", { type: "button", class: "link", onclick: go }, text));
+    })));
+  }
+
+  /** Links inside the report: a citation opens its source, one in the list goes back to the text. @param {MouseEvent} event */
+  follow(event) {
+    const link = event.target instanceof Element ? event.target.closest("a[href^='#']") : null;
+    if (!link) return;
+    event.preventDefault();
+    const name = (link.getAttribute("href") ?? "").slice(1);
+    const [kind, number] = name.split("-");
+    const target = this.body.querySelector(`[id="${CSS.escape(name)}"]`);
+    if (kind !== "source") return target?.scrollIntoView({ block: "center" });
+    const found = [...(this.run?.sources ?? [])].find(([, source]) => source.number === Number(number));
+    if (found) import("./passage.js").then(({ claimOf }) => this.actions.card(this.id, found[0], claimOf(link)));
+    else target?.scrollIntoView({ block: "center" });
+  }
+}

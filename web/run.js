@@ -1,0 +1,128 @@
+// One run of a thread: question, where it stands, its research, what it wrote. Fed with the picture, live or in a replay.
+import * as api from "./api.js";
+import { el, fill, say } from "./dom.js";
+import { Lanes } from "./lanes.js";
+import { isOver } from "./picture.js";
+import { ReportView } from "./report.js";
+import { count, hour, money, named, span, word } from "./words.js";
+
+/** @typedef {{replay?: (run: string) => void, versions?: () => void, failed: (error: unknown) => void, card: (run: string, source: number, claim: string) => void}} Actions */
+
+export class RunView {
+  /** @param {string} id @param {Actions} actions @param {boolean} [isReplay] */
+  constructor(id, actions, isReplay = false) {
+    this.id = id;
+    this.actions = actions;
+    this.isReplay = isReplay;
+    this.shown = -1;
+    /** @type {import("./picture.js").Run | null} */
+    this.run = null;
+    this.question = el("p", { class: "question text", dir: "auto" });
+    this.phase = el("strong", { class: "phase" });
+    this.figures = el("dl", { class: "figures" });
+    this.stop = el("button", { type: "button", onclick: () => this.act(() => api.cancel(id), this.stop) }, word("cancel"));
+    this.again = el("button", { type: "button", onclick: () => this.act(() => api.retry(id, api.newKey()), this.again) }, word("retry"));
+    this.problem = el("p", { class: "problem text", role: "alert", hidden: true });
+    this.brief = el("div", { class: "text", dir: "auto" });
+    this.briefBox = el("details", { hidden: true }, el("summary", {}, word("briefTitle")), this.brief);
+    this.plan = el("ol", { class: "plan" });
+    this.planBox = el("details", { hidden: true }, el("summary", {}, word("plan")), this.plan);
+    this.lanes = new Lanes();
+    this.lanesTitle = el("summary", {});
+    this.work = el("details", { class: "work", hidden: true, open: true }, this.lanesTitle, this.lanes.element);
+    this.warned = el("summary", {});
+    this.warnings = el("ul", { class: "warnings" });
+    this.warningBox = el("details", { hidden: true }, this.warned, this.warnings);
+    this.asked = el("div", { class: "asked", hidden: true });
+    this.report = new ReportView(id, actions, isReplay);
+    const status = el("div", { class: "status" }, this.phase, this.figures, this.stop, this.again);
+    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, this.briefBox, this.planBox, this.work, this.warningBox, this.asked, this.report.element);
+  }
+
+  /** @param {() => Promise<unknown>} act @param {HTMLButtonElement} button */
+  async act(act, button) {
+    button.disabled = true;
+    if (button === this.stop) say(button, word("cancelling"));
+    try { await act(); } catch (error) { this.actions.failed(error); button.disabled = false; say(button, word(button === this.stop ? "cancel" : "retry")); }
+  }
+
+  /** @param {import("./picture.js").Run} run @param {{isLast: boolean, now: number}} at */
+  update(run, at) {
+    this.run = run;
+    const changed = this.shown !== run.changed;
+    this.shown = run.changed;
+    this.showFigures(run, at.now);
+    this.stop.hidden = this.isReplay || isOver(run);
+    this.again.hidden = this.isReplay || !at.isLast || !["failed", "cancelled"].includes(run.status);
+    if (!changed) return;
+    this.element.dataset.status = run.status;
+    say(this.question, run.retryOf ? "" : run.question);
+    this.question.hidden = Boolean(run.retryOf) || !run.question;
+    say(this.phase, phase(run));
+    this.problem.hidden = !run.problem;
+    say(this.problem, run.problem);
+    this.showResearch(run);
+    this.showAsked(run);
+    this.report.update(run);
+  }
+
+  /** @param {import("./picture.js").Run} run @param {number} now */
+  showFigures(run, now) {
+    const end = run.ended ? Date.parse(run.ended) : now;
+    const rows = [
+      [word("elapsed"), span(end - Date.parse(run.started ?? run.created))], [word("calls"), count(run.calls)],
+      [word("tokens"), count(run.input + run.output)], [word("found"), count(run.sources.size)],
+      ...(run.cost === null ? [] : [[word("cost"), money(run.cost)]]),
+    ];
+    const text = rows.map((row) => row.join(" ")).join("|");
+    if (this.figures.dataset.text === text) return;
+    this.figures.dataset.text = text;
+    fill(this.figures, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  }
+
+  /** @param {import("./picture.js").Run} run */
+  showResearch(run) {
+    this.briefBox.hidden = !run.brief;
+    say(this.brief, run.brief);
+    this.planBox.hidden = !run.lead.length;
+    while (this.plan.childElementCount < run.lead.length) this.plan.append(lead(run.lead[this.plan.childElementCount]));
+    const states = [...run.lanes.values()];
+    this.work.hidden = !states.length;
+    say(this.lanesTitle, `${word("researchers")}: ${states.filter((lane) => lane.state !== "running").length} / ${states.length}`);
+    // Once it is over, the report is what is read.
+    if (isOver(run) && this.work.dataset.closed !== "yes" && run.outcome) { this.work.open = false; this.work.dataset.closed = "yes"; }
+    this.lanes.update(run);
+    this.warningBox.hidden = !run.warnings.length;
+    say(this.warned, word("warnings", { n: run.warnings.length }));
+    while (this.warnings.childElementCount < run.warnings.length) this.warnings.append(warning(run.warnings[this.warnings.childElementCount]));
+  }
+
+  /** @param {import("./picture.js").Run} run */
+  showAsked(run) {
+    this.asked.hidden = !run.asked;
+    if (run.asked && !this.asked.childElementCount) fill(this.asked, el("h3", {}, word("asked")), el("p", { class: "text", dir: "auto" }, run.asked));
+  }
+}
+
+/** Where a run stands, in words. @param {import("./picture.js").Run} run */
+function phase(run) {
+  const lives = run.lives > 1 ? ` · ${word("lives", { n: run.lives - 1 })}` : "";
+  if (run.status === "queued") return run.position ? word("queuedAt", { n: run.position }) : word("queued");
+  if (run.status === "running") {
+    if (run.waiting) return word("waitingFor", { name: run.waiting.name, time: hour(run.waiting.until) }) + lives;
+    return (run.phase ? named(run.phase) : word("running")) + lives;
+  }
+  const decided = { answer: word("answered"), revise: word("revised"), research: word("researched") }[run.decision];
+  return named(run.status) + (decided && run.status === "completed" ? ` · ${decided}` : "") + lives;
+}
+
+/** @param {import("./picture.js").Lead} entry */
+function lead(entry) {
+  if (entry.kind === "round") return el("li", { class: "round" }, word("round", { n: entry.n, max: entry.max }));
+  return el("li", { class: "text", dir: "auto" }, entry.text);
+}
+
+/** @param {import("./picture.js").Warned} warned */
+function warning(warned) {
+  return el("li", { dir: "auto" }, warned.lane && el("span", { class: "who" }, warned.lane), " ", el("code", {}, warned.code), " ", warned.detail);
+}

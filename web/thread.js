@@ -1,0 +1,169 @@
+// A thread: its runs in order, and the box below them for the next message.
+import * as api from "./api.js";
+import { openCard } from "./card.js";
+import { difference } from "./difference.js";
+import { dialog, el, fill, say } from "./dom.js";
+import { empty, isOver, take } from "./picture.js";
+import { openReplay } from "./replay.js";
+import { RunView } from "./run.js";
+import { sourceList } from "./sources.js";
+import { word } from "./words.js";
+
+/** The longest the page may work on events at a stretch, in ms. */
+const SLICE = 8;
+
+export class ThreadView {
+  /** @param {string} id @param {{failed: (error: unknown) => void, speak: (text: string) => void, changed: () => void}} page */
+  constructor(id, page) {
+    this.id = id;
+    this.page = page;
+    this.picture = empty();
+    /** @type {Map<string, RunView>} */
+    this.views = new Map();
+    /** @type {import("./types").Envelope[]} */
+    this.waiting = [];
+    this.drawing = false;
+    /** Events up to this one were there before the page was: nothing of them is read aloud. */
+    this.known = Infinity;
+    this.title = el("h1", { dir: "auto" });
+    this.line = el("p", { class: "line", role: "status", hidden: true });
+    this.runs = el("div", { class: "runs" });
+    this.key = api.newKey();
+    this.box = el("textarea", { rows: "2", maxlength: "100000", "aria-label": word("followUp"), placeholder: word("followUp"), onkeydown: sendOnEnter });
+    this.send = el("button", { class: "main" }, word("send"));
+    this.form = el("form", { class: "reply", hidden: true, onsubmit: (/** @type {Event} */ event) => this.reply(event) }, this.box, this.send);
+    this.element = el("div", { class: "thread" }, this.title, this.line, this.runs, this.form);
+    this.clock = setInterval(() => this.draw(), 1_000);
+    this.leave = () => {};
+  }
+
+  async open() {
+    const thread = await api.thread(this.id);
+    say(this.title, thread.title);
+    document.title = `${thread.title} · Fathom`;
+    this.known = thread.last_seq;
+    this.leave = api.follow(this.id, {
+      event: (envelope) => { this.waiting.push(envelope); this.soon(); },
+      state: (state) => this.connection(state === "open"),
+    });
+  }
+
+  close() {
+    clearInterval(this.clock);
+    this.leave();
+  }
+
+  /** @param {boolean} isOpen */
+  connection(isOpen) {
+    this.line.hidden = isOpen && !this.picture.gone && !this.picture.gap;
+    say(this.line, isOpen ? (this.picture.gone ? word("gone") : this.picture.gap ? word("gap") : "") : word("reconnecting"));
+    this.element.dataset.live = isOpen ? "yes" : "no";
+  }
+
+  soon() {
+    if (this.drawing) return;
+    this.drawing = true;
+    requestAnimationFrame(() => this.work());
+  }
+
+  /** Takes in what has come, a slice at a time, and draws once. */
+  work() {
+    const until = performance.now() + SLICE;
+    let taken = 0;
+    while (taken < this.waiting.length && performance.now() < until) this.take(this.waiting[taken++]);
+    this.waiting.splice(0, taken);
+    this.drawing = false;
+    if (this.waiting.length) this.soon();
+    else this.draw();
+  }
+
+  /** @param {import("./types").Envelope} envelope */
+  take(envelope) {
+    const run = take(this.picture, envelope);
+    if (this.picture.gone || this.picture.gap) this.connection(true);
+    if (!run || envelope.seq <= this.known) return;
+    if (envelope.type === "researcher.started") this.page.speak(word("startedLane", { n: envelope.scope.id }));
+    if (envelope.type === "input.required") this.page.speak(word("asked"));
+    if (envelope.type === "report.started") this.page.speak(word("report"));
+    if (isOver(run)) { this.page.speak(word("done")); this.page.changed(); }
+  }
+
+  draw() {
+    const runs = [...this.picture.runs.values()], now = Date.now();
+    runs.forEach((run, i) => this.view(run).update(run, { isLast: i === runs.length - 1, now }));
+    const last = runs.at(-1);
+    this.form.hidden = !last || !isOver(last) || this.picture.gone;
+    this.box.placeholder = last?.asked && last.outcome === "clarification" ? word("reply") : word("followUp");
+  }
+
+  /** @param {import("./picture.js").Run} run */
+  view(run) {
+    const found = this.views.get(run.id);
+    if (found) return found;
+    const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {string} */ claim) => this.card(id, source, claim);
+    const view = new RunView(run.id, {
+      failed: this.page.failed, card, replay: (id) => void openReplay(id).catch(this.page.failed), versions: () => void this.compare(),
+    });
+    view.element.append(sourceList(run.id, (source) => card(run.id, source, ""), () => view.report.body));
+    this.views.set(run.id, view);
+    this.runs.append(view.element);
+    return view;
+  }
+
+  /** @param {string} run @param {number} source @param {string} claim */
+  card(run, source, claim) {
+    history.replaceState(null, "", `#/t/${this.id}/r/${run}/s/${source}`);
+    openCard(run, source, claim).catch(this.page.failed);
+  }
+
+  /** @param {Event} event */
+  async reply(event) {
+    event.preventDefault();
+    const text = this.box.value.trim();
+    if (!text) return;
+    this.send.disabled = true;
+    try {
+      await api.reply(this.id, text, this.key);
+      this.key = api.newKey();
+      this.box.value = "";
+    } catch (error) { this.page.failed(error); } finally { this.send.disabled = false; }
+  }
+
+  /** The newest report beside the one before it. */
+  async compare() {
+    const written = [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed").slice(-2);
+    if (written.length < 2) return;
+    try {
+      const [older, newer] = await Promise.all(written.map((run) => api.report(run.id, "text/markdown")));
+      const rows = difference(older, newer).map(({ left, right }) => el("tr", { class: left === right ? "" : "differs" },
+        el("td", { class: left === null ? "none" : "", dir: "auto" }, left), el("td", { class: right === null ? "none" : "", dir: "auto" }, right)));
+      const head = el("thead", {}, el("tr", {}, el("th", {}, word("older")), el("th", {}, word("newer"))));
+      dialog(word("versions"), el("div", { class: "wide", tabindex: "0" }, el("table", { class: "versions" }, head, el("tbody", {}, rows)))).classList.add("large");
+    } catch (error) { this.page.failed(error); }
+  }
+
+  /** Goes to a run, a source or an event named by the address. @param {string[]} place */
+  async show(place) {
+    const [kind, id, , source] = place;
+    if (kind === "e") return this.showEvent(Number(id));
+    if (kind !== "r") return;
+    for (let tries = 0; tries < 100 && !this.views.has(id); tries += 1) await new Promise((done) => setTimeout(done, 50));
+    this.views.get(id)?.element.scrollIntoView();
+    if (source) this.card(id, Number(source), "");
+  }
+
+  /** @param {number} seq */
+  async showEvent(seq) {
+    for (let tries = 0; tries < 100 && this.picture.seq < seq; tries += 1) await new Promise((done) => setTimeout(done, 50));
+    for (const run of this.picture.runs.keys()) {
+      if (await openReplay(run, seq)) return;
+    }
+  }
+}
+
+/** Enter sends, with Shift it begins a line; not while an input method composes. @param {KeyboardEvent} event */
+export function sendOnEnter(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  /** @type {HTMLTextAreaElement} */ (event.currentTarget).form?.requestSubmit();
+}

@@ -1,0 +1,50 @@
+// The shapes of the API that the page reads, as openapi.yaml has them. Only for the type checker: nothing of it is served.
+
+export interface Envelope {
+  seq: number;
+  ts: string;
+  run_id: string;
+  scope: { agent: "root" | "supervisor" | "researcher"; id?: string };
+  type: string;
+  data: any;
+}
+export interface Thread {
+  id: string;
+  status: string;
+  title: string;
+  created_at: string;
+  last_seq: number;
+  latest_run_id: string | null;
+  metadata: Record<string, unknown>;
+}
+export interface Source {
+  id: number;
+  aliases: number[];
+  url: string;
+  title: string;
+  section: string | null;
+  engine: string;
+  published: string | null;
+  fetched_at: string;
+  cited_as: number | null;
+  snapshot?: string;
+}
+export interface Fragment { attempt: number; complete: boolean; chars: number; html: string }
+export interface OptionSchema {
+  type?: string | string[];
+  minimum?: number;
+  maximum?: number;
+  enum?: string[];
+  description?: string;
+  default?: unknown;
+}
+export interface Preset {
+  name: string;
+  options: Record<string, unknown>;
+  expected: { model_calls: number; tokens: number; searches: number; minutes: number; cost?: number };
+}
+export interface Options {
+  schema: { properties: Record<string, OptionSchema> };
+  defaults: Record<string, unknown>;
+  presets: Preset[];
+}

@@ -1,0 +1,40 @@
+// The words of the page in the reader's language. A further language is a file in words/ and its entry here.
+import en from "./words/en.js";
+import de from "./words/de.js";
+import zh from "./words/zh.js";
+
+/** @type {Record<string, typeof en>} */
+const tables = { en, de, zh };
+
+/** The first language of the reader that there are words in. */
+export const language = navigator.languages.map((name) => name.split("-")[0]).find((name) => name in tables) ?? "en";
+
+/** @param {keyof typeof en} name @param {Record<string, unknown>} [values] */
+export function word(name, values = {}) {
+  return tables[language][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? ""));
+}
+
+/** A word for a name that the service gave, or the name itself. @param {string} name */
+export const named = (name) => name in en ? word(/** @type {keyof typeof en} */ (name)) : name;
+
+const whole = new Intl.NumberFormat(language, { notation: "standard" });
+const short = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
+const dollars = new Intl.NumberFormat(language, { style: "currency", currency: "USD", maximumFractionDigits: 2 });
+const days = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
+const clock = new Intl.DateTimeFormat(language, { timeStyle: "short" });
+
+/** @param {number} n */
+export const count = (n) => n < 10_000 ? whole.format(n) : short.format(n);
+/** @param {number} n */
+export const money = (n) => dollars.format(n);
+/** @param {string | number | Date} time */
+export const day = (time) => isNaN(+new Date(time)) ? String(time) : days.format(new Date(time));
+/** @param {string} time */
+export const hour = (time) => clock.format(new Date(time));
+/** Hours, minutes and seconds. @param {number} ms */
+export function span(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const shown = parts[0] ? parts : parts.slice(1);
+  return shown.map((part, i) => i ? String(part).padStart(2, "0") : String(part)).join(":");
+}
