@@ -14,7 +14,7 @@ use super::{EvalArgs, Exit, complain, print, signals};
 use crate::{
     app::App,
     config::Config,
-    domain::{Cost, ModelName, Provider, RunId, Usage},
+    domain::{Cost, ModelName, RunId, Usage},
     eval::{self, Answer, Header, Question, Results, Scored, Spent},
     journal,
     runs::{Ended, WorkError},
@@ -108,9 +108,8 @@ impl Evaluation {
         }
         let models = models(config);
         if args.max_cost.is_some() {
-            let unpriced = models
-                .iter()
-                .find(|model| model.provider != Provider::Offline && config.prices.get(&model.to_string()).is_none());
+            let unpriced =
+                models.iter().find(|model| !model.is_offline() && config.prices.get(&model.to_string()).is_none());
             unpriced.map_or(Ok(()), |model| Err(format!("--max-cost needs the price of {model} (FATHOM_PRICES)")))?;
         }
         let header = Header {
