@@ -51,6 +51,8 @@ pub(super) const MONTHS: &str = "january february march april may june july augu
     décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre";
 const REASONS: &str = "because|caused|cause|due to|reason|therefore|as a result|owing|blame|fault|weil|wegen|aufgrund|grund|parce|\
     en raison|porque|debido|causa|因为|由于|原因";
+const SPELT: &str = "one two three four five six seven eight nine ten eleven twelve ninety half zwei drei vier fünf sechs sieben acht \
+    neun zehn elf zwölf deux trois quatre cinq dix dos tres cuatro cinco diez";
 const PLACES: &str = "in at to on near from behind beside nach auf bei an im à au en";
 
 /// The kinds that a question asks for; may be none.
@@ -88,8 +90,13 @@ fn has_kind(sentence: &str, kind: Kind) -> bool {
     };
     match kind {
         Kind::Number => has_quantity(sentence),
-        Kind::Money => is_number(sentence) && (any_word(sentence, |word| is_in(MONEY, word)) || has(MONEY_SIGNS)),
-        Kind::Date => has_date(sentence) || sentence.contains('年') || sentence.contains('月'),
+        Kind::Money => has_amount(sentence) && (any_word(sentence, |word| is_in(MONEY, word)) || has(MONEY_SIGNS)),
+        Kind::Date => {
+            has_date(sentence)
+                || any_word(sentence, |word| word.contains(':') || is_weekday(word))
+                || sentence.contains('年')
+                || sentence.contains('月')
+        }
         Kind::Duration => {
             is_number(sentence) && (any_word(sentence, is_time) || has("小时|分钟|天")) || has_spelt_time(sentence)
         }
@@ -115,7 +122,10 @@ fn has_quantity(sentence: &str) -> bool {
         !is_number(word) && !is_stop_word(&lower, Language::English) && !is_in(MONTHS, &lower)
     };
     let counted = words.windows(2).any(|pair| is_number(pair[0]) && is_thing(pair[1]));
-    counted || sentence.contains('%') || words.iter().any(|word| is_number(word) && word.contains([',', '.']))
+    counted
+        || words.iter().skip(1).any(|word| is_in(SPELT, &word.to_lowercase()))
+        || sentence.contains('%')
+        || words.iter().any(|word| is_number(word) && word.contains([',', '.']))
 }
 
 /// A year or a month; `may` is none.
@@ -125,6 +135,19 @@ fn has_date(sentence: &str) -> bool {
         digits && matches!(word.get(..2), Some("17" | "18" | "19" | "20"))
     };
     words(sentence).into_iter().any(|word| is_year(word) || word != "may" && is_in(MONTHS, &word.to_lowercase()))
+}
+
+/// A number that is no year.
+fn has_amount(sentence: &str) -> bool {
+    words(sentence)
+        .into_iter()
+        .any(|word| is_number(word) && !(word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit())))
+}
+
+fn is_weekday(word: &str) -> bool {
+    const WEEKDAYS: &str = "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag \
+        sonntag lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo";
+    WEEKDAYS.split_whitespace().any(|day| word.strip_prefix(day).is_some_and(|rest| rest.len() <= 1))
 }
 
 /// A unit of time, or a time of day.

@@ -121,7 +121,9 @@ pub(super) fn asks_for_list(question: &str) -> bool {
         "列出",
         "哪些",
     ];
+    let each = [" each ", " every ", " all the ", " jede", " alle ", " chaque ", " cada "];
     LISTS.iter().any(|opening| lower.starts_with(opening))
+        || each.iter().any(|word| lower.contains(word)) && lower.contains(" and ")
 }
 
 /// Topics to research side by side, each to be understood without the others; one when in doubt.

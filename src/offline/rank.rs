@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use super::{kinds::Kinds, plan};
 use crate::text::{
-    Language, Sentence, is_number, is_row, is_signature, is_stop_word, is_unspaced, related, stem, terms, words,
+    Language, Sentence, is_number, is_row, is_signature, is_stop_word, is_unspaced, related, related_in_compound, stem,
+    terms, words,
 };
 
 /// Words of a question that are looked for.
@@ -20,7 +21,7 @@ const LEAST_IN_COMPOUND: usize = 5;
 const IN_HEADING: f64 = 0.6;
 const IN_TITLE: f64 = 0.5;
 const IN_SENTENCE_BEFORE: f64 = 0.5;
-const IN_SENTENCE_AFTER: f64 = 0.12;
+const IN_SENTENCE_AFTER: f64 = 0.3;
 const NAME_IN_DOCUMENT: f64 = 0.35;
 const WORD_IN_DOCUMENT: f64 = 0.1;
 /// What the sentences before still say about this one: so much less each, and so many of them.
@@ -35,7 +36,7 @@ const OF_FIRST_PART: f64 = 0.6;
 /// A part of a question with fewer words says nothing alone.
 const LEAST_WORDS: usize = 2;
 /// What is left of the score of a sentence without the kind of thing asked for, and of what is no statement.
-const WITHOUT_KIND: f64 = 0.5;
+const WITHOUT_KIND: f64 = 0.4;
 const NO_STATEMENT: f64 = 0.6;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
@@ -190,6 +191,9 @@ impl Question {
         for (other, of) in related(&own, language) {
             self.form(stem(other, of), number, RELATED);
         }
+        for (other, of) in related_in_compound(&own, language) {
+            self.form(stem(other, of), number, RELATED * COMPOUND);
+        }
         if own.chars().count() >= LEAST_IN_COMPOUND && !is_number(word) {
             self.stems.push((own, number));
         }
@@ -309,7 +313,8 @@ impl Scored<'_> {
             share *= FADING;
         }
         if let Some(after) = self.found.get(place + 1) {
-            see(&after.own, IN_SENTENCE_AFTER);
+            let together = self.piece.sentences[place + 1].paragraph == self.piece.sentences[place].paragraph;
+            see(&after.own, if together { IN_SENTENCE_AFTER } else { IN_SENTENCE_AFTER * OF_ANOTHER_PARAGRAPH });
         }
         shares
     }

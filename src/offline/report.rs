@@ -10,7 +10,7 @@ use super::{
     plan,
     rank::{self, Piece, best_first},
     statements::{self, Fingerprint, Statement},
-    versions::Versions,
+    versions::{self, Versions},
 };
 use crate::{
     domain::SourceId,
@@ -22,9 +22,12 @@ const TITLE_CHARS: usize = 120;
 const LABEL_CHARS: usize = 80;
 /// Sentences that answer in short: for a question of one part, for each part of another one, for a list, and in all.
 const SHORT: usize = 5;
+const SHORT_OF_TWO: usize = 4;
 const SHORT_PER_PART: usize = 3;
 const SHORT_LIST: usize = 8;
-const SHORT_IN_ALL: usize = 12;
+const SHORT_IN_ALL: usize = 14;
+/// What a row of a table gains where a list is asked for.
+const ROW_OF_LIST: f64 = 1.5;
 /// Looked at for each part, best first.
 const CANDIDATES: usize = 12;
 /// A sentence in short needs this share of the best score for its part of the question, in a section this of all.
@@ -33,6 +36,7 @@ const SHARE_IN_SECTION: f64 = 0.2;
 /// Sentences of a section, and of those that no longer hold.
 const SECTION_SENTENCES: usize = 24;
 const MOST_OUTDATED: usize = 8;
+const SHARE_OF_OUTDATED: f64 = 0.45;
 /// Statements looked at: each is compared with those before it.
 const MOST_STATEMENTS: usize = 500;
 /// The best of them are compared for contradictions.
@@ -152,13 +156,20 @@ impl Material<'_> {
         let wanted = match parts.len() {
             _ if plan::asks_for_list(brief) => SHORT_LIST,
             0 | 1 => SHORT,
+            2 => SHORT_OF_TWO,
             _ => SHORT_PER_PART,
         };
         let mut chosen: HashSet<usize> = HashSet::new();
         let mut all: Vec<Short> = Vec::new();
-        for (number, scores) in self.scores.parts.clone().into_iter().enumerate() {
-            let values: Vec<f64> = scores.iter().map(|score| score.value).collect();
-            self.overrule(&values);
+        let lists = plan::asks_for_list(brief);
+        let values = |scores: &[rank::Score]| scores.iter().map(|score| score.value).collect::<Vec<f64>>();
+        for scores in self.scores.parts.clone() {
+            self.overrule(&values(&scores));
+        }
+        for (number, scores) in self.scores.parts.iter().enumerate() {
+            let mut values = values(scores);
+            let rows = |place: usize| lists && is_row(&self.statements[place].text);
+            (0..values.len()).filter(|place| rows(*place)).for_each(|place| values[place] *= ROW_OF_LIST);
             let current: Vec<usize> = best_first(&values)
                 .into_iter()
                 .filter(|place| values[*place] > 0.0 && !self.outdated.contains(place))
@@ -183,8 +194,13 @@ impl Material<'_> {
             .take(CANDIDATES)
             .collect();
         let best = candidates.first().map_or(0.0, |place| values[*place]);
-        let candidates: Vec<usize> =
+        let mut candidates: Vec<usize> =
             candidates.into_iter().filter(|place| values[*place] >= best * SHARE_IN_SHORT).collect();
+        // Who knows better has a say, however little else he says.
+        let knows_better = |place: &usize| versions::corrects(&self.statements[*place].text);
+        let more: Vec<usize> =
+            (0..values.len()).filter(knows_better).filter(|place| !candidates.contains(place)).collect();
+        candidates.extend(more.into_iter().take(CANDIDATES));
         let known: Vec<(&Statement, f64)> =
             candidates.iter().map(|place| (&self.statements[*place], values[*place])).collect();
         let overruled = self.versions.overruled(&known);
@@ -255,7 +271,7 @@ impl Material<'_> {
     /// The best of what no longer holds, with its date.
     fn outdated_lines(&self) -> Vec<String> {
         let scores = &self.scores.overall;
-        let good = best_first(scores).into_iter().filter(|place| scores[*place] >= SHARE_IN_SECTION);
+        let good = best_first(scores).into_iter().filter(|place| scores[*place] >= SHARE_OF_OUTDATED);
         let line = |place: usize| {
             let date = self.versions.date(&self.statements[place]).map(|date| format!("{date}: ")).unwrap_or_default();
             format!("- {date}{}", self.labelled(place))

@@ -17,23 +17,27 @@ const REPLACES: &str = "replaces|supersedes|takes the place of|in place of the|i
 const CORRECTS: &str = "correct figure|correct number|correct value|is right|are right|the right figure|correction|richtig ist|korrekt ist|\
     le chiffre correct|la cifra correcta|正确";
 /// Words of a title or address that stand on what is not, or no longer, meant to be relied on.
-const DOUBTFUL: &str = "archive archived archiv old outdated obsolete superseded preliminary provisional draft entwurf vorläufig \
-    veraltet alt brouillon provisoire périmé borrador provisional obsoleto";
+const DOUBTFUL: &str = "archived outdated obsolete superseded preliminary provisional draft entwurf vorläufig veraltet brouillon \
+    provisoire périmé borrador provisional obsoleto";
+/// The same, of a folder or file.
+const OLD_PLACES: &str = "archive archives archiv old alt attic backup drafts entwürfe anciens";
 /// Words by which a question asks for what was.
 const OF_THE_PAST: &str = "first original originally initial initially earlier previous previously former formerly old before past history \
     then provisional preliminary früher ursprünglich damals vorher ancien précédent auparavant anterior antes 以前 最初 原来";
 /// Titles are of the same document, in another edition, if they share so much.
 const SAME_TITLE: f64 = 0.6;
 /// Statements of which the older one seems as much to the point as this share of the newer one.
-const COMPARABLE: f64 = 1.6;
+const COMPARABLE: f64 = 1.15;
 
 /// Does the sentence say that something is replaced, or was wrong?
 pub(super) fn replaces(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    REPLACES.split('|').any(|phrase| lower.contains(phrase)) || corrects(&lower)
+    REPLACES.split('|').any(|phrase| lower.contains(phrase)) || corrects(sentence)
 }
 
-fn corrects(lower: &str) -> bool {
+/// Does it say which of several figures is right?
+pub(super) fn corrects(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
     CORRECTS.split('|').any(|phrase| lower.contains(phrase))
 }
 
@@ -56,13 +60,15 @@ pub(super) struct Versions<'a> {
     documents: Vec<Document<'a>>,
     /// By document, in the order of `documents`.
     outdated: Vec<bool>,
+    /// Those that the question is about, however old.
+    wanted: Vec<bool>,
 }
 
 impl<'a> Versions<'a> {
     /// Reads from `statements`, and from the titles and dates of their sources, which documents `question` should not
     /// be answered from.
     pub fn of(question: &str, statements: &[Statement], sources: &'a [Evidence]) -> Self {
-        let mut versions = Self { documents: Vec::new(), outdated: Vec::new() };
+        let mut versions = Self { documents: Vec::new(), outdated: Vec::new(), wanted: Vec::new() };
         let cited: HashSet<SourceId> = statements.iter().flat_map(|statement| &statement.sources).copied().collect();
         for source in sources.iter().filter(|source| cited.contains(&source.source_id)) {
             versions.add(source);
@@ -79,10 +85,9 @@ impl<'a> Versions<'a> {
                 outdated[place] |= !own && names(&statement.text, document);
             }
         }
-        for (place, document) in documents.iter().enumerate() {
-            outdated[place] &= !asks_for(question, document, documents);
-        }
-        versions.outdated = outdated;
+        let wanted: Vec<bool> = documents.iter().map(|document| asks_for(question, document, documents)).collect();
+        outdated.iter_mut().zip(&wanted).for_each(|(outdated, wanted)| *outdated &= !wanted);
+        (versions.outdated, versions.wanted) = (outdated, wanted);
         versions
     }
 
@@ -119,8 +124,11 @@ impl<'a> Versions<'a> {
         let figures: Vec<BTreeSet<(String, String)>> = candidates.iter().map(|(one, _)| figures(&one.text)).collect();
         let mut overruled = vec![false; candidates.len()];
         for (place, (one, score)) in candidates.iter().enumerate() {
+            if self.places(one).any(|place| self.wanted[place]) {
+                continue;
+            }
             overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
-                let right = corrects(&by.text.to_lowercase()) && !corrects(&one.text.to_lowercase());
+                let right = corrects(&by.text) && !corrects(&one.text);
                 let newer = self.date(by).zip(self.date(one)).is_some_and(|(by, one)| by > one);
                 (right || newer && *score <= worth * COMPARABLE)
                     && differ(&figures[place], &figures[other])
@@ -171,12 +179,10 @@ fn same_issue(one: &str, other: &str) -> bool {
 }
 
 fn is_doubtful(document: &Document<'_>) -> bool {
-    let words: Vec<String> = words(document.title)
-        .into_iter()
-        .chain(document.url.split(['/', '-', '_', '.']))
-        .map(str::to_lowercase)
-        .collect();
-    words.iter().any(|word| DOUBTFUL.split_whitespace().any(|doubtful| doubtful == word))
+    let is_in = |list: &str, word: &str| list.split_whitespace().any(|known| known == word.to_lowercase());
+    let place = document.url.split(['/', '-', '_', '.']);
+    words(document.title).into_iter().any(|word| is_in(DOUBTFUL, word))
+        || place.into_iter().any(|word| is_in(DOUBTFUL, word) || is_in(OLD_PLACES, word))
 }
 
 /// Does a sentence that says what is replaced mean this document? By its date, or by what its title has in common with it.

@@ -18,7 +18,7 @@ pub use language::Language;
 pub use markup::plain;
 pub use sentences::sentences;
 pub use terms::{is_stop_word, stem, terms};
-pub use thesaurus::related;
+pub use thesaurus::{related, related_in_compound};
 pub use words::{fold, is_number, is_unspaced, words};
 
 /// The first `chars` characters of `text`.

@@ -10,7 +10,6 @@ const GROUPS: &str = include_str!("thesaurus.txt");
 
 /// The words beside `word` in its groups, in all languages, as written there; takes a stem of `language`.
 pub fn related(stem: &str, language: Language) -> Vec<(&'static str, Language)> {
-    static INDEX: LazyLock<Index> = LazyLock::new(Index::read);
     let groups = INDEX.groups_of.get(&(language, stem.to_owned())).map(Vec::as_slice).unwrap_or_default();
     let mut words: Vec<(&'static str, Language)> = Vec::new();
     for group in groups {
@@ -22,6 +21,25 @@ pub fn related(stem: &str, language: Language) -> Vec<(&'static str, Language)> 
     }
     words
 }
+
+/// Longer than this are the parts of a compound that are looked for.
+const LEAST_PART: usize = 5;
+
+/// As [`related`], for the parts of a German compound: `genossenschaft` in `gezeitengenossenschaft`.
+pub fn related_in_compound(compound: &str, language: Language) -> Vec<(&'static str, Language)> {
+    if language != Language::German || compound.len() <= LEAST_PART + 3 {
+        return Vec::new();
+    }
+    let parts = INDEX.groups_of.keys().filter(|(of, part)| {
+        *of == language && part.len() > LEAST_PART && part.len() < compound.len() && compound.contains(part.as_str())
+    });
+    let mut words: Vec<(&'static str, Language)> = parts.flat_map(|(_, part)| related(part, language)).collect();
+    words.sort_unstable_by_key(|(word, language)| (*word, language.code()));
+    words.dedup();
+    words
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(Index::read);
 
 struct Index {
     groups: Vec<Vec<(&'static str, Language)>>,
