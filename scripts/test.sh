@@ -101,6 +101,19 @@ install_node_tools() {
     cp tests/clients/typescript/package-lock.json "$TOOLS/node/installed"
 }
 
+# What drives the browser through the page, as its lock file says.
+install_page_tools() {
+    rm -rf "$TOOLS/page"
+    mkdir -p "$TOOLS/page"
+    cp tests/page/package.json tests/page/package-lock.json "$TOOLS/page"
+    PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --prefix "$TOOLS/page" --no-audit --no-fund --loglevel=error
+    cp tests/page/package-lock.json "$TOOLS/page/installed"
+}
+
+has_page_tools() {
+    cmp -s tests/page/package-lock.json "$TOOLS/page/installed"
+}
+
 has_node_tools() {
     cmp -s tests/clients/typescript/package-lock.json "$TOOLS/node/installed"
 }
@@ -139,10 +152,11 @@ has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
-export -f install_python_tools install_node_tools check_compose check_nginx check_unit
+export -f install_python_tools install_node_tools install_page_tools check_compose check_nginx check_unit
 export TOOLS PYTHON_TOOLS
 has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
 has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
+has_page_tools || stage 'driver of the page' 300 bash -euc install_page_tools
 
 stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml
 stage 'compose file' 60 bash -euc check_compose

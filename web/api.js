@@ -55,7 +55,7 @@ export const thread = (id) => json(`threads/${id}`);
 export const ask = (message, chosen, key) => json("threads", { method: "POST", body: { message, options: chosen }, key });
 
 /** @param {string} id @param {string} message @param {string} key */
-export const reply = (id, message, key) => json(`threads/${id}/messages`, { method: "POST", body: { message }, key });
+export const reply = (id, message, key) => json(`threads/${id}/messages`, { method: "POST", body: { content: message }, key });
 
 /** @param {string} id @param {object} change */
 export const change = (id, change) => json(`threads/${id}`, { method: "PATCH", body: change });

@@ -86,7 +86,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         content: "How?".to_owned(),
         options: RunOptions::default(),
         documents: None,
-        owner: String::new(),
+        owner: fathom::domain::Owner::local(),
         reserved: None,
         webhook_url: None,
         retry: None,

@@ -99,6 +99,8 @@ pub struct HttpSettings {
     pub grace: Duration,
     /// The request header that names the owner; `None`: there is one owner.
     pub owner_header: Option<HeaderName>,
+    /// Each owner sees only their own threads and runs.
+    pub separate_owners: bool,
 }
 
 /// Whose pages may call the API from a browser.
@@ -370,6 +372,7 @@ fn http(layers: &Layers<'_>) -> HttpSettings {
         max_streams: layers.count("http.max_streams"),
         grace: layers.seconds("http.grace_seconds"),
         owner_header: layers.text("http.owner_header").and_then(|name| HeaderName::from_str(&name).ok()),
+        separate_owners: layers.flag("http.separate_owners"),
     }
 }
 
@@ -615,6 +618,7 @@ mod tests {
             max_streams: 20_000,
             grace: Duration::from_secs(10),
             owner_header: None,
+            separate_owners: false,
         };
         assert_eq!(config.http, http);
         let queue = QueueSettings {

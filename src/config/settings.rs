@@ -108,7 +108,7 @@ type Row = (&'static str, &'static str, Option<&'static str>, Kind, Fallback, &'
 impl Setting {
     /// Does it say where requests with keys and questions go, or who may come in?
     pub fn leads_out(&self) -> bool {
-        let opens = matches!(&*self.key, "http.open" | "http.owner_header");
+        let opens = matches!(&*self.key, "http.open" | "http.owner_header" | "http.separate_owners");
         opens || matches!(self.kind, Kind::Url | Kind::Headers | Kind::Database | Kind::Origins | Kind::Hosts)
     }
 
@@ -181,6 +181,7 @@ const TABLE: &[Row] = &[
     ("http.max_buffered_bytes", "FATHOM_MAX_BUFFERED_BYTES", None, Kind::Number { min: 1 << 20, max: 1 << 31 }, Is("268435456"), "bytes of request bodies and unread answers held at the same time, over all connections"),
     ("http.max_body_bytes", "FATHOM_MAX_BODY_BYTES", None, Kind::Number { min: 1_024, max: 1 << 30 }, Is("2097152"), "longest request body, bytes"),
     ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
+    ("http.separate_owners", "FATHOM_SEPARATE_OWNERS", None, Kind::Boolean, Is("false"), "does each owner see only their own threads and runs? Otherwise owners only take turns"),
     ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones"),
     ("http.max_streams", "FATHOM_MAX_STREAMS", None, RUNS, Is("20000"), "event streams open at the same time"),
     ("http.grace_seconds", "FATHOM_GRACE_SECONDS", None, Kind::Number { min: 0, max: 3_600 }, Is("10"), "time for requests and runs to settle at shutdown"),

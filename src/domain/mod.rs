@@ -8,6 +8,7 @@ pub mod ids;
 mod merge;
 pub mod nearest;
 pub mod options;
+mod owner;
 pub mod presets;
 pub mod price;
 pub mod printable;
@@ -20,6 +21,7 @@ pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, W
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
 pub use options::{Caps, FollowUp, ModelName, OptionError, RunOptions, SearchApi};
+pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, Price, Prices};
 pub use printable::{printable, printable_line, printable_log, shortened};
 pub use report::{Note, Source};

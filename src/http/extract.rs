@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, str::FromStr
 
 use axum::{
     body::{Body, Bytes},
-    extract::{FromRequest, FromRequestParts, Path, Request},
+    extract::{FromRequest, FromRequestParts, Request},
     http::{HeaderMap, HeaderValue, header, request::Parts},
     response::Response,
 };
@@ -19,16 +19,11 @@ use super::{
     error::{ApiError, Code, Place},
     outgoing::{self, Buffers},
 };
-use crate::{
-    domain::{RunId, ThreadId},
-    runs::{Cursor, Key},
-};
+use crate::runs::Cursor;
 
 /// The longest wait a client may ask for.
 const LONGEST_WAIT: u64 = 60;
 const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
-/// Longer names of owners are cut.
-const OWNER_CHARS: usize = 200;
 
 /// A JSON body and its bytes.
 #[derive(Debug)]
@@ -138,39 +133,6 @@ fn misshapen(error: &serde_path_to_error::Error<serde_json::Error>) -> ApiError 
     ApiError::invalid(Place::Pointer(pointer), error.inner().to_string())
 }
 
-/// The id in the path: a UUID in its usual form.
-#[derive(Clone, Copy, Debug)]
-pub struct Id<T>(pub T);
-
-impl<T: From<Uuid>> FromRequestParts<State> for Id<T> {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
-        let Path(path) = Path::<BTreeMap<String, String>>::from_request_parts(parts, state)
-            .await
-            .map_err(|_| ApiError::parameter("id", "the path cannot be read"))?;
-        uuid("id", path.get("id").map_or("", String::as_str)).map(|id| Self(id.into()))
-    }
-}
-
-/// Only the form that the service writes: 36 characters with hyphens.
-fn uuid(name: &str, text: &str) -> Result<Uuid, ApiError> {
-    let parsed = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
-    parsed.ok_or_else(|| ApiError::parameter(name, format!("{name} must be a UUID")))
-}
-
-impl From<Uuid> for ThreadId {
-    fn from(id: Uuid) -> Self {
-        Self(id)
-    }
-}
-
-impl From<Uuid> for RunId {
-    fn from(id: Uuid) -> Self {
-        Self(id)
-    }
-}
-
 /// The parameters of the query; of a repeated one the last counts, unknown ones are ignored.
 #[derive(Debug, Default)]
 pub struct Query(BTreeMap<String, String>);
@@ -236,21 +198,14 @@ fn read_cursor(list: &str, text: &str) -> Option<Cursor> {
 
 /// What the headers of a request say about its handling.
 #[derive(Clone, Debug)]
-pub struct Wishes {
+pub struct Preferences {
     pub idempotency_key: Option<String>,
     /// `Prefer: wait=N`.
     pub wait: Option<Duration>,
-    /// Whose request it is; empty when users are not told apart.
-    pub owner: String,
 }
 
-impl Wishes {
-    /// The idempotency key for a request of that operation with that body.
-    pub fn key(&self, operation: &str, body: &[u8]) -> Option<Key> {
-        self.idempotency_key.clone().map(|key| Key::new(operation, key, body))
-    }
-
-    /// Says that a wish to wait was granted.
+impl Preferences {
+    /// Says that the preference to wait was applied.
     pub fn applied(&self, mut response: Response) -> Response {
         if let Some(wait) = self.wait
             && let Ok(value) = HeaderValue::from_str(&format!("wait={}", wait.as_secs()))
@@ -261,17 +216,11 @@ impl Wishes {
     }
 }
 
-impl FromRequestParts<State> for Wishes {
+impl<S: Send + Sync> FromRequestParts<S> for Preferences {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
-        let owner = state.settings.owner_header.as_ref().and_then(|name| parts.headers.get(name));
-        let owner = owner.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned());
-        Ok(Self {
-            idempotency_key: idempotency_key(&parts.headers)?,
-            wait: wait(&parts.headers),
-            owner: owner.unwrap_or_default().chars().take(OWNER_CHARS).collect(),
-        })
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        Ok(Self { idempotency_key: idempotency_key(&parts.headers)?, wait: wait(&parts.headers) })
     }
 }
 

@@ -5,8 +5,11 @@ use std::collections::HashSet;
 use axum::{extract::State as Shared, response::Response};
 use serde::Serialize;
 
-use super::{State, error::ApiError, extract::Id, page, report::rendered, runs::known, threads::answer};
-use crate::domain::{Envelope, Event, RunId, report::Citation};
+use super::{State, error::ApiError, json::answer, page, report::rendered};
+use crate::{
+    domain::{Envelope, Event, report::Citation},
+    runs::OwnedRun,
+};
 
 #[derive(Serialize)]
 struct Fragment<'a> {
@@ -19,15 +22,13 @@ struct Fragment<'a> {
     html: &'a str,
 }
 
-pub async fn show(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
-    known(&state, run_id).await?;
-    let store = state.runs.store();
-    let events = store.report_events(run_id).await?;
+pub async fn show(Shared(state): Shared<State>, run: OwnedRun) -> Result<Response, ApiError> {
+    let events = run.report_events().await?;
     let written = Written::of(&events);
-    let (attempt, complete, chars, html) = match store.report(run_id).await? {
+    let (attempt, complete, chars, html) = match run.report().await? {
         Some(report) => {
             let chars = report.markdown.chars().count();
-            (written.attempt.max(1), true, chars, page::main_of(&rendered(&state, run_id, report).await?))
+            (written.attempt.max(1), true, chars, page::main_of(&rendered(&state, &run, report).await?))
         }
         None => (written.attempt, false, written.settled().chars().count(), state.pages.part(written).await?),
     };
@@ -73,7 +74,7 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Scope, SourceId, Timestamp};
+    use crate::domain::{RunId, Scope, SourceId, Timestamp};
 
     fn envelope(event: Event) -> Envelope {
         Envelope { seq: 1, ts: Timestamp::now(), run_id: RunId::new(), scope: Scope::ROOT, event }

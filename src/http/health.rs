@@ -9,8 +9,11 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{State, error::ApiError, threads::answer};
-use crate::telemetry::metrics::{self, Metrics};
+use super::{State, error::ApiError, json::answer};
+use crate::{
+    runs::Database,
+    telemetry::metrics::{self, Metrics},
+};
 
 /// The claim loop looks every second; silent for so long it is stuck, or the database is away.
 const CLAIM_SILENCE: Duration = Duration::from_secs(10);
@@ -57,37 +60,23 @@ pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
     Ok((code, answer(&ReadyBody { status, checks })?).into_response())
 }
 
-/// A database that stands by, whose disk is full, or that was replaced by an older one, answers reads and is of no use.
 async fn database(state: &State) -> &'static str {
-    let store = state.runs.store();
-    if let Err(error) = store.ping().await {
-        tracing::warn!(%error, "the database does not answer");
-        return "does not answer";
+    match state.runs.database().await {
+        Database::Fine => OK,
+        Database::Away => "does not answer",
+        Database::LacksMigrations => "migrations are missing",
+        Database::ReadOnly => "takes no writes",
     }
-    match store.has_migrations().await {
-        Ok(true) => {}
-        Ok(false) => return "migrations are missing",
-        Err(error) => {
-            tracing::warn!(%error, "the version of the schema cannot be read");
-            return "does not answer";
-        }
-    }
-    if let Err(error) = store.takes_writes().await {
-        tracing::warn!(%error, "the database takes no writes");
-        return "takes no writes";
-    }
-    OK
 }
 
 /// In Prometheus' text format.
 pub async fn metrics(Shared(state): Shared<State>) -> Response {
     let streams = state.settings.max_streams - state.streams.available_permits();
     metrics::sse_readers(streams);
-    let store = state.runs.store();
-    let (idle, used) = store.connections();
+    let (idle, used) = state.runs.connections();
     metrics::db_pool(idle, used);
     // A database that is away has no queue to count; the last number stays.
-    if let Ok(Ok(load)) = tokio::time::timeout(PING_TIME, store.load()).await {
+    if let Ok(Ok(load)) = tokio::time::timeout(PING_TIME, state.runs.load()).await {
         metrics::runs_queued(load.queued);
     }
     let text = Metrics::installed().map(|metrics| metrics.render()).unwrap_or_default();

@@ -66,7 +66,7 @@ async fn in_time(Shared(state): Shared<State>, request: Request, next: Next) -> 
 
 /// The database is named only if it is the one that does not answer.
 async fn too_slow(state: &State) -> ApiError {
-    match tokio::time::timeout(DIAGNOSIS, state.runs.store().ping()).await {
+    match tokio::time::timeout(DIAGNOSIS, state.runs.ping()).await {
         Ok(Ok(())) => ApiError::new(Code::Overloaded, "the answer took too long; try again"),
         _ => ApiError::new(Code::StorageUnavailable, "the database does not answer in time; try again"),
     }

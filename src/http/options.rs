@@ -4,7 +4,7 @@ use axum::{extract::State as Shared, response::Response};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{State, error::ApiError, threads::answer};
+use super::{State, error::ApiError, json::answer};
 use crate::domain::{
     RunOptions,
     presets::{Preset, presets},

@@ -2,14 +2,15 @@
 //!
 //! Nothing of it is stored: whoever is not there does not need it. Only readers of waiting runs cost a look.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use futures::{Stream, StreamExt as _, stream::unfold};
+use async_stream::stream;
+use futures::StreamExt as _;
 
-use super::State;
 use crate::{
     domain::{Event, RunId},
-    events::{Error, Frame, Frames},
+    events::{Frame, Frames, Subject},
+    runs::OwnedEvents,
 };
 
 /// Between two looks at the queue.
@@ -23,38 +24,33 @@ struct Waiting {
 }
 
 /// The frames, and between them a `run.queued` whenever the run they are of has moved in the queue.
-pub fn with_places(
-    state: &State,
-    frames: Frames,
-    waiting: Option<RunId>,
-) -> Pin<Box<dyn Stream<Item = Result<Arc<Frame>, Error>> + Send>> {
-    let waiting = waiting.map(|run_id| Waiting { run_id, last_seq: 0, place: None });
-    Box::pin(unfold((state.clone(), frames, waiting), async |(state, mut frames, mut waiting)| {
-        let next = next(&state, &mut frames, &mut waiting).await?;
-        Some((next, (state, frames, waiting)))
-    }))
-}
-
-async fn next(state: &State, frames: &mut Frames, waiting: &mut Option<Waiting>) -> Option<Result<Arc<Frame>, Error>> {
-    while let Some(run) = waiting {
-        tokio::select! {
-            biased;
-            // Losing it loses nothing: a frame that has not come stays in the stream.
-            next = frames.next() => {
-                let next = next?;
-                *waiting = next.as_ref().ok().and_then(|frame| still_waiting(frame));
-                return Some(next);
-            }
-            () = tokio::time::sleep(PAUSE) => match moved(state, run).await {
-                Look::Moved(frame) => return Some(Ok(frame)),
-                Look::Same => {}
-                Look::Started => *waiting = None,
+pub fn with_places(log: OwnedEvents, mut frames: Frames) -> Frames {
+    let mut waiting = match log.subject() {
+        Subject::Run(run_id) => Some(Waiting { run_id, last_seq: 0, place: None }),
+        Subject::Thread(_) => None,
+    };
+    Box::pin(stream! {
+        loop {
+            // Losing the first arm loses nothing: a frame that has not come stays in the stream.
+            let next = tokio::select! {
+                biased;
+                next = frames.next() => Some(next),
+                () = tokio::time::sleep(PAUSE), if waiting.is_some() => None,
+            };
+            match next {
+                Some(Some(next)) => {
+                    waiting = next.as_ref().ok().and_then(|frame| still_waiting(frame));
+                    yield next;
+                }
+                Some(None) => return,
+                None => {
+                    if let Some(frame) = look(&log, &mut waiting).await {
+                        yield Ok(frame);
+                    }
+                }
             }
         }
-    }
-    let next = frames.next().await?;
-    *waiting = next.as_ref().ok().and_then(|frame| still_waiting(frame));
-    Some(next)
+    })
 }
 
 /// After the first event of a run it waits, until the next one.
@@ -66,22 +62,20 @@ fn still_waiting(frame: &Frame) -> Option<Waiting> {
     })
 }
 
-enum Look {
-    Moved(Arc<Frame>),
-    Same,
-    /// Its events will tell.
-    Started,
-}
-
-/// A look that fails is none: the place is a comfort.
-async fn moved(state: &State, run: &mut Waiting) -> Look {
-    match state.runs.store().place_in_queue(run.run_id).await {
-        Ok(None) => Look::Started,
+/// What its reader is told about a run that has moved. Once it has begun its events will tell. A look that fails is none:
+/// the place is a comfort.
+async fn look(log: &OwnedEvents, waiting: &mut Option<Waiting>) -> Option<Arc<Frame>> {
+    let run = waiting.as_mut()?;
+    match log.place_in_queue(run.run_id).await {
+        Ok(None) => {
+            *waiting = None;
+            None
+        }
         Ok(place) if place != run.place => {
             run.place = place;
             let event = Event::RunQueued { position: place };
-            Frame::unstored(&event, run.last_seq, run.run_id).map_or(Look::Same, |frame| Look::Moved(Arc::new(frame)))
+            Frame::unstored(&event, run.last_seq, run.run_id).ok().map(Arc::new)
         }
-        Ok(_) | Err(_) => Look::Same,
+        Ok(_) | Err(_) => None,
     }
 }

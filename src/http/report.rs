@@ -13,12 +13,15 @@ use serde::Serialize;
 use super::{
     State,
     error::{ApiError, Code},
-    extract::{Id, has_version, negotiate},
-    runs::known,
+    extract::{has_version, negotiate},
+    json::answer,
 };
-use crate::domain::{
-    Outcome, RunId, Source, SourceId,
-    report::{Citation, Report},
+use crate::{
+    domain::{
+        Outcome, RunId, Source, SourceId,
+        report::{Citation, Report},
+    },
+    runs::OwnedRun,
 };
 
 pub const MARKDOWN: &str = "text/markdown";
@@ -48,16 +51,12 @@ struct CitedSource {
     title: String,
 }
 
-pub async fn show(
-    Shared(state): Shared<State>,
-    Id(run_id): Id<RunId>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+pub async fn show(Shared(state): Shared<State>, owned: OwnedRun, headers: HeaderMap) -> Result<Response, ApiError> {
     let Some(media_type) = negotiate(&headers, &[MARKDOWN, HTML, JSON]) else {
         return Err(ApiError::new(Code::NotAcceptable, format!("offered are {MARKDOWN}, {HTML} and {JSON}")));
     };
-    let run = known(&state, run_id).await?;
-    let Some(report) = state.runs.store().report(run_id).await? else {
+    let (run, run_id) = (owned.run(), owned.id());
+    let Some(report) = owned.report().await? else {
         return Err(match run.status.is_final() {
             true => ApiError::new(Code::NoReport, format!("the run is {} without a report", run.status.as_str())),
             false => ApiError::new(Code::NotFinished, format!("the run is {}", run.status.as_str())),
@@ -70,8 +69,8 @@ pub async fn show(
     } else {
         match media_type {
             MARKDOWN => report.markdown.clone().into_response(),
-            HTML => rendered(&state, run_id, report).await?.into_response(),
-            _ => data(&state, run_id, run.outcome, &report).await?,
+            HTML => rendered(&state, &owned, report).await?.into_response(),
+            _ => data(&owned, &report).await?,
         }
     };
     let headers = response.headers_mut();
@@ -97,14 +96,14 @@ pub fn content_type(media_type: &str) -> HeaderValue {
 }
 
 /// The page of a report, rendered once.
-pub async fn rendered(state: &State, run_id: RunId, report: Report) -> Result<Bytes, ApiError> {
-    let load = async || Ok((report, state.runs.store().sources(run_id).await?));
-    state.pages.get(run_id, load).await
+pub async fn rendered(state: &State, run: &OwnedRun, report: Report) -> Result<Bytes, ApiError> {
+    let load = async || Ok((report, run.sources().await?));
+    state.pages.get(run.id(), load).await
 }
 
-async fn data(state: &State, run_id: RunId, outcome: Option<Outcome>, report: &Report) -> Result<Response, ApiError> {
+async fn data(run: &OwnedRun, report: &Report) -> Result<Response, ApiError> {
     let sources: BTreeMap<SourceId, Source> =
-        state.runs.store().sources(run_id).await?.into_iter().map(|source| (source.id, source)).collect();
+        run.sources().await?.into_iter().map(|source| (source.id, source)).collect();
     let mut cited: BTreeMap<u32, CitedSource> = BTreeMap::new();
     for citation in &report.citations {
         if let Some(source) = sources.get(&citation.source_id) {
@@ -116,9 +115,9 @@ async fn data(state: &State, run_id: RunId, outcome: Option<Outcome>, report: &R
             });
         }
     }
-    super::threads::answer(&ReportBody {
-        run_id,
-        outcome,
+    answer(&ReportBody {
+        run_id: run.id(),
+        outcome: run.run().outcome,
         markdown: &report.markdown,
         citations: &report.citations,
         sources: cited.into_values().collect(),

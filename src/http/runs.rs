@@ -12,15 +12,16 @@ use serde::Serialize;
 use super::{
     State,
     error::ApiError,
-    extract::{Id, Query, Wishes},
-    threads::{ListBody, answer, waited},
+    extract::{Preferences, Query},
+    json::{ListBody, answer},
+    started::waited,
 };
 use crate::{
     domain::{
-        Failure, ModelUsage, Outcome, Progress, Run, RunDetails, RunId, RunOptions, RunStatus, Source, SourceId,
+        Caller, Failure, ModelUsage, Outcome, Progress, RunDetails, RunId, RunOptions, RunStatus, Source, SourceId,
         ThreadId, Timestamp, Usage,
     },
-    runs::{Cancelling, RunFilter, Step},
+    runs::{Cancelling, OwnedRun, RunFilter, Step},
 };
 
 #[derive(Serialize)]
@@ -113,8 +114,11 @@ fn total(by_model: &BTreeMap<String, ModelUsage>) -> ModelUsage {
     })
 }
 
-pub async fn list(Shared(state): Shared<State>, query: Query) -> Result<Response, ApiError> {
-    page(&state, RunFilter { thread_id: None, status: status(&query)? }, &query).await
+pub async fn list(Shared(state): Shared<State>, caller: Caller, query: Query) -> Result<Response, ApiError> {
+    let filter = RunFilter { status: status(&query)?, ..RunFilter::default() };
+    let (cursor, limit) = (query.cursor("runs")?, query.number("limit", 20, 1..=100)?);
+    let page = state.runs.list(&caller, filter, cursor, limit).await?;
+    answer(&ListBody::page("runs", page, RunBody::from))
 }
 
 fn status(query: &Query) -> Result<Option<RunStatus>, ApiError> {
@@ -125,50 +129,36 @@ fn status(query: &Query) -> Result<Option<RunStatus>, ApiError> {
         .ok_or_else(|| ApiError::parameter("status", "status must be queued, running, completed, failed or cancelled"))
 }
 
-/// A page of the runs that the filter lets through.
-pub async fn page(state: &State, filter: RunFilter, query: &Query) -> Result<Response, ApiError> {
-    let (cursor, limit) = (query.cursor("runs")?, query.number("limit", 20, 1..=100)?);
-    let store = state.runs.store();
-    let found = store.runs_page(&filter, cursor, limit).await?;
-    let details = store.details(found.items).await?;
-    let page = crate::runs::Page { items: details, next: found.next };
-    answer(&ListBody::page("runs", page, RunBody::from))
+pub async fn show(Shared(state): Shared<State>, run: OwnedRun, preferences: Preferences) -> Result<Response, ApiError> {
+    let details = details(&state, &run, &preferences).await?;
+    answer(&RunBody::from(details)).map(|response| preferences.applied(response))
 }
 
-pub async fn show(Shared(state): Shared<State>, Id(run_id): Id<RunId>, wishes: Wishes) -> Result<Response, ApiError> {
-    let mut details = existing(&state, run_id).await?;
-    if let Some(patience) = wishes.wait {
-        details = waited(&state, details, patience).await?;
-    }
-    answer(&RunBody::from(details)).map(|response| wishes.applied(response))
-}
-
-pub async fn cancel(Shared(state): Shared<State>, Id(run_id): Id<RunId>, wishes: Wishes) -> Result<Response, ApiError> {
-    let cancelling = state.runs.cancel(run_id).await?.ok_or_else(|| ApiError::no_such("run"))?;
-    let mut details = existing(&state, run_id).await?;
-    if let Some(patience) = wishes.wait {
-        details = waited(&state, details, patience).await?;
-    }
+pub async fn cancel(
+    Shared(state): Shared<State>,
+    run: OwnedRun,
+    preferences: Preferences,
+) -> Result<Response, ApiError> {
+    let cancelling = run.cancel().await?.ok_or_else(|| ApiError::no_such("run"))?;
+    let details = details(&state, &run, &preferences).await?;
     let status = match cancelling {
         Cancelling::Final(_) => StatusCode::OK,
         Cancelling::Requested(_) | Cancelling::Done(_) => StatusCode::ACCEPTED,
     };
     let response = (status, answer(&RunBody::from(details))?).into_response();
-    Ok(wishes.applied(response))
+    Ok(preferences.applied(response))
 }
 
-/// A run alone, for what needs no more of it than that it exists.
-pub async fn known(state: &State, run_id: RunId) -> Result<Run, ApiError> {
-    state.runs.store().run(run_id).await?.ok_or_else(|| ApiError::no_such("run"))
+/// The run as it is now, or once it is final, if that is wanted.
+async fn details(state: &State, run: &OwnedRun, preferences: &Preferences) -> Result<RunDetails, ApiError> {
+    match preferences.wait {
+        Some(patience) => waited(state, run, patience).await,
+        None => run.details().await?.ok_or_else(|| ApiError::no_such("run")),
+    }
 }
 
-async fn existing(state: &State, run_id: RunId) -> Result<RunDetails, ApiError> {
-    state.runs.details(run_id).await?.ok_or_else(|| ApiError::no_such("run"))
-}
-
-pub async fn notes(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
-    known(&state, run_id).await?;
-    answer(&ListBody::whole(state.runs.store().notes(run_id).await?))
+pub async fn notes(run: OwnedRun) -> Result<Response, ApiError> {
+    answer(&ListBody::whole(run.notes().await?))
 }
 
 #[derive(Serialize)]
@@ -181,33 +171,24 @@ struct SourceBody {
     cited_as: Option<u32>,
 }
 
-pub async fn sources(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
-    known(&state, run_id).await?;
-    let store = state.runs.store();
-    let numbers = numbers(&state, run_id).await?;
-    let sources = store.sources(run_id).await?;
+pub async fn sources(run: OwnedRun) -> Result<Response, ApiError> {
+    let numbers = numbers(&run).await?;
+    let sources = run.sources().await?;
     answer(&ListBody::whole(sources.into_iter().map(|source| shown(source, &numbers)).collect()))
 }
 
 /// A source with the text the run saw of it, by one of its ids, with or without the `S`.
-pub async fn source(
-    Shared(state): Shared<State>,
-    Id(run_id): Id<RunId>,
-    Path(path): Path<BTreeMap<String, String>>,
-) -> Result<Response, ApiError> {
+pub async fn source(run: OwnedRun, Path(path): Path<BTreeMap<String, String>>) -> Result<Response, ApiError> {
     let text = path.get("source_id").map_or("", String::as_str);
     let number = text.strip_prefix('S').unwrap_or(text).parse().ok();
     let number = number.ok_or_else(|| ApiError::parameter("source_id", "source_id must look like S1003"))?;
-    known(&state, run_id).await?;
-    let source = state.runs.store().source(run_id, SourceId(number)).await?;
-    let source = source.ok_or_else(|| ApiError::no_such("source in this run"))?;
-    answer(&shown(source, &numbers(&state, run_id).await?))
+    let source = run.source(SourceId(number)).await?.ok_or_else(|| ApiError::no_such("source in this run"))?;
+    answer(&shown(source, &numbers(&run).await?))
 }
 
 /// The numbers under which the report cites its sources.
-async fn numbers(state: &State, run_id: RunId) -> Result<BTreeMap<SourceId, u32>, ApiError> {
-    let report = state.runs.store().report(run_id).await?;
-    let citations = report.map(|report| report.citations).unwrap_or_default();
+async fn numbers(run: &OwnedRun) -> Result<BTreeMap<SourceId, u32>, ApiError> {
+    let citations = run.report().await?.map(|report| report.citations).unwrap_or_default();
     Ok(citations.into_iter().map(|citation| (citation.source_id, citation.number)).collect())
 }
 
@@ -255,8 +236,6 @@ impl From<Step> for StepBody {
     }
 }
 
-pub async fn steps(Shared(state): Shared<State>, Id(run_id): Id<RunId>) -> Result<Response, ApiError> {
-    known(&state, run_id).await?;
-    let steps = state.runs.store().steps(run_id).await?;
-    answer(&ListBody::whole(steps.into_iter().map(StepBody::from).collect()))
+pub async fn steps(run: OwnedRun) -> Result<Response, ApiError> {
+    answer(&ListBody::whole(run.steps().await?.into_iter().map(StepBody::from).collect()))
 }

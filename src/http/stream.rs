@@ -14,13 +14,13 @@ use futures::StreamExt as _;
 use super::{
     State,
     error::{ApiError, Code, Problem},
-    extract::{Id, Query, negotiate},
+    extract::{Query, negotiate},
     queue,
     sse::{self, BadInput, Naming, Types, page_json, sse, starting_point},
 };
 use crate::{
-    domain::{RunId, ThreadId},
     events::{Opening, Subject},
+    runs::{OwnedEvents, OwnedRun, OwnedThread},
 };
 
 const EVENT_STREAM: &str = "text/event-stream";
@@ -31,32 +31,32 @@ const LARGEST_PAGE: u32 = 1_000;
 
 pub async fn thread_events(
     Shared(state): Shared<State>,
-    Id(thread_id): Id<ThreadId>,
+    thread: OwnedThread,
     headers: HeaderMap,
     query: Query,
 ) -> Result<Response, ApiError> {
-    events(&state, Subject::Thread(thread_id), &headers, &query).await
+    events(&state, thread.events(), &headers, &query).await
 }
 
 pub async fn run_events(
     Shared(state): Shared<State>,
-    Id(run_id): Id<RunId>,
+    run: OwnedRun,
     headers: HeaderMap,
     query: Query,
 ) -> Result<Response, ApiError> {
-    events(&state, Subject::Run(run_id), &headers, &query).await
+    events(&state, run.events(), &headers, &query).await
 }
 
-async fn events(state: &State, subject: Subject, headers: &HeaderMap, query: &Query) -> Result<Response, ApiError> {
+async fn events(state: &State, log: OwnedEvents, headers: &HeaderMap, query: &Query) -> Result<Response, ApiError> {
     let after = starting_point(headers, query.text("after"))?;
     let types = Types::parse(query.text("types"))?;
     let naming = Naming::parse(query.text("event"))?;
     let mut response = match negotiate(headers, &[EVENT_STREAM, JSON]) {
         Some(JSON) => {
             let limit = query.number("limit", PAGE, 1..=LARGEST_PAGE)?;
-            page(state, subject, after, limit, &types).await?
+            page(&log, after, limit, &types).await?
         }
-        Some(_) => stream(state, subject, after, types, naming).await?,
+        Some(_) => stream(state, log, after, types, naming).await?,
         None => return Err(ApiError::new(Code::NotAcceptable, format!("offered are {EVENT_STREAM} and {JSON}"))),
     };
     let headers = response.headers_mut();
@@ -65,14 +65,14 @@ async fn events(state: &State, subject: Subject, headers: &HeaderMap, query: &Qu
     Ok(response)
 }
 
-async fn page(state: &State, subject: Subject, after: i64, limit: u32, types: &Types) -> Result<Response, ApiError> {
-    let page = state.runs.log().page(subject, after, limit).await?.ok_or_else(|| unknown(subject))?;
+async fn page(log: &OwnedEvents, after: i64, limit: u32, types: &Types) -> Result<Response, ApiError> {
+    let page = log.page(after, limit).await?.ok_or_else(|| unknown(log.subject()))?;
     Ok(([(header::CONTENT_TYPE, JSON)], page_json(&page, types)).into_response())
 }
 
 async fn stream(
     state: &State,
-    subject: Subject,
+    log: OwnedEvents,
     after: i64,
     types: Types,
     naming: Naming,
@@ -85,14 +85,13 @@ async fn stream(
         .map_err(|_| ApiError::new(Code::TooManyStreams, format!("{} streams are open", state.settings.max_streams)))?;
     let want = |name: &str| types.want(name);
     let wanted: Option<&(dyn Fn(&str) -> bool + Sync)> = if types.are_all() { None } else { Some(&want) };
-    let frames = match state.runs.log().open_for(subject, after, wanted).await? {
-        Opening::Unknown => return Err(unknown(subject)),
+    let frames = match log.open(after, wanted).await? {
+        Opening::Unknown => return Err(unknown(log.subject())),
         // What a reconnecting EventSource takes as the end.
         Opening::Over => return Ok(StatusCode::NO_CONTENT.into_response()),
         Opening::Frames(frames) => frames,
     };
-    let waiting = if let Subject::Run(run_id) = subject { Some(run_id) } else { None };
-    let permitted = queue::with_places(state, frames, waiting).inspect(move |_| _ = &permit);
+    let permitted = queue::with_places(log, frames).inspect(move |_| _ = &permit);
     Ok(answer(sse(permitted, types, naming, state.shutdown.clone())))
 }
 

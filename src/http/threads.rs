@@ -1,25 +1,20 @@
 //! Threads and their messages: started, listed, read, replied to, deleted.
 
-use std::{convert::Infallible, time::Duration};
-
-use axum::{
-    extract::{FromRequestParts, State as Shared},
-    http::{HeaderValue, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State as Shared, http::StatusCode, response::Response};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
     State,
-    error::{ApiError, Code, Place},
-    extract::{Id, JsonBody, Query, Wishes, negotiate, write_cursor},
-    report::{JSON, MARKDOWN, content_type},
+    error::{ApiError, Place},
+    extract::{JsonBody, Query},
+    json::{ListBody, answer},
     runs::RunBody,
+    started::{Started, Starter},
 };
 use crate::{
-    domain::{Message, Run, RunDetails, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
-    runs::{Accepted, FirstAnswer, Key, NewThread, Page, RunFilter, Submission, ThreadChange, ThreadFilter},
+    domain::{Caller, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
+    runs::{NewThread, OwnedThread, Submission, ThreadChange, ThreadFilter},
 };
 
 /// JSON text of the metadata a thread may carry.
@@ -108,42 +103,9 @@ impl From<Thread> for ThreadBody {
     }
 }
 
-/// A part of a list.
-#[derive(Serialize)]
-pub struct ListBody<T> {
-    pub data: Vec<T>,
-    pub next_cursor: Option<String>,
-}
-
-impl<T> ListBody<T> {
-    /// A list that is always whole.
-    pub fn whole(data: Vec<T>) -> Self {
-        Self { data, next_cursor: None }
-    }
-
-    /// A page of the list of that name.
-    pub fn page<D>(list: &str, page: Page<D>, body: impl FnMut(D) -> T) -> Self {
-        let next_cursor = page.next.map(|cursor| write_cursor(list, cursor));
-        Self { data: page.items.into_iter().map(body).collect(), next_cursor }
-    }
-}
-
-#[derive(Serialize)]
-struct StartedBody {
-    thread: ThreadBody,
-    run: RunBody,
-}
-
-#[derive(Serialize)]
-struct RepliedBody {
-    message: Message,
-    run: RunBody,
-}
-
 pub async fn create(
     Shared(state): Shared<State>,
-    wishes: Wishes,
-    form: Form,
+    starter: Starter,
     body: JsonBody<NewThreadBody>,
 ) -> Result<Response, ApiError> {
     let NewThreadBody { message, options, metadata, webhook_url } = body.value;
@@ -151,141 +113,33 @@ pub async fn create(
         let detail = format!("metadata may have {MAX_METADATA_BYTES} bytes as JSON");
         return Err(ApiError::invalid(Place::Pointer("/metadata".to_owned()), detail));
     }
-    let at = |refusal| ApiError::refused(refusal, "/message");
-    let submission = Submission {
-        options: options.clone(),
-        content: message,
-        owner: wishes.owner.clone(),
-        key: wishes.key("POST /api/v1/threads", &body.bytes),
-        webhook_url,
-    };
+    let key = starter.key("POST /api/v1/threads", &body.bytes);
     // A request that waits for its run holds it no longer.
     drop(body.bytes);
-    let key = submission.key.clone();
-    let new_thread = NewThread { metadata: metadata.clone(), options: options.clone() };
-    match state.runs.create_thread(submission, new_thread).await.map_err(at)? {
-        Accepted::New { run, message, position } => {
-            let thread = Thread {
-                id: run.thread_id,
-                title: Thread::title_of(&message.content),
-                status: ThreadStatus::Busy,
-                created_at: run.created_at,
-                last_seq: 1,
-                latest_run_id: Some(run.id),
-                metadata,
-                options,
-            };
-            let details = queued(*run, position);
-            started(&state, &wishes, form, key.as_ref(), thread, details).await
-        }
-        Accepted::Before(first) => started_before(&state, form, first).await,
-    }
-}
-
-async fn started(
-    state: &State,
-    wishes: &Wishes,
-    form: Form,
-    key: Option<&Key>,
-    mut thread: Thread,
-    mut details: RunDetails,
-) -> Result<Response, ApiError> {
-    if let Some(patience) = wishes.wait {
-        details = waited(state, details, patience).await?;
-        thread = state.runs.store().thread(thread.id).await?.ok_or_else(|| ApiError::no_such("thread"))?;
-    }
-    let (location, run_id) = (format!("/api/v1/threads/{}", thread.id), details.run.id);
-    let body = json(&StartedBody { thread: thread.into(), run: details.into() })?;
-    keep(state, wishes, key, &body).await;
-    let body = form.of(state, run_id, body).await?;
-    Ok(wishes.applied(created(StatusCode::CREATED, &location, body, false)))
-}
-
-/// The answer that the first request with this key got, or had got.
-async fn started_before(state: &State, form: Form, first: FirstAnswer) -> Result<Response, ApiError> {
-    let location = format!("/api/v1/threads/{}", first.thread_id);
-    let body = match first.response {
-        Some(body) => body,
-        None => {
-            let thread = state.runs.store().thread(first.thread_id).await?;
-            let (thread, run) = thread.zip(state.runs.details(first.run_id).await?).ok_or_else(gone)?;
-            json(&StartedBody { thread: thread.into(), run: run.into() })?
-        }
-    };
-    let body = form.of(state, first.run_id, body).await?;
-    Ok(created(StatusCode::CREATED, &location, body, true))
+    let submission = Submission { options: options.clone(), content: message, key: key.clone(), webhook_url };
+    let new_thread = NewThread { metadata, options };
+    let accepted = state.runs.create_thread(&starter.caller, submission, new_thread.clone()).await;
+    let accepted = accepted.map_err(|refusal| ApiError::refused(refusal, "/message"))?;
+    starter.answer(&state, Started::Thread(new_thread), key.as_ref(), accepted).await
 }
 
 pub async fn add_message(
     Shared(state): Shared<State>,
-    Id(thread_id): Id<ThreadId>,
-    wishes: Wishes,
-    form: Form,
+    thread: OwnedThread,
+    starter: Starter,
     body: JsonBody<NewMessageBody>,
 ) -> Result<Response, ApiError> {
     let NewMessageBody { content, options, webhook_url } = body.value;
-    let thread = state.runs.store().thread(thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))?;
-    let at = |refusal| ApiError::refused(refusal, "/content");
-    let submission = Submission {
-        options,
-        content,
-        owner: wishes.owner.clone(),
-        key: wishes.key(&format!("POST /api/v1/threads/{thread_id}/messages"), &body.bytes),
-        webhook_url,
-    };
+    let key = starter.key(&format!("POST /api/v1/threads/{}/messages", thread.thread().id), &body.bytes);
     drop(body.bytes);
-    let key = submission.key.clone();
-    match state.runs.add_message(thread_id, &thread.options, submission).await.map_err(at)? {
-        Accepted::New { run, message, position } => {
-            replied(&state, &wishes, form, key.as_ref(), message, queued(*run, position)).await
-        }
-        Accepted::Before(first) => replied_before(&state, form, first).await,
-    }
+    let accepted = thread.add_message(Submission { options, content, key: key.clone(), webhook_url }).await;
+    let accepted = accepted.map_err(|refusal| ApiError::refused(refusal, "/content"))?;
+    starter.answer(&state, Started::Message, key.as_ref(), accepted).await
 }
 
-async fn replied(
-    state: &State,
-    wishes: &Wishes,
-    form: Form,
-    key: Option<&Key>,
-    message: Message,
-    mut details: RunDetails,
-) -> Result<Response, ApiError> {
-    if let Some(patience) = wishes.wait {
-        details = waited(state, details, patience).await?;
-    }
-    let (location, run_id) = (format!("/api/v1/runs/{}", details.run.id), details.run.id);
-    let body = json(&RepliedBody { message, run: details.into() })?;
-    keep(state, wishes, key, &body).await;
-    let body = form.of(state, run_id, body).await?;
-    Ok(wishes.applied(created(StatusCode::ACCEPTED, &location, body, false)))
-}
-
-async fn replied_before(state: &State, form: Form, first: FirstAnswer) -> Result<Response, ApiError> {
-    let location = format!("/api/v1/runs/{}", first.run_id);
-    let body = match first.response {
-        Some(body) => body,
-        None => {
-            let message = state.runs.store().message(first.message_id).await?;
-            let (message, run) = message.zip(state.runs.details(first.run_id).await?).ok_or_else(gone)?;
-            json(&RepliedBody { message, run: run.into() })?
-        }
-    };
-    let body = form.of(state, first.run_id, body).await?;
-    Ok(created(StatusCode::ACCEPTED, &location, body, true))
-}
-
-pub fn gone() -> ApiError {
-    ApiError::new(Code::NotFound, "what the first request with this idempotency key created has been deleted")
-}
-
-pub async fn list(Shared(state): Shared<State>, query: Query) -> Result<Response, ApiError> {
+pub async fn list(Shared(state): Shared<State>, caller: Caller, query: Query) -> Result<Response, ApiError> {
     let (cursor, limit) = (query.cursor("threads")?, query.number("limit", 20, 1..=100)?);
-    let filter = filter(&query)?;
-    let page = match filter == ThreadFilter::default() {
-        true => state.runs.store().threads(cursor, limit).await?,
-        false => state.runs.store().search(&filter, cursor, limit).await?,
-    };
+    let page = state.runs.threads(&caller, &filter(&query)?, cursor, limit).await?;
     answer(&ListBody::page("threads", page, ThreadBody::from))
 }
 
@@ -307,11 +161,7 @@ fn filter(query: &Query) -> Result<ThreadFilter, ApiError> {
     Ok(ThreadFilter { words: words.map(str::to_owned), status: status.transpose()?, metadata })
 }
 
-pub async fn change(
-    Shared(state): Shared<State>,
-    Id(thread_id): Id<ThreadId>,
-    body: JsonBody<ThreadChangeBody>,
-) -> Result<Response, ApiError> {
+pub async fn change(owned: OwnedThread, body: JsonBody<ThreadChangeBody>) -> Result<Response, ApiError> {
     let ThreadChangeBody { title, metadata } = body.value;
     let title = title.map(|title| {
         let words = title.split(|letter: char| letter.is_whitespace() || letter.is_control());
@@ -323,122 +173,24 @@ pub async fn change(
         return Err(ApiError::invalid(Place::Pointer("/title".to_owned()), detail));
     }
     let change = ThreadChange { title, metadata, max_metadata_bytes: MAX_METADATA_BYTES };
-    let thread = state.runs.store().change_thread(thread_id, &change).await?;
+    let thread = owned.change(&change).await?;
     answer(&ThreadBody::from(thread.ok_or_else(|| ApiError::no_such("thread"))?))
 }
 
-pub async fn show(Shared(state): Shared<State>, Id(thread_id): Id<ThreadId>) -> Result<Response, ApiError> {
-    answer(&ThreadBody::from(existing(&state, thread_id).await?))
+pub async fn show(thread: OwnedThread) -> Result<Response, ApiError> {
+    answer(&ThreadBody::from(thread.into_thread()))
 }
 
-pub async fn delete(Shared(state): Shared<State>, Id(thread_id): Id<ThreadId>) -> Result<StatusCode, ApiError> {
-    let deleted = state.runs.delete_thread(thread_id).await?;
-    if deleted { Ok(StatusCode::NO_CONTENT) } else { Err(ApiError::no_such("thread")) }
+pub async fn delete(thread: OwnedThread) -> Result<StatusCode, ApiError> {
+    if thread.delete().await? { Ok(StatusCode::NO_CONTENT) } else { Err(ApiError::no_such("thread")) }
 }
 
-pub async fn messages(
-    Shared(state): Shared<State>,
-    Id(thread_id): Id<ThreadId>,
-    query: Query,
-) -> Result<Response, ApiError> {
+pub async fn messages(thread: OwnedThread, query: Query) -> Result<Response, ApiError> {
     let (cursor, limit) = (query.cursor("messages")?, query.number("limit", 100, 1..=200)?);
-    existing(&state, thread_id).await?;
-    let page = state.runs.store().messages_page(thread_id, cursor, limit).await?;
-    answer(&ListBody::page("messages", page, |message| message))
+    answer(&ListBody::page("messages", thread.messages(cursor, limit).await?, |message| message))
 }
 
-pub async fn runs(
-    Shared(state): Shared<State>,
-    Id(thread_id): Id<ThreadId>,
-    query: Query,
-) -> Result<Response, ApiError> {
-    existing(&state, thread_id).await?;
-    super::runs::page(&state, RunFilter { thread_id: Some(thread_id), status: None }, &query).await
-}
-
-async fn existing(state: &State, thread_id: ThreadId) -> Result<Thread, ApiError> {
-    state.runs.store().thread(thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))
-}
-
-/// A run that was just queued.
-pub fn queued(run: Run, position: u64) -> RunDetails {
-    RunDetails { run, usage: Default::default(), queue_position: Some(position) }
-}
-
-/// The run once it is final, or as it is when patience is over.
-pub async fn waited(state: &State, details: RunDetails, patience: Duration) -> Result<RunDetails, ApiError> {
-    tokio::select! {
-        result = state.runs.wait(&details.run, patience) => result?,
-        // A stopping service answers with what there is.
-        () = state.shutdown.cancelled() => {}
-    }
-    state.runs.details(details.run.id).await?.ok_or_else(|| ApiError::no_such("run"))
-}
-
-pub async fn keep(state: &State, wishes: &Wishes, key: Option<&Key>, body: &str) {
-    if let Some(key) = key {
-        state.runs.keep_answer(key, &wishes.owner, body).await;
-    }
-}
-
-/// The form in which the answer to a message is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// What was created.
-    Data,
-    /// The report itself, as Markdown, once there is one.
-    Report,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Form {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
-        let report = negotiate(&parts.headers, &[JSON, MARKDOWN]) == Some(MARKDOWN);
-        Ok(if report { Self::Report } else { Self::Data })
-    }
-}
-
-impl Form {
-    /// The report of the run if that is wanted and there, else `data`.
-    pub async fn of(self, state: &State, run_id: RunId, data: String) -> Result<Body, ApiError> {
-        let report = match self {
-            Self::Report => state.runs.store().report(run_id).await?,
-            Self::Data => None,
-        };
-        Ok(report.map_or(Body::Data(data), |report| Body::Report(report.markdown)))
-    }
-}
-
-/// A body in its form.
-pub enum Body {
-    Data(String),
-    Report(String),
-}
-
-pub fn created(status: StatusCode, location: &str, body: Body, replayed: bool) -> Response {
-    let (media_type, body) = match body {
-        Body::Data(json) => (JSON, json),
-        Body::Report(markdown) => (MARKDOWN, markdown),
-    };
-    let mut response = (status, body).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, content_type(media_type));
-    headers.insert(header::VARY, HeaderValue::from_static("accept"));
-    if let Ok(location) = HeaderValue::from_str(location) {
-        headers.insert(header::LOCATION, location);
-    }
-    if replayed {
-        headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
-    }
-    response
-}
-
-pub fn json(body: &impl Serialize) -> Result<String, ApiError> {
-    serde_json::to_string(body).map_err(|error| ApiError::defect(&error))
-}
-
-/// A JSON answer with status 200.
-pub fn answer(body: &impl Serialize) -> Result<Response, ApiError> {
-    Ok(([(header::CONTENT_TYPE, "application/json")], json(body)?).into_response())
+pub async fn runs(thread: OwnedThread, query: Query) -> Result<Response, ApiError> {
+    let (cursor, limit) = (query.cursor("runs")?, query.number("limit", 20, 1..=100)?);
+    answer(&ListBody::page("runs", thread.runs(cursor, limit).await?, RunBody::from))
 }

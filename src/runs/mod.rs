@@ -5,8 +5,10 @@
 //! process works on, `marks.rs` what it was doing should it die.
 
 mod active;
+mod condition;
 mod dispatcher;
 mod marks;
+mod owned;
 mod owner;
 mod retry;
 mod stuck;
@@ -19,7 +21,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::TryStreamExt as _;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -34,9 +35,10 @@ use crate::{
     webhooks::{self, Webhooks},
 };
 use active::{Active, Leaving, Orders};
+pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;
-pub use retry::Retry;
+pub use owned::{OwnedEvents, OwnedRun, OwnedThread};
 use store::Clock;
 pub use store::{
     Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step, ThreadChange, ThreadFilter,
@@ -175,11 +177,6 @@ impl Runs {
         &self.parts.log
     }
 
-    /// How long ago the claim loop of this process last saw the queue; `None` when it never did.
-    pub fn last_look(&self) -> Option<Duration> {
-        self.active.last_look.age()
-    }
-
     /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
     pub fn options_schema(&self) -> Value {
         self.parts.settings.options.offered(&self.parts.settings.caps)
@@ -226,28 +223,11 @@ impl Runs {
         if wrong.is_empty() { Ok(options) } else { Err(Refusal::Options(wrong)) }
     }
 
-    /// Stops a run, here at once and elsewhere within a second; `None` when there is no such run.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn cancel(&self, run_id: RunId) -> Result<Option<Cancelling>, store::Error> {
-        let cancelling = self.parts.store.request_cancel(run_id, Clock::Database).await?;
-        match &cancelling {
-            Some(Cancelling::Requested(_)) => {
-                self.active.cancel(run_id);
-                self.parts.log.wakes().control(run_id);
-            }
-            Some(Cancelling::Done(run)) => self.parts.log.wake(run.thread_id),
-            Some(Cancelling::Final(_)) | None => {}
-        }
-        Ok(cancelling)
-    }
-
     /// Deletes a thread and all that belongs to it, and stops its run; `false` when there was none.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, store::Error> {
+    async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, store::Error> {
         let newest = self.parts.store.thread(thread_id).await?.and_then(|thread| thread.latest_run_id);
         let deleted = self.parts.store.delete_thread(thread_id).await?;
         if let Some(run_id) = newest {
@@ -265,17 +245,6 @@ impl Runs {
     pub async fn details(&self, run_id: RunId) -> Result<Option<RunDetails>, store::Error> {
         let run = self.parts.store.run(run_id).await?;
         Ok(self.parts.store.details(run.into_iter().collect()).await?.pop())
-    }
-
-    /// Waits until the run is final, gone, or `patience` is over.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn wait(&self, run: &Run, patience: Duration) -> Result<(), store::Error> {
-        let Some(last_seq) = self.parts.store.last_seq(run.thread_id).await? else { return Ok(()) };
-        let end = self.parts.log.follow_run(run.id, last_seq);
-        let drained = end.try_for_each(|_| std::future::ready(Ok(())));
-        tokio::time::timeout(patience, drained).await.unwrap_or(Ok(()))
     }
 
     /// Claims the run and carries it to its end, or to an interruption, which parks it. Waits while another process holds

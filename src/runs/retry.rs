@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Accepted, Key, Parts, Refusal, Runs};
+use super::{Accepted, Key, Parts, Refusal, Runs, owned::OwnedRun};
 use crate::{
     domain::{MessageId, Run, RunId, RunOptions, RunStatus, Source, ThreadId},
     store::{self, Admission, NewRun, RetryOf, Step},
@@ -130,55 +130,38 @@ pub struct Inheritance {
     pub sources: Vec<Source>,
 }
 
-/// A request to go on from a run.
-#[derive(Clone, Debug)]
-pub struct Retry {
-    pub run_id: RunId,
-    /// Options to change, such as the models.
-    pub options: Map<String, Value>,
-    pub owner: String,
-    pub key: Option<Key>,
-}
-
 impl Runs {
-    /// Queues a run that goes on from one that failed or was cancelled.
+    /// Queues a run that goes on from one that failed or was cancelled, with other options where they are given.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
-    pub async fn retry(&self, retry: Retry) -> Result<Accepted, Refusal> {
-        let run = self.retryable(retry.run_id).await?;
-        let options = self.options_over(run.options.clone(), &retry.options)?;
-        let new_run = NewRun { owner: retry.owner.clone(), ..self.retry_run(&run, options, String::new()).await? };
-        let admission = self.admission(retry.key.as_ref(), &retry.owner, new_run.now);
+    pub(super) async fn retry(
+        &self,
+        owned: &OwnedRun,
+        options: &Map<String, Value>,
+        key: Option<&Key>,
+    ) -> Result<Accepted, Refusal> {
+        let (run, owner) = (&owned.run, owned.access.owner_of_new_runs());
+        check_retryable(run)?;
+        let options = self.options_over(run.options.clone(), options)?;
+        let new_run = NewRun { owner: owner.clone(), ..self.retry_run(run, options, String::new()).await? };
+        let admission = self.admission(key, owner, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchRun)?;
         self.parts.log.wake(run.thread_id);
-        Ok(self.accepted(created, new_run))
+        Ok(self.accepted(&owned.access, created, new_run))
     }
 
-    /// As [`Runs::retry`]; this process will work on the run itself, by its id.
+    /// Queues a run that goes on from one that failed or was cancelled; this process will work on it itself, by its id.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
     pub async fn retry_here(&self, run_id: RunId, options: RunOptions) -> Result<Run, Refusal> {
-        let run = self.retryable(run_id).await?;
+        let run = self.parts.store.run(run_id).await?.ok_or(Refusal::NoSuchRun)?;
+        check_retryable(&run)?;
         let new_run = self.retry_run(&run, options, String::new()).await?;
         let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
         let created = self.parts.store.add_run(&new_run, &Admission::default()).await?;
         created.map(super::submit::run_of).ok_or(Refusal::NoSuchRun)
-    }
-
-    /// The run, if another one may go on from it.
-    async fn retryable(&self, run_id: RunId) -> Result<Run, Refusal> {
-        let run = self.parts.store.run(run_id).await?.ok_or(Refusal::NoSuchRun)?;
-        match (run.status, &run.error) {
-            _ if run.is_retryable() => Ok(run),
-            (RunStatus::Queued | RunStatus::Running, _) => Err(Refusal::NotFinished),
-            (RunStatus::Failed, Some(failure)) => Err(Refusal::NotRetryable(format!(
-                "the run failed for a reason that does not pass by itself ({}): {failure}",
-                failure.code.as_str()
-            ))),
-            _ => Err(Refusal::NotRetryable("the run is completed, so there is nothing to try again".to_owned())),
-        }
     }
 
     /// The thread's newest run, if it can be retried and this message asks for nothing else.
@@ -186,7 +169,7 @@ impl Runs {
         if message.trim().is_empty() {
             return Ok(None);
         }
-        let filter = store::RunFilter { thread_id: Some(thread_id), status: None };
+        let filter = store::RunFilter { thread_id: Some(thread_id), ..Default::default() };
         let newest = self.parts.store.runs_page(&filter, None, 1).await?.items.pop();
         let Some(run) = newest.filter(Run::is_retryable) else { return Ok(None) };
         let goes_on = asks_to_go_on(message)
@@ -200,6 +183,19 @@ impl Runs {
         let retry = RetryOf { run_id: run.id, question_of };
         let new_run = self.run_without_words(run.thread_id, options)?;
         Ok(NewRun { content, retry: Some(retry), message_id: MessageId::new(), ..new_run })
+    }
+}
+
+/// Refuses a run from which no other one may go on.
+fn check_retryable(run: &Run) -> Result<(), Refusal> {
+    match (run.status, &run.error) {
+        _ if run.is_retryable() => Ok(()),
+        (RunStatus::Queued | RunStatus::Running, _) => Err(Refusal::NotFinished),
+        (RunStatus::Failed, Some(failure)) => Err(Refusal::NotRetryable(format!(
+            "the run failed for a reason that does not pass by itself ({}): {failure}",
+            failure.code.as_str()
+        ))),
+        _ => Err(Refusal::NotRetryable("the run is completed, so there is nothing to try again".to_owned())),
     }
 }
 

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::{MAX_MESSAGE_CHARS, Refusal, Runs};
+use super::{
+    MAX_MESSAGE_CHARS, Refusal, Runs,
+    owned::{Access, OwnedRun, OwnedThread},
+};
 use crate::{
-    domain::{Message, MessageId, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    domain::{Caller, Message, MessageId, Owner, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
     journal::sha256,
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
 };
@@ -20,8 +23,6 @@ pub struct Submission {
     pub content: String,
     /// Options given with the message.
     pub options: Map<String, Value>,
-    /// Whose work it is; empty when users are not told apart.
-    pub owner: String,
     pub key: Option<Key>,
     /// Whom to tell when the run has ended.
     pub webhook_url: Option<String>,
@@ -48,8 +49,8 @@ impl Key {
 #[derive(Clone, Debug)]
 pub enum Accepted {
     New {
-        run: Box<Run>,
-        /// As it is stored.
+        run: Box<OwnedRun>,
+        /// As it is stored; empty for a retry without words.
         message: Message,
         position: u64,
     },
@@ -62,49 +63,50 @@ impl Runs {
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
-    pub async fn create_thread(&self, submission: Submission, thread: NewThread) -> Result<Accepted, Refusal> {
+    pub async fn create_thread(
+        &self,
+        caller: &Caller,
+        submission: Submission,
+        thread: NewThread,
+    ) -> Result<Accepted, Refusal> {
         let options = self.options_over(self.default_options().clone(), &submission.options)?;
         let new_run = self.new_run(ThreadId::new(), &submission.content, options)?;
         let webhook_url = self.webhook(&submission)?;
-        let new_run = NewRun { owner: submission.owner.clone(), webhook_url, ..new_run };
-        let admission = self.admission(submission.key.as_ref(), &submission.owner, new_run.now);
+        let new_run = NewRun { owner: caller.owner.clone(), webhook_url, ..new_run };
+        let admission = self.admission(submission.key.as_ref(), &caller.owner, new_run.now);
         let created = self.parts.store.create_thread(&new_run, &thread, &admission).await?;
-        Ok(self.accepted(created, new_run))
+        Ok(self.accepted(&Access::to_own(self, caller), created, new_run))
     }
 
-    /// Adds a message to a thread, with whose options `stored` it is answered unless it says otherwise, and queues the
-    /// run that answers it. A message that only asks to go on, after a run that can be retried, is answered by retrying
+    /// Adds a message to a thread, with whose options it is answered unless it says otherwise, and queues the run that
+    /// answers it. A message that only asks to go on, after a run that can be retried, is answered by retrying
     /// that run, with that run's options.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
-    pub async fn add_message(
-        &self,
-        thread_id: ThreadId,
-        stored: &Map<String, Value>,
-        submission: Submission,
-    ) -> Result<Accepted, Refusal> {
+    pub(super) async fn add_message(&self, thread: &OwnedThread, submission: Submission) -> Result<Accepted, Refusal> {
+        let (thread_id, owner) = (thread.thread.id, thread.access.owner_of_new_runs());
         let new_run = match self.asked_to_go_on(thread_id, &submission.content).await? {
             Some(run) => {
                 let options = self.options_over(run.options.clone(), &submission.options)?;
                 self.retry_run(&run, options, storable(&submission.content)).await?
             }
             None => {
-                let options = self.options_over(self.thread_options(stored), &submission.options)?;
+                let options = self.options_over(self.thread_options(&thread.thread.options), &submission.options)?;
                 self.new_run(thread_id, &submission.content, options)?
             }
         };
         let webhook_url = self.webhook(&submission)?;
-        let new_run = NewRun { owner: submission.owner.clone(), webhook_url, ..new_run };
-        let admission = self.admission(submission.key.as_ref(), &submission.owner, new_run.now);
+        let new_run = NewRun { owner: owner.clone(), webhook_url, ..new_run };
+        let admission = self.admission(submission.key.as_ref(), owner, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
         self.parts.log.wake(thread_id);
-        Ok(self.accepted(created, new_run))
+        Ok(self.accepted(&thread.access, created, new_run))
     }
 
     /// Keeps the answer to a request with a key, for its repetitions. Losing it costs them their exact body, no more.
-    pub async fn keep_answer(&self, submission_key: &Key, owner: &str, response: &str) {
-        let key = idempotency(submission_key, owner, Timestamp::now());
+    pub async fn keep_answer(&self, caller: &Caller, submission_key: &Key, response: &str) {
+        let key = idempotency(submission_key, &caller.owner, Timestamp::now());
         if let Err(error) = self.parts.store.keep_answer(&key, response).await {
             tracing::warn!(%error, "the answer to a request with an idempotency key was not kept");
         }
@@ -134,12 +136,13 @@ impl Runs {
         created.map(run_of).ok_or(Refusal::NoSuchThread)
     }
 
-    pub(super) fn accepted(&self, created: Created, new_run: NewRun) -> Accepted {
+    pub(super) fn accepted(&self, access: &Access, created: Created, new_run: NewRun) -> Accepted {
         match created {
             Created::New { run, position } => {
                 self.parts.log.wakes().queue();
                 tracing::info!(run_id = %run.id, thread_id = %run.thread_id, position, "a run was queued");
-                Accepted::New { run, message: new_run.message(), position }
+                let message = new_run.message();
+                Accepted::New { run: OwnedRun::new(*run, access.clone()).into(), message, position }
             }
             Created::Before(first) => Accepted::Before(first),
         }
@@ -151,7 +154,7 @@ impl Runs {
         submission.webhook_url.as_ref().map(check).transpose()
     }
 
-    pub(super) fn admission(&self, key: Option<&Key>, owner: &str, now: Timestamp) -> Admission {
+    pub(super) fn admission(&self, key: Option<&Key>, owner: &Owner, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
         let room = settings.max_concurrent_runs.saturating_sub(self.active.count());
         let limits = QueueLimits {
@@ -186,7 +189,7 @@ impl Runs {
             message_id: MessageId::new(),
             content: String::new(),
             options,
-            owner: String::new(),
+            owner: Owner::local(),
             reserved: None,
             webhook_url: None,
             retry: None,
@@ -200,7 +203,7 @@ fn storable(content: &str) -> String {
     content.trim().replace('\0', "\u{fffd}")
 }
 
-fn idempotency(key: &Key, owner: &str, now: Timestamp) -> IdempotencyKey {
+fn idempotency(key: &Key, owner: &Owner, now: Timestamp) -> IdempotencyKey {
     IdempotencyKey {
         scope: format!("{}\n{owner}", key.operation),
         key: key.key.clone(),

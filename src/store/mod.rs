@@ -21,7 +21,7 @@ use std::{
 use secrecy::SecretString;
 
 use crate::domain::{
-    Envelope, Message, MessageId, Note, Run, RunDetails, RunId, RunStatus, Source, SourceId, Thread, ThreadId,
+    Envelope, Message, MessageId, Note, Owner, Run, RunDetails, RunId, RunStatus, Source, SourceId, Thread, ThreadId,
     Timestamp, Usage, report::Report,
 };
 
@@ -562,7 +562,7 @@ impl Store {
 
     /// The runs of a thread, newest first; empty for an unknown thread.
     pub async fn thread_runs(&self, thread_id: ThreadId) -> Result<Vec<Run>, Error> {
-        let filter = RunFilter { thread_id: Some(thread_id), status: None };
+        let filter = RunFilter { thread_id: Some(thread_id), ..RunFilter::default() };
         Ok(self.runs_page(&filter, None, u32::MAX).await?.items)
     }
 
@@ -596,24 +596,45 @@ impl Store {
         change!(self, engine => engine.end_delivery(run_id).await)
     }
 
-    /// A thread; `None` when there is none.
+    /// A thread, whoever's it is; `None` when there is none.
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
-        ask!(self, engine => engine.thread(thread_id).await)
+        Ok(self.thread_of(None, thread_id).await?.map(|(thread, _)| thread))
     }
 
-    /// A page of the threads, newest first.
-    pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
-        ask!(self, engine => engine.threads(after, limit).await)
+    /// A thread of that owner, or of anybody when none is given, and whose it is; `None` when there is none.
+    pub async fn thread_of(
+        &self,
+        owner: Option<&Owner>,
+        thread_id: ThreadId,
+    ) -> Result<Option<(Thread, Owner)>, Error> {
+        ask!(self, engine => engine.thread_of(owner, thread_id).await)
     }
 
-    /// A page of the threads that `filter` lets through, newest first; it may be short although more comes after it.
+    /// A run in a thread of that owner, or of anybody when none is given, and whose thread that is; `None` when there is
+    /// none.
+    pub async fn run_of(&self, owner: Option<&Owner>, run_id: RunId) -> Result<Option<(Run, Owner)>, Error> {
+        ask!(self, engine => engine.run_of(owner, run_id).await)
+    }
+
+    /// A page of the threads, of that owner if one is given, newest first.
+    pub async fn threads(
+        &self,
+        owner: Option<&Owner>,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Thread>, Error> {
+        ask!(self, engine => engine.threads(owner, after, limit).await)
+    }
+
+    /// A page of the threads, of that owner if one is given, that `filter` lets through, newest first; it may be short although more comes after it.
     pub async fn search(
         &self,
+        owner: Option<&Owner>,
         filter: &ThreadFilter,
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<Thread>, Error> {
-        ask!(self, engine => engine.search(filter, after, limit).await)
+        ask!(self, engine => engine.search(owner, filter, after, limit).await)
     }
 
     /// Changes the title and the metadata of a thread; `None` when there is none.
@@ -639,9 +660,9 @@ impl Store {
         ask!(self, engine => engine.messages(thread_id, after, limit).await)
     }
 
-    /// A message; `None` when there is none.
-    pub async fn message(&self, message_id: MessageId) -> Result<Option<Message>, Error> {
-        ask!(self, engine => engine.message(message_id).await)
+    /// A message of a thread; `None` when there is none.
+    pub async fn message(&self, thread_id: ThreadId, message_id: MessageId) -> Result<Option<Message>, Error> {
+        ask!(self, engine => engine.message(thread_id, message_id).await)
     }
 
     /// What a run retrieved, by ascending id, without snapshots.

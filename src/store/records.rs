@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::domain::{
-    Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus, Scope, Source,
-    ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
+    Event, Failure, Message, MessageId, MessageRole, Note, Outcome, Owner, Run, RunId, RunOptions, RunStatus, Scope,
+    Source, ThreadId, ThreadStatus, Timestamp, Usage, report::Report,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -20,8 +20,8 @@ pub struct NewRun {
     pub options: RunOptions,
     /// The folder that a run with `search_api=local` searches; absolute.
     pub documents: Option<String>,
-    /// Whose work it is; empty when users are not told apart.
-    pub owner: String,
+    /// Whose work it is, for a queue that is fair; also its thread's, unless users share the service.
+    pub owner: Owner,
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,
     /// Whom to tell when the run has ended.
@@ -143,8 +143,9 @@ pub struct Load {
 }
 
 /// Which runs are listed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RunFilter {
+    pub owner: Option<Owner>,
     pub thread_id: Option<ThreadId>,
     pub status: Option<RunStatus>,
 }

@@ -196,7 +196,7 @@ fn migration(version: i64, description: &'static str, sql: &'static str) -> Migr
 mod tests {
     use super::*;
     use crate::{
-        domain::{MessageId, RunId, RunOptions, ThreadId, Timestamp},
+        domain::{MessageId, Owner, RunId, RunOptions, ThreadId, Timestamp},
         store::{Admission, NewRun, NewThread},
     };
 
@@ -208,7 +208,7 @@ mod tests {
             content: content.to_owned(),
             options: RunOptions::default(),
             documents: None,
-            owner: String::new(),
+            owner: Owner::local(),
             reserved: None,
             webhook_url: None,
             retry: None,

@@ -19,6 +19,7 @@ mod http;
 mod llm;
 mod offline;
 mod operator;
+mod page;
 mod prompts;
 mod replicas;
 mod research;

@@ -4,15 +4,16 @@ use std::{collections::BTreeSet, time::Duration};
 
 use fathom::{
     domain::{
-        Cost, Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Run, RunId, RunOptions, RunStatus,
-        Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind, WarningCode,
+        Cost, Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Owner, Run, RunId, RunOptions,
+        RunStatus, Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind,
+        WarningCode,
         event::Phase,
         report::{Citation, Report},
     },
     store::{
         Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, End, Entry,
         Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RetryOf,
-        RunFilter, Step, Store, Synchronous, Wanted,
+        RunFilter, Step, Store, Synchronous, ThreadFilter, Wanted,
     },
 };
 use test_case::test_case;
@@ -31,7 +32,7 @@ pub fn new_run() -> NewRun {
         content: "What did the minutes decide?".to_owned(),
         options: RunOptions::default(),
         documents: None,
-        owner: String::new(),
+        owner: Owner::local(),
         reserved: None,
         webhook_url: None,
         retry: None,
@@ -164,7 +165,7 @@ async fn a_thread_starts_with_its_message_and_a_queued_run(database: TestDatabas
     assert_eq!(thread.title, new_run.content);
     let messages = store.messages(new_run.thread_id).await.unwrap();
     let [message] = messages.as_slice() else { panic!("one message") };
-    assert_eq!(store.message(message.id).await.unwrap().as_ref(), Some(message));
+    assert_eq!(store.message(run.thread_id, message.id).await.unwrap().as_ref(), Some(message));
     assert_eq!((message.role, &message.content), (MessageRole::User, &new_run.content));
     let events = store.events_after(new_run.thread_id, 0, 10).await.unwrap();
     let (question, options) = (new_run.content.clone(), Box::new(new_run.options.clone()));
@@ -307,7 +308,7 @@ async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
     let store = database.open().await;
-    let of = |owner: &str, age: i64| NewRun { owner: owner.to_owned(), now: Timestamp(NOW.0 - age), ..new_run() };
+    let of = |owner: &str, age: i64| NewRun { owner: Owner::named(owner), now: Timestamp(NOW.0 - age), ..new_run() };
     let mut greedy = Vec::new();
     for age in (1..=3).rev() {
         greedy.push(created(&store, &of("greedy", age)).await.id);
@@ -343,6 +344,35 @@ async fn a_run_that_cannot_be_read_holds_up_nobody(database: TestDatabase) {
     database.rows(format!("UPDATE runs SET options = '{options}'")).await.unwrap();
     assert_eq!(next(NOW).await, None, "it is left to other releases for a while");
     assert_eq!(next(NOW.plus(Duration::from_secs(61))).await, Some(bad.id));
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_belongs_to_another_owner_is_not_found(database: TestDatabase) {
+    let store = database.open().await;
+    let (ann, bob) = (Owner::named("ann"), Owner::named("bob"));
+    let run = created(&store, &NewRun { owner: ann.clone(), ..new_run() }).await;
+    created(&store, &NewRun { owner: bob.clone(), ..new_run() }).await;
+    for (owner, found) in [(Some(&ann), true), (None, true), (Some(&bob), false)] {
+        let thread = store.thread_of(owner, run.thread_id).await.unwrap();
+        assert_eq!(thread.map(|(_, owner)| owner), found.then(|| ann.clone()));
+        let (known, whose) = store.run_of(owner, run.id).await.unwrap().unzip();
+        assert_eq!((known.map(|run| run.id), whose), (found.then_some(run.id), found.then(|| ann.clone())));
+        let listed = |ids: Vec<ThreadId>| (ids.len(), ids.contains(&run.thread_id));
+        let expected = (if owner.is_some() { 1 } else { 2 }, found);
+        let threads = store.threads(owner, None, 10).await.unwrap().items;
+        assert_eq!(listed(threads.into_iter().map(|thread| thread.id).collect()), expected);
+        let filter = ThreadFilter { words: Some("minutes".to_owned()), ..ThreadFilter::default() };
+        let found = store.search(owner, &filter, None, 10).await.unwrap().items;
+        assert_eq!(listed(found.into_iter().map(|thread| thread.id).collect()), expected);
+        let filter = RunFilter { owner: owner.cloned(), ..RunFilter::default() };
+        let runs = store.runs_page(&filter, None, 10).await.unwrap().items;
+        assert_eq!(listed(runs.into_iter().map(|run| run.thread_id).collect()), expected);
+    }
+    let message = store.messages(run.thread_id).await.unwrap().remove(0);
+    assert!(store.message(ThreadId::new(), message.id).await.unwrap().is_none(), "messages are found in their thread");
+    assert!(store.message(run.thread_id, message.id).await.unwrap().is_some());
 }
 
 /// A database may be replaced by an older one, or an empty one, beneath a service.
@@ -599,7 +629,7 @@ async fn a_full_queue_refuses(database: TestDatabase) {
         Admission { limits: Some(limits), idempotency: None }
     };
     let create = async |owner: &str| {
-        let new_run = NewRun { owner: owner.to_owned(), ..new_run() };
+        let new_run = NewRun { owner: Owner::named(owner), ..new_run() };
         store.create_thread(&new_run, &NewThread::default(), &limits(0)).await
     };
     assert!(matches!(create("a").await.unwrap(), Created::New { position: 1, .. }));
@@ -952,11 +982,11 @@ async fn threads_and_runs_are_listed_newest_first(database: TestDatabase) {
     let first = store.runs_page(&RunFilter::default(), None, 2).await.unwrap();
     let second = store.runs_page(&RunFilter::default(), first.next, 2).await.unwrap();
     assert_eq!((first.items.as_slice(), second.items.as_slice(), second.next), (&runs[..2], &runs[2..], None));
-    let threads = store.threads(None, 10).await.unwrap().items;
+    let threads = store.threads(None, None, 10).await.unwrap().items;
     let ids: Vec<ThreadId> = threads.iter().map(|thread| thread.id).collect();
     assert_eq!(ids, runs.iter().map(|run| run.thread_id).collect::<Vec<_>>());
     let cursor = Cursor { at: threads[0].created_at.0, id: threads[0].id.0 };
-    let older = store.threads(Some(cursor), 1).await.unwrap();
+    let older = store.threads(None, Some(cursor), 1).await.unwrap();
     assert_eq!(older.items.as_slice(), &threads[1..2]);
     assert!(older.next.is_some());
     assert_eq!(store.thread_runs(ids[0]).await.unwrap(), runs[..1]);

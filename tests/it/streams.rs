@@ -193,6 +193,7 @@ async fn with_router(max_streams: usize, test: impl AsyncFnOnce(Router, Store, C
         max_streams,
         grace: std::time::Duration::from_secs(1),
         owner_header: None,
+        separate_owners: false,
     };
     let shutdown = CancellationToken::new();
     let state = State::new(engine.app.runs.clone(), settings, shutdown.clone());

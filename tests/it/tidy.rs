@@ -128,6 +128,22 @@ fn everything_printed_passes_one_function() {
     assert!(wrong.is_empty(), "printed past `cli::print`:\n{}", wrong.join("\n"));
 }
 
+/// What belongs to another owner is not found, because handlers get threads and runs from extractors that load them by
+/// their owner, and reach the store by no other way.
+#[test]
+fn no_handler_takes_a_bare_id_or_the_store() {
+    let mut wrong = Vec::new();
+    for source in sources().into_iter().filter(|source| source.room == "http" && source.path != "src/http/owned.rs") {
+        for (number, line) in source.without_tests().lines().enumerate() {
+            let ids = ["Id<", "ThreadId(", "RunId(", "Path<Uuid", ".store()", ".log()"];
+            if ids.iter().any(|way| line.contains(way)) && !line.trim_start().starts_with("//") {
+                wrong.push(format!("{}:{}: {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "use `OwnedThread` or `OwnedRun`:\n{}", wrong.join("\n"));
+}
+
 struct Source {
     /// Relative to the repository.
     path: String,

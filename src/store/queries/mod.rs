@@ -14,6 +14,7 @@ macro_rules! time {
 pub mod commits;
 mod log;
 mod overview;
+mod owned;
 mod research;
 mod retention;
 pub mod rows;

@@ -410,6 +410,9 @@ impl Engine {
         if let Some(thread_id) = filter.thread_id {
             select.push(" AND thread_id = ").push_bind(thread_id.0);
         }
+        if let Some(owner) = &filter.owner {
+            select.push(" AND owner = ").push_bind(owned(owner.as_str()));
+        }
         if let Some(status) = filter.status {
             select.push(" AND status = ").push_bind(status.as_str());
         }

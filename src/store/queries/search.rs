@@ -4,11 +4,12 @@ use sqlx::{QueryBuilder, Row as _, query};
 
 use super::{
     Connection, Db, Engine, FOR_UPDATE, LIKE, Row,
+    owned::push_owner,
     rows::owned,
     threads::{select_threads, thread},
 };
 use crate::{
-    domain::{Thread, ThreadId, ThreadStatus, merge},
+    domain::{Owner, Thread, ThreadId, ThreadStatus, merge},
     store::{Cursor, Error, Page, ThreadChange, ThreadFilter},
 };
 
@@ -19,13 +20,16 @@ impl Engine {
     /// Newest first. A page may be short, or even empty, although more comes after it.
     pub async fn search(
         &self,
+        owner: Option<&Owner>,
         filter: &ThreadFilter,
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<Thread>, Error> {
         let mut connection = self.reader().await?;
-        let Some(end) = window_end(&mut connection, after).await? else { return Ok(Page::of(Vec::new(), limit)) };
-        let rows = matching(filter, after, end.1).build().fetch_all(&mut *connection).await?;
+        let Some(end) = window_end(&mut connection, owner, after).await? else {
+            return Ok(Page::of(Vec::new(), limit));
+        };
+        let rows = matching(owner, filter, after, end.1).build().fetch_all(&mut *connection).await?;
         let mut found = Vec::new();
         for row in &rows {
             let thread = thread(row)?;
@@ -68,17 +72,28 @@ impl Engine {
 }
 
 /// How many threads the window holds, and the last of them; `None` when there is none.
-async fn window_end(connection: &mut Connection, after: Option<Cursor>) -> Result<Option<(i64, Cursor)>, Error> {
+async fn window_end(
+    connection: &mut Connection,
+    owner: Option<&Owner>,
+    after: Option<Cursor>,
+) -> Result<Option<(i64, Cursor)>, Error> {
     let mut select = QueryBuilder::<Db>::new("SELECT created_at, id, COUNT(*) OVER () AS threads FROM (");
-    push_window(&mut select, "created_at, id", after, None);
+    push_window(&mut select, "created_at, id", owner, after, None);
     select.push(") AS looked_at ORDER BY created_at, id LIMIT 1");
     let Some(row): Option<Row> = select.build().fetch_optional(connection).await? else { return Ok(None) };
     Ok(Some((row.try_get("threads")?, Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? })))
 }
 
-/// The newest threads that come after a page, down to `end` if one is given.
-fn push_window(select: &mut QueryBuilder<'_, Db>, columns: &str, after: Option<Cursor>, end: Option<Cursor>) {
+/// The newest threads of the owner that come after a page, down to `end` if one is given.
+fn push_window(
+    select: &mut QueryBuilder<'_, Db>,
+    columns: &str,
+    owner: Option<&Owner>,
+    after: Option<Cursor>,
+    end: Option<Cursor>,
+) {
     select.push("SELECT ").push(columns).push(" FROM threads WHERE TRUE");
+    push_owner(select, owner);
     if let Some(after) = after {
         select.push(" AND (created_at, id) < (").push_bind(after.at).push(", ").push_bind(after.id).push(")");
     }
@@ -89,10 +104,15 @@ fn push_window(select: &mut QueryBuilder<'_, Db>, columns: &str, after: Option<C
 }
 
 /// The threads of the window whose state and words are those that are looked for.
-fn matching(filter: &ThreadFilter, after: Option<Cursor>, end: Cursor) -> QueryBuilder<'static, Db> {
-    let columns = "id, title, created_at, last_seq, metadata, options";
+fn matching(
+    owner: Option<&Owner>,
+    filter: &ThreadFilter,
+    after: Option<Cursor>,
+    end: Cursor,
+) -> QueryBuilder<'static, Db> {
+    let columns = "id, title, created_at, last_seq, metadata, options, owner";
     let mut select = QueryBuilder::<Db>::new("WITH looked_at AS (");
-    push_window(&mut select, columns, after, Some(end));
+    push_window(&mut select, columns, owner, after, Some(end));
     select.push(concat!(") ", select_threads!("looked_at"), " WHERE "));
     select.push(match filter.status {
         None => "TRUE",

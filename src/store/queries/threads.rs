@@ -5,13 +5,14 @@ use uuid::Uuid;
 
 use super::{
     Connection, Db, Engine, FOR_UPDATE, Row, is_thread_busy,
+    owned::push_owner,
     rows::{named, owned, status, unsigned},
     runs::ms,
 };
 use crate::{
     domain::{
-        Event, Message, MessageId, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus, Timestamp,
-        event::beginning,
+        Event, Message, MessageId, Owner, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus,
+        Timestamp, event::beginning,
     },
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
@@ -21,7 +22,7 @@ macro_rules! select_threads {
     ($table:literal) => {
         concat!(
             "SELECT threads.id, threads.title, threads.created_at, threads.last_seq, threads.metadata, threads.options, \
-             newest.id AS latest_run_id, newest.status, newest.outcome FROM ",
+             threads.owner AS thread_owner, newest.id AS latest_run_id, newest.status, newest.outcome FROM ",
             $table,
             " AS threads LEFT JOIN runs AS newest ON newest.id = \
              (SELECT id FROM runs WHERE thread_id = threads.id ORDER BY created_at DESC, id DESC LIMIT 1)"
@@ -68,7 +69,7 @@ impl Engine {
             .bind(owned(&Thread::title_of(&new_run.content)))
             .bind(owned(&serde_json::to_string(&new_thread.metadata)?))
             .bind(owned(&serde_json::to_string(&new_thread.options)?))
-            .bind(owned(&new_run.owner))
+            .bind(owned(new_run.owner.as_str()))
             .execute(&mut *tx)
             .await?;
         insert_run(&mut tx, new_run).await?;
@@ -100,27 +101,22 @@ impl Engine {
         Ok(Some(Created::New { run: queued(new_run).into(), position }))
     }
 
-    pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
-        const SELECT: &str = concat!(select_threads!("threads"), " WHERE threads.id = $1");
+    /// Those of that owner, if one is given.
+    pub async fn threads(
+        &self,
+        owner: Option<&Owner>,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Thread>, Error> {
+        let mut select = QueryBuilder::<Db>::new(concat!(select_threads!("threads"), " WHERE TRUE"));
+        push_owner(&mut select, owner);
+        if let Some(Cursor { at, id }) = after {
+            select.push(" AND (threads.created_at, threads.id) < (").push_bind(at).push(", ").push_bind(id).push(")");
+        }
+        select.push(" ORDER BY threads.created_at DESC, threads.id DESC LIMIT ");
+        select.push_bind(i64::from(limit) + 1).push(" + 0");
         let mut connection = self.reader().await?;
-        let row = query(SELECT).bind(thread_id.0).fetch_optional(&mut *connection).await?;
-        row.as_ref().map(thread).transpose()
-    }
-
-    pub async fn threads(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Thread>, Error> {
-        const NEWEST: &str =
-            concat!(select_threads!("threads"), " ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0");
-        const OLDER: &str = concat!(
-            select_threads!("threads"),
-            " WHERE (threads.created_at, threads.id) < ($2, $3) \
-              ORDER BY threads.created_at DESC, threads.id DESC LIMIT $1 + 0"
-        );
-        let mut connection = self.reader().await?;
-        let query = match after {
-            None => query(NEWEST).bind(i64::from(limit) + 1),
-            Some(cursor) => query(OLDER).bind(i64::from(limit) + 1).bind(cursor.at).bind(cursor.id),
-        };
-        let rows = query.fetch_all(&mut *connection).await?;
+        let rows = select.build().fetch_all(&mut *connection).await?;
         let found = rows.iter().map(|row| {
             let thread = thread(row)?;
             Ok((Cursor { at: thread.created_at.0, id: thread.id.0 }, thread))
@@ -147,10 +143,11 @@ impl Engine {
         Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
     }
 
-    pub async fn message(&self, message_id: MessageId) -> Result<Option<Message>, Error> {
-        const SELECT: &str = "SELECT id, position, role, content, run_id, created_at FROM messages WHERE id = $1";
+    pub async fn message(&self, thread_id: ThreadId, message_id: MessageId) -> Result<Option<Message>, Error> {
+        const SELECT: &str =
+            "SELECT id, position, role, content, run_id, created_at FROM messages WHERE id = $1 AND thread_id = $2";
         let mut connection = self.reader().await?;
-        let row = query(SELECT).bind(message_id.0).fetch_optional(&mut *connection).await?;
+        let row = query(SELECT).bind(message_id.0).bind(thread_id.0).fetch_optional(&mut *connection).await?;
         row.as_ref().map(message).transpose()
     }
 
@@ -272,7 +269,7 @@ async fn may_have_more_threads(
     const COUNT: &str = "SELECT COUNT(*) FROM (SELECT id FROM threads WHERE owner = $1 LIMIT $2 + 0) AS own";
     let Some(limit) = admission.limits.map(|limits| limits.threads_per_owner) else { return Ok(()) };
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
-    let own: i64 = query_scalar(COUNT).bind(owned(&new_run.owner)).bind(most).fetch_one(connection).await?;
+    let own: i64 = query_scalar(COUNT).bind(owned(new_run.owner.as_str())).bind(most).fetch_one(connection).await?;
     if own >= most { Err(Error::TooManyThreads { limit }) } else { Ok(()) }
 }
 
@@ -280,7 +277,7 @@ async fn may_have_more_threads(
 async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission: &Admission) -> Result<u64, Error> {
     const COUNT: &str = "SELECT COUNT(*) AS total, \
         CAST(COALESCE(SUM(CASE WHEN owner = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) AS own FROM runs WHERE status = 'queued'";
-    let row = query(COUNT).bind(owned(&new_run.owner)).fetch_one(connection).await?;
+    let row = query(COUNT).bind(owned(new_run.owner.as_str())).fetch_one(connection).await?;
     let (total, own): (u64, u64) = (unsigned(row.try_get("total")?)?, unsigned(row.try_get("own")?)?);
     match &admission.limits {
         Some(limits) if total >= limits.total.saturating_add(limits.room) => {
@@ -308,7 +305,7 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
         .bind(new_run.now.0)
         .bind(new_run.thread_id.0)
         .bind(new_run.documents.as_deref().map(owned))
-        .bind(owned(&new_run.owner))
+        .bind(owned(new_run.owner.as_str()))
         .bind(reserved.map(|claimant| owned(&claimant.owner)))
         .bind(reserved.map_or(0, |claimant| ms(claimant.lease)))
         .bind(reserved.and_then(|claimant| claimant.clock.given()))

@@ -65,6 +65,7 @@ async fn with_router(test: impl AsyncFnOnce(Router)) {
         max_streams: 10,
         grace: Duration::from_secs(1),
         owner_header: None,
+        separate_owners: false,
     };
     let state = State::new(engine.app.runs.clone(), settings, CancellationToken::new());
     test(router(&state)).await;

@@ -41,7 +41,7 @@ async fn with_follow_up(engine: Engine, action: FollowUpAction) -> (Site, Run) {
         content: "What about the loans for the gate?".to_owned(),
         options: first.options,
         documents: None,
-        owner: String::new(),
+        owner: fathom::domain::Owner::local(),
         reserved: None,
         webhook_url: None,
         retry: None,

@@ -12,6 +12,7 @@ mod events;
 mod life;
 mod lists;
 mod operating;
+mod owners;
 mod queue;
 mod requests;
 mod retrying;

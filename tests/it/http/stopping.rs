@@ -91,7 +91,7 @@ async fn requests_in_flight_are_answered() {
     let took = service.stop().await;
     assert!(took < SOON, "{took:?}");
     let store = database.open().await;
-    let runs = store.runs_page(&fathom::runs::RunFilter { thread_id: None, status: None }, None, 10).await.unwrap();
+    let runs = store.runs_page(&fathom::runs::RunFilter::default(), None, 10).await.unwrap();
     assert_eq!(runs.items.len(), 2);
     assert!(runs.items.iter().all(|run| !run.status.is_final()), "both are there for the next process");
     store.close().await;

@@ -458,7 +458,7 @@ struct Real<'a> {
 impl Real<'_> {
     async fn live(stores: &[Store; 2], ops: &[Op]) {
         // A case before this one may have stopped in the middle.
-        for thread in stores[0].threads(None, 100).await.unwrap().items {
+        for thread in stores[0].threads(None, None, 100).await.unwrap().items {
             stores[0].delete_thread(thread.id).await.unwrap();
         }
         let (threads, model) = ([None; THREADS], Model::new());

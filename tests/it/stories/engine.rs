@@ -105,6 +105,12 @@ impl Engine {
         self.tell(run).await
     }
 
+    /// Cancels a run, as its user does.
+    pub async fn cancel(&self, run_id: fathom::domain::RunId) {
+        let run = self.app.runs.run(&fathom::domain::Caller::local(), run_id).await.unwrap();
+        run.expect("it is there").cancel().await.unwrap();
+    }
+
     pub async fn submit(&self, question: &str) -> Result<Run, Refusal> {
         self.app.runs.submit(question, self.options.clone()).await
     }

@@ -313,7 +313,7 @@ async fn after_a_cancelled_follow_up_the_report_is_still_known() {
     let run_id = run.id;
     let cancel = async {
         until("the model is asked", async || (world.models.count(Kind::FollowUp) == 1).then_some(())).await;
-        engine.app.runs.cancel(run_id).await.unwrap();
+        engine.cancel(run_id).await;
     };
     let (cancelled, ()) = tokio::join!(engine.tell(run), cancel);
     assert!(matches!(cancelled.ended, Ended::Cancelled));

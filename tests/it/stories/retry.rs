@@ -193,7 +193,7 @@ async fn a_cancelled_run_goes_on_from_where_it_was(database: TestDatabase) {
     let run = engine.submit(QUESTION).await.unwrap();
     let cancel = async {
         until("the notes are asked for", async || (world.models.count(Kind::Compression) > 0).then_some(())).await;
-        engine.app.runs.cancel(run.id).await.unwrap();
+        engine.cancel(run.id).await;
     };
     let (before, ()) = tokio::join!(engine.tell(run.clone()), cancel);
     assert!(matches!(before.ended, Ended::Cancelled));
@@ -366,7 +366,7 @@ async fn a_retry_of_a_retry_knows_both() {
     let second = retried(&engine, &first.run).await;
     second.failed_with(FailureCode::ModelAuth);
     let third = engine.app.runs.retry_here(second.run.id, engine.options.clone()).await.unwrap();
-    engine.app.runs.cancel(third.id).await.unwrap();
+    engine.cancel(third.id).await;
     world.models.follow(good());
     let calls = world.models.total();
     let story = retried(&engine, &third).await;
@@ -434,7 +434,7 @@ async fn what_does_not_pass_is_not_tried_again() {
     // After a good run the words mean something else.
     let run = engine.app.runs.reply(story.run.thread_id, "Try again.", engine.options.clone()).await.unwrap();
     assert_eq!(run.retry_of, None);
-    engine.app.runs.cancel(run.id).await.unwrap();
+    engine.cancel(run.id).await;
     finish(engine, world).await;
 }
 

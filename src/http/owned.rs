@@ -1,0 +1,60 @@
+//! Who asks, and the threads and runs that are theirs: handlers name what they touch, and what belongs to another owner
+//! is not found. No handler takes a bare id.
+
+use std::{collections::BTreeMap, convert::Infallible};
+
+use axum::{
+    extract::{FromRequestParts, Path},
+    http::request::Parts,
+};
+use uuid::Uuid;
+
+use super::{State, error::ApiError};
+use crate::{
+    domain::{Caller, Owner, Reach, RunId, ThreadId},
+    runs::{OwnedRun, OwnedThread},
+};
+
+impl FromRequestParts<State> for Caller {
+    type Rejection = Infallible;
+
+    /// The user that a proxy names. Without one it is the one user of this machine.
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Infallible> {
+        let named = state.settings.owner_header.as_ref().and_then(|name| parts.headers.get(name));
+        let owner = named.map_or_else(Owner::local, |name| Owner::named(&String::from_utf8_lossy(name.as_bytes())));
+        let reach = if state.settings.separate_owners { Reach::Own } else { Reach::Shared };
+        Ok(Self { owner, reach })
+    }
+}
+
+/// The thread in the path, if it is the caller's.
+impl FromRequestParts<State> for OwnedThread {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
+        let thread_id = ThreadId(id(parts, state).await?);
+        let Ok(caller) = Caller::from_request_parts(parts, state).await;
+        state.runs.thread(&caller, thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))
+    }
+}
+
+/// The run in the path, if it is the caller's.
+impl FromRequestParts<State> for OwnedRun {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
+        let run_id = RunId(id(parts, state).await?);
+        let Ok(caller) = Caller::from_request_parts(parts, state).await;
+        state.runs.run(&caller, run_id).await?.ok_or_else(|| ApiError::no_such("run"))
+    }
+}
+
+/// The id in the path. Only in the form that the service writes: 36 characters with hyphens.
+async fn id(parts: &mut Parts, state: &State) -> Result<Uuid, ApiError> {
+    let Path(path) = Path::<BTreeMap<String, String>>::from_request_parts(parts, state)
+        .await
+        .map_err(|_| ApiError::parameter("id", "the path cannot be read"))?;
+    let text = path.get("id").map_or("", String::as_str);
+    let parsed = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
+    parsed.ok_or_else(|| ApiError::parameter("id", "id must be a UUID"))
+}

@@ -1,0 +1,222 @@
+//! Answers to requests that start a run: a new thread, a message, a retry. They wait for the run if that is wanted, and
+//! are kept for their repetitions.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+use super::{
+    State,
+    error::{ApiError, Code},
+    extract::{Preferences, negotiate},
+    json::json,
+    report::{JSON, MARKDOWN, content_type},
+    runs::RunBody,
+    threads::ThreadBody,
+};
+use crate::{
+    domain::{Caller, Message, Run, RunDetails, Thread, ThreadStatus},
+    runs::{Accepted, FirstAnswer, Key, NewThread, OwnedRun},
+};
+
+/// The form in which the answer is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// What was created.
+    Data,
+    /// The report itself, as Markdown, once there is one.
+    Report,
+}
+
+impl Form {
+    fn of(headers: &HeaderMap) -> Self {
+        if negotiate(headers, &[JSON, MARKDOWN]) == Some(MARKDOWN) { Self::Report } else { Self::Data }
+    }
+}
+
+/// What a request started.
+#[derive(Debug)]
+pub enum Started {
+    /// A thread, made with this.
+    Thread(NewThread),
+    Message,
+    Retry,
+}
+
+#[derive(Serialize)]
+struct ThreadStarted {
+    thread: ThreadBody,
+    run: RunBody,
+}
+
+#[derive(Serialize)]
+struct MessageStarted {
+    message: Message,
+    run: RunBody,
+}
+
+/// Who asked for a run, and how they want to be answered.
+#[derive(Clone, Debug)]
+pub struct Starter {
+    pub caller: Caller,
+    preferences: Preferences,
+    form: Form,
+}
+
+impl FromRequestParts<State> for Starter {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
+        let Ok::<_, Infallible>(caller) = Caller::from_request_parts(parts, state).await;
+        let preferences = Preferences::from_request_parts(parts, state).await?;
+        Ok(Self { caller, preferences, form: Form::of(&parts.headers) })
+    }
+}
+
+impl Starter {
+    /// The idempotency key for a request of that operation with that body.
+    pub fn key(&self, operation: &str, body: &[u8]) -> Option<Key> {
+        self.preferences.idempotency_key.clone().map(|key| Key::new(operation, key, body))
+    }
+
+    /// The answer to what was accepted: the first one that its idempotency key got, if it was used before.
+    pub async fn answer(
+        &self,
+        state: &State,
+        started: Started,
+        key: Option<&Key>,
+        accepted: Accepted,
+    ) -> Result<Response, ApiError> {
+        match accepted {
+            Accepted::New { run, message, position } => {
+                let (run, details) = self.settled(state, *run, position).await?;
+                let body = self.body(&started, &run, message, details).await?;
+                if let Some(key) = key {
+                    state.runs.keep_answer(&self.caller, key, &body).await;
+                }
+                let response = self.response(&started, &run, body, false).await?;
+                Ok(self.preferences.applied(response))
+            }
+            Accepted::Before(first) => self.repeated(state, &started, first).await,
+        }
+    }
+
+    /// The run that was just queued, or once it is final, if that is wanted.
+    async fn settled(&self, state: &State, run: OwnedRun, position: u64) -> Result<(OwnedRun, RunDetails), ApiError> {
+        let details = match self.preferences.wait {
+            Some(patience) => waited(state, &run, patience).await?,
+            None => RunDetails { run: run.run().clone(), usage: Default::default(), queue_position: Some(position) },
+        };
+        Ok((run, details))
+    }
+
+    async fn body(
+        &self,
+        started: &Started,
+        run: &OwnedRun,
+        message: Message,
+        details: RunDetails,
+    ) -> Result<String, ApiError> {
+        match started {
+            Started::Thread(new_thread) => {
+                let thread = match self.preferences.wait {
+                    Some(_) => current_thread(run).await?.ok_or_else(|| ApiError::no_such("thread"))?,
+                    None => busy_thread(run.run(), &message, new_thread),
+                };
+                json(&ThreadStarted { thread: thread.into(), run: details.into() })
+            }
+            Started::Message => json(&MessageStarted { message, run: details.into() }),
+            Started::Retry => json(&RunBody::from(details)),
+        }
+    }
+
+    /// The answer that the first request with this key got, or had got.
+    async fn repeated(&self, state: &State, started: &Started, first: FirstAnswer) -> Result<Response, ApiError> {
+        let run = state.runs.run(&self.caller, first.run_id).await?.ok_or_else(gone)?;
+        let body = match first.response {
+            Some(body) => body,
+            None => {
+                let details = run.details().await?.ok_or_else(gone)?;
+                match started {
+                    Started::Thread(_) => {
+                        let thread = current_thread(&run).await?.ok_or_else(gone)?;
+                        json(&ThreadStarted { thread: thread.into(), run: details.into() })?
+                    }
+                    Started::Message => {
+                        let message = run.message(first.message_id).await?.ok_or_else(gone)?;
+                        json(&MessageStarted { message, run: details.into() })?
+                    }
+                    Started::Retry => json(&RunBody::from(details))?,
+                }
+            }
+        };
+        self.response(started, &run, body, true).await
+    }
+
+    /// The report of the run if that is wanted and there, else `data`.
+    async fn response(
+        &self,
+        started: &Started,
+        run: &OwnedRun,
+        data: String,
+        repeated: bool,
+    ) -> Result<Response, ApiError> {
+        let report = match self.form {
+            Form::Report => run.report().await?,
+            Form::Data => None,
+        };
+        let (media_type, body) = report.map_or((JSON, data), |report| (MARKDOWN, report.markdown));
+        let (status, location) = match started {
+            Started::Thread(_) => (StatusCode::CREATED, format!("/api/v1/threads/{}", run.run().thread_id)),
+            Started::Message | Started::Retry => (StatusCode::ACCEPTED, format!("/api/v1/runs/{}", run.id())),
+        };
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, content_type(media_type));
+        headers.insert(header::VARY, HeaderValue::from_static("accept"));
+        if let Ok(location) = HeaderValue::from_str(&location) {
+            headers.insert(header::LOCATION, location);
+        }
+        if repeated {
+            headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
+        }
+        Ok(response)
+    }
+}
+
+/// The run once it is final, or as it is when patience is over.
+pub async fn waited(state: &State, run: &OwnedRun, patience: Duration) -> Result<RunDetails, ApiError> {
+    tokio::select! {
+        result = run.wait(patience) => result?,
+        // A stopping service answers with what there is.
+        () = state.shutdown.cancelled() => {}
+    }
+    run.details().await?.ok_or_else(|| ApiError::no_such("run"))
+}
+
+async fn current_thread(run: &OwnedRun) -> Result<Option<Thread>, ApiError> {
+    Ok(run.thread().await?.map(|thread| thread.into_thread()))
+}
+
+/// The thread as it was when its run was queued.
+fn busy_thread(run: &Run, message: &Message, new_thread: &NewThread) -> Thread {
+    Thread {
+        id: run.thread_id,
+        title: Thread::title_of(&message.content),
+        status: ThreadStatus::Busy,
+        created_at: run.created_at,
+        last_seq: 1,
+        latest_run_id: Some(run.id),
+        metadata: new_thread.metadata.clone(),
+        options: new_thread.options.clone(),
+    }
+}
+
+fn gone() -> ApiError {
+    ApiError::new(Code::NotFound, "what the first request with this idempotency key created has been deleted")
+}

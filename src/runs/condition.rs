@@ -1,0 +1,67 @@
+//! How the service is doing: its database, its queue, its claim loop.
+
+use std::time::Duration;
+
+use super::Runs;
+use crate::store::{self, Load};
+
+/// What the database is fit for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Database {
+    Fine,
+    Away,
+    /// It was replaced by an older one, or an empty one.
+    LacksMigrations,
+    /// It stands by, or its disk is full: it answers reads and is of no use.
+    ReadOnly,
+}
+
+impl Runs {
+    /// How long ago the claim loop of this process last saw the queue; `None` when it never did.
+    pub fn last_look(&self) -> Option<Duration> {
+        self.active.last_look.age()
+    }
+
+    /// Whether the database answers.
+    ///
+    /// # Errors
+    /// Those of the store: it does not.
+    pub async fn ping(&self) -> Result<(), store::Error> {
+        self.parts.store.ping().await
+    }
+
+    /// Looks what the database is fit for.
+    pub async fn database(&self) -> Database {
+        let store = &self.parts.store;
+        if let Err(error) = store.ping().await {
+            tracing::warn!(%error, "the database does not answer");
+            return Database::Away;
+        }
+        match store.has_migrations().await {
+            Ok(true) => {}
+            Ok(false) => return Database::LacksMigrations,
+            Err(error) => {
+                tracing::warn!(%error, "the version of the schema cannot be read");
+                return Database::Away;
+            }
+        }
+        if let Err(error) = store.takes_writes().await {
+            tracing::warn!(%error, "the database takes no writes");
+            return Database::ReadOnly;
+        }
+        Database::Fine
+    }
+
+    /// Connections to the database: idle ones and those in use.
+    pub fn connections(&self) -> (u32, u32) {
+        self.parts.store.connections()
+    }
+
+    /// How many runs wait and are at work, over all processes.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn load(&self) -> Result<Load, store::Error> {
+        self.parts.store.load().await
+    }
+}

@@ -1,0 +1,135 @@
+//! Two users of one service, told apart by the header of a trusted proxy: each sees their own.
+
+use fathom::http::paths;
+use serde_json::{Value, json};
+use test_case::test_case;
+
+use super::{Answer, JSON, NOBODY, Service, Started, small_world};
+use crate::{database::TestDatabase, stories::engine::QUESTION};
+
+const SEPARATE: [(&str, &str); 2] = [("FATHOM_OWNER_HEADER", "x-user"), ("FATHOM_SEPARATE_OWNERS", "true")];
+
+async fn ask(service: &Service, user: &str, method: &str, path: &str, body: &Value) -> Answer {
+    service.ask(method, path, &[JSON, ("x-user", user)], body.to_string()).await
+}
+
+async fn start(service: &Service, user: &str) -> Started {
+    ask(service, user, "POST", "/api/v1/threads", &json!({ "message": QUESTION })).await.expect(201).started()
+}
+
+/// The ids in a list, as this user sees it.
+async fn ids(service: &Service, user: &str, path: &str) -> Vec<String> {
+    let list = ask(service, user, "GET", path, &Value::Null).await.expect(200).json();
+    list["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The run at its end, as its owner sees it.
+async fn ended(service: &Service, user: &str, run: &str) -> Value {
+    let path = format!("/api/v1/runs/{run}");
+    let wait = [("x-user", user), ("prefer", "wait=25")];
+    service.ask("GET", &path, &wait, "").await.expect(200).json()
+}
+
+async fn with_two_owners(
+    database: &TestDatabase,
+    variables: &[(&'static str, &str)],
+    story: impl AsyncFnOnce(&Service, Started, Started),
+) {
+    let world = small_world().await;
+    let service = Service::with(&world, database, variables).await;
+    let (ann, bob) = (start(&service, "ann").await, start(&service, "bob").await);
+    for (user, run) in [("ann", &ann.run), ("bob", &bob.run)] {
+        assert_eq!(ended(&service, user, run).await["outcome"], "report", "{user}");
+    }
+    story(&service, ann, bob).await;
+    service.stop().await;
+    world.finish();
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_owner_sees_their_own(database: TestDatabase) {
+    with_two_owners(&database, &SEPARATE, async |service, ann, bob| {
+        for (user, own) in [("ann", &ann), ("bob", &bob)] {
+            for path in ["/api/v1/threads", "/api/v1/threads?q=a", "/api/v1/threads?status=idle"] {
+                assert_eq!(ids(service, user, path).await, [own.thread.clone()], "{user} {path}");
+            }
+            assert_eq!(ids(service, user, "/api/v1/runs").await, [own.run.clone()]);
+            assert_eq!(ids(service, user, &format!("{}/runs", own.thread_path())).await, [own.run.clone()]);
+            let report = ask(service, user, "GET", &format!("{}/report", own.run_path()), &Value::Null).await;
+            assert!(report.expect(200).text().contains("Sources"));
+            let events = ask(service, user, "GET", &own.events_path(), &Value::Null).await.expect(200);
+            assert!(events.text().contains("run.completed"));
+        }
+        assert!(ids(service, "zoe", "/api/v1/runs").await.is_empty(), "a stranger has none");
+        let nobody = service.get("/api/v1/threads").await.expect(200).json();
+        assert_eq!(nobody["data"], json!([]), "nor has who is not named");
+
+        // The same key of two owners, in each other's threads too, has nothing to do with the other one.
+        let again = json!({ "content": "And who repairs it?" }).to_string();
+        let headers = |user| [JSON, ("x-user", user), ("idempotency-key", "mine")];
+        let path = format!("{}/messages", ann.thread_path());
+        let first = service.ask("POST", &path, &headers("ann"), again.clone()).await.expect(202);
+        service.ask("POST", &path, &headers("bob"), again.clone()).await.refused(404, "not_found");
+        let repeated = service.ask("POST", &path, &headers("ann"), again).await.expect(202);
+        assert_eq!(repeated.header("idempotent-replayed"), "true");
+        assert_eq!(repeated.json(), first.json());
+        ended(service, "ann", first.json()["run"]["id"].as_str().unwrap()).await;
+    })
+    .await;
+}
+
+/// Every route there is, so that a new one is not forgotten: with the ids of another owner it answers as with ids that
+/// never were.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_shows_what_belongs_to_another_owner() {
+    let database = TestDatabase::sqlite();
+    with_two_owners(&database, &SEPARATE, async |service, ann, _| {
+        let body = |path: &str, method: &str| match (method, path.rsplit('/').next().unwrap()) {
+            ("POST", "messages") => json!({ "content": "More?" }),
+            ("PATCH", _) => json!({ "title": "Mine" }),
+            _ => json!({}),
+        };
+        let mut tried = 0;
+        for (path, methods) in paths() {
+            let Some((place, rest)) = path.split_once("/{id}") else { continue };
+            let own = if place.ends_with("runs") { &ann.run } else { &ann.thread };
+            let rest = rest.replace("{source_id}", "1001");
+            assert!(!rest.contains('{'), "{path}: teach this test what its parameters are");
+            for method in methods {
+                let ask = async |id: &str| {
+                    let path = format!("{place}/{id}{rest}");
+                    let answer = ask(service, "bob", method, &path, &body(&path, method)).await;
+                    let mut problem = answer.refused(404, "not_found");
+                    problem.as_object_mut().unwrap().retain(|name, _| !["instance", "request_id"].contains(&&**name));
+                    problem
+                };
+                assert_eq!(ask(own).await, ask(NOBODY).await, "{method} {path}");
+                tried += 1;
+            }
+            if rest == "/events" {
+                let headers = [("x-user", "bob"), ("accept", "text/event-stream")];
+                let path = format!("{place}/{own}{rest}");
+                service.ask("GET", &path, &headers, "").await.refused(404, "not_found");
+            }
+        }
+        assert!(tried >= 15, "{tried} routes take an id");
+        let thread = ask(service, "ann", "GET", &ann.thread_path(), &Value::Null).await.expect(200).json();
+        assert_ne!(thread["title"], "Mine");
+        assert_eq!(ids(service, "ann", "/api/v1/runs").await, [ann.run], "nothing was started or deleted");
+    })
+    .await;
+}
+
+/// The header alone makes the queue fair and hides nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_share_a_service_that_does_not_separate_them() {
+    let database = TestDatabase::sqlite();
+    with_two_owners(&database, &SEPARATE[..1], async |service, ann, bob| {
+        assert_eq!(ids(service, "ann", "/api/v1/runs").await, [bob.run.clone(), ann.run.clone()]);
+        ask(service, "ann", "GET", &bob.thread_path(), &Value::Null).await.expect(200);
+        ask(service, "zoe", "DELETE", &bob.thread_path(), &Value::Null).await.expect(204);
+    })
+    .await;
+}

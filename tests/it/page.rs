@@ -1,0 +1,126 @@
+//! The page in a real browser, driven by the stories of `tests/page`; the service behind it is real, its models scripted.
+
+use std::{process::Stdio, time::Duration};
+
+use fathom_testkit::program::tool;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    process::Command,
+};
+
+use crate::{
+    database::TestDatabase,
+    fleet::Balancer,
+    http::Service,
+    world::{Found, Kind, Page, Script, Shape, When, World, reply},
+};
+
+/// No story takes longer, also on a busy machine.
+const LIMIT: Duration = Duration::from_secs(300);
+
+fn script(name: &str) -> String {
+    format!("{}/tests/page/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs a story; at each point that it reaches, `help` does what the browser cannot.
+async fn tell(name: &str, base: &str, world: &World, mut help: impl AsyncFnMut(&str)) {
+    let mut story = Command::new("node")
+        .args([&script(name), base])
+        .env("PAGE_TOOLS", tool("page"))
+        .current_dir(world.folder())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("node is installed (scripts/test.sh does it)");
+    let (mut hand, out) = (story.stdin.take().unwrap(), story.stdout.take().unwrap());
+    let mut out = BufReader::new(out);
+    let ended = async {
+        loop {
+            let mut line = String::new();
+            let length = out.read_line(&mut line).await.unwrap();
+            match line.trim_end().split_once(' ') {
+                Some(("REACHED", point)) => {
+                    help(point).await;
+                    hand.write_all(b"\n").await.unwrap();
+                }
+                _ if line == "DONE\n" => return,
+                _ => {
+                    assert!(length > 0, "{name} ended without a word");
+                    out.read_to_string(&mut line).await.unwrap();
+                    panic!("{name}: {line}");
+                }
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, ended).await.unwrap_or_else(|_| panic!("{name} does not end"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_lives_from_its_question_to_its_end() {
+    let script = Script::whole_run(Shape { researchers: 3, ..Shape::SMALL })
+        .first(When::kind(Kind::Clarify), [reply::ask_back("Which harbour is meant?")])
+        .first(When::kind(Kind::FollowUp), [reply::follow_up("answer")]);
+    let world = World::start(script).await;
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    tell("life.mjs", &service.url(""), &world, async |_| {}).await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_is_watched_through_a_cut_connection_and_a_restart() {
+    let world = World::start(Script::whole_run(Shape::default())).await;
+    world.set_latency(Duration::from_millis(700), Duration::from_millis(100));
+    let database = TestDatabase::postgres().await;
+    let front = Balancer::start().await;
+    let mut service = Some(Service::start(&world, &database).await);
+    front.serve(vec![service.as_ref().unwrap().address.to_string()]);
+    tell("watch.mjs", &front.url(""), &world, async |point| match point {
+        "watching" => {
+            front.serve(Vec::new());
+            front.cut();
+        }
+        "cut" => {
+            service.take().unwrap().stop().await;
+            let next = Service::start(&world, &database).await;
+            front.serve(vec![next.address.to_string()]);
+            service = Some(next);
+        }
+        _ => world.set_latency(Duration::from_millis(50), Duration::from_millis(20)),
+    })
+    .await;
+    service.unwrap().stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_text_stays_text() {
+    const ATTACK: &str =
+        "</p><script>alert(3)</script><img src=x onerror=alert(4)> [x](javascript:alert(5)) \u{202E}txet";
+    let long = "unbroken".repeat(1_250);
+    let world = World::start(
+        Script::whole_run(Shape::SMALL)
+            .first(When::offers("ConductResearch"), [reply::delegate([ATTACK])])
+            .first(When::offers("search_web"), [reply::search([ATTACK])]),
+    )
+    .await;
+    let text = format!("The gate is paid by dues of 4 crowns. {ATTACK} {long}");
+    let pages = [
+        Page::new("https://harbour.test/a b<c>[1]", ATTACK, &text),
+        Page::new("javascript:alert(6)", &long, &text),
+        Page::new("https://harbour.test/dues", "Dues", "The gate is paid by harbour dues of 4 crowns."),
+    ];
+    world.web.always("", Found::Pages(pages.to_vec()));
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    tell("hostile.mjs", &service.url(""), &world, async |_| {}).await;
+    service.stop().await;
+}
+
+/// The parts that need no browser, and the types.
+#[tokio::test(flavor = "multi_thread")]
+async fn its_parts_fold_compare_and_find_and_its_types_fit() {
+    let world = World::start(Script::new()).await;
+    tell("pure.mjs", "", &world, async |_| {}).await;
+    let project = format!("{}/web/tsconfig.json", env!("CARGO_MANIFEST_DIR"));
+    let checked = Command::new(tool("page/node_modules/.bin/tsc")).args(["-p", &project]).output().await.unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+}

@@ -1,0 +1,39 @@
+// The parts of the page that need no browser: the picture, the difference, the passage.
+import { strict as assert } from "node:assert";
+import { difference } from "../../web/difference.js";
+import { passage } from "../../web/passage.js";
+import { empty, take } from "../../web/picture.js";
+
+const event = (seq, type, data, id) => ({ seq, ts: new Date(seq * 1000).toISOString(), run_id: "r", scope: id ? { agent: "researcher", id } : { agent: "root" }, type, data });
+const log = [
+  event(1, "run.created", { question: "Q", options: {} }), event(2, "run.started", { attempt: 1 }),
+  event(3, "researcher.started", { topic: "T" }, "r1"), event(4, "tool.started", { tool_call_id: "c", name: "search_web", args: { queries: ["a", "b"] } }, "r1"),
+  event(5, "source.found", { source_id: 1001, url: "https://a.test", title: "A" }, "r1"), event(6, "tool.finished", { tool_call_id: "c", name: "search_web", results: [{}] }, "r1"),
+  event(7, "report.started", { attempt: 1 }), event(8, "report.delta", { attempt: 1, text: "old" }), event(9, "report.started", { attempt: 2 }),
+  event(10, "report.delta", { attempt: 1, text: "late" }), event(11, "report.delta", { attempt: 2, text: "new" }),
+  event(12, "usage", { input_tokens: 3, output_tokens: 4 }), event(13, "no.such.type", {}), event(14, "run.completed", { outcome: "report" }),
+];
+const picture = empty();
+for (const one of log) take(picture, one);
+const run = picture.runs.get("r");
+assert.equal(run.text, "new");
+assert.equal(run.status, "completed");
+assert.deepEqual([run.calls, run.input, run.output], [1, 3, 4]);
+assert.deepEqual(run.lanes.get("r1").steps, [{ id: "c", text: "a · b", links: 1, problem: "" }]);
+for (const one of log) take(picture, one);
+assert.equal(run.calls, 1, "what comes twice counts once");
+
+const rows = difference("a\nb\nc\nd", "a\nx\nc\nd\ne");
+assert.deepEqual(rows.map((row) => [row.left, row.right]), [["a", "a"], ["b", "x"], ["c", "c"], ["d", "d"], [null, "e"]]);
+assert.deepEqual(difference("same", "same"), [{ left: "same", right: "same" }]);
+const long = Array.from({ length: 5_000 }, (_, i) => `line ${i}`).join("\n");
+assert.ok(difference(long, long.replaceAll("line", "row")).length >= 5_000);
+
+const text = "The gate opened in 1998. Dues of 4 crowns pay for it. Nobody knows the rest.";
+const found = passage(text, "Dues of 4 crowns pay the gate.");
+assert.equal(text.slice(found.start, found.end), "Dues of 4 crowns pay for it.");
+assert.equal(passage(text, "Completely different matters"), null);
+const begin = performance.now();
+passage("word 12 ".repeat(100_000), "word 12");
+assert.ok(performance.now() - begin < 5_000);
+console.log("DONE");

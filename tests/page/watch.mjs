@@ -1,0 +1,30 @@
+// Watching a run through a cut connection and a restart of the service, cancelling another.
+import { assert, base, reached, story } from "./story.mjs";
+
+await story(async (page) => {
+  await page.goto(base);
+  await page.waitForSelector(".depth");
+  await page.fill("#q", "How does the harbour of Skelderwick pay for its tide gate?");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".lane");
+  await reached("watching");
+  await page.waitForSelector(".line:has-text('Reconnecting')", { state: "attached" });
+  await reached("cut");
+  await page.waitForSelector(".thread[data-live=yes]");
+  await reached("back");
+  await page.waitForSelector(".tools:not([hidden])", { timeout: 120_000 });
+  assert(await page.locator(".report a.cite").count() > 0, "the report has its citations");
+  const shown = await page.textContent(".report");
+  await page.reload();
+  await page.waitForSelector(".tools:not([hidden])");
+  assert(await page.textContent(".report") === shown, "the same report after a reload");
+
+  await page.click("a.new");
+  await page.waitForSelector(".depth");
+  await page.fill("#q", "How does the harbour of Skelderwick pay for its tide gate?");
+  await page.click("button:has-text('Start research')");
+  await page.waitForSelector(".lane");
+  await page.click("button:has-text('Stop')");
+  await page.waitForSelector(".run[data-status=cancelled]");
+  assert(await page.isVisible("button:has-text('Go on from here')"), "it can go on");
+}, { expected: [/ERR_|Failed to load resource/] });
