@@ -158,8 +158,6 @@ fn is_time(word: &str) -> bool {
 
 /// `one hour`, `eight years`.
 fn has_spelt_time(sentence: &str) -> bool {
-    const SPELT: &str =
-        "one two three four five six seven eight nine ten eleven twelve half ein eine zwei drei vier fünf sechs";
     let words: Vec<String> = words(sentence).into_iter().map(str::to_lowercase).collect();
     words.windows(2).any(|pair| is_in(SPELT, &pair[0]) && is_time(&pair[1]))
 }

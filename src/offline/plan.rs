@@ -386,7 +386,7 @@ mod tests {
             &[
                 "Why did the turbine Petrel stop in November 2030?",
                 "turbine Petrel stop November 2030",
-                "turbine maschine anlage Petrel enden endet schließen November 2030",
+                "maschine anlage Petrel enden endet schließen November 2030",
                 "machine Petrel end close finish November 2030",
             ],
         );

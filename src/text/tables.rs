@@ -60,9 +60,9 @@ fn number_columns(line: &str) -> usize {
 }
 
 fn is_month(word: &str) -> bool {
-    const MONTHS: &str = "jan feb mar mär apr may mai jun jul aug sep oct okt nov dec dez";
-    let start = super::start(word, 3).to_lowercase();
-    word.len() <= 9 && word.starts_with(char::is_uppercase) && MONTHS.split_whitespace().any(|month| month == start)
+    const MONTHS: &str = "January Jan February Feb March Mar April Apr May June Jun July Jul August Aug September Sep Sept October Oct \
+        November Nov December Dec Januar Februar März Mär Mai Juni Juli Oktober Okt Dezember Dez";
+    MONTHS.split_whitespace().any(|month| month == word.trim_end_matches('.'))
 }
 
 /// `3,020`, `-881,000`, `12%` or the dash that stands for nothing.
