@@ -112,7 +112,7 @@ const MARKED: &[&str] = &[
     "previous",
     "earlier",
     "former ",
-    "until then",
+    "until ",
     "used to",
     "old ",
     "older",

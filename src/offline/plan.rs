@@ -126,6 +126,13 @@ pub(super) fn asks_for_list(question: &str) -> bool {
         || each.iter().any(|word| lower.contains(word)) && lower.contains(" and ")
 }
 
+/// Does it ask for the first, the largest, the one most in favour?
+pub(super) fn asks_for_extreme(part: &str) -> bool {
+    const EXTREMES: &str = "most least highest lowest largest smallest longest shortest best worst biggest strongest first last oldest \
+        newest meisten höchste niedrigste größte kleinste längste kürzeste beste plus moins más menos";
+    raw(part).iter().any(|word| is_in(EXTREMES, word))
+}
+
 /// Topics to research side by side, each to be understood without the others; one when in doubt.
 pub(super) fn topics(brief: &str) -> Vec<String> {
     if let Some(sides) = compared(brief) {

@@ -40,8 +40,10 @@ const WITHOUT_KIND: f64 = 0.4;
 const NO_STATEMENT: f64 = 0.6;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
-/// A sentence answers when it has so much of what is asked, and of those about whom it is asked.
+/// A sentence answers when it has so much of what is asked, its rarest word included or most of it without that, and of
+/// those about whom it is asked.
 const ENOUGH: f64 = 0.5;
+const MOSTLY: f64 = 0.75;
 
 /// A text and its title, split.
 #[derive(Clone, Debug)]
@@ -280,8 +282,9 @@ impl Scored<'_> {
         let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance(text);
         let near: Vec<f64> = shares.iter().map(|share| (share / IN_SENTENCE_BEFORE).min(1.0)).collect();
         let named: Vec<f64> = shares.iter().map(|share| (share / NAME_IN_DOCUMENT).min(1.0)).collect();
+        let asked = self.cover(&near, |word| !word.is_name);
         let answers = fit > 0.0
-            && self.cover(&near, |word| !word.is_name) >= ENOUGH
+            && (asked >= MOSTLY || asked >= ENOUGH && self.has_rarest(&near))
             && self.cover(&named, |word| word.is_name) >= ENOUGH;
         Score { value, answers }
     }
@@ -345,6 +348,15 @@ impl Scored<'_> {
         }
     }
 
+    /// Is the rarest word there that is no name?
+    fn has_rarest(&self, shares: &[f64]) -> bool {
+        let asked = self.question.words.iter().zip(&self.part.weights).zip(shares);
+        let rarest = asked
+            .filter(|((word, weight), _)| !word.is_name && **weight > 0.0)
+            .max_by(|((one, _), _), ((other, _), _)| one.rarity.total_cmp(&other.rarity));
+        rarest.is_none_or(|(_, share)| *share > 0.0)
+    }
+
     fn others(&self, shares: &[f64]) -> f64 {
         let others =
             self.question.words.iter().zip(&self.part.weights).zip(shares).filter(|((_, weight), _)| **weight == 0.0);
@@ -357,7 +369,11 @@ impl Scored<'_> {
 /// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.
 fn substance(text: &str) -> f64 {
     let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
-    let says = ends || text.contains(": ") || is_signature(text) || is_number(text);
+    let all_names = || {
+        let spelt = || words(text).into_iter().filter(|word| word.starts_with(char::is_alphabetic));
+        !text.contains(": ") && spelt().count() > 1 && spelt().all(|word| word.starts_with(char::is_uppercase))
+    };
+    let says = (ends || is_number(text)) && !all_names() || text.contains(": ") || is_signature(text);
     if says { 1.0 } else { NO_STATEMENT }
 }
 
@@ -411,8 +427,7 @@ mod tests {
 
     #[test]
     fn what_is_near_is_told_from_an_answer() {
-        let text =
-            "Ada Lund has been director since 2029. Ada Lund founded the mill in 1999.";
+        let text = "Ada Lund has been director since 2029. Ada Lund founded the mill in 1999.";
         assert!(best("When did Ada Lund found the mill?", text).1);
         assert!(!best("What salary does the director Ada Lund earn?", text).1);
         assert!(!best("Which football club does Ada Lund support?", text).1);

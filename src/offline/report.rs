@@ -28,8 +28,9 @@ const SHORT_LIST: usize = 8;
 const SHORT_IN_ALL: usize = 14;
 /// What a row of a table gains where a list is asked for.
 const ROW_OF_LIST: f64 = 1.5;
-/// Looked at for each part, best first.
-const CANDIDATES: usize = 12;
+/// Looked at for each part, best first, for what a newer statement says otherwise.
+const CANDIDATES: usize = 30;
+const SHARE_OVERRULED: f64 = 0.3;
 /// A sentence in short needs this share of the best score for its part of the question, in a section this of all.
 const SHARE_IN_SHORT: f64 = 0.6;
 const SHARE_IN_SECTION: f64 = 0.2;
@@ -164,7 +165,7 @@ impl Material<'_> {
         let lists = plan::asks_for_list(brief);
         let values = |scores: &[rank::Score]| scores.iter().map(|score| score.value).collect::<Vec<f64>>();
         for scores in self.scores.parts.clone() {
-            self.overrule(&values(&scores));
+            self.overrule(&scores);
         }
         for (number, scores) in self.scores.parts.iter().enumerate() {
             let mut values = values(scores);
@@ -178,31 +179,60 @@ impl Material<'_> {
             let good: Vec<usize> =
                 current.into_iter().filter(|place| values[*place] >= best * SHARE_IN_SHORT).collect();
             let answers = good.iter().take(wanted).any(|place| scores[*place].answers);
-            let places: Vec<usize> = good.into_iter().take(wanted).filter(|place| chosen.insert(*place)).collect();
             let part = parts.get(number).cloned().unwrap_or_default();
+            let mut best: Vec<usize> = good.into_iter().take(wanted).collect();
+            if lists || plan::asks_for_extreme(&part) {
+                best = self.with_siblings(best);
+            }
+            let places: Vec<usize> = best.into_iter().filter(|place| chosen.insert(*place)).collect();
             all.push(Short { part, answers, places });
         }
         all.sort_by_key(|short| !short.answers);
         all
     }
 
+    /// The places with the other rows of the tables whose rows are among them: which is most, and what there is in all, only
+    /// the whole table says.
+    fn with_siblings(&self, places: Vec<usize>) -> Vec<usize> {
+        let mut all: Vec<usize> = Vec::new();
+        for place in places {
+            let row = &self.statements[place];
+            let is_sibling = |other: &usize| {
+                let other = &self.statements[*other];
+                is_row(&other.text) && other.group == row.group && other.heading == row.heading
+            };
+            let siblings: Vec<usize> = match is_row(&row.text) {
+                true => (0..self.statements.len()).filter(is_sibling).take(SHORT_LIST).collect(),
+                false => vec![place],
+            };
+            siblings.into_iter().for_each(|place| {
+                if !all.contains(&place) {
+                    all.push(place)
+                }
+            });
+        }
+        all.truncate(SHORT_IN_ALL);
+        all
+    }
+
     /// Takes out of the best candidates what others say otherwise and know better.
-    fn overrule(&mut self, values: &[f64]) {
-        let candidates: Vec<usize> = best_first(values)
+    fn overrule(&mut self, scores: &[rank::Score]) {
+        let values: Vec<f64> = scores.iter().map(|score| score.value).collect();
+        let candidates: Vec<usize> = best_first(&values)
             .into_iter()
             .filter(|place| values[*place] > 0.0 && !self.outdated.contains(place))
             .take(CANDIDATES)
             .collect();
         let best = candidates.first().map_or(0.0, |place| values[*place]);
         let mut candidates: Vec<usize> =
-            candidates.into_iter().filter(|place| values[*place] >= best * SHARE_IN_SHORT).collect();
+            candidates.into_iter().filter(|place| values[*place] >= best * SHARE_OVERRULED).collect();
         // Who knows better has a say, however little else he says.
         let knows_better = |place: &usize| versions::corrects(&self.statements[*place].text);
         let more: Vec<usize> =
             (0..values.len()).filter(knows_better).filter(|place| !candidates.contains(place)).collect();
         candidates.extend(more.into_iter().take(CANDIDATES));
-        let known: Vec<(&Statement, f64)> =
-            candidates.iter().map(|place| (&self.statements[*place], values[*place])).collect();
+        let known: Vec<(&Statement, rank::Score)> =
+            candidates.iter().map(|place| (&self.statements[*place], scores[*place])).collect();
         let overruled = self.versions.overruled(&known);
         self.outdated
             .extend(candidates.into_iter().zip(overruled).filter(|(_, overruled)| *overruled).map(|(place, _)| place));

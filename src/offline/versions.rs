@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::{Evidence, kinds::MONTHS, statements::Statement};
+use super::{Evidence, kinds::MONTHS, rank::Score, statements::Statement};
 use crate::{
     domain::SourceId,
     text::{Language, is_number, stem, terms, words},
@@ -28,6 +28,8 @@ const OF_THE_PAST: &str = "first original originally initial initially earlier p
 const SAME_TITLE: f64 = 0.6;
 /// Statements of which the older one seems as much to the point as this share of the newer one.
 const COMPARABLE: f64 = 1.15;
+/// Words that two statements about the same thing share at least.
+const SAME_SUBJECT: usize = 2;
 
 /// Does the sentence say that something is replaced, or was wrong?
 pub(super) fn replaces(sentence: &str) -> bool {
@@ -62,19 +64,23 @@ pub(super) struct Versions<'a> {
     outdated: Vec<bool>,
     /// Those that the question is about, however old.
     wanted: Vec<bool>,
+    /// What another document says it replaces in one of a series, such as minutes: the document, and the words of that.
+    replaced_in: Vec<(usize, HashSet<String>)>,
 }
 
 impl<'a> Versions<'a> {
     /// Reads from `statements`, and from the titles and dates of their sources, which documents `question` should not
     /// be answered from.
     pub fn of(question: &str, statements: &[Statement], sources: &'a [Evidence]) -> Self {
-        let mut versions = Self { documents: Vec::new(), outdated: Vec::new(), wanted: Vec::new() };
+        let mut versions =
+            Self { documents: Vec::new(), outdated: Vec::new(), wanted: Vec::new(), replaced_in: Vec::new() };
         let cited: HashSet<SourceId> = statements.iter().flat_map(|statement| &statement.sources).copied().collect();
         for source in sources.iter().filter(|source| cited.contains(&source.source_id)) {
             versions.add(source);
         }
         let documents = &versions.documents;
         let mut outdated = vec![false; documents.len()];
+        let mut replaced_in = Vec::new();
         for (place, document) in documents.iter().enumerate() {
             let replaced = || documents.iter().any(|other| is_newer_edition(other, document));
             outdated[place] = is_doubtful(document) && documents.len() > 1 || replaced();
@@ -82,12 +88,17 @@ impl<'a> Versions<'a> {
         for statement in statements.iter().filter(|statement| replaces(&statement.text)) {
             for (place, document) in documents.iter().enumerate() {
                 let own = statement.sources.iter().any(|id| document.ids.contains(id));
-                outdated[place] |= !own && names(&statement.text, document);
+                if !own && names(&statement.text, document) {
+                    match is_series(document.title) {
+                        true => replaced_in.push((place, subject(&statement.text))),
+                        false => outdated[place] = true,
+                    }
+                }
             }
         }
         let wanted: Vec<bool> = documents.iter().map(|document| asks_for(question, document, documents)).collect();
         outdated.iter_mut().zip(&wanted).for_each(|(outdated, wanted)| *outdated &= !wanted);
-        (versions.outdated, versions.wanted) = (outdated, wanted);
+        (versions.outdated, versions.wanted, versions.replaced_in) = (outdated, wanted, replaced_in);
         versions
     }
 
@@ -105,7 +116,12 @@ impl<'a> Versions<'a> {
     /// Do only documents say it that no longer hold?
     pub fn is_outdated(&self, statement: &Statement) -> bool {
         let mut places = self.places(statement).peekable();
-        places.peek().is_some() && places.all(|place| self.outdated[place])
+        let subject = subject(&statement.text);
+        let replaced = |place| {
+            let mut of = self.replaced_in.iter().filter(|(other, _)| *other == place);
+            of.any(|(_, words)| words.intersection(&subject).next().is_some())
+        };
+        places.peek().is_some() && places.all(|place| self.outdated[place] || replaced(place))
     }
 
     /// The date of the newest document that says it.
@@ -120,9 +136,10 @@ impl<'a> Versions<'a> {
 
     /// Which of the candidates for one answer, each with its score, are contradicted by a newer one, or by one that says
     /// which figure is right.
-    pub fn overruled(&self, candidates: &[(&Statement, f64)]) -> Vec<bool> {
+    pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
         let figures: Vec<BTreeSet<(String, String)>> = candidates.iter().map(|(one, _)| figures(&one.text)).collect();
         let mut overruled = vec![false; candidates.len()];
+        let subjects: Vec<HashSet<String>> = candidates.iter().map(|(one, _)| subject(&one.text)).collect();
         for (place, (one, score)) in candidates.iter().enumerate() {
             if self.places(one).any(|place| self.wanted[place]) {
                 continue;
@@ -130,7 +147,10 @@ impl<'a> Versions<'a> {
             overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
                 let right = corrects(&by.text) && !corrects(&one.text);
                 let newer = self.date(by).zip(self.date(one)).is_some_and(|(by, one)| by > one);
-                (right || newer && *score <= worth * COMPARABLE)
+                let alike = score.answers && worth.answers
+                    || subjects[place].intersection(&subjects[other]).count() >= SAME_SUBJECT;
+                (right || newer && score.value <= worth.value * COMPARABLE)
+                    && alike
                     && differ(&figures[place], &figures[other])
                     && by.sources.iter().all(|id| !one.sources.contains(id))
             });
@@ -171,11 +191,25 @@ fn same_title(one: &str, other: &str) -> bool {
 /// Minutes, letters and reports of a series are not editions of each other: their titles tell them apart by a day, or the
 /// year they are about, and say nothing of an edition.
 fn same_issue(one: &str, other: &str) -> bool {
+    is_series(one) && is_series(other)
+}
+
+fn is_series(title: &str) -> bool {
     const SERIES: &str = "minutes protokoll report bericht letter brief newsletter release press log notice note annual agenda \
         procès-verbal acta informe rapport 会议 报告";
-    let is_series =
-        |title: &str| words(title).iter().any(|word| SERIES.split_whitespace().any(|of| word.to_lowercase() == of));
-    is_series(one) && is_series(other)
+    words(title).iter().any(|word| SERIES.split_whitespace().any(|of| word.to_lowercase() == of))
+}
+
+/// What a sentence is about: its words but numbers and those of time and of replacing.
+fn subject(text: &str) -> HashSet<String> {
+    let language = Language::of(text);
+    let is_apart = |term: &String| {
+        is_number(term)
+            || replaces(term)
+            || MONTHS.split_whitespace().any(|month| stem(month, language) == *term)
+            || ["eur", "euro", "replac", "supersed"].contains(&term.as_str())
+    };
+    terms(text, language).into_iter().filter(|term| !is_apart(term)).collect()
 }
 
 fn is_doubtful(document: &Document<'_>) -> bool {
@@ -316,7 +350,8 @@ mod tests {
             says(2, "It feeds 1,130 households."),
         ];
         let versions = Versions::of("How many?", &statements, &sources);
-        let candidates: Vec<(&Statement, f64)> = statements.iter().map(|statement| (statement, 1.0)).collect();
+        let score = Score { value: 1.0, answers: true };
+        let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
         assert_eq!(versions.overruled(&candidates), [true, false, false, false, true]);
     }
 }
