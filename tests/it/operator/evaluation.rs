@@ -15,7 +15,7 @@ fn examples() -> PathBuf {
 
 /// What `fathom eval` with these arguments says, and how it ends.
 async fn eval(world: &World, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = world.fathom(&[&["eval"], arguments].concat());
+    let mut command = world.fathom(&[&["eval"][..], arguments].concat());
     without_keys(&mut command);
     let mut process = Running::spawn(command, world.folder());
     let status = process.ends().await;
