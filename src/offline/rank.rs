@@ -78,7 +78,8 @@ pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
     let documents = documents(pieces, &found, question.words.len());
     let of_part = |part: &Part| {
         let of_piece = |(piece, found): (&Piece<'_>, &Vec<Found>)| {
-            let scored = Scored { question: &question, part, piece, found, document: &documents[piece.title] };
+            let (begins, document) = (beginnings(piece), &documents[piece.title]);
+            let scored = Scored { question: &question, part, piece, found, document, begins };
             (0..found.len()).map(|place| scored.score(place)).collect::<Vec<_>>()
         };
         pieces.iter().zip(&found).flat_map(of_piece).collect::<Vec<Score>>()
@@ -270,6 +271,8 @@ struct Scored<'a> {
     piece: &'a Piece<'a>,
     found: &'a [Found],
     document: &'a [bool],
+    /// Where the table of a row begins; for other sentences their own place. What stands before is what they go on from.
+    begins: Vec<usize>,
 }
 
 impl Scored<'_> {
@@ -310,7 +313,7 @@ impl Scored<'_> {
         see(&here.heading, IN_HEADING);
         see(&here.title, IN_TITLE);
         let mut share = IN_SENTENCE_BEFORE;
-        for before in (0..self.begins(place)).rev().take(SENTENCES_BEFORE) {
+        for before in (0..self.begins[place]).rev().take(SENTENCES_BEFORE) {
             let together = self.piece.sentences[before].paragraph == self.piece.sentences[place].paragraph;
             see(&self.found[before].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
             share *= FADING;
@@ -320,16 +323,6 @@ impl Scored<'_> {
             see(&after.own, if together { IN_SENTENCE_AFTER } else { IN_SENTENCE_AFTER * OF_ANOTHER_PARAGRAPH });
         }
         shares
-    }
-
-    /// Where the table of a row begins; for other sentences their own place. What stands before is what they go on from.
-    fn begins(&self, place: usize) -> usize {
-        let sentences = self.piece.sentences;
-        let (paragraph, row) = (sentences[place].paragraph, is_row(&sentences[place].text));
-        if !row {
-            return place;
-        }
-        sentences[..place].iter().rposition(|sentence| sentence.paragraph != paragraph).map_or(0, |before| before + 1)
     }
 
     /// The share of the part's words that is covered, the rare ones counting most; 1 when it has none of the wanted.
@@ -364,6 +357,18 @@ impl Scored<'_> {
             others.fold((0.0, 0.0), |sum, ((word, _), share)| (sum.0 + word.rarity * share, sum.1 + word.rarity));
         if all > 0.0 { covered / all } else { 0.0 }
     }
+}
+
+fn beginnings(piece: &Piece<'_>) -> Vec<usize> {
+    let mut beginnings: Vec<usize> = Vec::with_capacity(piece.sentences.len());
+    let mut before: Option<&Sentence> = None;
+    for (place, sentence) in piece.sentences.iter().enumerate() {
+        let goes_on = before.is_some_and(|before| before.paragraph == sentence.paragraph && is_row(&before.text));
+        let begins = if is_row(&sentence.text) && goes_on { beginnings[place - 1] } else { place };
+        beginnings.push(begins);
+        before = Some(sentence);
+    }
+    beginnings
 }
 
 /// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.

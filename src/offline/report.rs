@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_report_has_its_parts_in_order() {
-        let notes = "### Museum\n- The mill was destroyed in 1911. [S1001]\n- The mill ground barley in 1890. [S1001]\n- Nobody is cited here, mill.";
+        let notes = "### Museum\n- The mill was destroyed in 1911. [S1001]\n- The mill ground barley and oats. [S1001]\n- Nobody is cited here, mill.";
         let report = write(
             "When was the mill destroyed?",
             &[finding("the end of the mill", notes)],
@@ -420,7 +420,7 @@ mod tests {
             &["Nothing was found about soup.".into()],
         );
         let expected = "# When was the mill destroyed?\n\n*This report was assembled by extraction, without a language model: it quotes sentences of the sources.*\n\n\
-            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley in 1890. [S1001]\n\n\
+            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley and oats. [S1001]\n\n\
             ## Limits\n\n- Nothing was found about soup.\n";
         assert_eq!(report, expected);
     }

@@ -89,8 +89,11 @@ impl<'a> Versions<'a> {
             for (place, document) in documents.iter().enumerate() {
                 let own = statement.sources.iter().any(|id| document.ids.contains(id));
                 if !own && names(&statement.text, document) {
-                    match is_series(document.title) {
-                        true => replaced_in.push((place, subject(&statement.text))),
+                    let about = subject(&statement.text);
+                    // `The outline of 18 June` is a part of the minutes of that day, `the note of 14 November` all of it.
+                    let in_part = is_series(document.title) && title_words(document.title).is_disjoint(&about);
+                    match in_part {
+                        true => replaced_in.push((place, about)),
                         false => outdated[place] = true,
                     }
                 }
@@ -141,11 +144,11 @@ impl<'a> Versions<'a> {
         let mut overruled = vec![false; candidates.len()];
         let subjects: Vec<HashSet<String>> = candidates.iter().map(|(one, _)| subject(&one.text)).collect();
         for (place, (one, score)) in candidates.iter().enumerate() {
-            if self.places(one).any(|place| self.wanted[place]) {
+            if self.places(one).any(|place| self.wanted[place]) || corrects(&one.text) {
                 continue;
             }
             overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
-                let right = corrects(&by.text) && !corrects(&one.text);
+                let right = corrects(&by.text);
                 let newer = self.date(by).zip(self.date(one)).is_some_and(|(by, one)| by > one);
                 let alike = score.answers && worth.answers
                     || subjects[place].intersection(&subjects[other]).count() >= SAME_SUBJECT;
