@@ -71,7 +71,7 @@ install_packages() {
     [[ -z $left ]] || fail "apt-get installed $*, yet this is still missing:" $left
 }
 
-# The folder is made anew when a version changes.
+# The folder is rebuilt when a version changes.
 # shellcheck disable=SC2086 # One word a package.
 install_python_tools() {
     rm -rf "$TOOLS/venv"

@@ -8,9 +8,9 @@ use tokio_util::task::TaskTracker;
 use crate::{
     config::Config,
     domain::SearchApi,
-    events::{EventLog, Patience, Writer},
+    events::{CommitRetry, EventLog, Writer},
     llm::Llm,
-    pages::Parser,
+    pages::{Parser, Web},
     prompts::Prompts,
     research::Toolbox,
     runs::{self, Parts, Runs},
@@ -48,11 +48,14 @@ impl App {
     ///
     /// # Errors
     /// As [`App::build`].
-    pub async fn with_tools(store: Store, config: &Config, toolbox: Toolbox) -> anyhow::Result<Self> {
+    pub async fn with_tools(store: Store, config: &Config, mut toolbox: Toolbox) -> anyhow::Result<Self> {
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
-        let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
+        let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
         let parser = Parser::new(config.parser.clone());
+        if config.web.enabled {
+            toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);
+        }
         let tavily = config
             .tavily
             .clone()

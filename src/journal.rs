@@ -19,7 +19,7 @@ use tokio::{sync::watch, time::Instant};
 
 use self::activity::Activity;
 pub use self::activity::Resting;
-pub use crate::store::{CallRecord, NewEvent, Step};
+pub use crate::store::{CallRecord, NewEvent, Step, StepKind};
 use crate::{
     domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
@@ -27,7 +27,7 @@ use crate::{
     telemetry::metrics,
 };
 
-/// A commit that takes longer is told to the run's readers.
+/// A commit that takes longer becomes a warning of the run.
 const TELLING_DELAY: Duration = Duration::from_secs(1);
 
 /// Why a run must stop at once, whatever it was doing. Nothing of this is stored in the journal.
@@ -138,7 +138,7 @@ pub struct Journal {
     holds_until: watch::Sender<Instant>,
     /// No work is done after it; stored values are still returned.
     ends_at: Option<Instant>,
-    /// Why a step of this run had to stop: then no other one begins, whoever works beside it.
+    /// Why a step of this run had to stop: then no other one begins, whatever works beside it.
     stopped: OnceLock<Stop>,
 }
 
@@ -215,7 +215,7 @@ impl Journal {
     pub async fn step<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
-        kind: &str,
+        kind: StepKind,
         asked: impl Into<Asked>,
         work: impl Future<Output = Result<Entry<T>, Stop>>,
     ) -> Result<T, Stop> {
@@ -224,7 +224,7 @@ impl Journal {
         }
         let result = self.replay_or_work(key, kind, asked.into(), work).await;
         result.inspect_err(|stop| {
-            metrics::step_failed(kind, stop.code());
+            metrics::step_failed(kind.as_str(), stop.code());
             _ = self.stopped.set(stop.clone());
         })
     }
@@ -232,7 +232,7 @@ impl Journal {
     async fn replay_or_work<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,
-        kind: &str,
+        kind: StepKind,
         asked: Asked,
         work: impl Future<Output = Result<Entry<T>, Stop>>,
     ) -> Result<T, Stop> {
@@ -244,13 +244,13 @@ impl Journal {
         let (started_at, begun) = (Timestamp::now(), Instant::now());
         // Boxed: calls are large, and the time limit would put them onto the stack once more.
         let entry = self.in_time(Box::pin(work)).await;
-        metrics::step_done(kind, begun.elapsed());
+        metrics::step_done(kind.as_str(), begun.elapsed());
         let entry = entry?;
         let value = serde_json::to_string(&entry.value).map_err(|error| corrupt(key, &error))?;
         let (started_at, finished_at) = entry.inherited.unwrap_or_else(|| (started_at, Timestamp::now()));
         let step = Step {
             key: key.to_owned(),
-            kind: kind.to_owned(),
+            kind,
             request_hash: asked.request,
             input_hash: asked.inputs,
             prompts: self.prompts.clone(),
@@ -287,7 +287,7 @@ impl Journal {
         let now = Timestamp::now();
         let step = Step {
             key: key.to_owned(),
-            kind: "mark".to_owned(),
+            kind: StepKind::Mark,
             request_hash: String::new(),
             input_hash: String::new(),
             prompts: String::new(),
@@ -317,8 +317,8 @@ impl Journal {
         Ok(self.writer.commit(self.commit(events, Vec::new(), Vec::new())).await?)
     }
 
-    /// Emits `events` now without waiting at all; when the writer's queue is full they are dropped, which a warning
-    /// about a wait can bear.
+    /// Emits `events` now without waiting at all; when the writer's queue is full they are dropped, which does no harm
+    /// to a warning about a wait.
     pub fn try_emit(&self, events: Vec<NewEvent>) {
         self.writer.try_send(self.commit(events, Vec::new(), Vec::new()));
     }
@@ -334,7 +334,7 @@ impl Journal {
 
     /// Waits until the lease certainly holds and the database takes what the run stores. A process that was frozen or cut off from the database for longer than its
     /// lease must not pay for anything more: the database would refuse the result, but only after the call was made.
-    /// Whoever renews the lease ends the wait by [`Journal::extend`], or ends the run.
+    /// The renewal of the lease ends the wait by [`Journal::extend`], or ends the run.
     ///
     /// A step passes here before it begins; what it pays for, it passes again before each attempt, which may come long
     /// after.
@@ -392,7 +392,7 @@ impl Journal {
     /// Was the same asked for in the words of another release? One that did not note what its requests were about has
     /// the benefit of the doubt.
     fn is_reworded(&self, step: &Step, asked: &Asked) -> bool {
-        let unknown = step.input_hash.is_empty() && step.kind == "model";
+        let unknown = step.input_hash.is_empty() && step.kind == StepKind::Model;
         step.prompts != self.prompts && (unknown || step.input_hash == asked.inputs)
     }
 
@@ -442,7 +442,7 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// Steps that something was learned by. A failure was stored as such, and marks are the run's own.
 fn is_answer(step: &Step) -> bool {
-    step.kind != "mark" && !step.value.starts_with("{\"Err\":")
+    step.kind != StepKind::Mark && !step.value.starts_with("{\"Err\":")
 }
 
 fn corrupt(key: &str, error: &serde_json::Error) -> Stop {

@@ -49,6 +49,11 @@ templates![
     "think_alone",
     "too_many_delegations",
     "tool_failed",
+    "page",
+    "tools/read_page",
+    "tools/read_page.address",
+    "tools/read_page.place",
+    "tools/read_page.question",
     "tools/conduct_research",
     "tools/conduct_research.research_topic",
     "tools/research_complete_researcher",
@@ -215,7 +220,13 @@ const NAME_REACH: usize = 64;
 pub fn untrusted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(character) = rest.chars().next() {
+    loop {
+        // Pages are long, and little of them needs a second look.
+        let plain = rest.bytes().position(|byte| !byte.is_ascii() || matches!(byte, b'<' | b'[' | b'&'));
+        let (copied, looked_at) = rest.split_at(plain.unwrap_or(rest.len()));
+        out.push_str(copied);
+        rest = looked_at;
+        let Some(character) = rest.chars().next() else { break };
         let (length, opens) = opener(rest, character);
         let behind = &rest[length..];
         match opens {

@@ -1,4 +1,4 @@
-//! The role of the engine: the real [`App`], told over its standard input how many runs to carry out.
+//! The role of the engine: the real [`App`], which reads from its standard input how many runs to carry out.
 
 use std::time::Instant;
 

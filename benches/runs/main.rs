@@ -1,6 +1,6 @@
 //! How fast and how small the engine is: whole runs against fake servers on loopback, on both databases.
 //!
-//! `cargo bench --bench runs -- [--database sqlite|postgres|both] [--json] [one|ten|many …]`
+//! `cargo bench --bench runs -- [--table] [--database sqlite|postgres|both] [--json] [one|ten|many …]`
 //!
 //! This program starts itself twice for each measurement, as the fake servers (`fakes.rs`) and as the engine
 //! (`engine.rs`), so that time and memory of the engine's process alone are read from `/proc` (`child.rs`; Linux only).
@@ -34,7 +34,11 @@ use world::Shape;
 pub const LIMIT: Duration = Duration::from_secs(180);
 /// The run of the benchmark: about 80 model calls, 12 searches.
 pub const SHAPE: Shape = Shape { reflections: 1, researchers: 3, searches: 2, queries: 2, sentences: 40 };
-/// The engine rests so long before its idle memory is read.
+const SQLITE: &str = "sqlite";
+/// Over TCP with TLS, as tests and most deployments have it.
+const POSTGRES: &str = "postgres";
+const POSTGRES_PLAIN: &str = "postgres without TLS";
+/// The engine rests this long before its idle memory is read.
 const REST: Duration = Duration::from_secs(1);
 
 /// Measures whole runs of the engine against fake model and search servers.
@@ -49,6 +53,9 @@ struct Arguments {
     /// Runs at once in the scenario `many`.
     #[arg(long, default_value_t = 200)]
     many: usize,
+    /// Measure everything that has an aim, and print it beside the aims.
+    #[arg(long, conflicts_with = "scenarios")]
+    table: bool,
     /// Print one JSON array instead of the table.
     #[arg(long)]
     json: bool,
@@ -93,7 +100,7 @@ struct Plan {
     work: Work,
 }
 
-/// What the engine is told to do: `rounds` times `at_once` runs.
+/// What the engine has to do: `rounds` times `at_once` runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Work {
     pub at_once: usize,
@@ -119,6 +126,8 @@ pub struct Line {
     pub runs: usize,
     pub failed: usize,
     pub failures: Vec<String>,
+    /// Processor time of the database server per run.
+    pub database_cpu_per_run_ms: Option<f64>,
     /// The latencies that follow one another in a run: no engine can be faster.
     pub chain_ms: u64,
     pub median_ms: f64,
@@ -143,6 +152,7 @@ fn main() -> anyhow::Result<()> {
     match &arguments.role {
         Some(Role::Fakes(settings)) => fakes::serve(settings),
         Some(Role::Engine) => engine::serve(),
+        None if arguments.table => measure_table(),
         None => measure_all(&arguments),
     }
 }
@@ -153,10 +163,10 @@ fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
         if !arguments.scenarios.is_empty() && !arguments.scenarios.contains(&scenario) {
             continue;
         }
-        for database in ["sqlite", "postgres"] {
+        for database in [SQLITE, POSTGRES] {
             let wanted = match arguments.database {
-                Databases::Sqlite => database == "sqlite",
-                Databases::Postgres => database == "postgres",
+                Databases::Sqlite => database == SQLITE,
+                Databases::Postgres => database == POSTGRES,
                 Databases::Both => true,
             };
             if wanted {
@@ -171,6 +181,21 @@ fn measure_all(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&lines)?);
     }
+    Ok(())
+}
+
+/// What has an aim, line by line; takes about four minutes.
+fn measure_table() -> anyhow::Result<()> {
+    table::print_aims_head();
+    for (database, all) in [(SQLITE, true), (POSTGRES, true), (POSTGRES_PLAIN, false)] {
+        table::print_aims(&measure(&plan(Scenario::One, 1), database)?);
+        table::print_aims(&measure(&plan(Scenario::Ten, 10), database)?);
+        if all {
+            table::print_aims(&measure(&plan(Scenario::Many, 50), database)?);
+            table::print_aims(&measure(&plan(Scenario::Many, 200), database)?);
+        }
+    }
+    println!("\nload average at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     Ok(())
 }
 
@@ -192,10 +217,13 @@ fn measure(plan: &Plan, database: &'static str) -> anyhow::Result<Line> {
     let fakes::Ready { mut environment, excess_ms } = fakes.hear().context("the fake servers")?;
     let folder = tempfile::tempdir()?;
     environment.push(("FATHOM_DATA_DIR".to_owned(), folder.path().display().to_string()));
-    let cluster = (database == "postgres").then(Cluster::durable);
+    let cluster = (database != SQLITE).then(Cluster::durable);
     if let Some(cluster) = &cluster {
-        environment.push(("DATABASE_URL".to_owned(), cluster.url("postgres")));
+        let url = cluster.url("postgres");
+        let url = if database == POSTGRES { url } else { url.replace("sslmode=require", "sslmode=disable") };
+        environment.push(("DATABASE_URL".to_owned(), url));
     }
+    let database_cpu_ms = || cluster.as_ref().map(Cluster::cpu_ms);
 
     let started = Instant::now();
     let mut engine = Child::start(&["engine"], environment)?;
@@ -203,9 +231,9 @@ fn measure(plan: &Plan, database: &'static str) -> anyhow::Result<Line> {
     let start_ms = started.elapsed().as_secs_f64() * 1_000.0;
     std::thread::sleep(REST);
     let idle_mb = engine.memory_mb("VmRSS")?;
-    let before = (engine.cpu_ms()?, fakes.cpu_ms()?);
+    let before = (engine.cpu_ms()?, fakes.cpu_ms()?, database_cpu_ms());
     let outcomes: Vec<Outcome> = engine.ask(&plan.work).context("the engine")?;
-    let after = (engine.cpu_ms()?, fakes.cpu_ms()?);
+    let after = (engine.cpu_ms()?, fakes.cpu_ms()?, database_cpu_ms());
     let peak_mb = engine.memory_mb("VmHWM")?;
     engine.end()?;
     let seen: fakes::Seen = fakes.ask(&()).context("the fake servers")?;
@@ -224,6 +252,7 @@ fn measure(plan: &Plan, database: &'static str) -> anyhow::Result<Line> {
         runs: outcomes.len(),
         failed: failures.len(),
         failures: failures.into_iter().take(3).collect(),
+        database_cpu_per_run_ms: after.2.zip(before.2).map(|(after, before)| per_run(after - before)),
         chain_ms,
         median_ms: median(&walls),
         max_ms: walls.last().copied().unwrap_or_default(),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use fathom::{
     domain::{Event, MessageId, RunId, RunOptions, Scope, ThreadId, Timestamp, Usage},
-    events::{EventLog, Patience, Writer, WriterHandle},
+    events::{CommitRetry, EventLog, Writer, WriterHandle},
     journal::{CallRecord, Entry, Journal},
     store::{Admission, Claimant, Claimed, Clock, Database, NewRun, NewThread, Store, Synchronous},
 };
@@ -42,7 +42,7 @@ pub async fn journal(kind: Kind, figures: &mut Figures) -> anyhow::Result<()> {
         let store = Store::open(&database).await?;
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
-        let writer = Writer::start(store.clone(), log, Patience::default(), &tasks);
+        let writer = Writer::start(store.clone(), log, CommitRetry::default(), &tasks);
         let one = begin(&store, &writer).await?;
         steps(&one, 50, Duration::ZERO).await?;
         let alone = steps(&one, STEPS, Duration::ZERO).await?;
@@ -112,7 +112,7 @@ async fn steps(journal: &Journal, count: usize, pause: Duration) -> anyhow::Resu
         let entry = Entry { call: Some(call), ..Entry::new(value.clone()).event(&Scope::researcher(1), event) };
         let key = uuid::Uuid::now_v7().to_string();
         let began = Instant::now();
-        journal.step(&key, "model", "hash".to_owned(), async { Ok(entry) }).await?;
+        journal.step(&key, fathom::journal::StepKind::Model, "hash".to_owned(), async { Ok(entry) }).await?;
         taken.push(began.elapsed().as_secs_f64() * 1_000.0);
         tokio::time::sleep(pause).await;
     }

@@ -22,7 +22,7 @@ use crate::{
 
 /// Ticks of a second in `/proc/PID/stat`: 100 on every Linux there is.
 const TICK_MS: f64 = 10.0;
-/// A service rests so long before its idle memory is read.
+/// A service rests this long before its idle memory is read.
 const REST: Duration = Duration::from_secs(1);
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();

@@ -127,7 +127,7 @@ async fn models(config: &Config) -> Vec<Finding> {
                 Some(variable) => Finding::broken("models", format!("{model} needs {variable}")),
                 None => probe(&llm, provider, model).await,
             }),
-            None if is_set => {
+            None if is_set && provider.settings_of.is_none() => {
                 findings.push(Finding::note("models", format!("{} is not used by the settings", provider.name)));
             }
             None => {}

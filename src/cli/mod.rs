@@ -127,7 +127,7 @@ impl Command {
         }
     }
 
-    /// What is logged unless the settings say otherwise: people at a terminal are told by the command itself.
+    /// What is logged unless the settings say otherwise: the command itself speaks to people at a terminal.
     fn log_filter(&self) -> &'static str {
         match self {
             Self::Serve(_) => "info",
@@ -149,7 +149,7 @@ struct ServeArgs {
     /// Address and port to listen on [env: FATHOM_LISTEN] [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
-    /// Listen beyond loopback although whoever reaches the service may use it [env: FATHOM_OPEN]
+    /// Listen beyond loopback although everybody who reaches the service may use it [env: FATHOM_OPEN]
     #[arg(long)]
     open: bool,
     #[command(flatten)]

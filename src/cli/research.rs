@@ -217,8 +217,8 @@ impl Session {
     fn new(app: App, out: Option<PathBuf>, prices: Prices) -> Self {
         let cancel = CancellationToken::new();
         let screen = Screen::new();
-        let told = screen.clone();
-        let signals = signals::listen(cancel.clone(), move |message| told.say(message), STOPPING);
+        let notices = screen.clone();
+        let signals = signals::listen(cancel.clone(), move |message| notices.say(message), STOPPING);
         Self { app, out, prices, screen, cancel, _signals: signals }
     }
 

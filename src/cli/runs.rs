@@ -177,10 +177,10 @@ async fn cancel(store: &Store, run_id: RunId) -> Result<Exit, Error> {
     loop {
         let run = match store.request_cancel(run_id, Clock::Database).await? {
             None => return Ok(unknown(run_id)),
-            Some(Cancelling::Final(run)) => return Ok(told(&run)),
+            Some(Cancelling::Final(run)) => return Ok(exit_of(&run)),
             Some(Cancelling::Done(run)) => {
                 wake(store, &run).await;
-                return Ok(told(&run));
+                return Ok(exit_of(&run));
             }
             Some(Cancelling::Requested(run)) => run,
         };
@@ -199,7 +199,7 @@ async fn wake(store: &Store, run: &Run) {
     }
 }
 
-fn told(run: &Run) -> Exit {
+fn exit_of(run: &Run) -> Exit {
     match run.status {
         RunStatus::Cancelled => print(&format!("run {} is cancelled; what it found is kept", run.id)),
         status => print(&format!("run {} is {} already", run.id, status.as_str())),
@@ -209,7 +209,7 @@ fn told(run: &Run) -> Exit {
 async fn not_yet(store: &Store, run_id: RunId) -> Result<Exit, Error> {
     let Some(overview) = store.overview(run_id).await? else { return Ok(unknown(run_id)) };
     if overview.run.status.is_final() {
-        return Ok(told(&overview.run));
+        return Ok(exit_of(&overview.run));
     }
     complain(&format!(
         "the run was asked to stop and has not done so yet; if its process {} is gone, ask again after {}",

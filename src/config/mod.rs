@@ -25,6 +25,7 @@ use crate::{
     domain::{Caps, OptionError, Prices, RunOptions, nearest::nearest, options::OPTIONS},
     llm::{self, Endpoint, providers::PROVIDERS},
     pages,
+    pages::WebSettings,
     search::tavily,
     store::{Database, Synchronous},
     telemetry, webhooks,
@@ -45,7 +46,7 @@ const ANY_PAGE: &str =
 #[derive(Clone, Debug)]
 pub struct Config {
     pub database: Database,
-    /// Events of final runs are kept for so long; `None`: as long as their thread.
+    /// How long events of final runs are kept; `None`: as long as their thread.
     pub event_retention: Option<Duration>,
     /// Holds the embedded database and the document index.
     pub data_dir: PathBuf,
@@ -59,13 +60,14 @@ pub struct Config {
     pub options: RunOptions,
     /// The most that requests may ask for; `options` keep to it.
     pub caps: Caps,
-    /// A silent owner keeps its runs for so long.
+    /// How long a silent owner keeps its runs.
     pub lease: Duration,
-    /// A run that kills processes is given up when it has done so over so long.
+    /// A run that kills processes is given up when it has done so for this long.
     pub crash_loop: Duration,
     pub http: HttpSettings,
     pub queue: QueueSettings,
     pub webhooks: webhooks::Settings,
+    pub web: WebSettings,
     pub log: telemetry::LogSettings,
     pub telemetry: telemetry::TraceSettings,
     /// What models cost, as far as the file tells.
@@ -82,7 +84,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     pub listen: SocketAddr,
-    /// May whoever reaches an address beyond loopback use the service?
+    /// May everybody who reaches an address beyond loopback use the service?
     pub open: bool,
     pub allowed_hosts: AllowedHosts,
     pub cors_origins: CorsOrigins,
@@ -136,7 +138,7 @@ pub struct Flags {
     /// The settings file.
     pub config: Option<PathBuf>,
     pub listen: Option<String>,
-    /// Serve whoever comes, also beyond loopback.
+    /// Serve everybody, also beyond loopback.
     pub open: bool,
     pub data_dir: Option<PathBuf>,
     pub documents: Option<PathBuf>,
@@ -227,6 +229,7 @@ impl Config {
             http,
             queue: queue(&layers),
             webhooks: webhooks(&layers),
+            web: web(&layers),
             log: log(&layers),
             telemetry: telemetry(&layers),
             prices: file.prices,
@@ -309,8 +312,9 @@ fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
 }
 
 fn llm(layers: &Layers<'_>) -> llm::Settings {
+    let endpoints = PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.settings())));
     llm::Settings {
-        endpoints: PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.name))).collect(),
+        endpoints: endpoints.filter(|(_, endpoint)| endpoint.is_set() || !endpoint.headers.is_empty()).collect(),
         connect_timeout: layers.seconds("timeouts.connect_seconds"),
         total_timeout: layers.seconds("timeouts.model_seconds"),
         idle_timeout: layers.seconds("timeouts.model_idle_seconds"),
@@ -397,6 +401,14 @@ fn webhooks(layers: &Layers<'_>) -> webhooks::Settings {
     webhooks::Settings {
         secret: layers.secret("webhooks.secret"),
         allow_private: layers.flag("webhooks.allow_private"),
+    }
+}
+
+fn web(layers: &Layers<'_>) -> WebSettings {
+    WebSettings {
+        enabled: layers.flag("pages.enabled"),
+        allow_private: layers.flag("pages.allow_private"),
+        robots: layers.flag("pages.robots"),
     }
 }
 
@@ -513,8 +525,8 @@ mod tests {
         let caps = ("FATHOM_OPTION_CAPS", "max_react_tool_calls=3,max_run_seconds=60");
         let config = read(&Flags::default(), &[caps, ("FATHOM_MAX_REACT_TOOL_CALLS", "5")]).unwrap();
         assert_eq!((config.options.max_react_tool_calls, config.options.max_run_seconds), (3, 60));
-        let told: Vec<_> = config.notices.iter().filter(|notice| notice.contains("lowered")).collect();
-        assert!(told.len() == 1 && told[0].starts_with("max_react_tool_calls "), "{told:?}");
+        let lowered: Vec<_> = config.notices.iter().filter(|notice| notice.contains("lowered")).collect();
+        assert!(lowered.len() == 1 && lowered[0].starts_with("max_react_tool_calls "), "{lowered:?}");
         let error = read(&set(&["max_react_tool_calls=5"]), &[caps]).unwrap_err().to_string();
         assert_eq!(error, "option 'max_react_tool_calls' must be 3 at most on this server, not 5");
     }

@@ -89,7 +89,8 @@ pub fn all() -> &'static [Setting] {
     static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
         let (before, behind) = TABLE.split_at(TABLE.iter().position(|row| row.0.starts_with("search.")).unwrap_or(0));
         let mut all: Vec<Setting> = before.iter().map(Setting::of).collect();
-        all.extend(providers::PROVIDERS.iter().flat_map(Setting::of_provider));
+        let own = providers::PROVIDERS.iter().filter(|provider| provider.settings_of.is_none());
+        all.extend(own.flat_map(Setting::of_provider));
         all.extend(behind.iter().map(Setting::of));
         all.extend(OPTIONS.iter().map(Setting::of_option));
         all
@@ -170,12 +171,12 @@ const TABLE: &[Row] = &[
     ("model", "FATHOM_MODEL", Some("--model"), Kind::Model, Unset, "model for every role, PROVIDER:MODEL"),
 
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
-    ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process"),
+    ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process, beside three that commit, wake others and listen"),
     ("database.sqlite_synchronous", "FATHOM_SQLITE_SYNCHRONOUS", None, Kind::Choice(&["full", "normal"]), Is("full"), "does the embedded database wait for the disk at each commit (full), or may a loss of power cost the last ones (normal)?"),
-    ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "events of final runs are kept for so long; unset: as long as the thread"),
+    ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "how long events of final runs are kept; unset: as long as the thread"),
 
     ("http.cors_origins", "FATHOM_CORS_ORIGINS", None, Kind::Origins, Unset, "pages of these origins may call the API from a browser; * for all"),
-    ("http.open", "FATHOM_OPEN", Some("--open"), Kind::Boolean, Is("false"), "may the service listen beyond loopback, where whoever reaches it may use it?"),
+    ("http.open", "FATHOM_OPEN", Some("--open"), Kind::Boolean, Is("false"), "may the service listen beyond loopback, where everybody who reaches it may use it?"),
     ("http.allowed_hosts", "FATHOM_ALLOWED_HOSTS", None, Kind::Hosts, Unset, "names under which the service is reached, beside addresses and localhost; * for any"),
     ("http.http2", "FATHOM_HTTP2", None, Kind::Boolean, Is("false"), "HTTP/2 without TLS, for proxies and programs that begin with it"),
     ("http.max_buffered_bytes", "FATHOM_MAX_BUFFERED_BYTES", None, Kind::Number { min: 1 << 20, max: 1 << 31 }, Is("268435456"), "bytes of request bodies and unread answers held at the same time, over all connections"),
@@ -194,8 +195,8 @@ const TABLE: &[Row] = &[
     ("timeouts.model_idle_seconds", "FATHOM_MODEL_IDLE_SECONDS", None, SECONDS, Is("300"), "until the first piece of a streamed answer, and between any two"),
     ("timeouts.model_stream_seconds", "FATHOM_MODEL_STREAM_SECONDS", None, SECONDS, Is("3600"), "for a streamed answer in all, however steadily it comes"),
     ("timeouts.retry_seconds", "FATHOM_RETRY_SECONDS", None, SECONDS, Is("14400"), "how long one call to a model or a search engine waits in all for being made again; a run's own time ends it sooner"),
-    ("timeouts.lease_seconds", "FATHOM_LEASE_SECONDS", None, Kind::Number { min: 2, max: 3_600 }, Is("15"), "a silent process keeps its runs for so long"),
-    ("timeouts.crash_loop_seconds", "FATHOM_CRASH_LOOP_SECONDS", None, SECONDS, Is("600"), "a run that processes die of is given up after five deaths over so long"),
+    ("timeouts.lease_seconds", "FATHOM_LEASE_SECONDS", None, Kind::Number { min: 2, max: 3_600 }, Is("15"), "how long a silent process keeps its runs"),
+    ("timeouts.crash_loop_seconds", "FATHOM_CRASH_LOOP_SECONDS", None, SECONDS, Is("600"), "a run that processes die of is given up after five deaths over this time"),
 
     ("limits.max_concurrent_runs", "FATHOM_MAX_CONCURRENT_RUNS", None, Kind::Number { min: 1, max: 10_000 }, Is("50"), "runs a process works on at the same time"),
     ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),
@@ -208,6 +209,10 @@ const TABLE: &[Row] = &[
 
     ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes); unset: there are none"),
     ("webhooks.allow_private", "FATHOM_WEBHOOK_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may webhooks go to private addresses, such as those of this machine?"),
+
+    ("pages.enabled", "FATHOM_PAGES_ENABLED", None, Kind::Boolean, Is("true"), "may runs open pages by their address?"),
+    ("pages.allow_private", "FATHOM_PAGES_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may pages be at private addresses, such as those of this machine?"),
+    ("pages.robots", "FATHOM_PAGES_ROBOTS", None, Kind::Boolean, Is("true"), "are pages left alone that a site's robots.txt asks to leave alone?"),
 
     ("log.filter", "FATHOM_LOG", None, Kind::Filter, Computed("info for serve, error for other commands"), "error, warn, info, debug, or per module (fathom=debug)"),
     ("log.format", "FATHOM_LOG_FORMAT", None, Kind::Choice(&["text", "json"]), Is("text"), "how lines of the log look"),

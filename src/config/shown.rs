@@ -1,4 +1,4 @@
-//! The settings told again: what counts and who said it, and what can be used. Nothing secret leaves this file.
+//! The settings as they count, and where each comes from, and what can be used. Nothing secret leaves this file.
 
 use secrecy::ExposeSecret;
 use serde::Serialize;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Cx, Deadline, Error, fit, spending::Purpose, watch};
 use crate::{
     domain::{Event, Failure, FailureCode, ModelName, WarningCode},
-    journal::{self, Asked, CallRecord, Entry, Stop},
+    journal::{self, Asked, CallRecord, Entry, StepKind, Stop},
     llm::{
         self, Completion, Delta, OutputFormat, Request,
         structured::{self, Strategies, Strategy},
@@ -182,7 +182,7 @@ impl Cx {
             }
             Box::pin(self.answer(key, role, call, deadline)).await
         };
-        let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
+        let outcome: Outcome = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
         outcome.map_err(|unanswered| unanswered.failure.into())
     }
 
@@ -235,7 +235,7 @@ impl Cx {
             watch::end(watch, &entry.value);
             Ok(entry)
         };
-        let outcome: Outcome = self.run.journal.step(key, "model", asked.clone(), work).await?;
+        let outcome: Outcome = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
         if let (false, Ok(completion)) = (streamed, &outcome) {
             sink.take(&completion.text).await?;
         }
@@ -263,7 +263,7 @@ impl Cx {
             None => self.run.services.llm.context_window(&model).await,
         };
         for shortening in 0.. {
-            let fitted = fit::fit(call.request.clone(), window);
+            let fitted = fit::fit(&call.request, window);
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
@@ -404,7 +404,7 @@ impl Cx {
             let entry = Box::pin(self.answer(key, role, call, deadline)).await?;
             Ok(entry.map(|outcome| Structured { outcome, strategy: Some(strategy) }))
         };
-        let step: Structured = self.run.journal.step(key, "model", asked.clone(), work).await?;
+        let step: Structured = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
         strategies.start_with(step.strategy.unwrap_or(strategies.nominal()));
         Ok(step.outcome)
     }

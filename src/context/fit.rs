@@ -3,6 +3,8 @@
 //! Only flexible text is shortened (tool results, findings, pages), the largest first and the newest last; instructions
 //! and questions stay whole. Sizes are estimates; the provider's own complaint leads to another, smaller try.
 
+use std::borrow::Cow;
+
 use crate::llm::{
     Message, Part, Request,
     limits::{estimate_request, estimate_tokens},
@@ -15,8 +17,9 @@ const LEAST_TOKENS: u32 = 64;
 
 /// A request and what was done to it.
 #[derive(Debug)]
-pub struct Fitted {
-    pub request: Request,
+pub struct Fitted<'a> {
+    /// The given one, unless something had to change.
+    pub request: Cow<'a, Request>,
     /// Estimated size of the prompt, tokens.
     pub tokens: u32,
     /// What was left out, in words; `None` when nothing was.
@@ -24,21 +27,24 @@ pub struct Fitted {
 }
 
 /// Shortens `request` so that prompt and answer fit into `window` tokens, as far as its flexible text allows.
-pub fn fit(mut request: Request, window: u32) -> Fitted {
+pub fn fit(request: &Request, window: u32) -> Fitted<'_> {
+    let mut request = Cow::Borrowed(request);
     let reserve = request.max_tokens.min(window / 4);
     let budget = (window - reserve) / 10 * 9;
     let before = estimate_request(&request);
     let mut tokens = before;
     let mut shortened = None;
     if before > budget {
-        shrink(&mut request, before - budget);
+        shrink(request.to_mut(), before - budget);
         tokens = estimate_request(&request);
         if tokens < before {
             shortened = Some(format!("the request was shortened from about {before} to {tokens} tokens"));
         }
     }
     let room = window.saturating_sub(tokens + tokens / 10).max(reserve);
-    request.max_tokens = request.max_tokens.min(room);
+    if request.max_tokens > room {
+        request.to_mut().max_tokens = room;
+    }
     Fitted { request, tokens, shortened }
 }
 
@@ -140,7 +146,7 @@ mod tests {
         for (index, size) in sizes.iter().enumerate() {
             let id = format!("c{index}");
             let call = ToolCall { id: id.clone(), name: "search_web".into(), arguments: "{}".into(), problem: None };
-            messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
+            messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None });
             let content = Text(vec![Part::Flexible("word ".repeat(*size).into())]);
             messages.push(Message::Tool { call_id: id, name: "search_web".into(), content });
         }
@@ -161,15 +167,17 @@ mod tests {
 
     #[test]
     fn what_fits_is_left_alone() {
-        let fitted = fit(request(&[100, 100]), 32_000);
-        assert_eq!(fitted.request, request(&[100, 100]));
+        let request = request(&[100, 100]);
+        let fitted = fit(&request, 32_000);
+        assert!(matches!(fitted.request, Cow::Borrowed(_)), "{:?}", fitted.request);
         assert_eq!(fitted.shortened, None);
     }
 
     #[test]
     fn the_largest_old_results_shrink_first_and_instructions_never() {
-        let before = lengths(&request(&[4_000, 100, 4_000, 100]));
-        let fitted = fit(request(&[4_000, 100, 4_000, 100]), 8_000);
+        let request = request(&[4_000, 100, 4_000, 100]);
+        let before = lengths(&request);
+        let fitted = fit(&request, 8_000);
         let after = lengths(&fitted.request);
         assert!(fitted.tokens <= 8_000 - 1_000);
         assert!(after[2] < before[2] && after[4] < before[4]);
@@ -180,14 +188,16 @@ mod tests {
 
     #[test]
     fn the_newest_result_shrinks_when_nothing_else_is_left() {
-        let fitted = fit(request(&[20_000]), 4_096);
+        let request = request(&[20_000]);
+        let fitted = fit(&request, 4_096);
         assert!(fitted.tokens <= 3_072, "{} tokens", fitted.tokens);
         assert_eq!(fitted.request.messages.last(), Some(&Message::user("final instruction")));
     }
 
     #[test]
     fn a_fair_cut_takes_from_every_large_topic_alike() {
-        let fitted = fit(request(&[5_000, 6_000, 7_000, 10]), 8_000);
+        let request = request(&[5_000, 6_000, 7_000, 10]);
+        let fitted = fit(&request, 8_000);
         let after = lengths(&fitted.request);
         assert!(after[2].abs_diff(after[3]) < 100 && after[3].abs_diff(after[4]) < 100);
     }

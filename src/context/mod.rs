@@ -28,7 +28,7 @@ use waits::{RunWaits, WaitClock};
 
 use crate::{
     domain::{Event, Failure, Note, Prices, RunOptions, Scope, Source, Timestamp, WarningCode},
-    journal::{self, Asked, Entry, Journal, NewEvent, Stop},
+    journal::{self, Asked, Entry, Journal, NewEvent, StepKind, Stop},
     llm::Llm,
     prompts::Prompts,
     search::{Engine, Gate, Rest},
@@ -212,7 +212,7 @@ impl Cx {
         let asked = Asked::from(String::new());
         let journal = &self.run.journal;
         let zone = &self.run.options.timezone;
-        let today = journal.step("date", "value", asked.clone(), async {
+        let today = journal.step("date", StepKind::Value, asked.clone(), async {
             let inherited = journal.inherited("date", &asked);
             Ok(inherited.map_or_else(|| Entry::new(Timestamp::now().prompt_date(zone)), Entry::inherited))
         });
@@ -233,7 +233,7 @@ impl Cx {
     /// [`Stop`].
     pub async fn keep_note(&self, key: &str, note: Note) -> Result<(), Stop> {
         let entry = Entry { notes: vec![note], ..Entry::new(()) };
-        self.run.journal.step(key, "mark", String::new(), async { Ok(entry) }).await
+        self.run.journal.step(key, StepKind::Mark, String::new(), async { Ok(entry) }).await
     }
 
     /// Emits a warning once per run, keyed.

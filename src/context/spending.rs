@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Role;
 use crate::{
     domain::{Failure, FailureCode, RunOptions},
-    journal::Step,
+    journal::{Step, StepKind},
 };
 
 /// How a refusal begins, by which it is known in the journal.
@@ -187,9 +187,9 @@ impl Spent {
             self.limited_by.get_or_insert(option);
             return;
         }
-        match (&*step.kind, &step.call) {
-            ("search", _) => self.searches += 1,
-            ("model", call) => {
+        match (step.kind, &step.call) {
+            (StepKind::Search, _) => self.searches += 1,
+            (StepKind::Model, call) => {
                 self.model_calls += 1;
                 self.tokens += call.as_ref().map_or(0, |call| plausible(call.usage.total()));
             }
@@ -247,13 +247,13 @@ mod tests {
         assert!(!refusal.is_first);
     }
 
-    fn step(kind: &str, value: &str, tokens: Option<u64>) -> Step {
+    fn step(kind: StepKind, value: &str, tokens: Option<u64>) -> Step {
         let usage = |tokens| Usage { input_tokens: tokens, ..Usage::default() };
         let call =
             |tokens| CallRecord { model: "m".into(), role: "research".into(), attempts: 1, usage: usage(tokens) };
         Step {
             key: "k".to_owned(),
-            kind: kind.to_owned(),
+            kind,
             request_hash: String::new(),
             input_hash: String::new(),
             prompts: String::new(),
@@ -271,24 +271,24 @@ mod tests {
             let spending = Spending::new(&RunOptions::default(), std::slice::from_ref(step));
             let spent = spending.spent();
             let counted = (spent.model_calls, spent.searches, spent.tokens, spent.limited_by);
-            assert_eq!(counted, expected, "{} {}", step.kind, step.value);
+            assert_eq!(counted, expected, "{:?} {}", step.kind, step.value);
         };
-        check(&step("model", r#"{"Ok":{"text":"yes"}}"#, Some(7)), (1, 0, 7, None));
-        check(&step("model", r#"{"Err":{"code":"timeout","message":"late"}}"#, None), (1, 0, 0, None));
-        check(&step("search", r#"{"Ok":[]}"#, None), (0, 1, 0, None));
-        check(&step("search", r#"{"Err":"status 500"}"#, None), (0, 1, 0, None));
-        check(&step("mark", "null", None), (0, 0, 0, None));
-        let inherited = Step { inherited: true, ..step("model", r#"{"Ok":{}}"#, Some(7)) };
+        check(&step(StepKind::Model, r#"{"Ok":{"text":"yes"}}"#, Some(7)), (1, 0, 7, None));
+        check(&step(StepKind::Model, r#"{"Err":{"code":"timeout","message":"late"}}"#, None), (1, 0, 0, None));
+        check(&step(StepKind::Search, r#"{"Ok":[]}"#, None), (0, 1, 0, None));
+        check(&step(StepKind::Search, r#"{"Err":"status 500"}"#, None), (0, 1, 0, None));
+        check(&step(StepKind::Mark, "null", None), (0, 0, 0, None));
+        let inherited = Step { inherited: true, ..step(StepKind::Model, r#"{"Ok":{}}"#, Some(7)) };
         check(&inherited, (0, 0, 0, None));
         // Refused, so not made.
         let refused = "the run has spent what it may: max_searches is 3";
-        check(&step("search", &format!("{{\"Err\":\"{refused}\"}}"), None), (0, 0, 0, Some("max_searches")));
+        check(&step(StepKind::Search, &format!("{{\"Err\":\"{refused}\"}}"), None), (0, 0, 0, Some("max_searches")));
         let failure = serde_json::to_string(&Err::<(), _>(Failure::new(FailureCode::SpendingLimit, refused))).unwrap();
-        check(&step("model", &failure, None), (0, 0, 0, Some("max_searches")));
+        check(&step(StepKind::Model, &failure, None), (0, 0, 0, Some("max_searches")));
         // Pages and engines that say the same.
-        check(&step("search", &format!("{{\"Ok\":[{{\"snippet\":\"{refused}\"}}]}}"), None), (0, 1, 0, None));
-        check(&step("search", &format!("{{\"Err\":\"status 500: {refused}\"}}"), None), (0, 1, 0, None));
-        check(&step("model", &format!("{{\"Ok\":{{\"text\":\"{refused}\"}}}}"), None), (1, 0, 0, None));
+        check(&step(StepKind::Search, &format!("{{\"Ok\":[{{\"snippet\":\"{refused}\"}}]}}"), None), (0, 1, 0, None));
+        check(&step(StepKind::Search, &format!("{{\"Err\":\"status 500: {refused}\"}}"), None), (0, 1, 0, None));
+        check(&step(StepKind::Model, &format!("{{\"Ok\":{{\"text\":\"{refused}\"}}}}"), None), (1, 0, 0, None));
     }
 
     #[test]

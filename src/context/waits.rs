@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Cx, Error, Role, Unanswered};
 use crate::{
     domain::{Event, Timestamp, Wait, WaitKind, WarningCode},
-    journal::Entry,
+    journal::{Entry, StepKind},
     llm::{self, Caller, Gate},
 };
 
@@ -242,27 +242,27 @@ impl Cx {
             tokio::time::sleep(length).await;
             Ok(Entry::new(()))
         };
-        Ok(self.run.journal.step(key, "mark", String::new(), pause).await?)
+        Ok(self.run.journal.step(key, StepKind::Mark, String::new(), pause).await?)
     }
 }
 
-/// A wait in progress; it ends when dropped, also when whoever waits is given up.
+/// A wait in progress; it ends when dropped, also when the waiting call is given up.
 struct Waiting<'a> {
-    patient: &'a Patient<'a>,
+    caller: &'a dyn Caller,
     name: String,
 }
 
 impl<'a> Waiting<'a> {
-    fn begin(patient: &'a Patient<'a>, wait: llm::Wait) -> Self {
+    fn begin(caller: &'a dyn Caller, wait: llm::Wait) -> Self {
         let name = wait.name.clone();
-        patient.waiting(wait);
-        Self { patient, name }
+        caller.waiting(wait);
+        Self { caller, name }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.patient.resumed(&self.name);
+        self.caller.resumed(&self.name);
     }
 }
 
@@ -357,6 +357,31 @@ mod tests {
         };
         assert_eq!((name.as_str(), wait.name.as_str()), ("n", "m"));
         assert!(waits.end("unknown", at(6)).is_empty());
+    }
+
+    /// The clock of an agent, as its calls move it.
+    struct OfAgent(WaitClock);
+
+    impl Caller for OfAgent {
+        fn waiting(&self, _: llm::Wait) {
+            self.0.begin(Instant::now());
+        }
+
+        fn resumed(&self, _: &str) {
+            self.0.end(Instant::now());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_is_given_up_no_longer_moves_the_deadline() {
+        let agent = OfAgent(WaitClock::default());
+        let pause = async {
+            let _waiting = Waiting::begin(&agent, wait("m", 60, true));
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        };
+        assert!(tokio::time::timeout(Duration::from_secs(5), pause).await.is_err());
+        tokio::time::advance(Duration::from_secs(100)).await;
+        assert_eq!(agent.0.total(Instant::now()), Duration::from_secs(5));
     }
 
     #[test]

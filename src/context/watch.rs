@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 use super::{Role, ask::Outcome};
 use crate::{
     llm::{Completion, Message, Request, StopReason, ToolCall},
-    telemetry::spans::{Called, Calling, ModelCall},
+    telemetry::spans::{CallEnd, CallStart, ModelCall},
 };
 
 pub fn begin(key: &str, role: Role, request: &Request) -> ModelCall {
-    let calling = Calling { model: &request.model, role: role.as_str(), key, max_tokens: request.max_tokens };
-    ModelCall::begin(calling, || request.messages.iter().map(message).collect::<Value>().to_string())
+    let start = CallStart { model: &request.model, role: role.as_str(), key, max_tokens: request.max_tokens };
+    ModelCall::begin(start, || request.messages.iter().map(message).collect::<Value>().to_string())
 }
 
 pub fn end(call: ModelCall, outcome: &Outcome) {
     match outcome {
-        Err(broken) => call.end(Called::Failed(broken.failure.code.as_str()), String::new),
+        Err(broken) => call.end(CallEnd::Failed(broken.failure.code.as_str()), String::new),
         Ok(completion) => {
             let finish = finish(completion.stop);
-            let called = Called::Answered { usage: completion.usage, finish, attempts: completion.attempts };
-            call.end(called, || json!([answer(completion, finish)]).to_string());
+            let end = CallEnd::Answered { usage: completion.usage, finish, attempts: completion.attempts };
+            call.end(end, || json!([answer(completion, finish)]).to_string());
         }
     }
 }
@@ -38,7 +38,9 @@ fn message(message: &Message) -> Value {
     match message {
         Message::System { content } => json!({"role": "system", "parts": [text(&content.joined())]}),
         Message::User { content } => json!({"role": "user", "parts": [text(&content.joined())]}),
-        Message::Assistant { content, tool_calls } => json!({"role": "assistant", "parts": parts(content, tool_calls)}),
+        Message::Assistant { content, tool_calls, .. } => {
+            json!({"role": "assistant", "parts": parts(content, tool_calls)})
+        }
         Message::Tool { call_id, content, .. } => {
             let response = json!({"type": "tool_call_response", "id": call_id, "response": content.joined()});
             json!({"role": "tool", "parts": [response]})

@@ -43,6 +43,17 @@ pub enum Agent {
     Researcher,
 }
 
+impl Agent {
+    /// The name stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Supervisor => "supervisor",
+            Self::Researcher => "researcher",
+        }
+    }
+}
+
 /// The stages of a run, in order; a follow-up may go from the first straight to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -247,7 +258,8 @@ pub enum Event {
         kind: ToolKind,
         problem: String,
     },
-    /// Once per source and run; `query` is empty for a source taken over from an earlier run of the thread.
+    /// Once per source and run; `query` is empty for a source that no search found: one that was opened by its address,
+    /// or taken over from an earlier run of the thread.
     #[serde(rename = "source.found")]
     SourceFound {
         source_id: SourceId,
@@ -279,7 +291,16 @@ pub enum Event {
     #[serde(rename = "report.citation")]
     ReportCitation { number: u32, source_id: SourceId, start: usize, end: usize, url: String, title: String },
     #[serde(rename = "report.finished")]
-    ReportFinished { attempt: u32, chars: usize, sources: usize, dropped_citations: u32, sha256: String },
+    ReportFinished {
+        attempt: u32,
+        chars: usize,
+        sources: usize,
+        dropped_citations: u32,
+        /// The text cites nothing, so nobody can tell which source stands behind which statement.
+        #[serde(default)]
+        degraded: bool,
+        sha256: String,
+    },
     #[serde(rename = "usage")]
     Usage {
         model: String,

@@ -56,6 +56,8 @@ uuid_id!(
 /// therefore has two ids; [`crate::domain::Source::aliases`] joins them.
 ///
 /// A run that takes over sources of an earlier one keeps their ids, and numbers its own researchers on from there.
+///
+/// Numbers below 1,000 are never given out: prompts use them in examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceId(pub u32);

@@ -4,26 +4,33 @@
 //! here and nowhere else.
 
 pub mod event;
+#[cfg(test)]
+pub mod growth;
 pub mod ids;
 mod merge;
+mod model_name;
 pub mod nearest;
 pub mod options;
 mod owner;
 pub mod presets;
 pub mod price;
 pub mod printable;
+mod progress;
 pub mod report;
 pub mod run;
 pub mod time;
 pub mod wildcard;
+pub mod wording;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
-pub use options::{Caps, FollowUp, ModelName, OptionError, RunOptions, SearchApi};
+pub use model_name::ModelName;
+pub use options::{Caps, FollowUp, OptionError, RunOptions, SearchApi};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, Price, Prices};
 pub use printable::{printable, printable_line, printable_log, shortened};
+pub use progress::ProgressChange;
 pub use report::{Note, Source};
 pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,

@@ -3,12 +3,12 @@
 //!
 //! Names and defaults are those of Open Deep Research's current release, so its users' settings carry over.
 
-use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
+use std::{collections::BTreeMap, str::FromStr as _};
 
-use serde::{Deserialize, Serialize, de::Error as _};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{nearest::nearest, time, wildcard};
+use super::{ModelName, nearest::nearest, time, wildcard};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -38,6 +38,9 @@ pub struct RunOptions {
     #[serde(default)]
     pub follow_up: FollowUp,
     pub search_api: SearchApi,
+    /// Runs stored before there was this option have no such tool.
+    #[serde(default)]
+    pub read_pages: bool,
     /// Dates the prompts; an IANA name. Runs stored before there was this option are dated in UTC.
     #[serde(default = "default_timezone")]
     pub timezone: String,
@@ -169,6 +172,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Choice(&["tavily", "local", "none"]),
         default: "\"none\"",
         meaning: "where researchers search: tavily (needs TAVILY_API_KEY), local (needs a documents folder), none",
+    },
+    OptionSpec {
+        name: "read_pages",
+        kind: OptionKind::Boolean,
+        default: "true",
+        meaning: "may researchers of the web open pages by their address?",
     },
     OptionSpec {
         name: "timezone",
@@ -457,7 +466,7 @@ impl RunOptions {
         json!({"type": "object", "additionalProperties": false, "properties": properties})
     }
 
-    /// The same for a server that uses these options unless told otherwise: they are the defaults, `caps` the maxima.
+    /// The same for a server that uses these options by default: they are the defaults, `caps` the maxima.
     pub fn offered(&self, caps: &Caps) -> Value {
         let mut schema = Self::json_schema();
         caps.narrow(&mut schema);
@@ -598,77 +607,6 @@ impl SearchApi {
             Self::Local => "local",
             Self::None => "none",
         }
-    }
-}
-
-/// A model and who serves it, written `provider:model`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ModelName {
-    /// The provider's name: small letters, digits, `-` and `_`. Whether there is such a provider is for `llm` to say.
-    pub provider: Arc<str>,
-    /// As the provider knows it; not empty.
-    pub model: String,
-}
-
-impl ModelName {
-    /// Bytes of the model's own name; it is stored with each of its calls and shown in many places.
-    const LONGEST: usize = 200;
-
-    /// The provider of the extractive stand-in.
-    pub const OFFLINE: &str = "offline";
-
-    /// A name whose parts are known to be good.
-    pub fn new(provider: &str, model: &str) -> Self {
-        Self { provider: provider.into(), model: model.to_owned() }
-    }
-
-    /// The extractive stand-in that needs no key.
-    pub fn offline() -> Self {
-        Self::new(Self::OFFLINE, "extractive")
-    }
-
-    pub fn is_offline(&self) -> bool {
-        &*self.provider == Self::OFFLINE
-    }
-}
-
-impl fmt::Display for ModelName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}", self.provider, self.model)
-    }
-}
-
-impl FromStr for ModelName {
-    /// What would have been accepted.
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let form = || "a model name of the form provider:model".to_owned();
-        let (provider, model) = text.split_once(':').ok_or_else(form)?;
-        let model = model.trim();
-        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
-        if model.is_empty() || provider.is_empty() || provider.len() > 40 || !provider.bytes().all(is_name) {
-            return Err(form());
-        }
-        if model.len() > Self::LONGEST || model.chars().any(char::is_control) {
-            return Err(format!("a model name of at most {} bytes, without control characters", Self::LONGEST));
-        }
-        if provider == Self::OFFLINE && model != "extractive" {
-            return Err("offline:extractive, the only offline model".to_owned());
-        }
-        Ok(Self::new(provider, model))
-    }
-}
-
-impl Serialize for ModelName {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ModelName {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

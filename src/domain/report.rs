@@ -1,15 +1,20 @@
 //! What research produces: sources, notes and the report that cites them.
 
+use std::collections::{BTreeMap, HashMap};
+
 use serde::{Deserialize, Serialize};
 
-use super::{SourceId, Timestamp};
+use super::{
+    SourceId, Timestamp,
+    wording::{WORDINGS, Wording},
+};
 
 /// Something this run retrieved, or took over from an earlier run of its thread, and a report may cite.
 ///
 /// One per canonical location and run; who met it again only adds an alias.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
-    /// The smallest of the ids that its researchers gave it, whoever came first.
+    /// The smallest of the ids that its researchers gave it.
     pub id: SourceId,
     /// The others; ascending.
     #[serde(default)]
@@ -21,7 +26,7 @@ pub struct Source {
     pub title: String,
     /// For local documents: `page 3` or the heading above the passage.
     pub section: Option<String>,
-    /// The engine that returned it: `tavily` or `local`.
+    /// The engine that returned it, such as `tavily` or `local`; `page` for what was opened by its address.
     pub engine: String,
     /// The engine's own relevance score; comparable only within one engine.
     pub score: Option<f64>,
@@ -120,14 +125,50 @@ pub struct Report {
     pub dropped_citations: u32,
 }
 
-/// Stands above the list of sources, which code writes under a report.
-pub const SOURCES_HEADING: &str = "### Sources\n\n";
-
 impl Report {
     /// The text, and the list of sources under it, heading included; empty when there is none.
     pub fn parts(&self) -> (&str, &str) {
-        let at = self.markdown.rfind(SOURCES_HEADING);
-        let at = at.filter(|&at| at == 0 || self.markdown[..at].ends_with('\n'));
-        self.markdown.split_at(at.unwrap_or(self.markdown.len()))
+        parts(&self.markdown)
     }
+
+    /// The words of the language that its list of sources is in; of the text's, when it has no list.
+    pub fn wording(&self) -> &'static Wording {
+        let (text, list) = self.parts();
+        let listed = |wording: &&Wording| list.starts_with(&sources_heading(wording));
+        // Two languages share a heading.
+        let of_text = Wording::of(text);
+        if list.is_empty() || listed(&of_text) { of_text } else { WORDINGS.iter().find(listed).unwrap_or(of_text) }
+    }
+
+    /// The cited ones of a run's sources, in the order of their numbers.
+    pub fn cited<'a>(&self, sources: &'a [Source]) -> BTreeMap<u32, &'a Source> {
+        let by_id: HashMap<SourceId, &Source> = sources.iter().map(|source| (source.id, source)).collect();
+        let cited = self.citations.iter().map(|citation| (citation.number, by_id.get(&citation.source_id)));
+        cited.filter_map(|(number, source)| Some((number, *source?))).collect()
+    }
+
+    /// Does the text leave open which source stands behind which statement?
+    pub fn is_degraded(&self) -> bool {
+        self.citations.is_empty()
+    }
+}
+
+/// A report's text, and the list of sources that code wrote under it, heading included.
+pub fn parts(markdown: &str) -> (&str, &str) {
+    let heading = |wording: &Wording| {
+        let heading = sources_heading(wording);
+        markdown.rfind(&heading).filter(|&at| at == 0 || markdown[..at].ends_with('\n')).map(|at| (at, heading.len()))
+    };
+    let last = WORDINGS.iter().filter_map(heading).max();
+    let at = last.filter(|(at, length)| markdown[at + length..].lines().all(is_of_list)).map(|(at, _)| at);
+    markdown.split_at(at.unwrap_or(markdown.len()))
+}
+
+/// What stands above the list of sources.
+pub fn sources_heading(wording: &Wording) -> String {
+    format!("### {}\n\n", wording.sources)
+}
+
+fn is_of_list(line: &str) -> bool {
+    line.is_empty() || line.starts_with("- [") || WORDINGS.iter().any(|wording| wording.uncited == line)
 }

@@ -52,7 +52,7 @@ impl Frame {
     }
 
     /// Stands for events that were removed, under the number of the last of them: a reader that comes back with it goes
-    /// on behind them, instead of being told again.
+    /// on behind them, instead of getting it again.
     ///
     /// # Errors
     /// None that could come about.
@@ -69,7 +69,7 @@ impl Frame {
         })
     }
 
-    /// What is told about a stream and stands in no log, under the number of the last event before it. It has no `id`: a
+    /// An event about a stream that stands in no log, under the number of the last event before it. It has no `id`: a
     /// reader keeps the one it has.
     ///
     /// # Errors

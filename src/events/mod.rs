@@ -1,13 +1,13 @@
 //! The event log: one task appends for all runs, any number of readers follow.
 //!
-//! The table is the truth, and readers are many. So what is new in a thread is read once per process, into the
-//! thread's tail (`tail.rs`), and all its readers take it from there as [`Frame`]s, ready for the wire. A reader that
-//! is behind the tail reads pages of the table at its own pace and holds up nobody. After each commit the writer wakes
-//! the tails of this process and, through the database, those of the others (`wakes.rs`); one look per second for all
-//! threads covers wake-ups that got lost (`keeper.rs`).
+//! The table is the truth, and readers are many. So each process keeps what is new in a thread once, in the thread's
+//! tail (`tail.rs`), and all its readers take it from there as [`Frame`]s, ready for the wire. A reader that is behind the
+//! tail reads pages of the table at its own pace and holds up nobody. After each commit the writer hands what it wrote to
+//! the tails of this process and, through the database, wakes those of the others (`wakes.rs`), which read it from the
+//! table; one look per second for all threads covers wake-ups that got lost (`fill.rs`).
 
+mod fill;
 mod frame;
-mod keeper;
 mod reader;
 mod tail;
 mod wakes;
@@ -24,7 +24,7 @@ use tokio_util::{
 
 use crate::{
     domain::{Envelope, RunId, ThreadId},
-    store::{EventRows, PageLimit, Store},
+    store::{EventRow, EventRows, PageLimit, Store},
 };
 use reader::{Opened, Place, Reader, place};
 use tail::Tails;
@@ -32,10 +32,10 @@ use tail::Tails;
 pub use crate::store::Error;
 pub use frame::Frame;
 pub use wakes::{Control, Wakes};
-pub use writer::{Patience, Writer, WriterHandle};
+pub use writer::{CommitRetry, Writer, WriterHandle};
 
-/// How long a reader bears a database that does not answer.
-const READER_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a reader waits for a database that does not answer.
+const OUTAGE_LIMIT: Duration = Duration::from_secs(60);
 /// How often a page is looked for while events are being removed.
 const LOOKS: u32 = 5;
 /// A page ends with the event that reaches so many bytes.
@@ -97,7 +97,7 @@ impl EventLog {
         let wakes = Wakes::new(listener.is_some());
         let shared = Arc::new(Shared { store, tails: Arc::default(), wakes, look_now: Notify::new() });
         let stopped = CancellationToken::new();
-        keeper::start(&shared, &stopped, tasks);
+        fill::start(&shared, &stopped, tasks);
         if let Some(listener) = listener {
             wakes::start(&shared, listener, &stopped, tasks);
         }
@@ -108,6 +108,20 @@ impl EventLog {
     /// call it after the commit. Never waits. The writer does so for what it writes.
     pub fn wake(&self, thread_id: ThreadId) {
         self.shared.tails.mark_due(thread_id);
+        self.shared.wakes.events(thread_id);
+    }
+
+    /// Hands what was just committed to the readers of a thread here, and wakes those in other processes. `rows` follow one
+    /// another.
+    fn publish(&self, thread_id: ThreadId, rows: &[EventRow]) {
+        if let Some(tail) = self.shared.tails.get(thread_id) {
+            let follows = match fill::frames(rows) {
+                Ok(frames) => tail.extend(frames),
+                // The fill reports it to the readers.
+                Err(_) => false,
+            };
+            if follows { fill::note_delivery(rows) } else { self.shared.tails.mark_due(thread_id) }
+        }
         self.shared.wakes.events(thread_id);
     }
 
@@ -212,13 +226,13 @@ impl EventLog {
             return Ok(EventRows { rows: Vec::new(), more: false });
         }
         let limit = PageLimit { rows, bytes: PAGE_BYTES };
-        keeper::limited(self.shared.store.event_rows(place.thread_id, place.after_seq, limit)).await
+        fill::limited(self.shared.store.event_rows(place.thread_id, place.after_seq, limit)).await
     }
 }
 
 impl FramePage {
     fn new(page: &EventRows, place: &Place, subject: Subject) -> Result<Self, Error> {
-        let mut frames = keeper::frames(&page.rows)?;
+        let mut frames = fill::frames(&page.rows)?;
         let mut next_after = frames.last().map_or(place.after_seq, |frame| frame.seq);
         let done = match subject {
             Subject::Thread(_) => !page.more && !place.active && frames.last().is_none_or(|frame| frame.terminal),

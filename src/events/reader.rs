@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Frame, Shared, Subject,
-    keeper::{frames, limited},
+    fill::{frames, limited},
     tail::{End, Subscription, Tails, Taken},
 };
 use crate::{
@@ -128,12 +128,12 @@ impl Reader {
         Ok(())
     }
 
-    /// As [`Reader::open`], bearing a database that is away for a while; `None` when nothing will come.
+    /// As [`Reader::open`], repeated for a while when the database is away; `None` when nothing will come.
     pub async fn open_patiently(shared: Arc<Shared>, subject: Subject, after_seq: i64) -> Result<Option<Self>, Error> {
-        let forbearance = Forbearance::new();
+        let retry = OutageRetry::new();
         let opened = loop {
             let answer = Self::open(&shared, subject, after_seq, None).await;
-            if !forbearance.bears(&answer).await {
+            if !retry.pause_after(&answer).await {
                 break answer?;
             }
         };
@@ -198,10 +198,10 @@ impl Reader {
     /// its age, or with the whole thread.
     async fn page(&mut self, head: i64) -> Result<(), Error> {
         let thread_id = self.subscription.tail.thread_id;
-        let forbearance = Forbearance::new();
+        let retry = OutageRetry::new();
         let page = loop {
             let answer = limited(self.shared.store.event_rows(thread_id, self.after_seq, PAGE)).await;
-            if !forbearance.bears(&answer).await {
+            if !retry.pause_after(&answer).await {
                 break answer?;
             }
         };
@@ -220,10 +220,10 @@ impl Reader {
     /// Looks again where to go on; `false` when nothing was removed because of its age.
     async fn pass_gap(&mut self) -> Result<bool, Error> {
         let subject = self.run_id.map_or(Subject::Thread(self.subscription.tail.thread_id), Subject::Run);
-        let forbearance = Forbearance::new();
+        let retry = OutageRetry::new();
         let place = loop {
             let answer = place(&self.shared, subject, self.after_seq).await;
-            if !forbearance.bears(&answer).await {
+            if !retry.pause_after(&answer).await {
                 break answer?;
             }
         };
@@ -234,22 +234,22 @@ impl Reader {
     }
 }
 
-/// Bears a database that is away for a while.
-struct Forbearance {
+/// Repeats a read while the database is away, for a while.
+struct OutageRetry {
     since: Instant,
 }
 
-impl Forbearance {
+impl OutageRetry {
     fn new() -> Self {
         Self { since: Instant::now() }
     }
 
-    /// Whether to try again after this answer; then a while has passed.
-    async fn bears<T>(&self, answer: &Result<T, Error>) -> bool {
-        let bears = matches!(answer, Err(Error::Unavailable(_))) && self.since.elapsed() < super::READER_PATIENCE;
-        if bears {
+    /// Whether to try again after this answer; then a pause has passed.
+    async fn pause_after<T>(&self, answer: &Result<T, Error>) -> bool {
+        let again = matches!(answer, Err(Error::Unavailable(_))) && self.since.elapsed() < super::OUTAGE_LIMIT;
+        if again {
             tokio::time::sleep(PAUSE).await;
         }
-        bears
+        again
     }
 }

@@ -1,7 +1,7 @@
 //! The newest events of the threads that have readers, kept once per process.
 //!
-//! A [`Tail`] is a bounded ring of frames with a bell: whoever is at its end waits for the bell, whoever is behind its
-//! start reads the table. [`Tails`] is the list of them and of the work they need; `keeper.rs` does that work.
+//! A [`Tail`] is a bounded ring of frames with a bell: a reader at its end waits for the bell, one behind its start
+//! reads the table. [`Tails`] is the list of them and of the work they need; `fill.rs` does that work.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -73,13 +73,20 @@ impl Tail {
         self.ring().head
     }
 
-    /// Adds the events that follow the newest one known, and wakes the readers.
-    pub fn extend(&self, frames: Vec<Arc<Frame>>) {
-        if frames.is_empty() {
-            return;
+    /// Adds what it does not know yet of events that follow one another, and wakes the readers. `false` when some are
+    /// missing before them: then nothing was added.
+    pub fn extend(&self, frames: Vec<Arc<Frame>>) -> bool {
+        let mut ring = self.ring();
+        let head = ring.head;
+        let new = frames.partition_point(|frame| frame.seq <= head);
+        match frames.get(new) {
+            None => return true,
+            Some(first) if first.seq != head + 1 => return false,
+            Some(_) => ring.extend(frames.into_iter().skip(new)),
         }
-        self.ring().extend(frames);
+        drop(ring);
         self.bell.send_modify(|_| ());
+        true
     }
 
     /// Tells the readers that nothing more comes.
@@ -104,7 +111,7 @@ impl Tail {
 }
 
 impl Ring {
-    fn extend(&mut self, frames: Vec<Arc<Frame>>) {
+    fn extend(&mut self, frames: impl Iterator<Item = Arc<Frame>>) {
         for frame in frames {
             self.head = frame.seq;
             self.bytes += frame.sse.len();
@@ -251,6 +258,11 @@ impl Tails {
         }
     }
 
+    /// The thread's tail, if it has readers.
+    pub fn get(&self, thread_id: ThreadId) -> Option<Arc<Tail>> {
+        self.list().entries.get(&thread_id).filter(|entry| !entry.ended).map(|entry| Arc::clone(&entry.tail))
+    }
+
     /// Takes the next tail to be filled; give it back with [`Tails::filled`].
     pub fn next_due(&self) -> Option<Arc<Tail>> {
         let mut list = self.list();
@@ -363,6 +375,17 @@ mod tests {
         assert_eq!(seqs(tail.take(7)), [8]);
         assert!(matches!(tail.take(4), Taken::Behind { head: 8 }));
         assert!(matches!(tail.take(8), Taken::UpToDate));
+    }
+
+    #[test]
+    fn a_tail_takes_no_event_twice_and_none_out_of_turn() {
+        let tail = tail(5);
+        assert!(tail.extend(vec![frame(6, 1), frame(7, 1)]));
+        assert!(tail.extend(vec![frame(6, 1), frame(7, 1), frame(8, 1)]), "a fill that was under way meanwhile");
+        assert!(tail.extend(vec![frame(7, 1)]));
+        assert!(!tail.extend(vec![frame(10, 1)]), "number 9 is missing");
+        assert_eq!(seqs(tail.take(5)), [6, 7, 8]);
+        assert_eq!(tail.head(), 8);
     }
 
     #[test]

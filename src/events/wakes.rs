@@ -1,6 +1,6 @@
-//! Wake-ups: heard in this process at once, and told to the others after a few milliseconds, many together.
+//! Wake-ups: received in this process at once, and sent to the others after a few milliseconds, many together.
 //!
-//! They carry no data and may get lost; whoever waits for one also looks by itself now and then.
+//! They carry no data and may get lost; those who wait for one also look by themselves now and then.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,16 +17,16 @@ use crate::{
     store::{Heard, Listener, Store, Wake},
 };
 
-/// What comes within this time is told together.
+/// What comes within this time is sent together.
 const GATHER: Duration = Duration::from_millis(5);
-/// Different wake-ups that may wait to be told. Beyond that they are dropped: the database is away then, and the
+/// Different wake-ups that may wait to be sent. Beyond that they are dropped: the database is away then, and the
 /// others will look by themselves.
 const OUTBOX: usize = 10_000;
-/// How long telling may take; longer when the process stops would hold it up.
-const TELL_LIMIT: Duration = Duration::from_secs(10);
-const LAST_TELL_LIMIT: Duration = Duration::from_secs(1);
+/// How long sending may take; longer when the process stops would hold it up.
+const SEND_LIMIT: Duration = Duration::from_secs(10);
+const LAST_SEND_LIMIT: Duration = Duration::from_secs(1);
 
-/// Tells of things that others may want to look at, and hears of them; a cheap clone.
+/// Sends and receives wake-ups; a cheap clone.
 #[derive(Clone, Debug)]
 pub struct Wakes {
     board: Arc<Board>,
@@ -37,7 +37,7 @@ struct Board {
     queue: watch::Sender<()>,
     /// A sender per run that somebody listens for. A std mutex: held for single map operations.
     control: Mutex<HashMap<RunId, watch::Sender<()>>>,
-    /// What other processes are still to be told; a set, so that it is told once. A std mutex, as above.
+    /// What is still to be sent to other processes; a set, so that it is sent once. A std mutex, as above.
     outbox: Mutex<HashSet<Wake>>,
     filled: Notify,
     /// There may be other processes that listen.
@@ -56,7 +56,7 @@ impl Wakes {
         Self { board: Arc::new(board) }
     }
 
-    /// A run was queued, or a lease given back: whoever claims runs should look. Call it after the commit; never waits.
+    /// A run was queued, or a lease given back: processes that claim runs should look. Call it after the commit; never waits.
     pub fn queue(&self) {
         self.board.queue.send_replace(());
         self.post(Wake::Queue);
@@ -79,7 +79,7 @@ impl Wakes {
         Control { board: Arc::clone(&self.board), run_id, calls }
     }
 
-    /// Tells the other processes of new events.
+    /// Wakes the readers in other processes.
     pub(super) fn events(&self, thread_id: ThreadId) {
         self.post(Wake::Events(thread_id));
     }
@@ -109,7 +109,7 @@ impl Board {
         lock(&self.control).values().for_each(|sender| sender.send_replace(()));
     }
 
-    async fn tell(&self, store: &Store, limit: Duration) {
+    async fn send(&self, store: &Store, limit: Duration) {
         let wakes: Vec<Wake> = lock(&self.outbox).drain().collect();
         if wakes.is_empty() {
             return;
@@ -155,26 +155,26 @@ impl Drop for Control {
     }
 }
 
-/// Starts the tasks that tell and hear; they end when `stopped` is cancelled.
+/// Starts the tasks that send and receive; they end when `stopped` is cancelled.
 pub(super) fn start(shared: &Arc<Shared>, listener: Listener, stopped: &CancellationToken, tasks: &TaskTracker) {
-    tasks.spawn(tell(Arc::clone(shared), stopped.clone()));
+    tasks.spawn(send(Arc::clone(shared), stopped.clone()));
     let (shared, stopped) = (Arc::clone(shared), stopped.clone());
     tasks.spawn(async move { stopped.run_until_cancelled(hear(shared, listener)).await.unwrap_or(()) });
 }
 
-/// Tells what gathered, again and again, and what is left at the end.
-async fn tell(shared: Arc<Shared>, stopped: CancellationToken) {
+/// Sends what gathered, again and again, and what is left at the end.
+async fn send(shared: Arc<Shared>, stopped: CancellationToken) {
     let board = &shared.wakes.board;
-    let telling = async {
+    let sending = async {
         loop {
             board.filled.notified().await;
             tokio::time::sleep(GATHER).await;
-            board.tell(&shared.store, TELL_LIMIT).await;
+            board.send(&shared.store, SEND_LIMIT).await;
         }
     };
-    // What was being told when this stopped may be lost, as any wake-up may.
-    stopped.run_until_cancelled(telling).await.unwrap_or(());
-    board.tell(&shared.store, LAST_TELL_LIMIT).await;
+    // What was being sent when this stopped may be lost, as any wake-up may.
+    stopped.run_until_cancelled(sending).await.unwrap_or(());
+    board.send(&shared.store, LAST_SEND_LIMIT).await;
 }
 
 async fn hear(shared: Arc<Shared>, mut listener: Listener) {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_waits_to_be_told_where_nobody_listens_and_little_where_somebody_does() {
+    async fn nothing_waits_to_be_sent_where_nobody_listens_and_little_where_somebody_does() {
         let alone = Wakes::new(false);
         alone.queue();
         assert!(lock(&alone.board.outbox).is_empty());

@@ -4,7 +4,7 @@
 //! larger the groups and the cheaper each commit.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::{Duration, Instant},
 };
 
@@ -16,8 +16,8 @@ use tokio_util::task::TaskTracker;
 
 use super::EventLog;
 use crate::{
-    domain::{Event, RunId},
-    store::{Commit, Entry, Error, Lease, NewEvent, Store},
+    domain::{Event, RunId, ThreadId},
+    store::{Commit, Entry, Error, EventRow, Lease, NewEvent, Store},
 };
 
 /// Commits that may wait; when there are more, senders wait for their turn.
@@ -25,21 +25,21 @@ const QUEUE: usize = 1024;
 /// Commits written in one transaction.
 const GROUP: usize = 256;
 
-/// Commits that nobody waits for are held so long, in case one comes that somebody waits for: most then need no
+/// How long commits that nobody waits for are held, in case one comes that somebody waits for: most then need no
 /// transaction of their own.
 const LINGER: Duration = Duration::from_millis(10);
 
 /// The pace at which a commit is tried again while the database is away.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// After so long a commit that is refused by a database which takes others no longer holds up these, and is given up
+pub struct CommitRetry {
+    /// After this time a commit that is refused by a database which takes others no longer holds up these, and is given up
     /// when the process has come to its end. Otherwise what was paid for is kept until the database is back.
     pub total: Duration,
     pub first_pause: Duration,
     pub longest_pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for CommitRetry {
     fn default() -> Self {
         Self {
             total: Duration::from_secs(60),
@@ -60,7 +60,7 @@ impl WriterHandle {
     /// Writes a commit and returns when it is durable.
     ///
     /// # Errors
-    /// Those of [`Store::commit`]; [`Error::Unavailable`] only as [`Patience::total`] says. Also, once and without
+    /// Those of [`Store::commit`]; [`Error::Unavailable`] only as [`CommitRetry::total`] says. Also, once and without
     /// writing, the error of an earlier [`WriterHandle::send`] under the same lease: the log has a hole there.
     ///
     /// # Cancel safety
@@ -132,9 +132,9 @@ async fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
 pub struct Writer {
     store: Store,
     log: EventLog,
-    patience: Patience,
+    retry: CommitRetry,
     /// Leases under which a commit failed that nobody waited for, and why. At most one per run, gone when somebody has
-    /// heard of it or the run is claimed anew.
+    /// heard of it or the run is claimed again.
     unheard: HashMap<RunId, (i64, Error)>,
     stores: watch::Sender<bool>,
     /// What the database refused while it took other writes, and what follows it, in order.
@@ -143,16 +143,16 @@ pub struct Writer {
 
 impl Writer {
     /// Starts the task on `tasks`; make one per process.
-    pub fn start(store: Store, log: EventLog, patience: Patience, tasks: &TaskTracker) -> WriterHandle {
+    pub fn start(store: Store, log: EventLog, retry: CommitRetry, tasks: &TaskTracker) -> WriterHandle {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let (stores, stores_now) = watch::channel(true);
-        tasks.spawn(Self { store, log, patience, unheard: HashMap::new(), stores, aside: Vec::new() }.run(jobs));
+        tasks.spawn(Self { store, log, retry, unheard: HashMap::new(), stores, aside: Vec::new() }.run(jobs));
         WriterHandle { queue, stores: stores_now }
     }
 
     async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut group = Vec::with_capacity(GROUP);
-        let mut again = tokio::time::interval(self.patience.longest_pause);
+        let mut again = tokio::time::interval(self.retry.longest_pause);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let is_idle = self.aside.is_empty();
@@ -185,7 +185,7 @@ impl Writer {
         let mut sound = Vec::with_capacity(group.len());
         for job in group {
             match self.failure_before(&job) {
-                Some(error) => settle(job, Err(error)),
+                Some(error) => settle(job.answer, Err(error)),
                 None => sound.push(job),
             }
         }
@@ -207,7 +207,7 @@ impl Writer {
     /// refuses that takes other writes is put aside, so that it does not hold up everybody else.
     async fn write(&mut self, mut group: Vec<Job>, jobs: &mpsc::Receiver<Job>) {
         let started = Instant::now();
-        let mut pause = self.patience.first_pause;
+        let mut pause = self.retry.first_pause;
         loop {
             group = self.attempt(group, false).await;
             if group.is_empty() {
@@ -215,13 +215,13 @@ impl Writer {
             }
             self.stores.send_if_modified(|stores| std::mem::replace(stores, false));
             tracing::warn!(commits = group.len(), "the database is not available; trying again");
-            let waited = started.elapsed() >= self.patience.total;
+            let waited = started.elapsed() >= self.retry.total;
             if waited && (jobs.is_closed() || self.store.probe_write().await.is_ok()) {
                 self.try_each(std::mem::take(&mut group), jobs.is_closed()).await;
                 break;
             }
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(self.patience.longest_pause);
+            pause = (pause * 2).min(self.retry.longest_pause);
         }
         self.stores.send_if_modified(|stores| !std::mem::replace(stores, true));
     }
@@ -231,7 +231,7 @@ impl Writer {
     async fn try_each(&mut self, group: Vec<Job>, last: bool) {
         for job in group {
             if let Some(error) = self.failure_before(&job) {
-                settle(job, Err(error));
+                settle(job.answer, Err(error));
             } else if !last && self.is_aside(&job) {
                 self.aside.push(job);
             } else {
@@ -245,22 +245,29 @@ impl Writer {
     /// Commits once and settles what is decided; returns what should be tried again.
     async fn attempt(&mut self, group: Vec<Job>, last: bool) -> Vec<Job> {
         let (entries, answers): (Vec<Entry>, Vec<_>) = group.into_iter().map(|job| (job.entry, job.answer)).unzip();
-        let results = self.store.commit_entries(&entries).await;
+        let results = self.store.commit_numbered(&entries).await;
         let mut again = Vec::new();
-        let mut written = BTreeSet::new();
+        let mut written = Written::default();
         for ((entry, answer), result) in entries.into_iter().zip(answers).zip(results) {
-            match &result {
+            let result = match result {
                 Err(Error::Unavailable(_)) if !last => {
                     again.push(Job { entry, answer });
                     continue;
                 }
-                Err(error) if answer.is_none() => self.note_unheard(&entry.commit.lease, error),
-                Err(_) => {}
-                Ok(()) => _ = written.insert(entry.commit.lease.thread_id),
-            }
-            settle(Job { entry, answer }, result);
+                Err(error) => {
+                    if answer.is_none() {
+                        self.note_unheard(&entry.commit.lease, &error);
+                    }
+                    Err(error)
+                }
+                Ok(first) => {
+                    written.add(entry, first);
+                    Ok(())
+                }
+            };
+            settle(answer, result);
         }
-        written.into_iter().for_each(|thread_id| self.log.wake(thread_id));
+        written.publish(&self.log);
         again
     }
 
@@ -271,8 +278,36 @@ impl Writer {
 }
 
 /// Answers; nobody listens when the sender was cancelled or did not want to know.
-fn settle(job: Job, result: Result<(), Error>) {
-    if let Some(answer) = job.answer {
+fn settle(answer: Option<oneshot::Sender<Result<(), Error>>>, result: Result<(), Error>) {
+    if let Some(answer) = answer {
         let _ = answer.send(result);
+    }
+}
+
+/// The events of a group that is stored, by thread.
+#[derive(Default)]
+struct Written {
+    events: BTreeMap<ThreadId, Vec<EventRow>>,
+    /// Threads of which the numbers are not known: an earlier attempt stored their events.
+    unknown: BTreeSet<ThreadId>,
+}
+
+impl Written {
+    fn add(&mut self, entry: Entry, first: Option<i64>) {
+        let thread_id = entry.commit.lease.thread_id;
+        match first {
+            Some(first) => self.events.entry(thread_id).or_default().extend(entry.numbered(first)),
+            None if entry.commit.events.is_empty() => {}
+            None => _ = self.unknown.insert(thread_id),
+        }
+    }
+
+    fn publish(self, log: &EventLog) {
+        for (thread_id, rows) in self.events {
+            log.publish(thread_id, &rows);
+        }
+        for thread_id in self.unknown {
+            log.wake(thread_id);
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     runs::{Refusal, StoreError},
 };
 
-/// Told to clients whose request may succeed a little later.
+/// For clients whose request may succeed a little later.
 const SOON: Duration = Duration::from_secs(2);
 
 /// Problems repeat what was wrong with a request, of a bad one only the beginning.
@@ -299,7 +299,7 @@ impl From<StoreError> for ApiError {
                 Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
             }
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
-            StoreError::Unavailable(_) | StoreError::Disconnected(_) => {
+            StoreError::Unavailable(_) | StoreError::Disconnected(_) | StoreError::StandsBy(_) => {
                 tracing::warn!(%error, "a request could not be answered");
                 Self::new(Code::StorageUnavailable, "the database does not answer; try again")
             }

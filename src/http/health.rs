@@ -15,7 +15,7 @@ use crate::{
     telemetry::metrics::{self, Metrics},
 };
 
-/// The claim loop looks every second; silent for so long it is stuck, or the database is away.
+/// The claim loop looks every second; silent for this long it is stuck, or the database is away.
 const CLAIM_SILENCE: Duration = Duration::from_secs(10);
 /// Readiness is asked for often, so the database is not waited for long.
 const PING_TIME: Duration = Duration::from_secs(2);

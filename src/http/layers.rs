@@ -94,7 +94,7 @@ async fn dress(request: Request, next: Next) -> Response {
     response
 }
 
-/// What browsers are told of every answer, unless a handler said something more exact: what it says is private, it is no
+/// The headers of every answer, unless a handler said something more exact: what it says is private, it is no
 /// page to be framed, and where its links lead to learns nothing of it.
 fn protect(headers: &mut HeaderMap) {
     let usual = [

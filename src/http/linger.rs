@@ -1,7 +1,7 @@
 //! Requests that are answered before their body was read: the connection reads on for a while.
 //!
 //! Who closes a connection while the other side still sends resets it, and the answer may be lost with that: the client
-//! sees a broken pipe where it was told that its body is too large. So what is left of the body is read and thrown away
+//! sees a broken pipe where the answer was that its body is too large. So what is left of the body is read and thrown away
 //! beside the sending of the answer, within bounds.
 
 use std::{
@@ -25,13 +25,13 @@ use super::clients::Client;
 
 /// What is read of a body that nobody wants, at most.
 const DRAINED_BYTES: usize = 16 << 20;
-/// A client that sends nothing for so long has seen its answer, or never will. It is also left that much time to see it
+/// A client that sends nothing for this long has seen its answer, or never will. It is also left that much time to see it
 /// when it sends more than is read.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Keeps hold of the request's body, and leaves what was not read of it to the connection.
 pub async fn keep_reading(request: Request, next: Next) -> Response {
-    // A client that waits to be told to go on sends nothing when it is refused instead.
+    // A client that waits for `100 Continue` sends nothing when it is refused instead.
     let waits = request.headers().contains_key(header::EXPECT);
     let client = request.extensions().get::<Arc<Client>>().filter(|_| !waits && !request.body().is_end_stream());
     let Some(client) = client.cloned() else { return next.run(request).await };

@@ -1,4 +1,4 @@
-//! What may be set for a run, and what this server sets unless told otherwise.
+//! What may be set for a run, and what this server sets by default.
 
 use axum::{extract::State as Shared, response::Response};
 use serde::Serialize;

@@ -1,6 +1,6 @@
-//! What a reader is told about a run that waits: its place in the queue, whenever that has changed.
+//! What a reader learns about a run that waits: its place in the queue, whenever that has changed.
 //!
-//! Nothing of it is stored: whoever is not there does not need it. Only readers of waiting runs cost a look.
+//! Nothing of it is stored: who is not there does not need it. Only readers of waiting runs cost a look.
 
 use std::{sync::Arc, time::Duration};
 
@@ -62,7 +62,7 @@ fn still_waiting(frame: &Frame) -> Option<Waiting> {
     })
 }
 
-/// What its reader is told about a run that has moved. Once it has begun its events will tell. A look that fails is none:
+/// What its reader gets about a run that has moved. Once it has begun its events will tell. A look that fails is none:
 /// the place is a comfort.
 async fn look(log: &OwnedEvents, waiting: &mut Option<Waiting>) -> Option<Arc<Frame>> {
     let run = waiting.as_mut()?;

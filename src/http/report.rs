@@ -1,7 +1,5 @@
 //! A run's report as Markdown, as a page, or as data.
 
-use std::collections::BTreeMap;
-
 use axum::{
     body::Bytes,
     extract::State as Shared,
@@ -28,10 +26,6 @@ pub const MARKDOWN: &str = "text/markdown";
 const HTML: &str = "text/html";
 pub const JSON: &str = "application/json";
 
-/// The page holds text that models and web pages had a hand in: no script runs in it, and nothing is loaded.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
-    frame-ancestors 'none'";
-
 #[derive(Serialize)]
 struct ReportBody<'a> {
     run_id: RunId,
@@ -40,6 +34,8 @@ struct ReportBody<'a> {
     citations: &'a [Citation],
     sources: Vec<CitedSource>,
     dropped_citations: u32,
+    /// The text cites nothing.
+    degraded: bool,
 }
 
 /// A line of the report's source list.
@@ -81,7 +77,7 @@ pub async fn show(Shared(state): Shared<State>, owned: OwnedRun, headers: Header
     }
     headers.insert(header::CONTENT_TYPE, content_type(media_type));
     if media_type == HTML {
-        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        headers.insert(header::CONTENT_SECURITY_POLICY, super::page::policy());
     }
     Ok(response)
 }
@@ -102,25 +98,20 @@ pub async fn rendered(state: &State, run: &OwnedRun, report: Report) -> Result<B
 }
 
 async fn data(run: &OwnedRun, report: &Report) -> Result<Response, ApiError> {
-    let sources: BTreeMap<SourceId, Source> =
-        run.sources().await?.into_iter().map(|source| (source.id, source)).collect();
-    let mut cited: BTreeMap<u32, CitedSource> = BTreeMap::new();
-    for citation in &report.citations {
-        if let Some(source) = sources.get(&citation.source_id) {
-            cited.entry(citation.number).or_insert_with(|| CitedSource {
-                number: citation.number,
-                source_id: source.id,
-                url: source.url.clone(),
-                title: source.title.clone(),
-            });
-        }
-    }
+    let sources = run.sources().await?;
+    let cited = |(number, source): (u32, &Source)| CitedSource {
+        number,
+        source_id: source.id,
+        url: source.url.clone(),
+        title: source.title.clone(),
+    };
     answer(&ReportBody {
         run_id: run.id(),
         outcome: run.run().outcome,
         markdown: &report.markdown,
         citations: &report.citations,
-        sources: cited.into_values().collect(),
+        sources: report.cited(&sources).into_iter().map(cited).collect(),
         dropped_citations: report.dropped_citations,
+        degraded: report.is_degraded(),
     })
 }

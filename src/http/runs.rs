@@ -205,7 +205,7 @@ fn shown(source: Source, numbers: &BTreeMap<SourceId, u32>) -> SourceBody {
 #[derive(Serialize)]
 struct StepBody {
     key: String,
-    kind: String,
+    kind: &'static str,
     request_hash: String,
     inherited: bool,
     started_at: Timestamp,
@@ -222,7 +222,7 @@ impl From<Step> for StepBody {
         let call = step.call;
         Self {
             key: step.key,
-            kind: step.kind,
+            kind: step.kind.as_str(),
             request_hash: step.request_hash,
             inherited: step.inherited,
             started_at: step.started_at,

@@ -54,7 +54,7 @@ pub struct Patience {
     pub head: Duration,
     /// And then its whole body within this.
     pub body: Duration,
-    /// A reader that takes nothing for so long is cut off; it can come back with the id of its last event.
+    /// A reader that takes nothing for this long is cut off; it can come back with the id of its last event.
     pub write: Duration,
 }
 
@@ -94,7 +94,7 @@ pub async fn serve(listener: TcpListener, state: State) {
         }
     }
     drop(listener);
-    // Streams end by themselves at the shutdown; requests are answered; idle connections are told to go.
+    // Streams end by themselves at the shutdown; requests are answered; idle connections are closed.
     if tokio::time::timeout(state.settings.grace, graceful.shutdown()).await.is_err() {
         tracing::warn!(connections = connections.len(), "connections were cut off at the end of the grace");
     }
@@ -132,7 +132,7 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
     }
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(patience.write));
-    let service = TowerToHyperService::new(Told { router, client: Arc::clone(client) });
+    let service = TowerToHyperService::new(WithClient { router, client: Arc::clone(client) });
     let builder = protocol(state);
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
     tokio::select! {
@@ -186,12 +186,12 @@ async fn drained(client: &Client, patience: Duration) {
 
 /// The router, whose requests know their connection.
 #[derive(Clone)]
-struct Told {
+struct WithClient {
     router: Router,
     client: Arc<Client>,
 }
 
-impl tower::Service<hyper::Request<hyper::body::Incoming>> for Told {
+impl tower::Service<hyper::Request<hyper::body::Incoming>> for WithClient {
     type Response = Response;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response, Infallible>>;

@@ -1,8 +1,8 @@
 //! Server-sent events: the body of a stream, a page of events as JSON, and what a client may ask of either.
 //!
 //! The wire is that of WHATWG's HTML standard, section 9.2. A body begins with `retry: 3000`; each event has its type,
-//! its number as `id`, and its envelope as one `data` line. Only events that are sent carry an id: whoever asks for
-//! some types only and comes back goes on after the last one sent, and is not told of those in between again, since
+//! its number as `id`, and its envelope as one `data` line. Only events that are sent carry an id: a reader that asks for
+//! some types only and comes back goes on after the last one sent, and does not get those in between again, since
 //! they are not wanted. Only events end with an empty line: some clients take a hint or a comment with one behind it
 //! for an event without data.
 
@@ -177,7 +177,7 @@ struct Sse<S> {
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
     pause: Duration,
     last_sent: Instant,
-    /// Not set anew for each event: when it is over it looks at `last_sent`.
+    /// Not reset for each event: when it is over it looks at `last_sent`.
     heartbeat: Pin<Box<Sleep>>,
 }
 

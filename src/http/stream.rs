@@ -101,7 +101,7 @@ fn answer(body: Body) -> Response {
     (headers, body).into_response()
 }
 
-/// To whoever reads streams, "not now" is a stream that ends after the hint when to come back: a browser's `EventSource`
+/// To readers of streams, "not now" is a stream that ends after the hint when to come back: a browser's `EventSource`
 /// gives up for good on every status but 200. What will not be different later stays a problem.
 pub async fn not_now(request: Request, next: Next) -> Response {
     let reads_streams = reads_streams(&request);

@@ -3,10 +3,12 @@
 //! Forgiving: tool calls that the output limit cut off, calls without an id or an index, halves of characters, thinking
 //! text among the answer. Bounded, whatever comes. Pure: pieces in, our words out.
 
+use std::sync::Arc;
+
 use super::failure::{self, Failure};
 use super::surrogates::{self, Joiner};
 use super::thinking::Filter;
-use super::{Completion, Error, Request, StopReason, ToolCall, text_calls};
+use super::{Carry, Completion, Error, Request, StopReason, ToolCall, text_calls};
 use crate::domain::{ModelName, Usage};
 
 /// Bytes of text that an answer may have for each token asked for: four times what text usually has.
@@ -70,6 +72,8 @@ pub(super) struct Assembly {
     events: u32,
     /// Bytes of the text that have been passed on.
     passed: usize,
+    /// The turn as it came, in JSON.
+    carry: Option<String>,
 }
 
 /// A tool call still growing.
@@ -134,6 +138,7 @@ impl Assembly {
             usage: Usage::default(),
             events: 0,
             passed: 0,
+            carry: None,
         }
     }
 
@@ -170,6 +175,19 @@ impl Assembly {
         self.take_room(text)?;
         self.refusal.push_str(text);
         Ok(())
+    }
+
+    /// Counts what is no part of the answer's text.
+    ///
+    /// # Errors
+    /// As [`say`](Self::say).
+    pub(super) fn think(&mut self, text: &str) -> Result<(), Failure> {
+        self.take_room(text)
+    }
+
+    /// Keeps the turn as it came, in JSON.
+    pub(super) fn carry(&mut self, items: String) {
+        self.carry = Some(items);
     }
 
     fn take_room(&mut self, text: &str) -> Result<(), Failure> {
@@ -280,14 +298,21 @@ impl Assembly {
             let found = text_calls::take(&mut self.text, |name| self.tools.iter().any(|tool| tool == name));
             self.calls = found.into_iter().map(OpenCall::from).collect();
         }
+        let count = self.calls.len();
         let tool_calls = closed(self.calls, self.turn, self.left_out);
+        // A call that is left out, or cut off, would stay without its result.
+        let is_whole = self.stop == Some(Stop::End)
+            && tool_calls.len() == count
+            && tool_calls.iter().all(|call| call.problem.is_none());
+        let provider = Arc::clone(&self.model.provider);
+        let carry = self.carry.filter(|_| is_whole).map(|items| Carry { provider, items: items.into() });
         let stop = match self.stop {
             Some(Stop::Length) => StopReason::Length,
             Some(Stop::Refused) => StopReason::Refused,
             _ if !tool_calls.is_empty() => StopReason::ToolCalls,
             _ => StopReason::End,
         };
-        Ok((Completion { text: self.text, tool_calls, stop, usage: self.usage, attempts: 1 }, self.passed))
+        Ok((Completion { text: self.text, tool_calls, stop, usage: self.usage, attempts: 1, carry }, self.passed))
     }
 }
 

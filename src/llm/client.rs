@@ -16,7 +16,7 @@ use super::stream::{Delta, Reading, ReplyStream};
 use super::structured::Strategy;
 use super::transport;
 use super::wire::Reader;
-use super::{BadSetting, Caller, Completion, Endpoint, Error, Failed, Request, limits};
+use super::{BadSetting, Caller, Completion, Endpoint, Error, Failed, Message, Request, limits};
 use crate::domain::{ModelName, WaitKind};
 use crate::net::{self, ApiClients, Circuit, RetryPolicy};
 
@@ -102,7 +102,7 @@ impl Llm {
 
     /// Asks for a whole answer. An empty one is an answer too.
     ///
-    /// `caller` is told of each wait between attempts.
+    /// `caller` is notified of each wait between attempts.
     ///
     /// # Errors
     /// [`Failed`] after the last attempt, with the last attempt's error.
@@ -110,9 +110,16 @@ impl Llm {
     /// # Cancel safety
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
-        let (completion, attempts) =
-            self.attempts(request, caller, |server| self.call(server, request, caller)).await?;
-        Ok(Completion { attempts, ..completion })
+        let failed = match self.attempts(request, caller, |server| self.call(server, request, caller)).await {
+            Ok((completion, attempts)) => return Ok(Completion { attempts, ..completion }),
+            Err(failed) => failed,
+        };
+        let Some(plain) = without_carry(request, &failed) else { return Err(failed) };
+        let again = self.attempts(&plain, caller, |server| self.call(server, &plain, caller)).await;
+        match again {
+            Ok((completion, attempts)) => Ok(Completion { attempts: attempts + failed.attempts, ..completion }),
+            Err(again) => Err(Failed { attempts: again.attempts + failed.attempts, ..again }),
+        }
     }
 
     /// Asks for an answer piece by piece. Returns with the first piece of text, or the end; until then attempts are
@@ -134,7 +141,7 @@ impl Llm {
         Ok(reading.into_stream(first))
     }
 
-    /// The tokens that a request to `model` and its answer may have together: what its server told us, else what is
+    /// The tokens that a request to `model` and its answer may have together: what its server reported, else what is
     /// known of the name, else a cautious guess.
     ///
     /// Servers that may know better than we do are asked once, for 3 seconds at most.
@@ -279,6 +286,24 @@ impl Circuits {
         let new = || Arc::new(Circuit::new(model.to_string(), WaitKind::Model));
         Arc::clone(circuits.entry(model.clone()).or_insert_with(new))
     }
+}
+
+/// The request without what its turns carry, when that was refused: some providers bind it to the very conversation it
+/// came from, which may have been shortened since.
+fn without_carry(request: &Request, failed: &Failed) -> Option<Request> {
+    let Error::BadRequest { detail, .. } = &failed.error else { return None };
+    let detail = detail.to_lowercase();
+    if !["thinking", "signature", "reasoning", "encrypted"].iter().any(|word| detail.contains(word)) {
+        return None;
+    }
+    let mut plain = request.clone();
+    let mut carries = false;
+    for message in &mut plain.messages {
+        if let Message::Assistant { carry, .. } = message {
+            carries |= carry.take().is_some();
+        }
+    }
+    carries.then_some(plain)
 }
 
 /// Reads an answer that came in one piece.

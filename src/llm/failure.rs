@@ -51,7 +51,7 @@ impl Attempt for Failure {
     }
 }
 
-/// What is wrong when a server told the error with this status, or with one that stands for it.
+/// What is wrong when a server answers with this status, or with one that stands for it.
 fn trouble_of_status(error: &Error, status: u16) -> Option<Trouble> {
     match trouble(error) {
         Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
@@ -80,11 +80,15 @@ impl From<Error> for Failure {
     }
 }
 
-/// The failure told by an HTTP answer that is no success.
+/// The failure that an HTTP answer reports.
 pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
     let retry_after = retry_after(headers);
-    let told = Told::from_body(body);
-    let mut error = told.error(model, Some(status));
+    let reported = Reported::from_body(body);
+    let mut error = reported.error(model, Some(status));
+    let retry_after = retry_after.or(match &error {
+        Error::RateLimited { retry_after, .. } => *retry_after,
+        _ => None,
+    });
     if let Error::RateLimited { retry_after: wait, .. } = &mut error {
         *wait = retry_after;
     }
@@ -92,11 +96,11 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
     Failure { error, retry_after, trouble }
 }
 
-/// The failure told by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.
+/// The failure reported by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.
 pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
-    let told = Told::from_error(error);
-    let status = told.status(None);
-    let error = told.error(model, None);
+    let reported = Reported::from_error(error);
+    let status = reported.status(None);
+    let error = reported.error(model, None);
     Failure { trouble: trouble_of_status(&error, status), retry_after: None, error }
 }
 
@@ -126,7 +130,7 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// What an error body says, whichever vendor's it is.
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     /// `error.code` when it is a word.
     code: String,
     /// `error.code` when it is a number: an HTTP status (llama.cpp, OpenRouter).
@@ -136,11 +140,19 @@ struct Told {
     message: String,
     /// llama.cpp's window per request.
     n_ctx: Option<u32>,
+    /// Gemini's word for a status.
+    word: String,
+    /// Gemini's wait.
+    wait: Option<Duration>,
+    /// A quota that no wait of ours heals.
+    used_up: bool,
+    /// The key is wrong, although the status says otherwise.
+    bad_key: bool,
     /// OpenRouter's moderation marks its refusals.
     flagged: bool,
 }
 
-impl Told {
+impl Reported {
     fn from_body(body: &str) -> Self {
         let parsed = serde_json::from_str::<Value>(body);
         let parsed = parsed.as_ref().map(|parsed| match parsed {
@@ -172,6 +184,10 @@ impl Told {
             code: text.filter(|_| number.is_none()).unwrap_or_default().to_owned(),
             kind: word("type"),
             message: message(error),
+            word: word("status"),
+            wait: details(error).find_map(|detail| delay(detail["retryDelay"].as_str()?)),
+            used_up: details(error).any(has_daily_quota),
+            bad_key: details(error).any(|detail| detail["reason"] == "API_KEY_INVALID"),
             n_ctx: error["n_ctx"].as_u64().and_then(|tokens| u32::try_from(tokens).ok()),
             flagged: error.pointer("/metadata/flagged_input").is_some() || error.pointer("/metadata/reasons").is_some(),
         }
@@ -184,13 +200,30 @@ impl Told {
     /// The HTTP status, or for errors that came with a 200 the status they stand for.
     fn status(&self, http: Option<u16>) -> u16 {
         http.or(self.status).unwrap_or_else(|| {
-            let kinds: [(&[&str], u16); 5] = [
-                (&["rate_limit_exceeded", "rate_limit_error", "tokens", "requests"], 429),
-                (&["invalid_request_error", "context_length_exceeded"], 400),
+            let kinds: [(&[&str], u16); 9] = [
+                (&["rate_limit_exceeded", "rate_limit_error", "slow_down", "tokens", "requests"], 429),
+                (&["invalid_request_error", "invalid_prompt", "context_length_exceeded"], 400),
                 (&["authentication_error", "permission_error", "invalid_api_key"], 401),
                 (&["not_found_error", "model_not_found"], 404),
                 (&["request_too_large"], 413),
+                (&["overloaded_error", "server_is_overloaded", "overloaded"], 529),
+                (&["billing_error"], 402),
+                (&["timeout_error"], 504),
+                (&["server_error", "api_error"], 500),
             ];
+            let words = [
+                ("RESOURCE_EXHAUSTED", 429),
+                ("INVALID_ARGUMENT", 400),
+                ("FAILED_PRECONDITION", 400),
+                ("UNAUTHENTICATED", 401),
+                ("PERMISSION_DENIED", 403),
+                ("NOT_FOUND", 404),
+                ("UNAVAILABLE", 503),
+                ("DEADLINE_EXCEEDED", 504),
+            ];
+            if let Some((_, status)) = words.iter().find(|(word, _)| *word == self.word) {
+                return *status;
+            }
             kinds.iter().find(|(names, _)| self.is(names)).map_or(500, |(_, status)| *status)
         })
     }
@@ -203,21 +236,26 @@ impl Told {
         }
         let detail = self.detail(status);
         match status {
-            _ if self.is(&["insufficient_quota", "billing_hard_limit_reached"]) => {
+            _ if self.bad_key => Error::Auth { model, detail },
+            _ if self.used_up || self.is(QUOTAS) || self.says_no_credit() => {
                 Error::BadRequest { model, detail: format!("quota used up: {detail}") }
             }
             _ if self.flagged || self.is(&["content_filter", "content_policy_violation"]) => {
                 Error::Refused { model, detail }
             }
             401 | 403 => Error::Auth { model, detail },
-            429 => Error::RateLimited { model, retry_after: None },
+            429 => Error::RateLimited { model, retry_after: self.wait },
             408 | 409 | 425 | 500.. => Error::Overloaded { model, detail },
             402 => Error::BadRequest { model, detail: format!("no credit left: {detail}") },
             _ => Error::BadRequest { model, detail },
         }
     }
 
-    /// `Some` when the request was too long; inside, the window in tokens when told.
+    fn says_no_credit(&self) -> bool {
+        self.message.contains("credit balance is too low")
+    }
+
+    /// `Some` when the request was too long; inside, the window in tokens when known.
     fn overflow(&self, status: u16) -> Option<Option<u32>> {
         let named = self.is(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"]);
         // Servers send it as 400, 413 or 422, some proxies as 500. A 429 with these words is OpenAI's "larger than a
@@ -235,6 +273,34 @@ impl Told {
             [self.code.as_str(), self.message.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
         format!("{status} {}", words.join(": "))
     }
+}
+
+/// Codes of quotas that no wait heals.
+const QUOTAS: &[&str] = &[
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "credit_balance_exhausted",
+    "organization_spend_limit_exceeded",
+    "project_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+    "enforced_spend_limit_reached",
+    "contract_spend_limit_reached",
+    "exceeded_current_quota_error",
+];
+
+/// Gemini's details of an error.
+fn details(error: &Value) -> impl Iterator<Item = &Value> {
+    error["details"].as_array().into_iter().flatten()
+}
+
+fn has_daily_quota(detail: &Value) -> bool {
+    let quota = |violation: &Value| violation["quotaId"].as_str().is_some_and(|id| id.contains("PerDay"));
+    detail["violations"].as_array().is_some_and(|violations| violations.iter().any(quota))
+}
+
+/// A length of time such as `14s`.
+fn delay(text: &str) -> Option<Duration> {
+    net::asked_wait(text.strip_suffix('s')?.parse().ok()?)
 }
 
 /// The sentence in an error object. What an upstream provider said goes with OpenRouter's own "Provider returned error".
@@ -324,12 +390,12 @@ mod tests {
         "openai:gpt-4.1".parse().unwrap()
     }
 
-    fn told(status: u16, body: &str) -> Error {
+    fn reported(status: u16, body: &str) -> Error {
         of_status(&model(), status, &HeaderMap::new(), body).error
     }
 
     fn openai(status: u16, kind: &str, code: Value, message: &str) -> Error {
-        told(status, &json!({"error": {"message": message, "type": kind, "param": null, "code": code}}).to_string())
+        reported(status, &json!({"error": {"message": message, "type": kind, "param": null, "code": code}}).to_string())
     }
 
     fn window(limit: impl Into<Option<u32>>) -> Error {
@@ -344,7 +410,7 @@ mod tests {
     fn local_trap_1_an_integer_code_is_read() {
         let body = r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#;
         let detail = "503 Loading model".to_owned();
-        assert_eq!(told(503, body), Error::Overloaded { model: model(), detail });
+        assert_eq!(reported(503, body), Error::Overloaded { model: model(), detail });
         let error = json!({"code": "429", "message": "slow down"});
         assert_eq!(of_error_field(&model(), &error).error, Error::RateLimited { model: model(), retry_after: None });
     }
@@ -352,7 +418,7 @@ mod tests {
     #[test]
     fn local_trap_2_llama_cpp_tells_its_window() {
         let body = r#"{"error":{"code":400,"message":"request (40034 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":40034,"n_ctx":4096}}"#;
-        assert_eq!(told(400, body), window(4096));
+        assert_eq!(reported(400, body), window(4096));
     }
 
     #[test]
@@ -386,9 +452,9 @@ mod tests {
     fn a_code_tells_an_overflow_without_words() {
         let code = json!("context_length_exceeded");
         assert_eq!(openai(400, "invalid_request_error", code, "Too many."), window(None));
-        assert_eq!(told(413, "<html>Request Entity Too Large</html>"), window(None));
+        assert_eq!(reported(413, "<html>Request Entity Too Large</html>"), window(None));
         let ollama = r#"{"error":"the input length exceeds the context length"}"#;
-        assert_eq!(told(400, ollama), window(None));
+        assert_eq!(reported(400, ollama), window(None));
     }
 
     #[test]
@@ -414,7 +480,7 @@ mod tests {
     fn a_used_up_quota_is_final_although_it_is_a_429() {
         let error = openai(429, "insufficient_quota", json!("insufficient_quota"), "You exceeded your current quota");
         assert_eq!(error, bad_request("quota used up: 429 insufficient_quota: You exceeded your current quota"));
-        let error = told(402, r#"{"error":{"message":"Insufficient credits","code":402}}"#);
+        let error = reported(402, r#"{"error":{"message":"Insufficient credits","code":402}}"#);
         assert_eq!(error, bad_request("no credit left: 402 Insufficient credits"));
     }
 
@@ -423,7 +489,7 @@ mod tests {
         let error = openai(400, "invalid_request_error", json!("content_filter"), "filtered");
         assert_eq!(error, Error::Refused { model: model(), detail: "400 content_filter: filtered".into() });
         let body = json!({"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"], "flagged_input": "…"}}});
-        let error = told(403, &body.to_string());
+        let error = reported(403, &body.to_string());
         assert_eq!(error, Error::Refused { model: model(), detail: "403 flagged".into() });
     }
 
@@ -448,15 +514,15 @@ mod tests {
     #[test]
     fn other_statuses_are_sorted_by_what_to_do() {
         for status in [408, 409, 500, 502, 503, 504, 529] {
-            assert!(matches!(told(status, "busy"), Error::Overloaded { .. }), "{status}");
+            assert!(matches!(reported(status, "busy"), Error::Overloaded { .. }), "{status}");
         }
         for status in [301, 400, 404, 405, 422] {
-            assert!(matches!(told(status, "no"), Error::BadRequest { .. }), "{status}");
+            assert!(matches!(reported(status, "no"), Error::BadRequest { .. }), "{status}");
         }
-        assert_eq!(told(404, "<!DOCTYPE html><html>…"), bad_request("404 an HTML page"));
+        assert_eq!(reported(404, "<!DOCTYPE html><html>…"), bad_request("404 an HTML page"));
         let vllm = r#"{"object":"error","message":"The model `x` does not exist.","type":"NotFoundError","param":null,"code":404}"#;
-        assert_eq!(told(404, vllm), bad_request("404 The model `x` does not exist."));
-        assert_eq!(told(422, r#"{"detail":[{"msg":"bad"}]}"#), bad_request(r#"422 [{"msg":"bad"}]"#));
+        assert_eq!(reported(404, vllm), bad_request("404 The model `x` does not exist."));
+        assert_eq!(reported(422, r#"{"detail":[{"msg":"bad"}]}"#), bad_request(r#"422 [{"msg":"bad"}]"#));
     }
 
     #[test]

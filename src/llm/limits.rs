@@ -138,7 +138,9 @@ fn estimate_message(message: &Message) -> u32 {
         Message::System { content } | Message::User { content } | Message::Tool { content, .. } => {
             estimate_text(content)
         }
-        Message::Assistant { content, tool_calls } => {
+        // It holds the words and calls too.
+        Message::Assistant { carry: Some(carry), .. } => estimate_tokens(&carry.items),
+        Message::Assistant { content, tool_calls, .. } => {
             tool_calls.iter().map(estimate_call).fold(estimate_tokens(content), u32::saturating_add)
         }
     };
@@ -202,7 +204,7 @@ mod tests {
             model: "openai:m".parse().unwrap(),
             messages: vec![
                 Message::user("abcdefg"),
-                Message::Assistant { content: String::new(), tool_calls: vec![call] },
+                Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None },
             ],
             tools: vec![tool],
             tool_choice: ToolChoice::Auto,

@@ -10,7 +10,7 @@ use crate::domain::ModelName;
 
 /// Models that something is known of; when there are more, what is no longer valid goes.
 const MAX_MODELS: usize = 1_000;
-/// How long a window counts that one error told.
+/// How long a window counts that one error reported.
 const ONE_ERROR: Duration = Duration::from_secs(15 * 60);
 /// How long it counts when the error came again after that.
 const REPEATED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -19,7 +19,7 @@ const STRATEGY: Duration = Duration::from_secs(60 * 60);
 /// Answers that cannot be read say that a model cannot give that form when there were so many.
 const MISSES: u32 = 2;
 
-/// Windows that servers told in errors, and the forms of answers that models can give. Locked for map access only.
+/// Windows that servers reported in errors, and the forms of answers that models can give. Locked for map access only.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     windows: Mutex<HashMap<ModelName, Window>>,
@@ -46,7 +46,7 @@ impl Memory {
         windows.get(model).filter(|window| now < window.until).map(|window| window.tokens)
     }
 
-    /// A server told the window of a model. Told again after it had been forgotten, it is believed for a day.
+    /// A server reported the window of a model. Reported again after it had been forgotten, it is believed for a day.
     pub(super) fn learn_window(&self, model: &ModelName, tokens: u32, now: Instant) {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let before = windows.get(model).copied().filter(|before| before.tokens == tokens);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::domain::{ModelName, Usage};
 
 /// Text of a message, in parts: what must stay as it is, and what may be shortened when the model's context window
-/// is too small (tool results, findings, page text; see `research::fit`).
+/// is too small (tool results, findings, page text; see `context::fit`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Text(pub Vec<Part>);
 
@@ -62,6 +62,8 @@ pub enum Message {
     Assistant {
         content: String,
         tool_calls: Vec<ToolCall>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        carry: Option<Carry>,
     },
     /// The answer to the tool call `call_id`; every call gets one.
     Tool {
@@ -79,6 +81,27 @@ impl Message {
     pub fn user(content: impl Into<Text>) -> Self {
         Self::User { content: content.into() }
     }
+
+    /// Text that a model wrote.
+    pub fn assistant(content: impl Into<String>) -> Self {
+        Self::Assistant { content: content.into(), tool_calls: Vec::new(), carry: None }
+    }
+
+    /// A turn of a model, to be answered.
+    pub fn turn_of(completion: &Completion) -> Self {
+        let Completion { text, tool_calls, carry, .. } = completion.clone();
+        Self::Assistant { content: text, tool_calls, carry }
+    }
+}
+
+/// A turn as its provider sent it, to go back verbatim with the conversation: reasoning in it is encrypted or signed, and
+/// some providers refuse a conversation without it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Carry {
+    /// Whose it is: nobody else is sent it.
+    pub provider: Arc<str>,
+    /// JSON of that provider's dialect, a list.
+    pub items: Arc<str>,
 }
 
 /// A model's wish to call a tool.
@@ -162,4 +185,7 @@ pub struct Completion {
     /// HTTP requests made for this answer, retries included.
     #[serde(default)]
     pub attempts: u32,
+    /// What has to go back with this turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carry: Option<Carry>,
 }

@@ -10,8 +10,6 @@ mod client;
 mod failure;
 #[cfg(fuzzing)]
 pub mod fuzzing;
-#[cfg(test)]
-mod growth;
 pub mod limits;
 mod memory;
 pub mod message;
@@ -32,7 +30,9 @@ use std::time::Duration;
 use crate::domain::ModelName;
 pub use crate::net::{Caller, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
 pub use client::{Llm, ProbeReport};
-pub use message::{Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec};
+pub use message::{
+    Carry, Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec,
+};
 pub use server::BadSetting;
 pub use settings::{Endpoint, Endpoints, Settings};
 pub use stream::{Delta, ReplyStream};
@@ -40,7 +40,7 @@ pub use stream::{Delta, ReplyStream};
 /// A model call that failed for good, named by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Shorten the request. `limit` is the window in tokens when the provider told it.
+    /// Shorten the request. `limit` is the window in tokens when the provider reports it.
     #[error("the request does not fit the context window of {model}")]
     ContextWindow { model: ModelName, limit: Option<u32> },
     /// The provider kept refusing for longer than we wait.

@@ -17,12 +17,15 @@ pub(super) struct Model {
 
 #[derive(Deserialize)]
 struct Body {
+    /// Gemini calls it `models`.
+    #[serde(alias = "models")]
     data: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
 struct Entry {
-    #[serde(default)]
+    /// Gemini calls it `name`, and puts `models/` before it.
+    #[serde(default, alias = "name")]
     id: String,
     /// llama.cpp: `n_ctx` is the window of one request.
     #[serde(default)]
@@ -33,6 +36,12 @@ struct Entry {
     /// OpenRouter.
     #[serde(default)]
     context_length: Option<u64>,
+    /// Gemini.
+    #[serde(default, rename = "inputTokenLimit")]
+    input_token_limit: Option<u64>,
+    /// Anthropic.
+    #[serde(default)]
+    max_input_tokens: Option<u64>,
 }
 
 impl Listed {
@@ -52,9 +61,11 @@ impl Listed {
 
 impl Entry {
     fn into_model(self) -> Model {
-        let tokens = self.meta["n_ctx"].as_u64().or(self.max_model_len).or(self.context_length);
+        let listed = self.max_model_len.or(self.context_length).or(self.input_token_limit).or(self.max_input_tokens);
+        let tokens = self.meta["n_ctx"].as_u64().or(listed);
         let context_window = tokens.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0);
-        Model { id: self.id, context_window }
+        let id = self.id.strip_prefix("models/").map(str::to_owned).unwrap_or(self.id);
+        Model { id, context_window }
     }
 }
 
@@ -67,13 +78,15 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_read_in_three_dialects() {
+    fn windows_are_read_in_every_dialect() {
         check(
             r#"{"object":"list","data":[{"id":"local","meta":{"n_ctx_train":32768,"n_ctx":8192}}]}"#,
             "any",
             Some(8192),
         );
         check(r#"{"data":[{"id":"m","max_model_len":4096}]}"#, "m", Some(4096));
+        check(r#"{"models":[{"name":"models/gemini-x","inputTokenLimit":1048576}]}"#, "gemini-x", Some(1_048_576));
+        check(r#"{"data":[{"id":"claude-x","type":"model","max_input_tokens":1000000}]}"#, "claude-x", Some(1_000_000));
         let two = r#"{"data":[{"id":"a/b","context_length":131072},{"id":"c/d","context_length":200000}]}"#;
         check(two, "c/d", Some(200_000));
         check(two, "e/f", None);

@@ -20,6 +20,8 @@ pub struct Provider {
     pub key: Key,
     pub auth: Auth,
     pub lists: Lists,
+    /// The provider whose settings it uses, when those are not its own: another dialect of the same vendor.
+    pub settings_of: Option<&'static str>,
     /// What is used when its key is all that is set.
     pub defaults: Option<Defaults>,
     pub quirks: Quirks,
@@ -137,6 +139,7 @@ const fn cloud(
         key: Key::Needed,
         auth: Auth::Bearer,
         lists: Lists::Names,
+        settings_of: None,
         defaults: None,
         quirks,
     }
@@ -150,6 +153,37 @@ const fn local(name: &'static str, title: &'static str, base_url: &'static str, 
 /// All of them, in the order in which they are shown.
 pub const PROVIDERS: &[Provider] = &[
     cloud("openai", "OpenAI", "https://api.openai.com/v1", variables!("OPENAI"), Quirks::LIKE_OPENAI),
+    // The same account, by the dialect that keeps a model's reasoning between its turns.
+    Provider {
+        wire: Wire::Responses,
+        settings_of: Some("openai"),
+        ..cloud("openai-responses", "OpenAI Responses", "https://api.openai.com/v1", variables!("OPENAI"), Quirks::NONE)
+    },
+    Provider {
+        wire: Wire::Messages,
+        auth: Auth::Header("x-api-key"),
+        defaults: Some(Defaults { large: "claude-sonnet-5-5", small: "claude-haiku-5-5" }),
+        ..cloud(
+            "anthropic",
+            "Anthropic",
+            "https://api.anthropic.com/v1",
+            variables!("ANTHROPIC"),
+            Quirks { required: "any", ..Quirks::NONE },
+        )
+    },
+    Provider {
+        wire: Wire::Gemini,
+        auth: Auth::Header("x-goog-api-key"),
+        lists: Lists::Windows,
+        defaults: Some(Defaults { large: "gemini-3.1-pro-preview", small: "gemini-3.6-flash" }),
+        ..cloud(
+            "google",
+            "Google Gemini",
+            "https://generativelanguage.googleapis.com/v1beta",
+            variables!("GEMINI"),
+            Quirks { required: "ANY", ..Quirks::NONE },
+        )
+    },
     // The resource's name is part of the address; `model` is the name of the deployment. An older address with an
     // `api-version` works too, since the query of a base URL is kept.
     Provider {
@@ -218,6 +252,13 @@ pub const PROVIDERS: &[Provider] = &[
     },
 ];
 
+impl Provider {
+    /// The name under which its settings stand.
+    pub fn settings(&self) -> &'static str {
+        self.settings_of.unwrap_or(self.name)
+    }
+}
+
 /// The row of that name.
 pub fn find(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
@@ -241,8 +282,10 @@ mod tests {
         let (mut names, mut variables) = (BTreeSet::new(), BTreeSet::new());
         for provider in PROVIDERS {
             assert!(names.insert(provider.name), "{} stands here twice", provider.name);
-            assert!(variables.insert(provider.variables.api_key), "{}", provider.variables.api_key);
-            assert!(provider.name.bytes().all(|byte| byte.is_ascii_lowercase()), "{}", provider.name);
+            let is_own = variables.insert(provider.variables.api_key);
+            assert_eq!(is_own, provider.settings_of.is_none(), "{}", provider.variables.api_key);
+            let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+            assert!(provider.name.bytes().all(is_name), "{}", provider.name);
         }
     }
 

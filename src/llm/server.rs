@@ -1,4 +1,4 @@
-//! One provider's server as we use it: its address, its credentials, its queue, and what it told us of its models.
+//! One provider's server as we use it: its address, its credentials, its queue, and what it reports of its models.
 
 use std::sync::Arc;
 

@@ -55,7 +55,7 @@ impl Endpoint {
     }
 }
 
-/// Everything [`Llm`](super::Llm) must be told.
+/// Everything [`Llm`](super::Llm) needs.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The providers there are.

@@ -146,7 +146,7 @@ impl<'a> Strategies<'a> {
 
     fn ask_again(&self, last: &Rejection, messages: &mut Vec<Message>) {
         if !last.answer.is_empty() {
-            messages.push(Message::Assistant { content: last.answer.clone(), tool_calls: Vec::new() });
+            messages.push(Message::assistant(last.answer.clone()));
         }
         messages.push(Message::user((self.prompts.repair)(&last.problem, &self.schema.to_string())));
     }
@@ -245,9 +245,9 @@ fn unwrapped(value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::growth;
     use super::*;
     use crate::domain::Usage;
+    use crate::domain::growth;
     use crate::llm::ToolCall;
     use serde::Deserialize;
     use serde_json::json;
@@ -280,7 +280,7 @@ mod tests {
 
     fn says(text: &str) -> Completion {
         let usage = Usage::default();
-        Completion { text: text.into(), tool_calls: Vec::new(), stop: StopReason::End, usage, attempts: 1 }
+        Completion { text: text.into(), tool_calls: Vec::new(), stop: StopReason::End, usage, attempts: 1, carry: None }
     }
 
     fn calls(arguments: &str) -> Completion {
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn time_grows_as_the_text_does() {
         for shape in ["{", "{\"a\":", "{}", "[", "```", "{\"a\":{},", "\\ud83d", "\\", "{\"question\":1} "] {
-            growth::check(shape, |text| drop(read_json::<Brief>(text)));
+            growth::check(shape, 96 * 1024, |text| drop(read_json::<Brief>(text)));
         }
     }
 
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(strategies.strategy(), Strategy::Tool);
         let messages = strategies.request(&base()).messages;
         let problem = "Wrong: the JSON does not fit the schema: missing field `question`";
-        let answer = Message::Assistant { content: r#"{"q": 1}"#.into(), tool_calls: Vec::new() };
+        let answer = Message::assistant(r#"{"q": 1}"#);
         assert_eq!(messages, [Message::user("q"), answer, Message::user(problem)]);
         for _ in 0..3 {
             strategies.rejected(strategies.read::<Brief>(&says("")).unwrap_err());

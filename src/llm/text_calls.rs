@@ -120,8 +120,8 @@ fn call(value: Value, is_offered: impl Fn(&str) -> bool) -> Option<TextCall> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::growth;
     use super::*;
+    use crate::domain::growth;
 
     fn check(text: &str, calls: &[(&str, &str)], left: &str) {
         let mut text = text.to_owned();
@@ -181,7 +181,7 @@ mod tests {
                 let mut text = format!("{{{text}");
                 take(&mut text, |name| name == "search_web");
             };
-            growth::check(shape, eat);
+            growth::check(shape, 96 * 1024, eat);
         }
     }
 

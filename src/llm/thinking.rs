@@ -143,8 +143,8 @@ pub(super) fn after_unopened(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::growth;
     use super::*;
+    use crate::domain::growth;
     use proptest::prelude::*;
 
     fn filtered<'a>(pieces: impl IntoIterator<Item = &'a str>) -> String {
@@ -205,12 +205,12 @@ mod tests {
             "<thin\n",
             "<think> </thin",
         ] {
-            growth::check(shape, |text| drop(filtered([text])));
-            growth::check(shape, |text| {
+            growth::check(shape, 96 * 1024, |text| drop(filtered([text])));
+            growth::check(shape, 96 * 1024, |text| {
                 let bytes: Vec<_> = text.split_inclusive(|_| true).collect();
                 drop(filtered(bytes));
             });
-            growth::check(shape, |text| _ = after_unopened(text).len());
+            growth::check(shape, 96 * 1024, |text| _ = after_unopened(text).len());
         }
     }
 

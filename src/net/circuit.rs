@@ -71,7 +71,7 @@ impl Circuit {
         self.lock().away.is_some()
     }
 
-    /// Whoever may go while the provider is away asks it for all; the next one may after another wait, so that a call
+    /// While the provider is away, the call that may go asks it for all; the next one may after another wait, so that a call
     /// that gets no answer at all holds nobody up.
     pub(super) fn turn(&self) -> Turn {
         let now = now();
@@ -100,7 +100,7 @@ impl Circuit {
         self.answers.send_modify(|answers| *answers += 1);
     }
 
-    /// A call begun then found nobody, and was asked to leave the provider alone for so long.
+    /// A call begun then found nobody, and was asked to leave the provider alone for that long.
     pub(super) fn found_nobody(&self, begun: Instant, asked: Option<Duration>, reason: &str, policy: &RetryPolicy) {
         let now = now();
         let mut state = self.lock();

@@ -2,7 +2,7 @@
 
 use futures::future::BoxFuture;
 
-/// Whoever pays for outbound calls, and may have to wait before making one more: a first attempt that stood in a queue,
+/// The payer of outbound calls, who may have to wait before making one more: a first attempt that stood in a queue,
 /// or a further one after a wait.
 pub trait Gate: Send + Sync {
     /// Waits until a call may be made.

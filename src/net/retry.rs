@@ -1,7 +1,7 @@
 //! When a failed call is made again: one policy for models and searches.
 //!
 //! By the kind of trouble: exponential waits with full jitter (a random time between zero and a doubling bound) unless
-//! the provider says how long, and no longer than the caller has time. Each wait is told before it begins.
+//! the provider says how long, and no longer than the caller has time. Each wait is reported before it begins.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -87,7 +87,7 @@ pub struct Wait {
 
 /// Who asks. A closure that takes a [`Wait`] is one whose calls may always be made.
 pub trait Caller: Send + Sync {
-    /// Told before each wait.
+    /// Called before each wait.
     fn waiting(&self, wait: Wait);
 
     /// A call that had waited does not any more: it got through, failed for good, or was dropped.
@@ -138,7 +138,7 @@ pub struct GaveUp<E> {
 }
 
 /// Calls `operation` until it succeeds, its error is final, or there is no more time to wait; returns the number of
-/// attempts with its result. While `circuit` is open, waits for whoever tries.
+/// attempts with its result. While `circuit` is open, waits for the call that tries.
 ///
 /// # Errors
 /// [`GaveUp`] with the last error.
@@ -152,12 +152,12 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
     mut operation: impl FnMut() -> Out,
 ) -> Result<(T, u32), GaveUp<E>> {
     let mut waits = Waits { policy, bound: policy.first_within, waited: Duration::ZERO, attempts: 0 };
-    let mut told = Told { circuit, caller, has_waited: false };
+    let mut reporter = Reporter { circuit, caller, has_waited: false };
     let mut answers = circuit.answers();
     let mut others_answered = false;
     let mut last = None;
     loop {
-        turn(&mut waits, &mut told, last.take()).await?;
+        turn(&mut waits, &mut reporter, last.take()).await?;
         let begun = now();
         let error = match operation().await {
             Ok(value) => {
@@ -184,7 +184,7 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
                 return Err(GaveUp { error, attempts: waits.attempts, too_long: Some(wait) });
             }
             Some(wait) => {
-                told.tell(waits.attempts, wait, reason, is_limit(verdict));
+                reporter.tell(waits.attempts, wait, reason, is_limit(verdict));
                 let _rest = caller.gate().rest();
                 sleep(wait).await;
                 waits.waited += wait;
@@ -200,20 +200,20 @@ fn is_limit(verdict: Verdict) -> bool {
 
 /// Waits until the circuit lets this call go. A call that has no time for it is made all the same if it was never made,
 /// so that there is an error to tell.
-async fn turn<E>(waits: &mut Waits<'_>, told: &mut Told<'_>, last: Option<E>) -> Result<(), GaveUp<E>> {
+async fn turn<E>(waits: &mut Waits<'_>, reporter: &mut Reporter<'_>, last: Option<E>) -> Result<(), GaveUp<E>> {
     loop {
-        let mut answers = told.circuit.answers();
-        let Turn::Wait { until, reason } = told.circuit.turn() else { return Ok(()) };
+        let mut answers = reporter.circuit.answers();
+        let Turn::Wait { until, reason } = reporter.circuit.turn() else { return Ok(()) };
         let begun = now();
         let wait = until.saturating_duration_since(begun);
-        if !waits.has_time(wait, told.caller) {
+        if !waits.has_time(wait, reporter.caller) {
             return match last {
                 Some(error) => Err(GaveUp { error, attempts: waits.attempts, too_long: Some(wait) }),
                 None => Ok(()),
             };
         }
-        told.tell(waits.attempts, wait, reason, false);
-        let _rest = told.caller.gate().rest();
+        reporter.tell(waits.attempts, wait, reason, false);
+        let _rest = reporter.caller.gate().rest();
         tokio::select! {
             () = sleep_until(until) => {}
             // Not all at the same moment.
@@ -224,13 +224,13 @@ async fn turn<E>(waits: &mut Waits<'_>, told: &mut Told<'_>, last: Option<E>) ->
 }
 
 /// Tells the caller of waits, and of their end.
-struct Told<'a> {
+struct Reporter<'a> {
     circuit: &'a Circuit,
     caller: &'a dyn Caller,
     has_waited: bool,
 }
 
-impl Told<'_> {
+impl Reporter<'_> {
     fn tell(&mut self, attempt: u32, wait: Duration, reason: String, limited: bool) {
         let is_first = !std::mem::replace(&mut self.has_waited, true);
         let (name, kind) = (self.circuit.name().to_owned(), self.circuit.kind());
@@ -238,7 +238,7 @@ impl Told<'_> {
     }
 }
 
-impl Drop for Told<'_> {
+impl Drop for Reporter<'_> {
     fn drop(&mut self) {
         if self.has_waited {
             self.caller.resumed(self.circuit.name());
@@ -353,7 +353,7 @@ mod tests {
 
     fn quietly(_: Wait) {}
 
-    /// One call to a provider that fails for so long: the attempts it took, and the time.
+    /// One call to a provider that fails for that long: the attempts it took, and the time.
     fn outage(failure: Failure, lasting: Duration) -> (Result<u32, GaveUp<Failure>>, Duration) {
         run(async {
             let back = now() + lasting;
@@ -385,11 +385,11 @@ mod tests {
                     let first = calls.fetch_add(1, Relaxed) == 0;
                     std::future::ready(if first { Err(again(trouble, Some(asked))) } else { Ok(()) })
                 };
-                let told = Mutex::new(Vec::new());
-                let tell = |wait: Wait| told.lock().unwrap().push((wait.attempt, wait.wait));
+                let reporter = Mutex::new(Vec::new());
+                let tell = |wait: Wait| reporter.lock().unwrap().push((wait.attempt, wait.wait));
                 let (done, time) = run(retry(&circuit(), &policy(), &tell, call));
                 assert_eq!((done.unwrap().1, time), (2, asked));
-                assert_eq!(told.into_inner().unwrap(), [(1, asked)]);
+                assert_eq!(reporter.into_inner().unwrap(), [(1, asked)]);
             }
         }
     }

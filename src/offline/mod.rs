@@ -59,7 +59,7 @@ pub fn answer(task: &Task, input_tokens: u32) -> Completion {
         .fold(estimate_tokens(&text), u32::saturating_add);
     let usage = Usage { input_tokens: input_tokens.into(), output_tokens: output.into(), ..Usage::default() };
     let stop = if tool_calls.is_empty() { StopReason::End } else { StopReason::ToolCalls };
-    Completion { text, tool_calls, stop, usage, attempts: 0 }
+    Completion { text, tool_calls, stop, usage, attempts: 0, carry: None }
 }
 
 /// The best sentences of `text` for `question`, as the offline model would quote them, made on a thread of its own.

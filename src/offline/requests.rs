@@ -1,5 +1,5 @@
 //! Messages that ask for what only a language model can do: another form of the report, another language, or plain
-//! talk. They are told so at once, instead of having their words researched.
+//! talk. They get an answer at once, instead of having their words researched.
 //!
 //! A message is one of these when it says nothing else: each of its words is in a list of ours. A real question has
 //! words of its subject in it, and no list (`requests.txt`) knows a subject.

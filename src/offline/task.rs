@@ -1,4 +1,4 @@
-//! What the offline model is told of a call, beside the request that other models get.
+//! What the offline model gets of a call, beside the request that other models get.
 
 use std::sync::Arc;
 

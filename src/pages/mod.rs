@@ -1,12 +1,14 @@
-//! Files and pages to text, in processes of their own: whatever foreign bytes do to a parser, they do not do it here.
+//! Files and pages to text, in processes of their own: foreign bytes harm a parser there, and not the service.
 //!
 //! [`Parser`] is all that other rooms hold. `pool` keeps parser processes, `protocol` is what is said to them, `worker` is
-//! what they do, and `extract` holds the parsers themselves: one file per format. Knows no folder, index or network.
+//! what they do, and `extract` holds the parsers themselves: one file per format. `web` fetches pages by their address.
+//! Knows no folder and no index.
 
 mod caught;
 pub mod extract;
 mod pool;
 mod protocol;
+mod web;
 mod worker;
 
 use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
@@ -14,6 +16,7 @@ use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 use sha2::{Digest, Sha256};
 
 pub use extract::{Document, Format, Section, Unreadable};
+pub use web::{NotRead, Web, WebPage, WebSettings};
 pub use worker::run as work;
 
 use self::{
@@ -23,8 +26,11 @@ use self::{
 
 /// The hidden subcommand of the program that starts a parser process.
 pub const SUBCOMMAND: &str = "parse-worker";
-/// Of a page that a search engine sends, as HTML: far more than is shown of any page.
+/// Of a page that a search engine sends: far more than is shown of any page.
 const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
+
+/// Text that is tidied at once, wherever it is asked for.
+const SHORT_BYTES: usize = 64 * 1024;
 
 /// Where parser processes come from, and how long they may take.
 #[derive(Clone, Debug)]
@@ -97,10 +103,11 @@ impl Parser {
     /// # Cancel safety
     /// As [`Parser::document`].
     pub async fn plain_text(&self, name: &str, text: &str) -> Result<String, Error> {
+        let text = &text[..text.floor_char_boundary(MAX_PAGE_BYTES)];
         if !extract::looks_like_html(text) {
-            return Ok(extract::tidied(text));
+            return tidied(text.to_owned()).await;
         }
-        let html = &text.as_bytes()[..text.floor_char_boundary(MAX_PAGE_BYTES)];
+        let html = text.as_bytes();
         let hash: [u8; 32] = Sha256::digest(html).into();
         self.pool.refuse_known(&hash)?;
         let answer = self.pool.ask(name, Job::Plain, html, self.pool.settings().page_time).await;
@@ -114,5 +121,28 @@ impl Parser {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Plain text, tidied; a long one off the runtime's threads.
+async fn tidied(text: String) -> Result<String, Error> {
+    if text.len() <= SHORT_BYTES {
+        return Ok(extract::tidied(&text));
+    }
+    let tidied = tokio::task::spawn_blocking(move || extract::tidied(&text)).await;
+    tidied.map_err(|error| Error::Unavailable(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn text_of_any_make_is_cut_to_what_a_page_may_have() {
+        let parser = Parser::new(Settings::default());
+        let text = "tide ".repeat(MAX_PAGE_BYTES / 4);
+        let read = parser.plain_text("long", &text).await.unwrap();
+        assert!(read.len() <= MAX_PAGE_BYTES && read.len() > MAX_PAGE_BYTES - 16, "{}", read.len());
+        assert_eq!(parser.plain_text("short", "a  b").await.unwrap(), extract::tidied("a  b"));
     }
 }

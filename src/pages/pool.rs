@@ -75,7 +75,7 @@ enum End {
     TookTooLong,
     /// By itself or by the system, on account of what it was doing.
     Died(&'static str, &'static str),
-    /// Somebody told it to.
+    /// By a signal that asks to stop.
     Stopped,
     Nonsense,
 }
@@ -111,7 +111,7 @@ impl Pool {
         let worker = self.start().await.map_err(|error| Error::Unavailable(error.to_string()))?;
         match self.work(worker, job, bytes, limit).await {
             Ok(answer) => Ok(answer),
-            Err(End::Stopped) => Err(Error::Unavailable("it was told to stop".into())),
+            Err(End::Stopped) => Err(Error::Unavailable("it was stopped".into())),
             Err(end) => Err(blamed(name, &end, limit)),
         }
     }

@@ -4,7 +4,7 @@
 //! A model that calls no tool, or wants to finish with empty hands, is nudged once; then the loop ends and the caller
 //! does the task with one call of its own ([`do_task`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 
@@ -67,8 +67,8 @@ pub struct Words {
 pub struct Gathered {
     /// What was retrieved, each source once.
     pub evidence: Vec<Evidence>,
-    /// Where it was retrieved: a page met again has another id and is the same source.
-    pub(super) pages: HashSet<String>,
+    /// Where it was retrieved, with the place of its evidence: a page met again has another id and is the same source.
+    pub(super) pages: HashMap<String, usize>,
     /// Why calls brought nothing.
     pub failures: Vec<String>,
     /// Was anything retrieved or delegated, whatever came of it?
@@ -84,11 +84,22 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Keeps what is new of a call's evidence.
-    pub(super) fn add(&mut self, evidence: Vec<Evidence>, links: impl IntoIterator<Item = String>) {
+    /// Keeps what is new of a call's evidence. A page that a search brings again brings nothing more; reading it does.
+    pub(super) fn add(&mut self, kind: ToolKind, evidence: Vec<Evidence>, links: impl IntoIterator<Item = String>) {
         for (evidence, url) in evidence.into_iter().zip(links) {
-            if self.pages.insert(url) {
-                self.evidence.push(evidence);
+            match self.pages.get(&url) {
+                None => {
+                    self.pages.insert(url, self.evidence.len());
+                    self.evidence.push(evidence);
+                }
+                Some(_) if kind == ToolKind::Search => {}
+                Some(&known) => {
+                    let text = &mut self.evidence[known].text;
+                    if !text.contains(&evidence.text) {
+                        text.push_str("\n\n");
+                        text.push_str(&evidence.text);
+                    }
+                }
             }
         }
     }
@@ -157,7 +168,7 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
             append_idle(messages, completion.text, cx.prompts().text(agent.words.nudge, ()));
         } else {
             let answers = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
-            messages.push(Message::Assistant { content: completion.text, tool_calls: completion.tool_calls });
+            messages.push(Message::turn_of(&completion));
             let left = cx.prompts().text(agent.words.left, json!({"left": agent.max_turns - turn}));
             append(messages, answers, &left);
         }
@@ -207,7 +218,7 @@ pub async fn do_task(
     let call = ToolCall { id: id.to_owned(), name, arguments, problem: None };
     agent.gathered.has_reflected = true;
     let answers = calls::carry_out(cx, agent, &format!("{path}/{id}"), std::slice::from_ref(&call)).await?;
-    messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call] });
+    messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None });
     messages.extend(answers.into_iter().map(Message::from));
     Ok(true)
 }
@@ -215,7 +226,7 @@ pub async fn do_task(
 /// A reply without a tool call stays in the history, and is answered like a person would.
 fn append_idle(messages: &mut Vec<Message>, text: String, nudge: String) {
     if !text.trim().is_empty() {
-        messages.push(Message::Assistant { content: text, tool_calls: Vec::new() });
+        messages.push(Message::assistant(text));
     }
     messages.push(Message::user(nudge));
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Conversation, earlier::Known};
+use super::{Conversation, earlier::EarlierFindings};
 use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
@@ -27,7 +27,7 @@ pub async fn write(
     cx: &Cx,
     conversation: &Conversation,
     verification: Option<&str>,
-    known: Option<&Known>,
+    known: Option<&EarlierFindings>,
 ) -> Result<String, Error> {
     let brief = match ask(cx, conversation, verification, known).await {
         Ok(answer) if !answer.research_brief.trim().is_empty() => answer.research_brief,
@@ -46,7 +46,7 @@ async fn ask(
     cx: &Cx,
     conversation: &Conversation,
     verification: Option<&str>,
-    known: Option<&Known>,
+    known: Option<&EarlierFindings>,
 ) -> Result<ResearchQuestion, Error> {
     let mut flexible = Flexible::default();
     let mut messages = conversation.flattened(&mut flexible);

@@ -10,7 +10,7 @@ use super::agent::{Agent, Answer};
 use crate::{
     context::{Cx, Error, Registered},
     domain::{Event, Failure, SourceId, ToolKind, WarningCode},
-    journal::{self, Asked, Entry},
+    journal::{self, Asked, Entry, StepKind},
     llm::{Part, ToolCall},
     telemetry::{metrics, spans},
     tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, ToolSet},
@@ -130,7 +130,7 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
         gathered.has_worked |= kind.is_work();
         gathered.has_reflected = kind == ToolKind::Think || (gathered.has_reflected && !kind.is_work());
         gathered.failures.append(&mut output.failed);
-        gathered.add(output.evidence, output.links.into_iter().map(|link| link.url));
+        gathered.add(kind, output.evidence, output.links.into_iter().map(|link| link.url));
         let note = job.admitted.left_out.map(|left_out| Part::Fixed(format!("\n\n{}", left_out.note).into()));
         output.text.0.extend(note);
         answers.push((job.index, Answer::to(job.call, output.text)));
@@ -228,7 +228,7 @@ async fn perform(
         metrics::step_failed("tool", failed.ends.as_ref().map_or("failed", |failure| failure.code.as_str()));
         Ok(Entry::new(Err(failed)))
     };
-    let outcome: Result<ToolOutput, Failed> = cx.journal().step(&key, "tool", asked.clone(), work).await?;
+    let outcome: Result<ToolOutput, Failed> = cx.journal().step(&key, StepKind::Tool, asked.clone(), work).await?;
     outcome.map_err(|failed| match failed.ends {
         Some(failure) => ToolError::Ends(failure.into()),
         None => ToolError::Model(failed.message),

@@ -83,7 +83,7 @@ async fn ask(
         }
         let whole = cut::whole_words(&completion.text);
         text.push_str(whole);
-        messages.push(Message::Assistant { content: whole.to_owned(), tool_calls: Vec::new() });
+        messages.push(Message::assistant(whole));
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
     }
     cx.warn(&format!("{path}/compress/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit")

@@ -15,7 +15,7 @@ use super::{citations, source_list};
 use crate::{
     context::{Cx, Error},
     domain::{Event, Note, RunId, Source, SourceId, WarningCode, report::Report},
-    journal::{self, Entry},
+    journal::{self, Entry, StepKind},
 };
 
 /// Sources taken over at most, those the reports cite first.
@@ -42,7 +42,7 @@ pub struct Earlier {
 
 /// What was taken over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Known {
+pub struct EarlierFindings {
     /// [`Earlier::texts`] as models see them: sources cited by id, and no list of sources.
     pub texts: Vec<(RunId, String)>,
     /// The numbers under which readers of the newest of these texts know its sources.
@@ -57,7 +57,7 @@ pub struct Known {
     left_out: usize,
 }
 
-impl Known {
+impl EarlierFindings {
     /// The thread's newest report.
     pub fn report(&self) -> &str {
         self.texts.first().map_or("", |(_, text)| text)
@@ -68,10 +68,11 @@ impl Known {
 ///
 /// # Errors
 /// [`Error::Stop`].
-pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<Known, Error> {
+pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Error> {
     let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
     let hash = journal::hash_of(&runs);
-    let known: Known = cx.journal().step("earlier", "value", hash, async { Ok(told(cx, chosen(earlier))) }).await?;
+    let known: EarlierFindings =
+        cx.journal().step("earlier", StepKind::Value, hash, async { Ok(with_events(cx, chosen(earlier))) }).await?;
     for source in &known.sources {
         cx.register(source.clone());
     }
@@ -84,7 +85,7 @@ pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<Known, Error> {
 
 /// What there is room for: notes, and sources that the reports and then the notes cite; all sources when nothing is
 /// cited.
-fn chosen(earlier: Earlier) -> Entry<Known> {
+fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
     let researchers = highest_researcher(&earlier);
     let Earlier { texts, sources, mut notes, .. } = earlier;
     let noted = notes.len();
@@ -100,7 +101,7 @@ fn chosen(earlier: Earlier) -> Entry<Known> {
     let left_out = notes_left_out + wanted - sources.len();
     sources.sort_by_key(|source| source.id);
     notes.sort_by_key(|note| note.researcher);
-    let known = Known {
+    let known = EarlierFindings {
         numbers: texts.last().map(|(_, report)| numbers(report, &sources)).unwrap_or_default(),
         texts: texts.iter().map(|(run_id, report)| (*run_id, cited_by_id(report, &sources))).collect(),
         notes: notes.clone(),
@@ -112,7 +113,7 @@ fn chosen(earlier: Earlier) -> Entry<Known> {
 }
 
 /// Readers hear of each source of a run once, wherever it comes from.
-fn told(cx: &Cx, entry: Entry<Known>) -> Entry<Known> {
+fn with_events(cx: &Cx, entry: Entry<EarlierFindings>) -> Entry<EarlierFindings> {
     let found = |source: &Source| Event::source_found(source, &source.snapshot, "");
     let events: Vec<_> = entry.sources.iter().map(found).collect();
     events.into_iter().fold(entry, |entry, event| entry.event(cx.scope(), event))
@@ -209,7 +210,7 @@ mod tests {
         Report { markdown, citations, dropped_citations: 0 }
     }
 
-    fn taken(report: Report, sources: Vec<Source>, notes: Vec<Note>) -> Entry<Known> {
+    fn taken(report: Report, sources: Vec<Source>, notes: Vec<Note>) -> Entry<EarlierFindings> {
         chosen(Earlier { texts: vec![(RunId::new(), report)], sources, notes, is_latest: true })
     }
 

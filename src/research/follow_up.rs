@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Conversation, earlier::Known, writer};
+use super::{Conversation, earlier::EarlierFindings, writer};
 use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, FollowUpAction, Message, MessageRole, Source, WarningCode, report::Report},
@@ -25,7 +25,7 @@ struct FollowUp {
 ///
 /// # Errors
 /// Model calls that fail for other reasons.
-pub async fn decide(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<FollowUpAction, Error> {
+pub async fn decide(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<FollowUpAction, Error> {
     if cx.options().final_report_model.is_offline() {
         let (action, reason) = match offline::declined(newest(conversation)) {
             Some(_) => (FollowUpAction::Answer, "The offline model cannot do this, and says so."),
@@ -53,7 +53,7 @@ async fn decided(cx: &Cx, action: FollowUpAction, reason: Option<String>) -> Res
     Ok(action)
 }
 
-async fn ask(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<FollowUp, Error> {
+async fn ask(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<FollowUp, Error> {
     let message = llm::Message::User { content: prompt(cx, "follow_up", conversation, known).await? };
     let request = cx.request(Role::Research, vec![message], Task::FollowUp);
     let schema = json!({
@@ -72,16 +72,16 @@ async fn ask(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<Foll
 ///
 /// # Errors
 /// As [`writer::write`].
-pub async fn answer(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<Report, Error> {
+pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "answer", conversation, known).await?;
     writer::compose(cx, "answer", prompt, Task::Answer { message: newest(conversation).to_owned() }).await
 }
 
-/// Writes the report anew, as the newest message asks.
+/// Rewrites the report as the newest message asks.
 ///
 /// # Errors
 /// As [`writer::write`].
-pub async fn revise(cx: &Cx, conversation: &Conversation, known: &Known) -> Result<Report, Error> {
+pub async fn revise(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "revise", conversation, known).await?;
     writer::compose(cx, "report", prompt, Task::Other).await
 }
@@ -92,7 +92,7 @@ fn newest(conversation: &Conversation) -> &str {
 }
 
 /// All three prompts show the same: the conversation, the report, what it rests on, and the message.
-async fn prompt(cx: &Cx, name: &str, conversation: &Conversation, known: &Known) -> Result<Text, Error> {
+async fn prompt(cx: &Cx, name: &str, conversation: &Conversation, known: &EarlierFindings) -> Result<Text, Error> {
     let mut flexible = Flexible::default();
     let (newest, before) = conversation
         .messages
@@ -115,7 +115,7 @@ async fn prompt(cx: &Cx, name: &str, conversation: &Conversation, known: &Known)
     Ok(cx.prompts().parts(name, values, flexible))
 }
 
-fn sources(known: &Known) -> Vec<Value> {
+fn sources(known: &EarlierFindings) -> Vec<Value> {
     let line = |source: &Source| {
         json!({
             "id": source.id.to_string(),

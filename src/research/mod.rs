@@ -31,7 +31,7 @@ use crate::{
     telemetry::spans,
 };
 pub use earlier::Earlier;
-use earlier::Known;
+use earlier::EarlierFindings;
 
 /// What the thread holds when the run starts.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Conversation {
     }
 
     /// The same conversation with the texts that were taken over as models see them: sources by id.
-    fn citing_ids(&mut self, known: &Known) {
+    fn citing_ids(&mut self, known: &EarlierFindings) {
         for message in self.messages.iter_mut().filter(|message| message.role == MessageRole::Assistant) {
             let text = known.texts.iter().find(|(run_id, _)| message.run_id == Some(*run_id));
             if let Some((_, text)) = text {
@@ -135,7 +135,7 @@ pub async fn research(cx: &Cx, mut conversation: Conversation, toolbox: &Toolbox
 async fn pipeline(
     cx: &Cx,
     conversation: &Conversation,
-    known: Option<&Known>,
+    known: Option<&EarlierFindings>,
     toolbox: &Toolbox,
 ) -> Result<Ending, Error> {
     let clarified = phase(cx, Phase::Clarify, clarify::clarify(cx, conversation)).await?;

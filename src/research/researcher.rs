@@ -55,6 +55,8 @@ async fn notes(cx: &Cx, job: &Assignment, question: &str, toolbox: &Toolbox) -> 
             let detail = format!("a researcher stopped early, its findings so far are used: {failure}");
             cx.warn(&format!("{path}/cut"), WarningCode::ResearcherFailed, detail).await?;
         }
+        // What failed before says more than that there was no time left for another turn.
+        Err(Error::Failed(late)) if late.code == FailureCode::Timeout && !researcher.gathered.failures.is_empty() => {}
         Err(error) => return Err(error),
     }
     if !researcher.gathered.has_worked {

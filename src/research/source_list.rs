@@ -1,26 +1,27 @@
 //! The list of sources under a report, written by code.
 
-use crate::domain::{Source, report::SOURCES_HEADING as HEADING};
+use crate::domain::{
+    Source,
+    report::{parts, sources_heading},
+    wording::Wording,
+};
 
 /// The list for `cited` in order; when the text cites nothing, all of `retrieved`, with a sentence that says so.
 /// Empty when there is neither.
-pub fn render(cited: &[&Source], retrieved: &[Source]) -> String {
+pub fn render(cited: &[&Source], retrieved: &[Source], wording: &Wording) -> String {
     if retrieved.is_empty() {
         return String::new();
     }
+    let heading = sources_heading(wording);
     if cited.is_empty() {
-        let lines = numbered(retrieved.iter());
-        return format!(
-            "{HEADING}The text above does not say which source stands behind which statement. It was written from:\n\n{lines}"
-        );
+        return format!("{heading}{}\n\n{}", wording.uncited, numbered(retrieved.iter()));
     }
-    format!("{HEADING}{}", numbered(cited.iter().copied()))
+    format!("{heading}{}", numbered(cited.iter().copied()))
 }
 
 /// `markdown` without its list.
 pub fn without(markdown: &str) -> &str {
-    let list = markdown.rfind(HEADING).filter(|&at| at == 0 || markdown[..at].ends_with('\n'));
-    list.map_or(markdown, |at| &markdown[..at])
+    parts(markdown).0
 }
 
 fn numbered<'a>(sources: impl Iterator<Item = &'a Source>) -> String {

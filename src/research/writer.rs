@@ -1,6 +1,6 @@
 //! Notes to final report, streamed, its citations resolved against the sources as it comes.
 //!
-//! Each time the writing starts anew (a retry, a restart of the process) is an attempt of its own; the deltas of the
+//! Each time the writing starts again (a retry, a restart of the process) is an attempt of its own; the deltas of the
 //! last attempt, put together, are the stored report byte for byte.
 
 use std::{
@@ -14,9 +14,9 @@ use tokio::time::Instant;
 
 use super::{
     Conversation, Findings,
-    citations::{self, Proof, Resolver},
+    citations::{self, Resolver},
     cut,
-    earlier::Known,
+    earlier::EarlierFindings,
 };
 use crate::{
     context::{Cx, Error, Role, TextSink, Unanswered},
@@ -34,7 +34,9 @@ use crate::{
 const PIECES: u32 = 6;
 /// Report text is passed on at least this often.
 const DELTA_TIME: Duration = Duration::from_millis(50);
-/// Characters of a delta of a report that is told as a whole.
+/// Bytes that are resolved without a break: a few milliseconds' work.
+const PIECE_BYTES: usize = 16 * 1024;
+/// Characters of a delta of a report that is published as a whole.
 const DELTA_CHARS: usize = 8_000;
 
 /// Writes the report from what was found, now and before.
@@ -46,7 +48,7 @@ pub async fn write(
     conversation: &Conversation,
     brief: &str,
     findings: &Findings,
-    known: Option<&Known>,
+    known: Option<&EarlierFindings>,
 ) -> Result<Report, Error> {
     let sources = cx.sources();
     let prompt = prompt(cx, conversation, brief, findings, known, &sources).await?;
@@ -73,7 +75,7 @@ pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> R
             break;
         }
         let whole = cut::whole_words(&completion.text).to_owned();
-        messages.push(Message::Assistant { content: whole.clone(), tool_calls: Vec::new() });
+        messages.push(Message::assistant(whole.clone()));
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
         written.push(whole);
         if piece == PIECES {
@@ -90,7 +92,7 @@ async fn prompt(
     conversation: &Conversation,
     brief: &str,
     findings: &Findings,
-    known: Option<&Known>,
+    known: Option<&EarlierFindings>,
     sources: &[Source],
 ) -> Result<Text, Error> {
     let mut flexible = Flexible::default();
@@ -113,7 +115,7 @@ pub fn shown(notes: &[Note], flexible: &mut Flexible) -> Vec<Value> {
 }
 
 /// All that the report is made of, the newest first.
-fn notes<'a>(findings: &'a Findings, known: Option<&'a Known>) -> impl Iterator<Item = &'a Note> {
+fn notes<'a>(findings: &'a Findings, known: Option<&'a EarlierFindings>) -> impl Iterator<Item = &'a Note> {
     findings.notes.iter().chain(known.into_iter().flat_map(|known| &known.notes))
 }
 
@@ -129,7 +131,7 @@ fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec
     if lines.is_empty() { sources.iter().map(|source| line(source.id, source)).collect() } else { lines }
 }
 
-fn task(brief: &str, findings: &Findings, known: Option<&Known>, sources: &[Source]) -> Task {
+fn task(brief: &str, findings: &Findings, known: Option<&EarlierFindings>, sources: &[Source]) -> Task {
     let finding = |note: &Note| Finding { topic: note.topic.clone(), text: note.text.clone() };
     let evidence = |source: &Source| Evidence {
         source_id: source.id,
@@ -161,7 +163,7 @@ struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// The next piece of text; on failure everything is written anew, up to the allowed number of tries.
+    /// The next piece of text; on failure everything is written again, up to the allowed number of tries.
     async fn piece(&mut self, messages: &[Message], task: &Arc<Task>, written: &[String]) -> Result<Completion, Error> {
         loop {
             let mut page = match self.page.take() {
@@ -173,7 +175,7 @@ impl<'a> Writing<'a> {
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), Arc::clone(task));
             let broken = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await? {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
-                    page.end_piece(&completion);
+                    page.end_piece(&completion).await;
                     self.page = Some(page);
                     return Ok(completion);
                 }
@@ -189,7 +191,7 @@ impl<'a> Writing<'a> {
             if self.tries >= self.cx.options().max_structured_output_retries {
                 return Err(broken.failure.into());
             }
-            let what = format!("the {} is written anew", self.name);
+            let what = format!("the {} is written again", self.name);
             self.cx.pause(&format!("{key}/again"), Role::FinalReport, self.tries, broken, &what).await?;
         }
     }
@@ -200,7 +202,7 @@ impl<'a> Writing<'a> {
         self.cx.emit(vec![Event::ReportStarted { attempt: self.attempt }]).await?;
         let mut page = Page::new(self.cx, self.attempt, self.sources.clone());
         for piece in written {
-            page.write(piece);
+            page.write(piece).await;
         }
         page.flush().await?;
         Ok(page)
@@ -232,7 +234,7 @@ struct Page<'a> {
     held_since: Option<Instant>,
     /// Unicode scalar values passed on.
     offset: usize,
-    citations_told: usize,
+    citations_sent: usize,
 }
 
 impl<'a> Page<'a> {
@@ -246,23 +248,31 @@ impl<'a> Page<'a> {
             held: String::new(),
             held_since: None,
             offset: 0,
-            citations_told: 0,
+            citations_sent: 0,
         }
     }
 
-    /// Resolves more of the model's text.
-    fn write(&mut self, text: &str) {
-        let resolved = self.resolver.push(text);
-        self.hold(&resolved);
+    /// Resolves more of the model's text; of a long one a piece at a time, so that others get their turn between.
+    async fn write(&mut self, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, later) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES.min(rest.len())));
+            let resolved = self.resolver.push(piece);
+            self.hold(&resolved);
+            rest = later;
+            if !rest.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        }
     }
 
     /// Settles the last word of an answer, by what is kept of the whole answer.
-    fn end_piece(&mut self, completion: &Completion) {
+    async fn end_piece(&mut self, completion: &Completion) {
         let word = std::mem::take(&mut self.word);
         let text = completion.text.as_str();
         let kept = if completion.stop == StopReason::Length { cut::whole_words(text).len() } else { text.len() };
         let written = text.len() - word.len();
-        self.write(text.get(written..kept).unwrap_or_default());
+        self.write(text.get(written..kept).unwrap_or_default()).await;
     }
 
     fn hold(&mut self, text: &str) {
@@ -288,14 +298,14 @@ impl<'a> Page<'a> {
 
     fn new_citations(&mut self) -> Vec<Event> {
         let all = self.resolver.citations();
-        let new = &all[self.citations_told..];
-        let told = self.told(new);
-        self.citations_told = all.len();
-        told
+        let new = &all[self.citations_sent..];
+        let events = self.citation_events(new);
+        self.citations_sent = all.len();
+        events
     }
 
-    fn told(&self, citations: &[Citation]) -> Vec<Event> {
-        let told = citations.iter().filter_map(|citation| {
+    fn citation_events(&self, citations: &[Citation]) -> Vec<Event> {
+        let events = citations.iter().filter_map(|citation| {
             let source = self.resolver.source(citation.number)?;
             Some(Event::ReportCitation {
                 number: citation.number,
@@ -306,25 +316,19 @@ impl<'a> Page<'a> {
                 title: source.title.clone(),
             })
         });
-        told.collect()
+        events.collect()
     }
 
     async fn finish(mut self) -> Result<Report, Error> {
         let rest = self.resolver.finish();
         self.hold(&rest);
-        let whole = format!("{}{}", self.text, self.held);
-        let mut report = Report {
-            markdown: whole,
-            citations: self.resolver.citations().to_vec(),
-            dropped_citations: self.resolver.dropped(),
-        };
-        match proofread(&report).await? {
-            None => self.flush().await?,
-            Some(proof) => {
-                report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
-                (report.markdown, report.citations) = (proof.markdown, proof.citations);
-                self.publish(&report).await?;
-            }
+        let streamed = format!("{}{}", self.text, self.held);
+        let Settled { resolver, report, as_streamed } = settled(self.resolver, streamed).await?;
+        self.resolver = resolver;
+        if as_streamed {
+            self.flush().await?
+        } else {
+            self.publish(&report).await?
         }
         self.warn_of_removals(&report).await?;
         let finished = Event::ReportFinished {
@@ -332,13 +336,14 @@ impl<'a> Page<'a> {
             chars: self.offset,
             sources: self.resolver.cited(),
             dropped_citations: report.dropped_citations,
+            degraded: report.is_degraded(),
             sha256: journal::sha256(report.markdown.as_bytes()),
         };
         self.cx.emit(vec![finished]).await?;
         Ok(report)
     }
 
-    /// Tells the whole report as a new attempt, since what was told of it cannot be taken back.
+    /// Publishes the whole report as a new attempt, since what readers have seen cannot be taken back.
     async fn publish(&mut self, report: &Report) -> Result<(), Stop> {
         self.attempt += 1;
         self.offset = 0;
@@ -349,7 +354,7 @@ impl<'a> Page<'a> {
             events.push(Event::ReportDelta { attempt: self.attempt, offset: self.offset, text });
             self.offset += part.len();
         }
-        events.extend(self.told(&report.citations));
+        events.extend(self.citation_events(&report.citations));
         self.cx.emit(events).await
     }
 
@@ -371,18 +376,42 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Reads the report as a reader's program will; off the runtime's threads, since a long one takes time.
-async fn proofread(report: &Report) -> Result<Option<Proof>, Error> {
-    let (markdown, citations) = (report.markdown.clone(), report.citations.clone());
-    let read = tokio::task::spawn_blocking(move || citations::proof(&markdown, &citations)).await;
-    read.map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be read: {error}")).into())
+/// A finished report.
+struct Settled {
+    /// What resolved it last.
+    resolver: Resolver,
+    report: Report,
+    /// Is it what its readers saw come?
+    as_streamed: bool,
+}
+
+/// Resolves the report once more if the model has numbered its sources itself, and reads it as a reader's program will;
+/// off the runtime's threads, since a long one takes time.
+async fn settled(resolver: Resolver, streamed: String) -> Result<Settled, Error> {
+    let settled = tokio::task::spawn_blocking(move || settle(resolver, streamed)).await;
+    settled
+        .map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be read: {error}")).into())
+}
+
+fn settle(resolver: Resolver, streamed: String) -> Settled {
+    let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
+    let mut as_streamed = renumbered.is_none();
+    let (resolver, markdown) = renumbered.unwrap_or((resolver, streamed));
+    let citations = resolver.citations().to_vec();
+    let mut report = Report { markdown, citations, dropped_citations: resolver.dropped() };
+    if let Some(proof) = citations::proof(&report.markdown, &report.citations) {
+        as_streamed = false;
+        report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
+        (report.markdown, report.citations) = (proof.markdown, proof.citations);
+    }
+    Settled { resolver, report, as_streamed }
 }
 
 impl TextSink for Page<'_> {
     async fn take(&mut self, text: &str) -> Result<(), Stop> {
         self.word.push_str(text);
         let whole: String = self.word.drain(..cut::whole_words(&self.word).len()).collect();
-        self.write(&whole);
+        self.write(&whole).await;
         match self.held_since {
             Some(since) if since.elapsed() >= DELTA_TIME => self.flush().await,
             _ => Ok(()),

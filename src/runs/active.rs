@@ -45,7 +45,7 @@ pub struct Orders {
 pub enum Leaving {
     /// Another process goes on with it.
     ToOthers,
-    /// It waits until somebody asks for it: whoever stops a command does not want a service to go on paying.
+    /// It waits until somebody asks for it: who stops a command does not want a service to go on paying.
     Parked,
 }
 
@@ -169,7 +169,7 @@ impl std::ops::Deref for Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         let mut runs = self.active.lock();
-        // A run that was lost and claimed anew may have another worker here by now.
+        // A run that was lost and claimed again may have another worker here by now.
         if runs.get(&self.run_id).is_some_and(|orders| Arc::ptr_eq(orders, &self.orders)) {
             runs.remove(&self.run_id);
         }

@@ -30,7 +30,7 @@ const CLEANING: Duration = Duration::from_secs(10 * 60);
 const PRUNED_AT_ONCE: u32 = 500;
 const PRUNING_PAUSE: Duration = Duration::from_millis(50);
 
-/// A run that is to be worked on alone waits so long for this process to have nothing else to do; then nothing new is
+/// A run that is to be worked on alone waits this long for this process to have nothing else to do; then nothing new is
 /// begun here until it had its turn.
 const SUSPECT_PATIENCE: Duration = Duration::from_secs(60);
 /// Clocks that say the same differ by less.
@@ -99,7 +99,7 @@ impl Dispatcher {
             // Losing an arm loses nothing: each only says that it is time to look at the database again.
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                Some(joined) = self.working.join_next() => told(joined),
+                Some(joined) = self.working.join_next() => log_end(joined),
                 _ = queued.changed() => {}
                 _ = look.tick() => self.look().await,
                 _ = dirt.tick() => self.clean(),
@@ -107,7 +107,7 @@ impl Dispatcher {
             }
         }
         while let Some(joined) = self.working.join_next().await {
-            told(joined);
+            log_end(joined);
         }
     }
 
@@ -178,7 +178,7 @@ impl Dispatcher {
         }
     }
 
-    /// Told once per outage, not once per look.
+    /// Logged once per outage, not once per look.
     fn could_not_look(&mut self, error: &store::Error) {
         if !std::mem::replace(&mut self.away, true) {
             tracing::warn!(%error, "the queue cannot be read; looking again every second");
@@ -269,9 +269,9 @@ fn interval(period: Duration) -> tokio::time::Interval {
 }
 
 /// Says how work on a run ended, where the run's own events do not.
-fn told(joined: Result<(RunId, Result<worker::Ended, super::WorkError>), tokio::task::JoinError>) {
+fn log_end(joined: Result<(RunId, Result<worker::Ended, super::WorkError>), tokio::task::JoinError>) {
     match joined {
-        // Told by the worker.
+        // Logged by the worker.
         Ok((_, Ok(_))) => {}
         Ok((run_id, Err(super::WorkError::Store(store::Error::Fenced)))) => {
             tracing::info!(%run_id, ended = "lost", "work on a run ended");

@@ -202,7 +202,7 @@ impl<F: Future> Future for Marked<F> {
     }
 }
 
-/// What a dead process left behind. Locked for whoever found it, until it is dropped.
+/// What a dead process left behind. Locked for the process that found it, until it is dropped.
 #[derive(Debug)]
 pub struct Dead {
     pub owner: String,

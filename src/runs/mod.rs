@@ -84,7 +84,7 @@ pub struct Settings {
     pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
-    /// A run that kills processes is given up when it has done so over so long.
+    /// A run that kills processes is given up when it has done so for this long.
     pub crash_loop: Duration,
     /// Where the processes of this machine note what they are doing.
     pub marks: PathBuf,
@@ -97,7 +97,7 @@ pub struct Settings {
     pub max_threads_per_owner: u64,
     /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
     pub event_retention: Option<Duration>,
-    /// A run at work that stores no event for so long counts as stuck.
+    /// A run at work that stores no event for this long counts as stuck.
     pub longest_silence: Duration,
 }
 
@@ -258,7 +258,7 @@ impl Runs {
             let claimed = tokio::select! {
                 claimed = self.claim(run_id) => claimed,
                 () = cancel.cancelled() => {
-                    // Best effort, as every giving back; whoever interrupted is told how it stands.
+                    // Best effort, as every giving back; the caller learns how it stands.
                     let _ = self.parts.store.park(run_id, &self.owner).await;
                     return Err(WorkError::Interrupted);
                 }
@@ -269,7 +269,7 @@ impl Runs {
             };
             let orders = self.active.enter(&lease, cancel, Leaving::Parked);
             match orders.mark.over(worker::work(&self.parts, lease, run, &orders)).await? {
-                // The lease ran out while the database was away, or this process was frozen: claim anew, and replay.
+                // The lease ran out while the database was away, or this process was frozen: claim again, and replay.
                 Ended::Lost => lost = true,
                 ended => return Ok(ended),
             }
@@ -277,7 +277,7 @@ impl Runs {
     }
 
     async fn claim(&self, run_id: RunId) -> Result<(store::Lease, Run), WorkError> {
-        let mut told = false;
+        let mut logged = false;
         let since = Instant::now();
         loop {
             self.settle_the_dead().await;
@@ -297,7 +297,7 @@ impl Runs {
                 Claimed::Final(run) => return Err(WorkError::Final(Box::new(run))),
                 Claimed::Unknown => return Err(WorkError::Unknown(run_id)),
                 Claimed::HeldBy { owner, .. } => {
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut logged, true) {
                         tracing::warn!(%run_id, owner, "another process works on the run; waiting for its lease to end");
                     }
                     tokio::time::sleep(self.parts.settings.lease / 10).await;

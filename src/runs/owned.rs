@@ -1,6 +1,6 @@
 //! Threads and runs as one caller may see and change them.
 //!
-//! [`OwnedThread`] and [`OwnedRun`] are loaded by their owner, here alone, and whoever has one may do with it what its
+//! [`OwnedThread`] and [`OwnedRun`] are loaded by their owner, here alone, and a holder of one may do with it what its
 //! methods offer. So nobody who holds a bare id from outside reaches what belongs to another owner.
 
 use std::time::Duration;

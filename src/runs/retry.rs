@@ -1,6 +1,6 @@
 //! Going on from a run that failed or was cancelled: a new run of the thread that takes over what the old one paid for.
 //!
-//! The old run stays as it ended, since its end was told. The new one answers the same message with a journal of its own,
+//! The old run stays as it ended, since its end was published. The new one answers the same message with a journal of its own,
 //! whose missing steps are looked up among those of the runs it goes on from before anybody is asked; see
 //! [`crate::journal::Journal::inherited`].
 
@@ -15,7 +15,7 @@ use crate::{
 /// Runs that one goes on from, at most; steps of older ones are asked for again.
 const CHAIN: u32 = 16;
 
-/// Messages that ask for nothing but to go on, in lower case and without punctuation. A list and no model: whoever is
+/// Messages that ask for nothing but to go on, in lower case and without punctuation. A list and no model: who is
 /// taken at his word wrongly would have been answered about something else.
 const GO_ON: &[&str] = &[
     "again",

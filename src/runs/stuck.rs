@@ -1,7 +1,7 @@
 //! Runs that are at work and yet say nothing for longer than anything they wait for may take.
 //!
-//! Each wait before a call is made again is told by an event, which says until when, also one that a provider asks for.
-//! So a healthy run is silent until the end of the wait it told, and for one call.
+//! Each wait before a call is made again is an event, which says until when, also one that a provider asks for.
+//! So a healthy run is silent until the end of the wait it announced, and for one call.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -22,10 +22,10 @@ pub fn longest_silence(models: &llm::Settings) -> Duration {
     models.longest_silence() + llm::LONGEST_BACKOFF + MARGIN
 }
 
-/// The stuck runs of this process, each told once.
+/// The stuck runs of this process, each reported once.
 #[derive(Debug, Default)]
 pub struct Stuck {
-    told: HashSet<RunId>,
+    reported: HashSet<RunId>,
 }
 
 impl Stuck {
@@ -34,12 +34,12 @@ impl Stuck {
         let limit = parts.settings.longest_silence;
         let Ok(silent) = parts.store.silent_runs(owner, Timestamp::now().minus(limit)).await else { return };
         for (run_id, since) in &silent {
-            if !self.told.contains(run_id) {
+            if !self.reported.contains(run_id) {
                 let since = since.to_rfc3339();
                 tracing::warn!(%run_id, since, "a run seems to be stuck: it is at work and has stored nothing since");
             }
         }
-        self.told = silent.into_iter().map(|(run_id, _)| run_id).collect();
-        metrics::runs_stuck(self.told.len());
+        self.reported = silent.into_iter().map(|(run_id, _)| run_id).collect();
+        metrics::runs_stuck(self.reported.len());
     }
 }

@@ -148,7 +148,7 @@ impl Runs {
         }
     }
 
-    /// The address that is to be told, if it can be.
+    /// The address of the webhook, if it can be called.
     fn webhook(&self, submission: &Submission) -> Result<Option<String>, Refusal> {
         let check = |url: &String| Ok(self.parts.webhooks.check(url)?.to_string());
         submission.webhook_url.as_ref().map(check).transpose()

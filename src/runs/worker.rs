@@ -28,7 +28,7 @@ use crate::{
 /// A run of which so many processes died, none of which stored a step more, is given up when that took long enough
 /// ([`super::Settings::crash_loop`]): what killed them would kill the next one too.
 const MAX_DEATHS: u32 = 5;
-/// A run that this process is not set up for is left to others for so long.
+/// A run that this process is not set up for is left to others for this long.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Skipped documents named one by one; the rest is counted.
 const SKIPPED_SHOWN: usize = 20;
@@ -86,7 +86,7 @@ pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, orders: &Orders) -
     result
 }
 
-/// Tells the operator how it ended. Errors are told by whoever asked for the work.
+/// Tells the operator how it ended. Errors are reported by the caller.
 fn tell(span: &RunSpan, result: &Result<Ended, WorkError>, duration: Duration) {
     let Ok(ended) = result else { return span.end("unfinished", Some("refused")) };
     let error = match ended {
@@ -124,7 +124,7 @@ async fn work_and_release(
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(lease.run_id, lease.epoch, pause, Clock::Database).await;
         if matches!(result, Ok(Ended::Lost)) {
-            let _ = parts.store.survive(&lease).await;
+            let _ = parts.store.clear_crash_count(&lease).await;
         }
         parts.log.wakes().queue();
     }
@@ -180,7 +180,7 @@ async fn grace(parts: &Parts, orders: &Orders, journal: &Journal) {
     let _ = tokio::time::timeout(parts.settings.grace, journal.is_at_rest()).await;
 }
 
-/// Ends a run that kills whoever works on it.
+/// Ends a run that kills the processes that work on it.
 async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, WorkError> {
     let message = format!("{} processes died while they worked on the same step of this run", lease.deaths);
     end_unworked(parts, lease, run, Failure::new(FailureCode::CrashLoop, message)).await
@@ -453,7 +453,7 @@ fn stopped(stop: Stop) -> WorkError {
 /// Keeps the lease alive, and notices when it is gone.
 struct Heart<'a> {
     parts: &'a Parts,
-    /// Told how long it may begin new work.
+    /// Learns how long it may begin new work.
     journal: &'a Journal,
     lease: Lease,
     ticks: Interval,

@@ -45,7 +45,7 @@ impl Engine {
     /// # Errors
     /// See [`Error`]; what may pass was tried again before it is returned.
     ///
-    /// `caller` is told of waits, and its gate is passed before each request that goes out.
+    /// `caller` is notified of waits, and its gate is passed before each request that goes out.
     ///
     /// # Cancel safety
     /// Dropping the future ends the request or the wait; what the local index has learnt by then stays learnt.

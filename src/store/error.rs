@@ -32,10 +32,13 @@ pub enum Error {
     /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),
-    /// The connection broke, or leads to a server that has stepped down: a fresh one may do. The store tries that itself, so
-    /// its callers are told [`Error::Unavailable`].
+    /// The connection broke: a fresh one may do. The store tries that itself, so its callers get [`Error::Unavailable`].
     #[error("the database is not available: {0}")]
     Disconnected(String),
+    /// The server takes no writes: it has stepped down, and a fresh connection leads to its successor, or all of the
+    /// database only reads. Callers get [`Error::Unavailable`].
+    #[error("the database is not available: {0}")]
+    StandsBy(String),
     /// The database gave the transaction up for another one (deadlock, serialization failure): repeat it at once. The
     /// store does so itself, so its callers never see this.
     #[error("the database gave the transaction up for another one: {0}")]
@@ -97,7 +100,7 @@ fn from_postgres(error: &PgDatabaseError) -> Error {
         "3D000" => Error::Unusable(format!("{message}: create it, or correct DATABASE_URL")),
         "42501" => Error::Unusable(format!("{message}: grant the user of DATABASE_URL the rights to its schema")),
         // After a failover, for a while.
-        "25006" => Error::Disconnected(format!("{message}: if that lasts, point DATABASE_URL at the primary server")),
+        "25006" => Error::StandsBy(format!("{message}: if that lasts, point DATABASE_URL at the primary server")),
         // Shut down, crashed, starting, and trouble with the connection.
         "57P01" | "57P02" | "57P03" => Error::Disconnected(message),
         code if code.starts_with("08") => Error::Disconnected(message),

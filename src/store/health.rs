@@ -7,7 +7,7 @@ use std::{
 
 use super::Error;
 
-/// An answer is repeated for so long.
+/// How long an answer is repeated.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// What a process has seen of its database.

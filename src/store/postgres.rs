@@ -16,6 +16,8 @@ use sqlx::{
 use uuid::Uuid;
 
 use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
+use dedicated::Dedicated;
+use write::write_group;
 
 /// Lets several replicas look for work without waiting for one another.
 macro_rules! skip_locked {
@@ -32,21 +34,22 @@ macro_rules! server_time {
     };
 }
 
-mod at_once;
+mod dedicated;
 mod listen;
 #[path = "queries/mod.rs"]
 mod queries;
+mod write;
 
 pub use listen::Listener;
 
 /// The database type the queries are compiled for.
 pub type Db = sqlx::Postgres;
 
-/// Locks the rows a transaction is about to change.
 /// Compares with a pattern, whatever the case of the letters it knows.
 const LIKE: &str = " ILIKE ";
+/// Locks the rows a transaction is about to change.
 const FOR_UPDATE: &str = " FOR UPDATE";
-/// The same for whoever takes what is free and leaves the rest to others.
+/// The same for those who take what is free and leave the rest to others.
 const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -54,13 +57,19 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
 /// Within this time it answers, or it is thrown away.
 const PING_LIMIT: Duration = Duration::from_secs(3);
+/// How often connections are made again because their server takes no writes.
+const STANDBY_PAUSE: Duration = Duration::from_secs(5);
 /// Room for every statement there is, so that none is prepared twice per connection.
 const STATEMENTS: usize = 256;
 
 #[derive(Debug)]
 pub struct Engine {
     pool: PgPool,
-    /// For connections outside the pool.
+    /// For the writer of the log.
+    commits: Dedicated,
+    /// For wake-ups of other processes.
+    notifications: Dedicated,
+    /// For the connection that listens.
     options: Box<PgConnectOptions>,
     /// Names this store among those that send wake-ups.
     sender: Uuid,
@@ -99,7 +108,9 @@ impl Engine {
             .after_release(|connection, _| Box::pin(async move { answers(connection).await.map(|()| true) }))
             .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
             .connect_lazy_with(options.clone());
-        Ok(Self { pool, options: Box::new(options), sender: Uuid::now_v7(), trusted_since })
+        let (commits, notifications) = (Dedicated::new(&options), Dedicated::new(&options));
+        let options = Box::new(options);
+        Ok(Self { pool, commits, notifications, options, sender: Uuid::now_v7(), trusted_since })
     }
 
     /// A server that went away, or stepped down, has left all connections useless, whatever they look like.
@@ -107,16 +118,30 @@ impl Engine {
         *self.trusted_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
+    /// As [`Engine::distrust`], but not again within [`STANDBY_PAUSE`]: a database that only reads would otherwise have its
+    /// readers wait for new connections all the time. Returns whether it did.
+    pub fn leave_standby(&self) -> bool {
+        let mut since = self.trusted_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let leaves = since.elapsed() >= STANDBY_PAUSE;
+        if leaves {
+            *since = Instant::now();
+        }
+        leaves
+    }
+
     pub fn connections(&self) -> (u32, u32) {
         let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
-        (idle, self.pool.size().saturating_sub(idle))
+        let outside = u32::from(self.commits.is_idle()) + u32::from(self.notifications.is_idle());
+        (idle + outside, self.pool.size().saturating_sub(idle))
     }
 
     pub async fn close(&self) {
+        self.commits.close().await;
+        self.notifications.close().await;
         self.pool.close().await;
     }
 
-    /// Readers are told soon that the database is away; who writes waits longer.
+    /// Readers learn soon that the database is away; writers wait longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
         tokio::time::timeout(READER_LIMIT, self.pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }

@@ -1,7 +1,6 @@
 //! What is particular to SQLite: one connection that writes, a few that read, and files with the right permissions.
 
 use std::{
-    collections::HashSet,
     path::Path,
     time::{Duration, Instant},
 };
@@ -10,11 +9,13 @@ use sqlx::{
     ConnectOptions, Connection as _, SqlitePool,
     migrate::{Migration, MigrationType, Migrator},
     pool::PoolConnection,
-    sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Entry, Error, NEWEST_SCHEMA, READER_LIMIT, Synchronous};
-use crate::{domain::RunId, files};
+use super::{Error, NEWEST_SCHEMA, READER_LIMIT, Synchronous};
+use crate::files;
+use write::write_group;
+use writer::{InUse, Transaction, Writer};
 
 /// Nobody else writes meanwhile.
 macro_rules! skip_locked {
@@ -33,13 +34,15 @@ macro_rules! server_time {
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
 mod queries;
+mod write;
+mod writer;
 
 /// The database type the queries are compiled for.
 pub type Db = sqlx::Sqlite;
 
-/// BEGIN IMMEDIATE has locked everything already.
 /// Compares with a pattern, whatever the case of the letters it knows.
 const LIKE: &str = " LIKE ";
+/// BEGIN IMMEDIATE has locked everything already.
 const FOR_UPDATE: &str = "";
 const SKIP_LOCKED: &str = "";
 
@@ -56,33 +59,30 @@ const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct Engine {
-    writer: SqlitePool,
+    writer: Writer,
     readers: SqlitePool,
 }
 
 impl Engine {
     pub async fn open(path: &Path, synchronous: Synchronous) -> Result<Self, Error> {
         create_privately(path)?;
-        let writer = SqlitePoolOptions::new()
-            .max_connections(1)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .acquire_timeout(ACQUIRE_LIMIT)
-            .test_before_acquire(false)
-            .after_release(|connection, _| Box::pin(is_sound(connection)))
-            .connect_lazy_with(writer_options(path, synchronous));
-        migrate_patiently(&writer, path).await?;
+        let options = writer_options(path, synchronous);
+        migrate_patiently(&options, path).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(ACQUIRE_LIMIT)
             .test_before_acquire(false)
             .connect_lazy_with(common_options(path).read_only(true));
+        let writer = Writer::new(options);
+        // Readers cannot make the files that go with a database on which somebody works.
+        writer.acquire().await?;
         Ok(Self { writer, readers })
     }
 
     pub fn connections(&self) -> (u32, u32) {
-        let idle = u32::try_from(self.writer.num_idle() + self.readers.num_idle()).unwrap_or(u32::MAX);
-        (idle, (self.writer.size() + self.readers.size()).saturating_sub(idle))
+        let idle = u32::try_from(self.readers.num_idle()).unwrap_or(u32::MAX);
+        let (writer_idle, writer_used) = self.writer.connections();
+        (idle + writer_idle, self.readers.size().saturating_sub(idle) + writer_used)
     }
 
     pub async fn close(&self) {
@@ -91,31 +91,18 @@ impl Engine {
         self.writer.close().await;
     }
 
-    /// Readers are told soon that the database is away; who writes waits longer.
+    /// Readers learn soon that the database is away; writers wait longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
         tokio::time::timeout(READER_LIMIT, self.readers.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
-    async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
+    async fn writer(&self) -> Result<InUse, sqlx::Error> {
         self.writer.acquire().await
     }
 
-    /// Nothing: here a statement costs no journey to a server.
-    async fn write_at_once(&self, _entries: &[Entry]) -> Result<HashSet<RunId>, Error> {
-        Ok(HashSet::new())
+    async fn begin(&self) -> Result<Transaction, sqlx::Error> {
+        self.writer.begin().await
     }
-
-    async fn begin(&self) -> Result<sqlx::Transaction<'static, Db>, sqlx::Error> {
-        self.writer.begin_with(BEGIN).await
-    }
-}
-
-/// Whether the writing connection may be used again. On a full disk or a read error SQLite ends the transaction by
-/// itself, which sqlx 0.9 does not notice: it believes to be inside one for ever and refuses to begin another. Such a
-/// connection is thrown away. The ping waits until the queued rollback has been tried.
-async fn is_sound(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    connection.ping().await?;
-    Ok(!connection.is_in_transaction())
 }
 
 /// The insert of a run met the index that allows one active run per thread: the only unique index of `runs` that is
@@ -151,10 +138,10 @@ fn create_privately(path: &Path) -> Result<(), Error> {
     files::keep_private(path).map(drop).map_err(|error| unusable(path, error))
 }
 
-async fn migrate_patiently(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
+async fn migrate_patiently(options: &SqliteConnectOptions, path: &Path) -> Result<(), Error> {
     let since = Instant::now();
     loop {
-        match migrate(writer).await {
+        match migrate(options).await {
             Err(Error::Unavailable(_)) if since.elapsed() < OPEN_LIMIT => tokio::time::sleep(OPEN_PAUSE).await,
             Err(Error::Unavailable(reason)) => {
                 let path = path.display();
@@ -167,12 +154,13 @@ async fn migrate_patiently(writer: &SqlitePool, path: &Path) -> Result<(), Error
 
 /// Migrates inside one immediate transaction, which is the lock between processes; the migrator's own transactions
 /// become savepoints in it.
-async fn migrate(writer: &SqlitePool) -> Result<(), Error> {
-    let mut connection = writer.acquire().await?;
+async fn migrate(options: &SqliteConnectOptions) -> Result<(), Error> {
+    let mut connection = options.connect().await?;
     let mut tx = connection.begin_with(BEGIN).await?;
     migrator().run_direct(&mut *tx).await?;
     queries::check_schema(&mut tx, NEWEST_SCHEMA).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(connection.close().await?)
 }
 
 fn migrator() -> Migrator {
@@ -196,8 +184,8 @@ fn migration(version: i64, description: &'static str, sql: &'static str) -> Migr
 mod tests {
     use super::*;
     use crate::{
-        domain::{MessageId, Owner, RunId, RunOptions, ThreadId, Timestamp},
-        store::{Admission, NewRun, NewThread},
+        domain::{Event, MessageId, Owner, RunId, RunOptions, Scope, ThreadId, Timestamp},
+        store::{Admission, Claimant, Claimed, Clock, Commit, Entry, Lease, NewEvent, NewRun, NewThread, group::Group},
     };
 
     fn new_run(content: &str) -> NewRun {
@@ -216,9 +204,30 @@ mod tests {
         }
     }
 
+    /// The usual commit is one statement, and what that refuses is left to the transaction which can tell why.
+    #[tokio::test]
+    async fn a_group_is_written_at_once_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let run = new_run("one");
+        engine.create_thread(&run, &NewThread::default(), &Admission::default()).await.unwrap();
+        let claimant = Claimant { owner: "a".into(), lease: Duration::from_secs(9), clock: Clock::At(Timestamp(1)) };
+        let Claimed::Yes { lease, .. } = engine.claim(run.run_id, &claimant, None).await.unwrap() else { panic!() };
+        let entry = |lease| {
+            let event = NewEvent { ts: Timestamp(1), scope: Scope::ROOT, event: Event::CompressStarted {} };
+            Entry::from(Commit { events: vec![event.clone(), event], ..Commit::new(lease) })
+        };
+        let written = async |entries: &[Entry]| engine.write_alone(&Group::of(entries)).await.unwrap();
+        let first = entry(lease);
+        assert_eq!(written(std::slice::from_ref(&first)).await, [(0, 1)].into());
+        assert!(written(&[first, entry(lease)]).await.is_empty(), "one of them is there already");
+        assert!(written(&[entry(Lease { epoch: 9, ..lease })]).await.is_empty(), "the lease is lost");
+        assert_eq!(written(&[entry(lease), entry(lease)]).await, [(0, 3)].into());
+    }
+
     async fn limit_pages(engine: &Engine, pages: i64) {
         let pragma = format!("PRAGMA max_page_count = {pages}");
-        sqlx::query(&pragma).fetch_all(&engine.writer).await.unwrap();
+        sqlx::query(&pragma).fetch_all(&mut *engine.writer().await.unwrap()).await.unwrap();
     }
 
     /// A limit on the file's pages gives the same error as a full disk.

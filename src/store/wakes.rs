@@ -1,4 +1,4 @@
-//! What the processes on one database tell each other, so that nobody has to wait for a poll.
+//! What the processes on one database send each other, so that nobody has to wait for a poll.
 //!
 //! Ids only: the tables are the truth, and a wake-up that gets lost costs a second. On Postgres they travel by
 //! NOTIFY; an embedded database has no such thing, and its few processes poll.
@@ -30,7 +30,7 @@ pub enum Heard {
     Missed,
 }
 
-/// Hears what other processes tell, over a connection of its own that it mends by itself.
+/// Receives what other processes send, over a connection of its own, which it opens again by itself.
 #[derive(Debug)]
 pub struct Listener(pub(super) postgres::Listener);
 
@@ -91,7 +91,7 @@ impl super::Store {
         }
     }
 
-    /// Hears what other processes tell; `None` on an embedded database. It connects when it is first asked.
+    /// Receives what other processes send; `None` on an embedded database. It connects when it is first asked.
     pub fn listener(&self) -> Option<Listener> {
         match &*self.engine {
             super::Engine::Postgres(engine) => Some(Listener(engine.listener())),

@@ -74,7 +74,7 @@ impl sdk::SpanExporter for Sender {
     }
 
     fn set_resource(&mut self, resource: &Resource) {
-        // Told before the first batch, so nobody shares it yet.
+        // Set before the first batch, so nobody shares it yet.
         if let Some(exporter) = Arc::get_mut(&mut self.exporter) {
             exporter.set_resource(resource);
         }

@@ -1,4 +1,4 @@
-//! Metrics: every series by name, unit and label, described once; rooms call the functions, whoever serves `/metrics`
+//! Metrics: every series by name, unit and label, described once; rooms call the functions, the handler of `/metrics`
 //! calls [`Metrics::render`].
 //!
 //! Labels are bounded: no ids, no free text, and only so many models. Before [`Metrics::install`] all of it is nothing.
@@ -169,7 +169,7 @@ pub fn run_ended(outcome: &'static str, error: Option<&'static str>, duration: D
     histogram!(name::RUN_DURATION, "outcome" => outcome).record(duration);
 }
 
-/// How many runs wait now; for whoever renders.
+/// How many runs wait now; set before rendering.
 pub fn runs_queued(count: u64) {
     gauge!(name::RUNS_QUEUED).set(count as f64);
 }
@@ -179,7 +179,7 @@ pub fn runs_stuck(count: usize) {
     gauge!(name::RUNS_STUCK).set(count as f64);
 }
 
-/// Connections to the database now; for whoever renders.
+/// Connections to the database now; set before rendering.
 pub fn db_pool(idle: u32, used: u32) {
     gauge!(name::DB_CONNECTIONS, "state" => "idle").set(idle);
     gauge!(name::DB_CONNECTIONS, "state" => "used").set(used);
@@ -227,7 +227,7 @@ pub fn parser_ended(reason: &'static str) {
     counter!(name::PARSERS_ENDED, "reason" => reason).increment(1);
 }
 
-/// Event streams open now; for whoever renders.
+/// Event streams open now; set before rendering.
 pub fn sse_readers(open: usize) {
     gauge!(name::SSE_READERS).set(open as f64);
 }

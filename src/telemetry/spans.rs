@@ -137,7 +137,7 @@ impl ToolCall {
 
 /// What is known of a model call before it is made.
 #[derive(Clone, Copy, Debug)]
-pub struct Calling<'a> {
+pub struct CallStart<'a> {
     pub model: &'a ModelName,
     /// Of the pipeline; one of a few words.
     pub role: &'static str,
@@ -149,7 +149,7 @@ pub struct Calling<'a> {
 
 /// How a model call ended.
 #[derive(Clone, Copy, Debug)]
-pub enum Called {
+pub enum CallEnd {
     Answered {
         usage: Usage,
         /// As the conventions name it: `stop`, `length`, `tool_calls`, `content_filter`.
@@ -173,19 +173,19 @@ pub struct ModelCall {
 
 impl ModelCall {
     /// `input` is made only when spans may hold it.
-    pub fn begin(calling: Calling<'_>, input: impl FnOnce() -> String) -> Self {
-        let model = calling.model;
+    pub fn begin(start: CallStart<'_>, input: impl FnOnce() -> String) -> Self {
+        let model = start.model;
         let span = span!(format!("chat {}", model.model), "client");
         if !span.is_disabled() {
             span.set_attribute("gen_ai.operation.name", "chat");
             span.set_attribute("gen_ai.provider.name", model.provider.to_string());
             span.set_attribute("gen_ai.request.model", model.model.clone());
-            span.set_attribute("gen_ai.request.max_tokens", i64::from(calling.max_tokens));
-            span.set_attribute("fathom.role", calling.role);
-            span.set_attribute("fathom.step", calling.key.to_owned());
+            span.set_attribute("gen_ai.request.max_tokens", i64::from(start.max_tokens));
+            span.set_attribute("fathom.role", start.role);
+            span.set_attribute("fathom.step", start.key.to_owned());
             content(&span, "gen_ai.input.messages", input);
         }
-        Self { span, model: model.clone(), role: calling.role, started: Instant::now(), ended: false }
+        Self { span, model: model.clone(), role: start.role, started: Instant::now(), ended: false }
     }
 
     pub fn over<F: Future>(&self, work: F) -> Instrumented<F> {
@@ -193,11 +193,11 @@ impl ModelCall {
     }
 
     /// `output` is made only when spans may hold it.
-    pub fn end(mut self, called: Called, output: impl FnOnce() -> String) {
+    pub fn end(mut self, end: CallEnd, output: impl FnOnce() -> String) {
         self.ended = true;
         let span = &self.span;
-        match called {
-            Called::Answered { usage, finish, attempts } => {
+        match end {
+            CallEnd::Answered { usage, finish, attempts } => {
                 let tokens = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
                 let reasons = Value::Array(Array::String(vec![StringValue::from(finish)]));
                 span.set_attribute("gen_ai.usage.input_tokens", tokens(usage.input_tokens));
@@ -209,7 +209,7 @@ impl ModelCall {
                 metrics::model_called(&self.model, self.role, "ok", self.started.elapsed());
                 metrics::tokens(&self.model, &usage);
             }
-            Called::Failed(code) => {
+            CallEnd::Failed(code) => {
                 fail(span, Some(code));
                 metrics::model_called(&self.model, self.role, code, self.started.elapsed());
                 metrics::step_failed("model", code);
@@ -227,7 +227,7 @@ impl Drop for ModelCall {
     }
 }
 
-/// Adds a text that may hold anything, if that is allowed, and no more of it than a viewer can bear.
+/// Adds a text that may hold anything, if that is allowed, and no more of it than a viewer can show.
 fn content(span: &Span, name: &'static str, text: impl FnOnce() -> String) {
     if !CONTENT.load(Ordering::Relaxed) || span.is_disabled() {
         return;

@@ -5,6 +5,7 @@
 
 pub mod complete;
 pub mod delegate;
+pub mod read_page;
 pub mod search_web;
 mod summary;
 pub mod think;
@@ -21,6 +22,7 @@ use crate::{
     journal::Stop,
     llm::{Text, ToolCall, ToolSpec},
     offline::Evidence,
+    pages::Web,
 };
 
 /// A tool, as one agent has it. The set of tools is open at run time, hence a trait.
@@ -242,10 +244,17 @@ type MakeTool = Arc<dyn Fn(&Cx) -> Box<dyn Tool> + Send + Sync>;
 /// What researchers may call beside the tools that every researcher has.
 #[derive(Clone, Default)]
 pub struct Toolbox {
+    web: Option<Web>,
     more: Vec<MakeTool>,
 }
 
 impl Toolbox {
+    /// Pages are read by this.
+    #[must_use]
+    pub fn reading(self, web: Web) -> Self {
+        Self { web: Some(web), ..self }
+    }
+
     /// Registers a tool; each researcher gets one of its own.
     #[must_use]
     pub fn with<T: Tool + 'static>(mut self, make: impl Fn(&Cx) -> T + Send + Sync + 'static) -> Self {
@@ -256,7 +265,9 @@ impl Toolbox {
     /// The tools of a researcher.
     pub fn of_researcher(&self, cx: &Cx) -> ToolSet {
         let search: Box<dyn Tool> = Box::new(search_web::SearchWeb::new(cx));
-        let more = self.more.iter().map(|make| make(cx));
+        let read = self.web.as_ref().and_then(|web| read_page::ReadPage::offered(cx, web));
+        let read = read.map(|read| -> Box<dyn Tool> { Box::new(read) });
+        let more = read.into_iter().chain(self.more.iter().map(|make| make(cx)));
         let think: Box<dyn Tool> = Box::new(think::Think::new(cx.prompts()));
         let complete: Box<dyn Tool> = Box::new(complete::Complete::of_researcher(cx.prompts()));
         ToolSet::new(std::iter::once(search).chain(more).chain([think, complete]))

@@ -13,7 +13,7 @@ use super::{Admitted, LeftOut, Refusal, Site, Tool, ToolError, ToolOutput, admit
 use crate::{
     context::{Cx, Error, PageText, Registered, page_key},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, event::ResultLink},
-    journal::{self, Asked, Entry},
+    journal::{self, Asked, Entry, StepKind},
     llm::{Part, Text, ToolCall, ToolSpec},
     offline::Evidence,
     prompts::{Prompts, untrusted},
@@ -164,7 +164,7 @@ fn spec(prompts: &Prompts, kind: &str) -> ToolSpec {
 }
 
 /// What is searched, as the tool's description says it.
-fn kind(cx: &Cx) -> &'static str {
+pub(super) fn kind(cx: &Cx) -> &'static str {
     match cx.search() {
         Some(Engine::Local(_)) => "local",
         Some(Engine::Tavily(_)) | None => "web",
@@ -235,7 +235,8 @@ async fn one_query(
             }
         })
     };
-    let outcome: Result<Vec<StoredHit>, String> = cx.journal().step(&key, "search", asked.clone(), work).await?;
+    let outcome: Result<Vec<StoredHit>, String> =
+        cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
         && reason.starts_with(search::KEY_REFUSED)

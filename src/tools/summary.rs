@@ -89,13 +89,35 @@ fn form() -> Form {
 
 /// Excerpts that really stand in the page, whatever its white space; at most five.
 fn verified(excerpts: &[String], page: &str) -> Vec<String> {
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let plain_page = LazyCell::new(|| plain(page));
     let stands = |excerpt: &&String| {
         let excerpt = excerpt.trim();
-        !excerpt.is_empty() && (page.contains(excerpt) || plain_page.contains(&plain(excerpt)))
+        !excerpt.is_empty() && (contains(page, excerpt) || contains(&plain_page, &plain(excerpt)))
     };
     excerpts.iter().filter(stands).take(5).cloned().collect()
+}
+
+/// As [`str::contains`], many bytes at a time: pages are long.
+fn contains(text: &str, part: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
+}
+
+/// In lower case, with one space between words.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !plain.is_empty() {
+            plain.push(' ');
+        }
+        if word.is_ascii() {
+            let start = plain.len();
+            plain.push_str(word);
+            plain[start..].make_ascii_lowercase();
+        } else {
+            plain.push_str(&word.to_lowercase());
+        }
+    }
+    plain
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Webhooks: whoever asked for it is told by HTTP when a run has ended, at least once.
+//! Webhooks: a request to the address that a message named when its run has ended, at least once.
 //!
 //! The row of a delivery is written by the database itself, in the transaction that ends the run (see the migration).
 //! Every process that has a signing secret takes rows that are due, for a minute each, so the death of one only delays;
@@ -28,7 +28,7 @@ use sign::Signer;
 const LOOK: Duration = Duration::from_secs(1);
 /// Deliveries of this process under way at the same time.
 const AT_ONCE: usize = 16;
-/// A delivery belongs to the process that took it for so long, which is longer than any request.
+/// How long a delivery belongs to the process that took it, which is longer than any request.
 const CLAIM: Duration = Duration::from_secs(60);
 const TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(15)), idle: Duration::from_secs(15) };
@@ -53,7 +53,7 @@ pub fn is_secret(text: &str) -> bool {
     Signer::new(text).is_some()
 }
 
-/// Why nobody can be told at an address.
+/// Why an address cannot be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAddress {
     #[error("this service sends no webhooks: its operator has to set FATHOM_WEBHOOK_SECRET")]
@@ -79,7 +79,7 @@ pub struct Webhooks {
 /// Why an attempt failed.
 #[derive(Debug)]
 enum Failed {
-    /// To be tried again, and not before so long.
+    /// To be tried again, and not before this time.
     Later(String, Duration),
     /// The receiver wants no more of these.
     ForGood(String),
@@ -95,7 +95,7 @@ impl Webhooks {
         Ok(Self { signer, reach, client: net::guarded(TIMEOUTS, reach)? })
     }
 
-    /// The address, if it can be told anything there.
+    /// The address, if it can be called.
     ///
     /// # Errors
     /// [`BadAddress`]. A name that leads to a private address is only noticed when it is called.
@@ -212,7 +212,7 @@ fn pause(attempt: u32) -> Option<Duration> {
     PAUSES.get(place).copied().map(Duration::from_secs)
 }
 
-/// What is told: enough to know which run it is and where to read more, and nothing that only its reader may see.
+/// The body: enough to know which run it is and where to read more, and nothing that only its reader may see.
 fn payload(run: &Run, ended_at: Timestamp) -> Value {
     let kind = match run.status {
         RunStatus::Failed => "run.failed",

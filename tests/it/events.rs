@@ -9,7 +9,7 @@ use std::{
 
 use fathom::{
     domain::{Envelope, Event, RunId, ThreadId},
-    events::{EventLog, Frame, Opening, Patience, Subject, Writer, WriterHandle},
+    events::{CommitRetry, EventLog, Frame, Opening, Subject, Writer, WriterHandle},
     store::{Commit, Error, Lease, NewRun, Store, Wanted},
 };
 use futures::{Stream, StreamExt as _};
@@ -54,7 +54,7 @@ struct World {
     tasks: TaskTracker,
 }
 
-async fn world(database: &TestDatabase, patience: Patience) -> World {
+async fn world(database: &TestDatabase, patience: CommitRetry) -> World {
     let store = database.open().await;
     let tasks = TaskTracker::new();
     let log = EventLog::start(store.clone(), &tasks);
@@ -71,7 +71,7 @@ async fn take(stream: impl Stream<Item = Result<Envelope, Error>>, count: usize)
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_late_reader_sees_everything_and_then_what_comes(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     world.writer.commit(commit_of(lease, "a")).await.unwrap();
     let mut reader = pin!(world.log.follow(lease.thread_id, 0));
@@ -84,7 +84,7 @@ async fn a_late_reader_sees_everything_and_then_what_comes(database: TestDatabas
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_may_start_after_any_number(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     for key in ["a", "b", "c"] {
         world.writer.commit(commit_of(lease, key)).await.unwrap();
@@ -102,7 +102,7 @@ async fn a_reader_may_start_after_any_number(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_live_reader_is_woken(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     let mut reader = pin!(world.log.follow(lease.thread_id, 1));
     let started = Instant::now();
@@ -120,7 +120,7 @@ async fn a_live_reader_is_woken(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_wake_up_costs_a_second_at_most(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     let mut reader = pin!(world.log.follow(lease.thread_id, 0));
     assert_eq!(take(reader.by_ref(), 1).await, [1]);
@@ -133,7 +133,7 @@ async fn a_lost_wake_up_costs_a_second_at_most(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn following_a_run_ends_with_it(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let first = claimed(&world.store).await;
     let follow_first = take(world.log.follow_run(first.run_id, 0), 99);
     let work = async {
@@ -155,7 +155,7 @@ async fn following_a_run_ends_with_it(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn following_what_is_not_there_ends(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     assert!(take(world.log.follow(ThreadId::new(), 0), 1).await.is_empty());
     assert!(take(world.log.follow_run(RunId::new(), 0), 1).await.is_empty());
 }
@@ -164,7 +164,7 @@ async fn following_what_is_not_there_ends(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_thread_ends_its_readers(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     let mut of_thread = pin!(world.log.follow(lease.thread_id, 0));
     let mut of_run = pin!(world.log.follow_run(lease.run_id, 0));
@@ -182,7 +182,7 @@ async fn a_deleted_thread_ends_its_readers(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_logs_come_in_pages(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     let events = (0..1200).map(|number| thought(&number.to_string())).collect();
     world.writer.commit(Commit { events, ..Commit::new(lease) }).await.unwrap();
@@ -196,7 +196,7 @@ async fn long_logs_come_in_pages(database: TestDatabase) {
 async fn a_thousand_readers_share_what_is_read_once(database: TestDatabase) {
     const READERS: usize = 1000;
     const EVENTS: i64 = 60;
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     let mut readers = Vec::new();
     for _ in 0..READERS {
@@ -227,7 +227,7 @@ async fn a_thousand_readers_share_what_is_read_once(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_reader_holds_up_nobody_and_misses_nothing(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     let mut slow = pin!(world.log.follow(lease.thread_id, 0));
     assert_eq!(take(slow.by_ref(), 1).await, [1]);
@@ -246,7 +246,7 @@ async fn a_slow_reader_holds_up_nobody_and_misses_nothing(database: TestDatabase
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_number_beyond_the_end_stands_for_the_end(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     for beyond in [2, 1000, i64::MAX] {
         let of_run = take(world.log.follow_run(lease.run_id, beyond), 1);
@@ -273,7 +273,7 @@ async fn a_number_beyond_the_end_stands_for_the_end(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_reads_the_same_as_frame_and_as_value(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     let texts = ["a \"b\" \\ \n\r\t", "\u{2028} 🦀 ü", "", "}{", "nul \u{1}"];
     let events = texts.map(thought).into();
@@ -292,7 +292,7 @@ async fn an_event_reads_the_same_as_frame_and_as_value(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_add_up_to_the_log(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let first = claimed(&world.store).await;
     for number in 0..20 {
         world.writer.commit(commit_of(first, &number.to_string())).await.unwrap();
@@ -333,7 +333,7 @@ async fn pages(world: &World, subject: Subject, limit: u32) -> (Vec<i64>, bool) 
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_thread_is_noticed_at_once_when_told(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let started = Instant::now();
     for _ in 0..10 {
         let lease = claimed(&world.store).await;
@@ -351,7 +351,7 @@ async fn a_deleted_thread_is_noticed_at_once_when_told(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_end_with_the_log(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let lease = claimed(&world.store).await;
     let mut reader = pin!(world.log.follow(lease.thread_id, 0));
     assert_eq!(take(reader.by_ref(), 1).await, [1]);
@@ -367,7 +367,8 @@ async fn readers_end_with_the_log(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_process_reads_along(database: TestDatabase) {
-    let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
+    let (here, there) =
+        (world(&database, CommitRetry::default()).await, world(&database, CommitRetry::default()).await);
     let lease = claimed(&here.store).await;
     let mut readers = [there.log.follow_run(lease.run_id, 0).boxed(), there.log.follow(lease.thread_id, 0).boxed()];
     for number in 1..4 {
@@ -397,7 +398,8 @@ async fn deliver_quickly(from: &World, to: &World, lease: Lease, keys: std::ops:
 }
 
 async fn other_processes_are_woken_well_before_their_poll(database: TestDatabase) {
-    let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
+    let (here, there) =
+        (world(&database, CommitRetry::default()).await, world(&database, CommitRetry::default()).await);
     until_listening(&database, 2).await;
     let lease = claimed(&here.store).await;
     deliver_quickly(&here, &there, lease, 0..20).await;
@@ -405,7 +407,8 @@ async fn other_processes_are_woken_well_before_their_poll(database: TestDatabase
 }
 
 async fn a_listener_that_lost_its_connection_gets_another(database: TestDatabase) {
-    let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
+    let (here, there) =
+        (world(&database, CommitRetry::default()).await, world(&database, CommitRetry::default()).await);
     until_listening(&database, 2).await;
     let lease = claimed(&here.store).await;
     let mut reader = pin!(there.log.follow(lease.thread_id, 1));
@@ -419,7 +422,8 @@ async fn a_listener_that_lost_its_connection_gets_another(database: TestDatabase
 }
 
 async fn calls_reach_the_other_process(database: TestDatabase) {
-    let (here, there) = (world(&database, Patience::default()).await, world(&database, Patience::default()).await);
+    let (here, there) =
+        (world(&database, CommitRetry::default()).await, world(&database, CommitRetry::default()).await);
     until_listening(&database, 2).await;
     let run_id = RunId::new();
     let mut queue = there.log.wakes().on_queue();
@@ -451,7 +455,7 @@ async fn until_listening(database: &TestDatabase, count: i64) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_writer_keeps_order_and_drains_when_its_handles_are_gone(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let leases = [claimed(&world.store).await, claimed(&world.store).await];
     for number in 0..50 {
         for lease in leases {
@@ -472,7 +476,7 @@ async fn the_writer_keeps_order_and_drains_when_its_handles_are_gone(database: T
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_nobody_waited_for_is_heard_once(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let (lease, neighbour) = (claimed(&world.store).await, claimed(&world.store).await);
     for key in ["a", "a", "b"] {
         world.writer.send(commit_of(lease, key)).await.unwrap();
@@ -490,7 +494,7 @@ async fn a_failure_nobody_waited_for_is_heard_once(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_comes_back_loses_nothing(database: TestDatabase) {
-    let world = world(&database, Patience::default()).await;
+    let world = world(&database, CommitRetry::default()).await;
     let leases = [claimed(&world.store).await, claimed(&world.store).await];
     let write = async |lease| {
         for number in 0..60 {
@@ -526,7 +530,7 @@ async fn a_database_that_comes_back_loses_nothing(database: TestDatabase) {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_waits_for_a_database_that_stays_away(database: TestDatabase) {
-    let impatient = Patience { total: Duration::from_millis(300), ..Patience::default() };
+    let impatient = CommitRetry { total: Duration::from_millis(300), ..CommitRetry::default() };
     let world = world(&database, impatient).await;
     let lease = claimed(&world.store).await;
     let mut stores = world.writer.stores();
@@ -547,7 +551,7 @@ async fn a_commit_waits_for_a_database_that_stays_away(database: TestDatabase) {
 
 /// One that is refused while others get through holds up nobody else, and is written when it can be.
 async fn a_commit_that_alone_is_refused_waits_aside(database: TestDatabase) {
-    let impatient = Patience { total: Duration::from_millis(100), ..Patience::default() };
+    let impatient = CommitRetry { total: Duration::from_millis(100), ..CommitRetry::default() };
     let world = world(&database, impatient).await;
     let (full, other) = (claimed(&world.store).await, claimed(&world.store).await);
     database

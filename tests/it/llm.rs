@@ -59,7 +59,14 @@ fn tool(name: &str) -> ToolSpec {
 }
 
 fn answer(text: &str) -> Completion {
-    Completion { text: text.into(), tool_calls: Vec::new(), stop: StopReason::End, usage: USAGE, attempts: 1 }
+    Completion {
+        text: text.into(),
+        tool_calls: Vec::new(),
+        stop: StopReason::End,
+        usage: USAGE,
+        attempts: 1,
+        carry: None,
+    }
 }
 
 fn quietly(_: Wait) {}
@@ -179,7 +186,7 @@ async fn tools_and_history_are_sent_in_order() {
     let body = sent(&Request {
         messages: vec![
             Message::user("q"),
-            Message::Assistant { content: "Looking.".into(), tool_calls: calls },
+            Message::Assistant { content: "Looking.".into(), tool_calls: calls, carry: None },
             reply("c1", "found"),
             reply("c2", "thought"),
         ],
@@ -235,6 +242,7 @@ static INVENTED: [Provider; 1] = [Provider {
     key: Key::Needed,
     auth: Auth::Header("x-acme-key"),
     lists: Lists::Nothing,
+    settings_of: None,
     defaults: None,
     quirks: Quirks {
         output_limit: OutputLimit::MaxCompletionTokens,
@@ -263,7 +271,7 @@ async fn a_new_provider_is_a_row_alone() {
         model: acme.clone(),
         messages: vec![
             Message::user("q"),
-            Message::Assistant { content: String::new(), tool_calls: vec![call] },
+            Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None },
             Message::Tool { call_id: "toolu_01".into(), name: "think_tool".into(), content: "ok".into() },
         ],
         tools: vec![tool("think_tool")],
@@ -334,7 +342,7 @@ async fn a_tool_named_web_search_stays_ours() {
 async fn local_trap_3_arguments_that_do_not_parse_are_replaced_before_history_is_sent() {
     for broken in [r#"{"queries": ["cut"#, "", "[1]", "text"] {
         let call = ToolCall { id: "c1".into(), name: "search_web".into(), arguments: broken.into(), problem: None };
-        let messages = vec![Message::Assistant { content: String::new(), tool_calls: vec![call] }];
+        let messages = vec![Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None }];
         let body = sent(&Request { messages, ..request() }).await;
         assert_eq!(body["messages"][0]["tool_calls"][0]["function"]["arguments"], "{}", "{broken}");
     }

@@ -28,6 +28,8 @@ mod store;
 mod stories;
 mod streams;
 mod tidy;
+mod wires;
+mod words;
 mod world_test;
 
 use fathom_testkit::{database, fleet, vendor as fake_vendor, world};

@@ -115,6 +115,14 @@ async fn hostile_text_stays_text() {
     service.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wide_run_is_taken_in_smoothly() {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    tell("smooth.mjs", &service.url(""), &world, async |_| {}).await;
+    service.stop().await;
+}
+
 /// The parts that need no browser, and the types.
 #[tokio::test(flavor = "multi_thread")]
 async fn its_parts_fold_compare_and_find_and_its_types_fit() {

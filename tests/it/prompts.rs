@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use fathom::prompts::Prompts;
+use fathom::{domain::SourceId, prompts::Prompts};
 use serde_json::{Value, json};
 
 /// The templates below `prompts/`: name and text.
@@ -36,6 +36,18 @@ fn every_template_says_what_it_is_for() {
         assert!(template.starts_with("{#-\nto: "), "{name} has no header");
         assert!(!header(&template, "vars").trim().is_empty(), "{name} does not say its variables");
         assert!(!template.contains("http://") && !template.contains("https://"), "{name} has an address");
+    }
+}
+
+/// A model that copies an example must not cite the first source of every run.
+#[test]
+fn ids_in_examples_are_never_given_out() {
+    for (name, template) in templates() {
+        let words = template.split(|c: char| !c.is_ascii_alphanumeric());
+        let ids = words.filter_map(|word| word.strip_prefix('S')?.parse().ok()).map(SourceId);
+        for id in ids {
+            assert_eq!(id.researcher(), 0, "{name} has {id} in an example");
+        }
     }
 }
 
@@ -103,6 +115,17 @@ fn samples(name: &str) -> Vec<Value> {
             return vec![plain, more];
         }
         "rounds_left" | "turns_left" => return [0, 1, 2].map(|left| json!({"left": left})).to_vec(),
+        "page" => {
+            let passages = json!([{"number": 2, "text": "Dues pay the gate."}, {"number": 3, "text": "So it is."}]);
+            let page = |published, missing, next| {
+                json!({
+                    "id": "S1001", "title": "Dues", "location": "harbour.test", "published": published,
+                    "missing": missing, "passages": passages, "total": 9, "next": next,
+                })
+            };
+            let whole = page(json!("2031-03-01"), json!("only its first part is searched"), json!(4));
+            return vec![whole, page(json!(null), json!(null), json!(null))];
+        }
         "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
         "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
         "search_results" => {

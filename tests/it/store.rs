@@ -13,7 +13,7 @@ use fathom::{
     store::{
         Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, End, Entry,
         Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RetryOf,
-        RunFilter, Step, Store, Synchronous, ThreadFilter, Wanted,
+        RunFilter, Step, StepKind, Store, Synchronous, ThreadFilter, Wanted,
     },
 };
 use test_case::test_case;
@@ -86,7 +86,7 @@ async fn release(store: &Store, lease: Lease) {
 pub fn step(key: &str) -> Step {
     Step {
         key: key.to_owned(),
-        kind: "value".to_owned(),
+        kind: StepKind::Value,
         request_hash: "ab".repeat(32),
         input_hash: String::new(),
         prompts: String::new(),
@@ -439,11 +439,11 @@ async fn ends_of_owners_are_counted_until_a_step_is_stored(database: TestDatabas
     assert_eq!((counted(second), second.suspected_for), ((0, 1), Duration::ZERO));
     let third = claim("c", 2).await;
     assert_eq!((counted(third), third.suspected_for), ((0, 2), LEASE));
-    store.survive(&second).await.unwrap();
+    store.clear_crash_count(&second).await.unwrap();
     release(&store, third).await;
     let fourth = claim("d", 3).await;
     assert_eq!(counted(fourth), (0, 1), "giving a run back is no end, and one did not die");
-    store.survive(&fourth).await.unwrap();
+    store.clear_crash_count(&fourth).await.unwrap();
     assert_eq!(counted(claim("d", 4).await), (0, 1), "nobody lost it, and who claims again lives");
     assert_eq!(counted(claim("e", 5).await), (0, 2));
     let seventh = claim("f", 6).await;
@@ -451,7 +451,7 @@ async fn ends_of_owners_are_counted_until_a_step_is_stored(database: TestDatabas
     let eighth = claim("g", 7).await;
     assert_eq!(counted(eighth), (1, 4), "f worked on nothing else");
     commit_one(&store, commit_of(eighth, "a/step")).await.unwrap();
-    store.survive(&third).await.unwrap();
+    store.clear_crash_count(&third).await.unwrap();
     let ninth = claim("h", 8).await;
     assert_eq!((counted(ninth), ninth.suspected_for), ((0, 1), Duration::ZERO));
 }

@@ -10,7 +10,7 @@ use axum::{
 use fathom::{
     config::{CorsOrigins, HttpSettings},
     domain::Envelope,
-    events::{EventLog, Opening, Patience, Subject, Writer},
+    events::{CommitRetry, EventLog, Opening, Subject, Writer},
     http::{
         State, router,
         sse::{Naming, Types, sse, starting_point},
@@ -115,7 +115,7 @@ async fn a_stream_cut_anywhere_goes_on_where_it_was(database: TestDatabase) {
     let store = database.open().await;
     let tasks = TaskTracker::new();
     let log = EventLog::start(store.clone(), &tasks);
-    let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
+    let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
     let lease = claimed(&store).await;
     let texts = ["id: 7", "a\n\nb\r\ndata: x", "\u{2028}\u{85}🦀 ü", ": ping", "\"\\\0"];
     for text in texts {
@@ -150,7 +150,7 @@ async fn a_stream_goes_on_in_another_process(database: TestDatabase) {
     let (store, elsewhere) = (database.open().await, database.open().await);
     let log = EventLog::start(store.clone(), &tasks);
     let other = EventLog::start(elsewhere, &tasks);
-    let writer = Writer::start(store.clone(), log.clone(), Patience::default(), &tasks);
+    let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
     let lease = claimed(&store).await;
     let subject = Subject::Run(lease.run_id);
     let Opening::Frames(frames) = log.open(subject, 0).await.unwrap() else { panic!("frames") };

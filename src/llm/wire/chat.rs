@@ -91,7 +91,7 @@ impl<'a> Said<'a> {
         match message {
             Message::System { content } => said("system", Joined::Parts(content)),
             Message::User { content } => said("user", Joined::Parts(content)),
-            Message::Assistant { content, tool_calls } => Self {
+            Message::Assistant { content, tool_calls, .. } => Self {
                 tool_calls: tool_calls.iter().map(|call| Called::of(call, quirks)).collect(),
                 ..said("assistant", Joined::One(content))
             },

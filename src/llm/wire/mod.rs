@@ -4,21 +4,24 @@
 //! Pure functions: nothing here knows a network. What all dialects share in reading (limits, thinking text, ids) is in
 //! [`assembly`](super::assembly), what they share in failing in [`failure`](super::failure).
 
-pub(super) mod chat;
+mod chat;
+mod gemini;
+mod messages;
+mod responses;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use reqwest::header::HeaderMap;
 use serde::de::DeserializeOwned;
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::assembly::Assembly;
 use super::failure::{self, Failure};
 use super::providers::Quirks;
-use super::{Part, Request, Text, surrogates};
+use super::{Message, Part, Request, Text, surrogates};
 use crate::domain::ModelName;
 
 /// A dialect.
@@ -26,6 +29,12 @@ use crate::domain::ModelName;
 pub enum Wire {
     /// OpenAI's, which most others speak too.
     ChatCompletions,
+    /// OpenAI's newer one.
+    Responses,
+    /// Anthropic's.
+    Messages,
+    /// Google's.
+    Gemini,
 }
 
 /// A request as it is sent.
@@ -40,26 +49,36 @@ pub(super) struct Encoded {
 
 /// Reads the answer to one request.
 #[derive(Debug)]
-pub(super) struct Reader {
-    wire: Wire,
-    quirks: Quirks,
+pub(super) enum Reader {
+    ChatCompletions(Quirks),
+    Responses(responses::State),
+    Messages(messages::State),
+    Gemini(gemini::State),
 }
 
 impl Wire {
-    pub const ALL: [Self; 1] = [Self::ChatCompletions];
+    pub const ALL: [Self; 4] = [Self::ChatCompletions, Self::Responses, Self::Messages, Self::Gemini];
 
     /// Writes the request once, from its own text.
     pub(super) fn encode(self, request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
         match self {
             Self::ChatCompletions => chat::encode(request, quirks, is_stream),
+            Self::Responses => responses::encode(request, quirks, is_stream),
+            Self::Messages => messages::encode(request, quirks, is_stream),
+            Self::Gemini => gemini::encode(request, quirks, is_stream),
         }
     }
 
     pub(super) fn reader(self, quirks: &Quirks) -> Reader {
-        Reader { wire: self, quirks: *quirks }
+        match self {
+            Self::ChatCompletions => Reader::ChatCompletions(*quirks),
+            Self::Responses => Reader::Responses(responses::State::default()),
+            Self::Messages => Reader::Messages(messages::State::default()),
+            Self::Gemini => Reader::Gemini(gemini::State::default()),
+        }
     }
 
-    /// The failure told by an HTTP answer that is no success.
+    /// The failure that an HTTP answer reports.
     pub(super) fn failure(self, model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
         failure::of_status(model, status, headers, body)
     }
@@ -71,8 +90,11 @@ impl Reader {
     /// # Errors
     /// The failure that the answer tells, or that it is none.
     pub(super) fn whole(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
-        match self.wire {
-            Wire::ChatCompletions => chat::whole(json, &self.quirks, assembly),
+        match self {
+            Self::ChatCompletions(quirks) => chat::whole(json, quirks, assembly),
+            Self::Responses(state) => responses::whole(json, state, assembly),
+            Self::Messages(state) => messages::whole(json, state, assembly),
+            Self::Gemini(state) => gemini::whole(json, state, assembly),
         }
     }
 
@@ -81,8 +103,11 @@ impl Reader {
     /// # Errors
     /// The failure that the event tells, or that it cannot be read.
     pub(super) fn event(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
-        match self.wire {
-            Wire::ChatCompletions => chat::event(json, &self.quirks, assembly),
+        match self {
+            Self::ChatCompletions(quirks) => chat::event(json, quirks, assembly),
+            Self::Responses(state) => responses::event(json, state, assembly),
+            Self::Messages(state) => messages::event(json, state, assembly),
+            Self::Gemini(state) => gemini::event(json, state, assembly),
         }
     }
 }
@@ -127,6 +152,26 @@ impl Serialize for Joined<'_> {
 fn arguments(text: &str) -> &str {
     let parsed = serde_json::from_str::<&RawValue>(text).ok().map(RawValue::get);
     parsed.filter(|raw| raw.starts_with('{')).unwrap_or("{}")
+}
+
+/// The same as an object.
+struct RawObject<'a>(&'a str);
+
+impl Serialize for RawObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(arguments(self.0)).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// The items of a turn as it came, when it came from the provider that is asked. Without tools it is no longer the
+/// conversation that the turn belongs to, but a question about it.
+fn carried<'a>(message: &'a Message, request: &Request) -> Option<Vec<&'a RawValue>> {
+    let Message::Assistant { carry: Some(carry), .. } = message else { return None };
+    if carry.provider != request.model.provider || request.tools.is_empty() {
+        return None;
+    }
+    serde_json::from_str(&carry.items).ok()
 }
 
 /// A schema as strict servers want it: objects with all their properties and no others. Ours are shallow.

@@ -1,5 +1,7 @@
 //! Web addresses in text: what counts as one, where it ends, and which of them are the same page.
 
+use crate::search::canonical_url;
+
 /// Longest name of a scheme that is looked for.
 const LONGEST_SCHEME: usize = 32;
 
@@ -78,9 +80,16 @@ pub(super) fn host(address: &str) -> &str {
     host
 }
 
-/// Addresses that differ only in scheme, case of the host, `www.` or a trailing slash are the same page.
+/// Addresses that differ only in scheme, case of the host, `www.`, a trailing slash, a fragment or parameters of
+/// trackers are the same page.
 pub(super) fn normal(address: &str) -> String {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let plain = address.replace("&amp;", "&");
+    let whole = if plain.get(..4).is_some_and(|www| www.eq_ignore_ascii_case("www.")) {
+        canonical_url(&format!("https://{plain}"))
+    } else {
+        canonical_url(&plain)
+    };
+    let rest = whole.split_once("://").map_or(whole.as_str(), |(_, rest)| rest);
     let rest = rest.strip_prefix("www.").unwrap_or(rest).trim_end_matches('/');
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     format!("{}/{path}", host.to_lowercase())

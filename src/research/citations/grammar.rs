@@ -5,21 +5,14 @@ use std::collections::HashMap;
 
 use super::{
     Catalogue,
-    address::{address_in_word, address_length, behind_scheme, host, is_address},
-    ids::{ids_in_bracket, is_own_number, only_ids},
-    scan::FORMULA_BYTES,
+    address::{address_in_word, address_length, host, is_address},
+    ids::{ids_in_bracket, only_ids},
+    numbering::{Numbering, Target},
+    numbers::{self, Numbers},
 };
 
 /// Brackets in brackets that are looked into; deeper ones are text.
-const DEPTH: usize = 16;
-/// One of these stands between two dollar signs that are no prices.
-const FORMULA_SIGNS: [char; 12] = ['\\', '^', '_', '=', '{', '∈', '≤', '≥', '<', '>', '+', '∪'];
-/// HTML tags that link, load or imitate our own markers; they are removed, their content stays.
-const REMOVED_TAGS: [&str; 12] =
-    ["a", "img", "script", "style", "iframe", "link", "object", "embed", "form", "source", "sources", "svg"];
-/// HTML tags that stay when they bear no attribute and stand inside a line.
-const HARMLESS_TAGS: [&str; 15] =
-    ["b", "br", "del", "em", "i", "ins", "kbd", "mark", "s", "small", "strong", "sub", "sup", "u", "wbr"];
+pub(super) const DEPTH: usize = 16;
 
 /// A part of the resolved text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +38,10 @@ pub(super) struct Before<'a> {
     pub spans: bool,
     /// Is there a word on the line already? Only then a tag cannot begin a block of HTML.
     pub inside_line: bool,
+    /// Does the segment stand in a formula that takes several lines?
+    pub in_formula: bool,
+    /// The number of the line in the model's text, from 0.
+    pub line: usize,
 }
 
 /// A segment, read.
@@ -55,19 +52,22 @@ pub(super) struct Parsed<'a> {
     pub dropped: u32,
     /// Tags taken out.
     pub removed: u32,
+    /// Numbers of the model's own.
+    pub numbers: Vec<u32>,
     /// A run of backticks has no partner in this segment, and may find one on a later line.
     pub odd_ticks: bool,
 }
 
 /// Reads a segment.
-pub(super) fn parse<'a>(text: &'a str, catalogue: &Catalogue, before: Before<'a>) -> Parsed<'a> {
+pub(super) fn parse<'a>(text: &'a str, catalogue: &Catalogue, numbering: &Numbering, before: Before<'a>) -> Parsed<'a> {
     let mut reader = Reader {
         text,
         catalogue,
+        numbering,
         before,
         closing: closing(text),
         last_angle: text.rfind('>'),
-        formula: 0,
+        formula: if before.in_formula { text.len() } else { 0 },
         parsed: Parsed::default(),
         plain: 0,
     };
@@ -75,24 +75,25 @@ pub(super) fn parse<'a>(text: &'a str, catalogue: &Catalogue, before: Before<'a>
     reader.parsed
 }
 
-struct Reader<'a, 'b> {
-    text: &'a str,
-    catalogue: &'b Catalogue,
-    before: Before<'a>,
+pub(super) struct Reader<'a, 'b> {
+    pub(super) text: &'a str,
+    pub(super) catalogue: &'b Catalogue,
+    pub(super) numbering: &'b Numbering,
+    pub(super) before: Before<'a>,
     /// Where brackets and parentheses are closed, by where they are opened.
-    closing: HashMap<usize, usize>,
+    pub(super) closing: HashMap<usize, usize>,
     /// Behind it no tag is closed.
-    last_angle: Option<usize>,
+    pub(super) last_angle: Option<usize>,
     /// Up to here the text is a formula.
-    formula: usize,
-    parsed: Parsed<'a>,
+    pub(super) formula: usize,
+    pub(super) parsed: Parsed<'a>,
     /// Where the text begins that is not yet among the pieces.
-    plain: usize,
+    pub(super) plain: usize,
 }
 
 impl<'a> Reader<'a, '_> {
     /// Reads the text between two places; brackets lie `depth` deep.
-    fn range(&mut self, from: usize, to: usize, depth: usize) {
+    pub(super) fn range(&mut self, from: usize, to: usize, depth: usize) {
         let mut at = from;
         self.plain = from;
         if from == 0 && self.before.escaped {
@@ -115,7 +116,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Puts the text up to `at` among the pieces.
-    fn flush(&mut self, at: usize) {
+    pub(super) fn flush(&mut self, at: usize) {
         if self.plain < at {
             self.parsed.pieces.push(Piece::Text(&self.text[self.plain..at]));
         }
@@ -123,7 +124,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Puts a piece in the place of the text between `at` and `end`.
-    fn replace(&mut self, at: usize, end: usize, piece: impl IntoIterator<Item = Piece<'a>>) -> usize {
+    pub(super) fn replace(&mut self, at: usize, end: usize, piece: impl IntoIterator<Item = Piece<'a>>) -> usize {
         self.flush(at);
         self.parsed.pieces.extend(piece);
         self.plain = end;
@@ -134,7 +135,7 @@ impl<'a> Reader<'a, '_> {
         self.text.as_bytes()[at] == b' '
     }
 
-    fn next_char(&self, at: usize) -> usize {
+    pub(super) fn next_char(&self, at: usize) -> usize {
         at + self.text[at..].chars().next().map_or(1, char::len_utf8)
     }
 
@@ -142,9 +143,10 @@ impl<'a> Reader<'a, '_> {
         self.text[..at].chars().next_back().or_else(|| self.before.text.chars().next_back())
     }
 
-    /// An escaped character is itself; only an id in escaped brackets is a citation all the same.
+    /// An escaped character is itself; only an id or a known number in escaped brackets is a citation all the same.
     fn backslash(&mut self, at: usize, to: usize) -> usize {
         let rest = &self.text[at..to];
+        self.displayed(at, rest);
         if let Some((inside, _)) =
             rest.strip_prefix("\\[").and_then(|rest| rest.get(..rest.len().min(64)).unwrap_or(rest).split_once("\\]"))
         {
@@ -153,6 +155,10 @@ impl<'a> Reader<'a, '_> {
                 let end = at + 2 + inside.len() + 2;
                 let cited = self.cited(&ids, false);
                 return self.replace(at, end, cited);
+            }
+            if let Some(indices) = Numbers::read(inside).and_then(|read| self.all_known(&read.numbers)) {
+                let end = at + 2 + inside.len() + 2;
+                return self.replace(at, end, [Piece::Cite { indices, spaced: false }]);
             }
         }
         let punctuation = rest.as_bytes().get(1).is_some_and(u8::is_ascii_punctuation);
@@ -174,8 +180,34 @@ impl<'a> Reader<'a, '_> {
         if let Some(&paren) = target {
             return self.link(from, (at, open, close), paren, depth);
         }
+        if let Some(after) = self.reference(from, at, (open, close, end), to, depth) {
+            return after;
+        }
         let inside = &self.text[open..close];
         self.citation(from, at, inside, (open, end), depth).unwrap_or(open)
+    }
+
+    /// `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page.
+    fn reference(
+        &mut self,
+        from: usize,
+        at: usize,
+        (open, close, end): (usize, usize, usize),
+        to: usize,
+        depth: usize,
+    ) -> Option<usize> {
+        let inside = &self.text[open..close];
+        if self.text.as_bytes()[at] != b'[' || Numbers::read(inside).is_some() || inside.len() > 512 {
+            return None;
+        }
+        let second = self.closing.get(&end).copied().filter(|&second| second < to && self.text[end..].starts_with('['));
+        let label = second.map(|second| &self.text[end + 1..second]).filter(|label| !label.trim().is_empty());
+        let index = self.numbering.linked(label.unwrap_or(inside), self.before.line)?;
+        let after = second.map_or(end, |second| second + 1);
+        self.replace(from, at, self.is_space(from).then_some(Piece::Text(" ")));
+        self.plain = open;
+        self.range(open, close, depth + 1);
+        Some(self.replace(close, after, [Piece::Cite { indices: vec![index], spaced: true }]))
     }
 
     /// `[inside](target)`: stays as text, with a citation when the target was retrieved.
@@ -185,7 +217,7 @@ impl<'a> Reader<'a, '_> {
         let target = &self.text[self.next_char(close) + 1..paren];
         let address = target.split_whitespace().next().unwrap_or_default().trim_matches(['<', '>']);
         let cited = self.catalogue.by_target(address);
-        let own_number = is_own_number(inside, "", usize::MAX);
+        let own_number = Numbers::read(inside.trim_matches(['[', ']', '【', '】', '\\'])).is_some();
         if let (Some(index), true) = (cited, own_number) {
             return self.replace(from, end, [Piece::Cite { indices: vec![index], spaced: self.is_space(from) }]);
         }
@@ -212,9 +244,11 @@ impl<'a> Reader<'a, '_> {
         (open, end): (usize, usize),
         depth: usize,
     ) -> Option<usize> {
-        if self.is_own_number(at, inside) {
-            self.parsed.dropped += 1;
-            return Some(self.replace(from, end, []));
+        if let Some(read) = self.own_numbers(at, inside) {
+            return self.numbered(from, &read, end);
+        }
+        if let Some(name) = inside.strip_prefix('^') {
+            return self.footnote(from, name, end);
         }
         let ids = ids_in_bracket(inside);
         if ids.is_empty() {
@@ -232,13 +266,71 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(open + inside.len(), end, [Piece::Text(")")]))
     }
 
-    fn is_own_number(&self, at: usize, inside: &str) -> bool {
-        if at < self.formula || !inside.bytes().all(|byte| byte.is_ascii_digit() || !byte.is_ascii_alphabetic()) {
-            return false;
+    /// The numbers in a bracket, if they are certainly a citation.
+    fn own_numbers(&self, at: usize, inside: &str) -> Option<Numbers> {
+        if at < self.formula {
+            return None;
         }
+        let read = Numbers::read(inside)?;
         let here = tail(&self.text[..at]);
         let before = if here.trim().is_empty() { format!("{}{here}", self.before.text) } else { here.to_owned() };
-        is_own_number(inside, &before, self.catalogue.sources.len())
+        let highest = self.catalogue.sources.len().max(self.numbering.highest());
+        numbers::is_citation(&read, &before, highest).then_some(read)
+    }
+
+    /// Puts the sources behind numbers of the model's own in their place; `None` when they have to stay.
+    fn numbered(&mut self, from: usize, read: &Numbers, end: usize) -> Option<usize> {
+        let starts_line = self.starts_line(from);
+        if read.footnote && starts_line && self.text[end..].starts_with(':') {
+            return None;
+        }
+        let targets = read.numbers.iter().map(|number| self.numbering.target(&number.to_string(), self.before.line));
+        let targets: Vec<_> = targets.collect();
+        if read.footnote && targets.contains(&Some(Target::Remark)) {
+            return None;
+        }
+        // At the front of a line it may be the label of an entry.
+        if !starts_line {
+            self.parsed.numbers.extend(&read.numbers);
+        }
+        let mut indices = Vec::new();
+        for target in &targets {
+            if let Some(Target::Source(index)) = target
+                && !indices.contains(index)
+            {
+                indices.push(*index);
+            }
+        }
+        let known = targets.iter().filter(|target| matches!(target, Some(Target::Source(_)))).count();
+        // Nothing known at all is one claim, however many numbers it has.
+        self.parsed.dropped += if known == 0 { 1 } else { u32::try_from(targets.len() - known).unwrap_or(u32::MAX) };
+        let spaced = self.is_space(from);
+        Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
+    }
+
+    /// `[^name]`: a citation when the footnote is nothing but a source.
+    fn footnote(&mut self, from: usize, name: &str, end: usize) -> Option<usize> {
+        if self.text[end..].starts_with(':') && self.starts_line(from) {
+            return None;
+        }
+        let spaced = self.is_space(from);
+        let piece = match self.numbering.target(&name.trim().to_lowercase(), self.before.line)? {
+            Target::Source(index) => Some(Piece::Cite { indices: vec![index], spaced }),
+            Target::Foreign => None,
+            Target::Remark => return None,
+        };
+        self.parsed.dropped += u32::from(piece.is_none());
+        Some(self.replace(from, end, piece))
+    }
+
+    /// Stand only markers of quotations, lists and tables before this place?
+    fn starts_line(&self, at: usize) -> bool {
+        self.behind(at).chars().all(|c| c.is_whitespace() || ">-*+•|".contains(c))
+    }
+
+    /// The sources behind numbers, if all of them are known.
+    pub(super) fn all_known(&self, numbers: &[u32]) -> Option<Vec<usize>> {
+        numbers.iter().map(|&number| self.numbering.source(number, self.before.line)).collect()
     }
 
     fn cited(&mut self, ids: &[(usize, usize, u32)], spaced: bool) -> Option<Piece<'a>> {
@@ -262,99 +354,15 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Code stays as it is; a span that is not closed on its line, by as many ticks, is no code. Neither is one with a
-    /// bar in it, which ends a table's cell.
-    fn code_span(&mut self, at: usize, to: usize) -> usize {
-        let run = |from: usize| self.text[from..to].bytes().take_while(|&byte| byte == b'`').count();
-        let ticks = run(at);
-        let mut next = at + ticks;
-        while self.before.spans && !self.parsed.odd_ticks {
-            let Some(found) = self.text[next..to].find('`') else { break };
-            let length = run(next + found);
-            let end = next + found + length;
-            if length == ticks && !self.text[at..end].contains('|') {
-                return self.replace(at, end, [Piece::Raw(&self.text[at..end])]);
-            }
-            if length == ticks {
-                break;
-            }
-            next = end;
-        }
-        self.parsed.odd_ticks = true;
-        at + ticks
-    }
-
-    fn angle(&mut self, at: usize, to: usize, depth: usize) -> usize {
-        let close = self.last_angle.filter(|&last| last > at).and_then(|_| self.text[at..to].find('>'));
-        let Some(close) = close.map(|close| at + close) else { return self.less_than(at, to) };
-        let inside = &self.text[at + 1..close];
-        if is_address(inside) {
-            let piece = self.addressed(inside);
-            return self.replace(at, close + 1, [piece]);
-        }
-        if let Some(rest) = behind_scheme(inside) {
-            self.parsed.dropped += 1;
-            self.flush(at);
-            self.range(close - rest.len(), close, (depth + 1).min(DEPTH));
-            self.plain = close + 1;
-            return close + 1;
-        }
-        if inside.contains('@') && !inside.contains(char::is_whitespace) {
-            self.parsed.dropped += 1;
-            return self.replace(at, close + 1, [Piece::Text(inside)]);
-        }
-        let name: String = inside.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
-        let name = name.to_ascii_lowercase();
-        if REMOVED_TAGS.contains(&name.as_str()) || (inside.starts_with("!--") && inside.ends_with("--")) {
-            self.parsed.removed += 1;
-            return self.replace(at, close + 1, []);
-        }
-        let inside_line = self.before.inside_line || self.text[..at].contains(char::is_alphabetic);
-        if inside_line && is_harmless_tag(&self.text[at..=close]) {
-            return self.replace(at, close + 1, [Piece::Raw(&self.text[at..=close])]);
-        }
-        self.less_than(at, to)
-    }
-
-    /// A `<` that might begin a tag, a comment or an address is shown; any other is text.
-    fn less_than(&mut self, at: usize, to: usize) -> usize {
-        let rest = &self.text[at + 1..to];
-        let name = rest.strip_prefix('/').unwrap_or(rest);
-        let length = name.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"-+.".contains(byte)).count();
-        let after = name[length..].chars().next();
-        let scheme = after == Some(':') && name[length + 1..].starts_with(|c: char| !c.is_whitespace());
-        let ends = scheme || after.is_none_or(|c| c.is_whitespace() || matches!(c, '/' | '>' | '@'));
-        let tag = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && ends;
-        if tag || rest.starts_with(['!', '?']) { self.replace(at, at + 1, [Piece::Angle]) } else { at + 1 }
-    }
-
-    /// Numbers in brackets stay inside a formula.
-    fn dollar(&mut self, at: usize, to: usize) -> usize {
-        if at < self.formula {
-            return at + 1;
-        }
-        let from = at + self.text[at..to].bytes().take(2).take_while(|&byte| byte == b'$').count();
-        let mut limit = to.min(from + FORMULA_BYTES);
-        while !self.text.is_char_boundary(limit) {
-            limit -= 1;
-        }
-        let body = &self.text[from..limit];
-        let close = body.find('$').filter(|&close| {
-            let after = self.text[from + close + 1..].chars().next();
-            let double = from - at == 2;
-            double || !(body[..close].ends_with(char::is_whitespace) || after.is_some_and(|c| c.is_ascii_digit()))
-        });
-        let is_formula = |body: &str| !body.starts_with(char::is_whitespace) && body.contains(FORMULA_SIGNS);
-        if let Some(close) = close.filter(|&close| is_formula(&body[..close])) {
-            self.formula = from + close + 1;
-        }
-        from
-    }
-
     /// Ordinary text, a bare id or an address.
     fn word(&mut self, at: usize, to: usize) -> usize {
         let rest = &self.text[at..to];
         let next = self.next_char(at);
+        if matches!(rest.as_bytes()[0], b'(' | 0xC2 | 0xE2)
+            && let Some(end) = self.unbracketed(at, to)
+        {
+            return end;
+        }
         let starts = !self.previous(at).is_some_and(char::is_alphanumeric);
         let web = matches!(rest.as_bytes()[0], b'h' | b'H') && is_address(rest);
         if web {
@@ -372,6 +380,37 @@ impl<'a> Reader<'a, '_> {
         self.bare_id(at, to).unwrap_or(next)
     }
 
+    /// `¹` and `(1)`, where the model numbers its sources so.
+    fn unbracketed(&mut self, at: usize, to: usize) -> Option<usize> {
+        let rest = &self.text[at..to];
+        if self.numbering.superscripts && numbers::may_carry_superscript(&self.behind(at)) {
+            return self.superscript(at, rest);
+        }
+        if self.numbering.parentheses && at >= self.formula && !self.behind(at).trim().is_empty() {
+            let inner = rest.strip_prefix('(')?;
+            let inside = &inner[..inner[..inner.floor_char_boundary(64)].find(')')?];
+            let indices = self.all_known(&Numbers::read(inside)?.numbers)?;
+            return Some(self.replace(at, at + inside.len() + 2, [Piece::Cite { indices, spaced: false }]));
+        }
+        None
+    }
+
+    /// A number in superscript digits, or several of one digit each.
+    fn superscript(&mut self, at: usize, rest: &str) -> Option<usize> {
+        let whole = numbers::superscript(rest)?;
+        let first = numbers::superscript(rest.chars().next()?.encode_utf8(&mut [0; 4]));
+        for (number, bytes) in [Some(whole), first].into_iter().flatten() {
+            let piece = match self.numbering.target(&number.to_string(), self.before.line) {
+                Some(Target::Source(index)) => Some(Piece::Cite { indices: vec![index], spaced: false }),
+                Some(Target::Foreign) => None,
+                Some(Target::Remark) | None => continue,
+            };
+            self.parsed.dropped += u32::from(piece.is_none());
+            return Some(self.replace(at, at + bytes, piece));
+        }
+        None
+    }
+
     fn bare_id(&mut self, at: usize, to: usize) -> Option<usize> {
         let rest = &self.text[at..to];
         let digits = rest.strip_prefix(['S', 's'])?.bytes().take(11).take_while(u8::is_ascii_digit).count();
@@ -387,21 +426,13 @@ impl<'a> Reader<'a, '_> {
         self.replace(at, at + address.len(), [piece])
     }
 
-    fn addressed(&mut self, address: &'a str) -> Piece<'a> {
+    pub(super) fn addressed(&mut self, address: &'a str) -> Piece<'a> {
         if let Some(index) = self.catalogue.by_url(address) {
             return Piece::Cite { indices: vec![index], spaced: false };
         }
         self.parsed.dropped += 1;
         Piece::Text(host(address))
     }
-}
-
-/// Is this one HTML tag that only marks text, without an attribute?
-pub(super) fn is_harmless_tag(html: &str) -> bool {
-    let Some(inside) = html.strip_prefix('<').and_then(|html| html.strip_suffix('>')) else { return false };
-    let name = inside.strip_prefix('/').unwrap_or(inside);
-    let name = name.strip_suffix('/').unwrap_or(name).trim_end_matches(' ');
-    HARMLESS_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name))
 }
 
 /// Where each bracket and parenthesis is closed, by its own kind alone.
@@ -430,7 +461,7 @@ fn closing(text: &str) -> HashMap<usize, usize> {
 }
 
 /// The end of a text, as far as one looks back.
-fn tail(text: &str) -> &str {
+pub(super) fn tail(text: &str) -> &str {
     let from = text.char_indices().rev().nth(40).map_or(0, |(at, _)| at);
     &text[from..]
 }

@@ -1,6 +1,6 @@
 //! What kind of line a line is, as CommonMark has it: fences, headings over source lists, definitions.
 //!
-//! Lists and block quotations are followed as far as single lines tell. Where that is not far enough, a line counts as
+//! Lists and block quotations are followed as far as single lines show. Where that is not far enough, a line counts as
 //! text, which is the safe side: text is cleaned, code is not.
 
 use super::{
@@ -9,34 +9,87 @@ use super::{
 };
 
 /// Headings under which models list sources, lower case.
-const SOURCE_HEADINGS: [&str; 20] = [
+const SOURCE_HEADINGS: [&str; 42] = [
     "sources",
     "source list",
     "sources used",
     "sources cited",
+    "list of sources",
     "references",
     "reference list",
+    "sources and references",
+    "references and sources",
     "bibliography",
     "works cited",
     "citations",
     "quellen",
     "quellenverzeichnis",
+    "quellenangaben",
     "literatur",
+    "literaturverzeichnis",
     "références",
+    "bibliographie",
     "fuentes",
     "referencias",
+    "bibliografía",
     "fonti",
+    "riferimenti",
+    "bibliografia",
+    "fontes",
+    "referências",
+    "bronnen",
+    "bronnenlijst",
+    "источники",
+    "список источников",
+    "المصادر",
+    "المراجع",
     "来源",
+    "资料来源",
+    "資料來源",
     "参考文献",
     "参考资料",
-    "資料來源",
+    "参考来源",
+    "出典",
+    "출처",
+    "참고문헌",
 ];
+/// A heading with one of these in it may stand over sources too, lower case.
+const SOURCE_WORDS: [&str; 26] = [
+    "source",
+    "reference",
+    "citation",
+    "bibliograph",
+    "bibliograf",
+    "further reading",
+    "quelle",
+    "literatur",
+    "nachweis",
+    "référence",
+    "fuente",
+    "referencia",
+    "fonti",
+    "riferiment",
+    "fontes",
+    "referência",
+    "bronnen",
+    "источник",
+    "ссылк",
+    "المصادر",
+    "المراجع",
+    "来源",
+    "文献",
+    "資料",
+    "出典",
+    "출처",
+];
+/// A longer heading says more than that sources follow.
+const LONGEST_HEADING: usize = 120;
 /// The kind of a line shows within so many bytes, or it is an ordinary one.
 const HEAD_BYTES: usize = 256;
 /// Lists in lists that are followed.
 const LISTS: usize = 32;
 
-/// What the first characters of a line tell.
+/// What the first characters of a line show.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Head {
     Undecided,
@@ -53,7 +106,8 @@ pub(super) fn head(line: &str) -> Head {
     let rest = without_containers(line);
     match rest.bytes().next() {
         None => Head::Undecided,
-        Some(b'#' | b'`' | b'~' | b'[') => Head::Whole,
+        Some(b'#' | b'`' | b'~' | b'[' | b'$' | b'\\') => Head::Whole,
+        Some(_) if rest.starts_with('【') => Head::Whole,
         Some(_) if is_part_of_marker(rest) || may_be_title(line.trim()) => Head::Undecided,
         Some(_) => Head::Ordinary,
     }
@@ -156,6 +210,18 @@ pub(super) struct Lists {
 }
 
 impl Lists {
+    /// Is a line that follows a blank one indented so far that it is code? Not an item of a list, which models indent
+    /// as they like.
+    pub(super) fn is_indented(&self, line: &str) -> bool {
+        let (mut quotes, mut rest) = (0, line);
+        while let Some(inner) = behind_quotes(rest, 1) {
+            (quotes, rest) = (quotes + 1, inner);
+        }
+        let (column, text) = indented(rest);
+        let open = self.columns.iter().rev().find(|&&open| open <= column).filter(|_| quotes == self.quotes);
+        column - open.copied().unwrap_or(0) >= 4 && !text.trim().is_empty() && item(text).is_none()
+    }
+
     /// Follows a line outside of fenced code; returns the fence that it opens.
     pub(super) fn follow(&mut self, line: &str) -> Option<Fence> {
         let (mut quotes, mut rest) = (0, line);
@@ -224,14 +290,60 @@ pub(super) fn heading(trimmed: &str) -> Option<(usize, &str)> {
     (1..=6).contains(&level).then(|| (level, trimmed[level..].trim()))
 }
 
-/// The level of a heading over a source list; 7 for a bold or plain line that serves as one.
-pub(super) fn source_heading(trimmed: &str) -> Option<usize> {
+/// A heading over a source list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SourceHeading {
+    /// 7 for a bold or plain line that serves as one.
+    pub level: usize,
+    /// It says nothing but that sources follow.
+    pub certain: bool,
+}
+
+/// Is this a heading over a source list, or perhaps one?
+pub(super) fn source_heading(trimmed: &str) -> Option<SourceHeading> {
     let (level, title) = heading(trimmed).unwrap_or((7, trimmed));
     let marked = level < 7 || title.starts_with(['*', '_']) || title.ends_with([':', '：']);
+    if !marked || title.len() > LONGEST_HEADING {
+        return None;
+    }
     // A plain line is held back only while it can become a title, so no more is forgiven here than there.
     let around = |c: char| if level < 7 { !c.is_alphabetic() } else { matches!(c, '*' | '_' | ' ' | ':' | '：') };
     let title = title.trim_matches(around).to_lowercase();
-    (marked && SOURCE_HEADINGS.contains(&title.as_str())).then_some(level)
+    let certain = SOURCE_HEADINGS.contains(&title.as_str());
+    let perhaps = || level < 7 && SOURCE_WORDS.iter().any(|word| title.contains(word));
+    (certain || perhaps()).then_some(SourceHeading { level, certain })
+}
+
+/// Is the line a heading, or one in bold letters?
+pub(super) fn is_title(trimmed: &str) -> bool {
+    let bold = trimmed.strip_prefix("**").map(|rest| rest.trim_end_matches([':', '：', ' ']));
+    let bold = bold.and_then(|rest| rest.strip_suffix("**").or(rest.strip_suffix(":**")));
+    heading(trimmed).is_some() || bold.is_some_and(|title| title.len() <= LONGEST_HEADING && !title.contains("**"))
+}
+
+/// The line between the head and the body of a table.
+pub(super) fn is_table_rule(trimmed: &str) -> bool {
+    trimmed.starts_with('|') && trimmed.contains("--") && trimmed.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
+}
+
+/// Does a formula of several lines begin here: `$$` or `\[`, not closed on its line?
+pub(super) fn opens_formula(line: &str) -> bool {
+    let text = without_containers(line).trim_end();
+    let open = |mark: &str, end: &str| text.strip_prefix(mark).is_some_and(|rest| !rest.contains(end));
+    open("$$", "$$") || open("\\[", "\\]")
+}
+
+/// Does such a formula end with this text?
+pub(super) fn ends_formula(text: &str) -> bool {
+    let text = text.trim_end_matches([' ', '.', ',']);
+    text.ends_with("$$") || text.ends_with("\\]")
+}
+
+/// Is this the text of a footnote: `[^1]: …`?
+pub(super) fn is_footnote(line: &str) -> bool {
+    without_containers(line).strip_prefix("[^").and_then(|rest| rest.split_once(']')).is_some_and(|(label, rest)| {
+        !label.is_empty() && !label.contains('[') && !label.contains(char::is_whitespace) && rest.starts_with(':')
+    })
 }
 
 /// Does a line belong to a list, when the list has no heading of its own?
@@ -244,10 +356,28 @@ pub(super) fn is_list_line(trimmed: &str) -> bool {
 /// Does a line under a heading like "Sources" name a source, rather than say something? It does with an address, an
 /// id or a number in brackets at its front, and as an item of a list that is no sentence.
 pub(super) fn is_reference(trimmed: &str) -> bool {
-    let rest = without_containers(trimmed).trim_start_matches(['•', '*', '_', ' ']);
+    let rest = behind_marker(trimmed);
     let is_item = rest.len() < trimmed.len();
+    names_source(trimmed) || (is_item && !rest.ends_with(['.', '。', '!', '?', '！', '？', ':', '：']))
+}
+
+/// Does a line name a source by an address, an id or a number in brackets?
+pub(super) fn names_source(trimmed: &str) -> bool {
+    let rest = behind_marker(trimmed);
     let cites = rest.starts_with(['[', '【', '^']) || ids_in(rest).first().is_some_and(|(start, _, _)| *start == 0);
-    cites || holds_address(rest) || (is_item && !rest.ends_with(['.', '。', '!', '?', '！', '？', ':', '：']))
+    cites || holds_address(rest)
+}
+
+/// Does a line begin with an address, behind markers of lists and words like `URL:`?
+pub(super) fn begins_with_address(line: &str) -> bool {
+    let rest = behind_marker(line.trim());
+    let word = rest.split_once(':').filter(|(word, _)| word.len() <= 12 && !word.contains(['/', ' ']));
+    let behind = word.map(|(_, rest)| rest.trim_start_matches(['*', '_', ' ']));
+    [Some(rest), behind].into_iter().flatten().any(|text| is_address(text.trim_start_matches(['<', '('])))
+}
+
+fn behind_marker(trimmed: &str) -> &str {
+    without_containers(trimmed).trim_start_matches(['•', '*', '_', ' '])
 }
 
 fn holds_address(text: &str) -> bool {

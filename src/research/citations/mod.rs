@@ -5,37 +5,48 @@
 //! model made up, links and addresses that this run did not retrieve, definitions of links, and a source list of the
 //! model's own. What is not certainly a citation stays as it is. At the end it writes the list itself.
 //!
+//! A model that ignores ids and numbers its sources itself keeps its citations: when its text is there, `numbering.rs`
+//! reads its own lists and footnotes (`entries.rs` a line of one), and the text is resolved once more with what they say.
+//!
 //! `lines.rs` tells what kind of line a line is, `scan.rs` cuts a line into segments that can be judged on their own,
-//! `grammar.rs` reads a segment, and `output.rs` writes what came of it, so that no link can arise from the parts. None
+//! `grammar.rs` and `marks.rs` read a segment, and `output.rs` writes what came of it, so that no link can arise from the parts. None
 //! of them knows how the text was cut into chunks, so that never changes the result. `proof.rs` reads the finished
 //! report once more, as a reader's program will.
 
 mod address;
+mod entries;
 mod grammar;
 mod ids;
 mod lines;
+mod lists;
+mod marks;
+mod numbering;
+mod numbers;
 mod output;
 mod proof;
 mod scan;
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use self::{
     grammar::Before,
     lines::{Fence, Head, Inside, Lists},
+    lists::{LIST_BYTES, SourceList},
+    numbering::{Kind, Numbering},
     output::Output,
     scan::Segmenter,
 };
 use super::source_list;
-use crate::domain::{Source, printable, report::Citation};
+use crate::domain::{Source, printable, report::Citation, wording::Wording};
 
 pub use ids::cited_ids;
-pub use proof::{Proof, proof};
+pub use proof::proof;
 
 /// A line whose kind needs all of it is ordinary text beyond so many bytes.
 const HELD_BYTES: usize = 2_048;
-/// A source list of the model's own is judged when it has grown to so many bytes, at the latest.
-const LIST_BYTES: usize = 64 * 1024;
 /// Characters of a line's text that are remembered to judge what follows.
 const REMEMBERED: usize = 40;
 
@@ -56,7 +67,13 @@ impl Catalogue {
         };
         Self {
             by_id: sources.iter().enumerate().flat_map(ids).collect(),
-            by_url: sources.iter().enumerate().map(|(index, source)| (address::normal(&source.url), index)).collect(),
+            // Of two spellings of one address the first is meant.
+            by_url: sources
+                .iter()
+                .enumerate()
+                .rev()
+                .map(|(index, source)| (address::normal(&source.url), index))
+                .collect(),
             sources,
         }
     }
@@ -75,7 +92,9 @@ impl Catalogue {
 /// Resolves the citations of one report as it streams.
 #[derive(Debug)]
 pub struct Resolver {
-    catalogue: Catalogue,
+    catalogue: Arc<Catalogue>,
+    /// The model's own numbers and labels, once its whole text has been read.
+    numbering: Arc<Numbering>,
     output: Output,
     /// The line being read, as long as its kind is not known.
     line: String,
@@ -86,6 +105,16 @@ pub struct Resolver {
     list: Option<SourceList>,
     /// Are code spans recognised? Not behind a run of backticks that may find its partner on a later line.
     spans: bool,
+    /// Does the current line follow a blank one or code, so that an indented one is code?
+    after_blank: bool,
+    /// Does the line stand in a formula of several lines?
+    in_formula: bool,
+    /// The model's text so far, what its lines are, and the numbers of its own that it cites.
+    text: String,
+    kinds: Vec<Kind>,
+    numbers: BTreeSet<u32>,
+    /// The line that is resolved, from 0.
+    line_number: usize,
     /// The end of the line's text, for what is judged by what stands before it.
     before: String,
     dropped: u32,
@@ -101,25 +130,20 @@ enum Reading {
     Whole,
     /// Segment by segment.
     Segments,
-}
-
-/// A source list of the model's own, as it may seem.
-#[derive(Debug)]
-struct SourceList {
-    /// The level of its heading; 7 for a line that serves as one.
-    level: usize,
-    /// The heading and what stands under it.
-    lines: Vec<String>,
-    bytes: usize,
-    references: usize,
-    others: usize,
+    /// Not at all: it belongs to a list of the model's own.
+    Skipped,
 }
 
 impl Resolver {
     /// A resolver for a report that may cite `sources`.
     pub fn new(sources: Vec<Source>) -> Self {
+        Self::with(Arc::new(Catalogue::new(sources)), Arc::default())
+    }
+
+    fn with(catalogue: Arc<Catalogue>, numbering: Arc<Numbering>) -> Self {
         Self {
-            catalogue: Catalogue::new(sources),
+            catalogue,
+            numbering,
             output: Output::default(),
             line: String::new(),
             reading: Reading::Head,
@@ -128,6 +152,12 @@ impl Resolver {
             fence: None,
             list: None,
             spans: true,
+            after_blank: true,
+            in_formula: false,
+            text: String::new(),
+            kinds: Vec::new(),
+            numbers: BTreeSet::new(),
+            line_number: 0,
             before: String::new(),
             dropped: 0,
             removed: 0,
@@ -136,7 +166,9 @@ impl Resolver {
 
     /// Takes more of the model's text; returns what is settled by it, which may be nothing.
     pub fn push(&mut self, text: &str) -> String {
-        for character in printable(text).chars() {
+        let text = printable(text);
+        self.text.push_str(&text);
+        for character in text.chars() {
             self.take(character);
         }
         self.output.take()
@@ -149,9 +181,21 @@ impl Resolver {
         }
         self.end_list();
         let cited: Vec<_> = self.output.order().iter().map(|&index| &self.catalogue.sources[index]).collect();
-        let list = source_list::render(&cited, &self.catalogue.sources);
+        let list = source_list::render(&cited, &self.catalogue.sources, Wording::of(&self.text));
         self.output.append_list(&list);
         self.output.take()
+    }
+
+    /// The text once more, when the finished one shows that the model numbers its sources itself: resolved by its own
+    /// lists, footnotes and definitions. `None` when that changes nothing.
+    pub fn renumbered(&self) -> Option<(Self, String)> {
+        let numbering = Numbering::read(&self.text, &self.kinds, &self.numbers, &self.catalogue);
+        if numbering.is_empty() {
+            return None;
+        }
+        let mut again = Self::with(Arc::clone(&self.catalogue), Arc::new(numbering));
+        let markdown = again.push(&self.text) + &again.finish();
+        Some((again, markdown))
     }
 
     /// Every citation so far, in order of appearance.
@@ -186,6 +230,7 @@ impl Resolver {
         }
         match self.reading {
             Reading::Segments => self.segment(character),
+            Reading::Skipped => self.line.push(character),
             Reading::Whole => {
                 self.line.push(character);
                 // In code and under a heading like "Sources", each line is judged as a whole, however long.
@@ -195,15 +240,22 @@ impl Resolver {
             }
             Reading::Head => {
                 self.line.push(character);
-                let head =
-                    if self.fence.is_some() || self.list.is_some() { Head::Whole } else { lines::head(&self.line) };
-                match head {
+                match self.head() {
                     Head::Undecided => {}
                     Head::Whole => self.reading = Reading::Whole,
                     Head::Ordinary => self.read_segments(),
                 }
             }
         }
+    }
+
+    fn head(&mut self) -> Head {
+        if self.numbering.is_gone(self.kinds.len()) {
+            self.reading = Reading::Skipped;
+            return Head::Undecided;
+        }
+        let is_code = || self.after_blank && self.lists.is_indented(&self.line);
+        if self.fence.is_some() || self.list.is_some() || is_code() { Head::Whole } else { lines::head(&self.line) }
     }
 
     /// From here on the line is read segment by segment.
@@ -238,8 +290,11 @@ impl Resolver {
             escaped: self.output.is_escaping(),
             spans: self.spans,
             inside_line: self.output.is_inside_line(),
+            in_formula: self.in_formula,
+            line: self.line_number,
         };
-        let parsed = grammar::parse(segment, &self.catalogue, before);
+        let parsed = grammar::parse(segment, &self.catalogue, &self.numbering, before);
+        self.numbers.extend(parsed.numbers);
         self.dropped += parsed.dropped;
         self.removed += parsed.removed;
         self.spans &= !parsed.odd_ticks;
@@ -253,12 +308,25 @@ impl Resolver {
     }
 
     fn end_line(&mut self, end: &str) {
-        if self.reading == Reading::Segments {
-            self.end_segments(end);
-        } else {
-            let line = std::mem::take(&mut self.line);
-            self.whole_line(&line, end);
+        self.line_number = self.kinds.len();
+        match self.reading {
+            Reading::Segments => {
+                self.end_segments(end);
+                self.kinds.push(Kind::Text);
+            }
+            Reading::Skipped => {
+                let line = std::mem::take(&mut self.line);
+                self.lists.follow(&line);
+                self.removed += 1;
+                self.kinds.push(Kind::Text);
+            }
+            Reading::Head | Reading::Whole => {
+                let line = std::mem::take(&mut self.line);
+                let kind = self.whole_line(&line, end);
+                self.kinds.push(kind);
+            }
         }
+        self.line_number = self.kinds.len();
         self.reading = Reading::Head;
     }
 
@@ -266,104 +334,121 @@ impl Resolver {
         if let Some(segment) = self.segmenter.take() {
             self.resolve(&segment);
         }
+        self.in_formula &= !lines::ends_formula(&self.before);
+        self.after_blank = false;
         self.before.clear();
         self.output.newline(end);
     }
 
     /// Judges a line all of which is there.
-    fn whole_line(&mut self, line: &str, end: &str) {
+    fn whole_line(&mut self, line: &str, end: &str) -> Kind {
         if let Some(fence) = self.fence {
             match fence.judge(line) {
                 Inside::Outside => self.fence = None,
                 inside => {
                     self.fence = (inside == Inside::Code).then_some(fence);
-                    self.output.code_line(line, end);
-                    return;
+                    return self.code_line(line, end);
                 }
             }
         }
         if self.list.is_some() && self.listed(line) {
-            return;
+            return Kind::Listed;
         }
         if line.trim().is_empty() {
-            self.spans = true;
-            self.output.blank_line(line, end);
-            return;
+            self.blank_line(line, end);
+            return Kind::Text;
         }
-        if let Some(level) = lines::source_heading(line.trim()) {
-            let lines = vec![line.to_owned()];
-            self.list = Some(SourceList { level, lines, bytes: 0, references: 0, others: 0 });
-            return;
+        if let Some(heading) = lines::source_heading(line.trim()) {
+            self.list = Some(SourceList::new(heading, self.kinds.len(), line));
+            return Kind::Heading;
         }
-        self.text_line(line, end);
+        self.text_line(line, end)
+    }
+
+    fn blank_line(&mut self, line: &str, end: &str) {
+        self.spans = true;
+        self.after_blank = true;
+        self.in_formula = false;
+        self.output.blank_line(line, end);
+    }
+
+    fn code_line(&mut self, line: &str, end: &str) -> Kind {
+        self.after_blank = true;
+        self.output.code_line(line, end);
+        Kind::Code
     }
 
     /// A line that is no heading over a source list.
-    fn text_line(&mut self, line: &str, end: &str) {
+    fn text_line(&mut self, line: &str, end: &str) -> Kind {
+        if self.after_blank && self.lists.is_indented(line) && !self.cites_id(line) {
+            return self.code_line(line, end);
+        }
         if let Some(fence) = self.lists.follow(line) {
             self.fence = Some(fence);
-            self.output.code_line(line, end);
-            return;
+            return self.code_line(line, end);
         }
         if lines::definition(line).is_some() {
             self.removed += 1;
-            return;
+            return Kind::Text;
         }
+        let opens = !self.in_formula && lines::opens_formula(line);
+        self.in_formula |= opens;
+        self.output.keep_footnote(lines::is_footnote(line));
         self.feed(line);
         self.end_segments(end);
-        self.reading = Reading::Head;
+        self.in_formula |= opens;
+        self.after_blank = lines::heading(line.trim()).is_some();
+        Kind::Text
+    }
+
+    /// Does a line hold the id of a source in brackets? Then it is no code.
+    fn cites_id(&self, line: &str) -> bool {
+        let known = |(start, _, id): &(usize, usize, u32)| {
+            line[..*start].ends_with(['[', '【', ' ', ',']) && self.catalogue.by_id.contains_key(id)
+        };
+        ids::ids_in(line).iter().any(known)
     }
 
     /// Takes a line into the source list; false when the list has ended before it.
     fn listed(&mut self, line: &str) -> bool {
         let Some(list) = &mut self.list else { return false };
-        let trimmed = line.trim();
-        let ends = match lines::heading(trimmed) {
-            Some((level, _)) => level <= list.level && lines::source_heading(trimmed).is_none(),
-            None => list.level > 6 && !lines::is_list_line(trimmed),
-        };
-        if ends || lines::possible_fence(line).is_some() || list.bytes > LIST_BYTES {
-            let level = list.level;
-            let goes_on = list.bytes > LIST_BYTES && self.end_list();
-            if goes_on && !ends {
-                let lines = vec![line.to_owned()];
-                self.list = Some(SourceList { level, lines, bytes: 0, references: 1, others: 0 });
-                return true;
-            }
-            self.end_list();
-            return false;
+        let full = list.bytes() > LIST_BYTES;
+        let is_fence = lines::possible_fence(line).is_some();
+        let ends = list.ends_before(line.trim());
+        if !ends && !is_fence && !full {
+            list.push(self.kinds.len(), line);
+            return true;
         }
-        match trimmed {
-            "" => {}
-            heading if lines::source_heading(heading).is_some() => {}
-            reference if lines::is_reference(reference) => list.references += 1,
-            _ => list.others += 1,
+        let next = SourceList::going_on(list, self.kinds.len(), line);
+        let goes_on = self.end_list() && full && !ends && !is_fence;
+        if goes_on {
+            self.list = Some(next);
         }
-        list.bytes += line.len();
-        list.lines.push(line.to_owned());
-        true
+        goes_on
     }
 
     /// Judges the source list: if most of its lines are references, these go with the heading; else all stays. True
     /// when they went.
     fn end_list(&mut self) -> bool {
         let Some(list) = self.list.take() else { return false };
-        let goes = list.references > list.others || list.others == 0;
-        for line in list.lines {
-            let trimmed = line.trim();
-            let is_reference = trimmed.is_empty() || lines::source_heading(trimmed).is_some();
-            if goes && (is_reference || lines::is_reference(trimmed)) {
-                self.removed += u32::from(!is_reference);
-            } else if trimmed.is_empty() {
-                self.spans = true;
-                self.output.blank_line(&line, "\n");
+        let judged = list.judged();
+        let here = self.line_number;
+        for line in judged.lines {
+            self.line_number = line.number;
+            if line.goes {
+                self.removed += u32::from(line.is_reference);
+            } else if line.text.trim().is_empty() {
+                self.blank_line(&line.text, "\n");
             } else {
-                self.text_line(&line, "\n");
+                self.text_line(&line.text, "\n");
             }
         }
-        goes
+        self.line_number = here;
+        judged.goes
     }
 }
 
+#[cfg(test)]
+mod foreign_reports;
 #[cfg(test)]
 mod tests;

@@ -31,6 +31,8 @@ pub(super) struct Output {
     /// A letter stands on the line.
     inside_line: bool,
     label: Label,
+    /// The line is the text of a footnote, whose colon stays.
+    footnote: bool,
     /// Links taken apart.
     parted: u32,
     /// Indices of sources in order of first use: position plus one is the number.
@@ -62,6 +64,7 @@ impl Default for Output {
             markers: 0,
             inside_line: false,
             label: Label::None,
+            footnote: false,
             parted: 0,
             order: Vec::new(),
             numbers: HashMap::new(),
@@ -164,7 +167,7 @@ impl Output {
                 self.parted += 1;
                 self.put(' ');
             }
-            ':' if bracket && self.label == Label::Closed => self.put('\\'),
+            ':' if bracket && self.label == Label::Closed && !self.footnote => self.put('\\'),
             '>' | '-' | '+' | '*' | '.' | ')' if self.at_head && self.is_marker(character) => {
                 self.markers += 1;
                 if self.markers > MARKERS {
@@ -209,6 +212,12 @@ impl Output {
         self.markers = 0;
         self.inside_line = false;
         self.escaping = false;
+        self.footnote = false;
+    }
+
+    /// Sets whether the next line is the text of a footnote.
+    pub(super) fn keep_footnote(&mut self, footnote: bool) {
+        self.footnote = footnote;
     }
 
     /// A blank line ends every paragraph, and with it the label of a definition.

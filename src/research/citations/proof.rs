@@ -1,7 +1,7 @@
 //! Reads a finished report as a reader's program will, and strips the links that are none of ours.
 //!
 //! The stream is resolved line by line, without knowing what comes; Markdown has corners that show only in the whole.
-//! So this is the net below: what it finds is rare, and then the report is told anew.
+//! So this is the net below: what it finds is rare, and then the report is published again.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 use super::{
     super::source_list,
     address::{address_in_word, address_length, host, is_address},
-    grammar::is_harmless_tag,
+    marks::is_harmless_tag,
 };
 use crate::domain::report::Citation;
 

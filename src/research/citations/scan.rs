@@ -90,6 +90,10 @@ impl Segmenter {
         if self.previous == Some('<') {
             self.angle = character.is_alphanumeric() || matches!(character, '/' | '!' | '?');
         }
+        if self.previous == Some('\\') && matches!(character, '(' | ')') {
+            self.formula = if character == '(' { FORMULA_BYTES } else { 0 };
+            return;
+        }
         match character {
             '(' if closed || self.parens > 0 => self.parens += 1,
             ')' => self.parens = self.parens.saturating_sub(1),

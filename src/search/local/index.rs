@@ -1,4 +1,4 @@
-//! The index file of one folder: SQLite with FTS5. A cache, so whatever is wrong with it, it is made anew.
+//! The index file of one folder: SQLite with FTS5. A cache, so whatever is wrong with it, it is rebuilt.
 //!
 //! It is no part of the database of runs (`store`): it belongs to a folder, not to a service, and several processes
 //! may share it. The only SQL outside `store`.
@@ -59,7 +59,7 @@ pub(super) struct Index {
 /// Why the index cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// Make it anew.
+    /// Rebuild it.
     #[error("the index file is damaged")]
     Unusable,
     #[error("{0}")]
@@ -92,7 +92,7 @@ pub(super) fn file_of(folder: &Path, index_dir: &Path) -> PathBuf {
 }
 
 impl Index {
-    /// Opens an index file, or makes it, or makes it anew when it is damaged or of another version.
+    /// Opens an index file, or makes it, or rebuilds it when it is damaged or of another version.
     ///
     /// Processes that do so at once take turns: a lock file beside the index is held meanwhile.
     pub async fn open(file: &Path) -> Result<Self, Error> {
@@ -106,7 +106,7 @@ impl Index {
         }
     }
 
-    /// Makes an index anew whose damage showed only in use.
+    /// Rebuilds an index whose damage showed only in use.
     pub async fn renew(file: &Path) -> Result<Self, Error> {
         let _lock = lock(&file.with_extension("lock")).await?;
         remove(file)?;

@@ -186,7 +186,7 @@ impl Local {
 
     async fn renew_index(&self) -> Result<(), Error> {
         let file = &self.shared.index_file;
-        tracing::warn!(file = %file.display(), "the index of the documents folder is damaged and is made anew");
+        tracing::warn!(file = %file.display(), "the index of the documents folder is damaged and is rebuilt");
         let mut index = self.shared.index.write().await;
         index.close().await;
         *index = Index::renew(file).await.map_err(|error| failed(file, &error))?;

@@ -17,13 +17,13 @@ use crate::store::{
 };
 
 const CHANNEL: &str = "fathom";
-/// A connection on which nothing came for so long is tried, since a dead one looks just the same.
+/// A connection on which nothing came for this long is tried, since a dead one looks just the same.
 const QUIET: Duration = Duration::from_secs(30);
 /// How long it may take to answer then.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A connection that lived so long was a good one: the next attempt need not wait long.
+/// A connection that lived this long was a good one: the next attempt need not wait long.
 const GOOD: Duration = Duration::from_secs(10);
 
 impl Engine {
@@ -31,8 +31,9 @@ impl Engine {
         // A NOTIFY makes its transaction one that writes, but what it says is not worth waiting for the disk.
         const NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', TRUE), pg_notify($2, payload) \
             FROM unnest($1) AS payload";
-        let mut connection = self.writer().await?;
-        query(NOTIFY).bind(payloads(self.sender, wakes)).bind(CHANNEL).fetch_all(&mut *connection).await?;
+        let mut connection = self.notifications.acquire(&self.trusted_since).await?;
+        query(NOTIFY).bind(payloads(self.sender, wakes)).bind(CHANNEL).fetch_all(connection.get()?).await?;
+        connection.give_back();
         Ok(())
     }
 

@@ -1,18 +1,19 @@
 //! Group commits: what many runs have ready, written in one transaction behind one check of their leases.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use sqlx::{QueryBuilder, Row as _, query};
 use uuid::Uuid;
 
 use super::{
-    Connection, Db, Engine, FOR_UPDATE, log, research,
-    rows::{added_usage, name_of, owned, pieces, signed, status},
+    Connection, Db, Engine, FOR_UPDATE, research,
+    rows::{named, owned},
     threads::insert_message,
+    write_group,
 };
 use crate::{
-    domain::{Event, Message, MessageRole, ModelUsage, RunId, RunStatus, ThreadId, ToolKind, Waiting, event::Phase},
-    store::{Commit, Entry, Error, Finish, NewEvent, Step},
+    domain::{Message, MessageRole, RunId, RunStatus},
+    store::{Commit, Entry, Error, Finish, group::Group, tables::signed},
 };
 
 /// Of a run's row, what decides whether its commits may be written.
@@ -31,34 +32,46 @@ enum Verdict {
     Refused,
 }
 
+/// What became of an entry: the number of its first event, where it has events and was written just now.
+type Answer = Result<Option<i64>, Error>;
+
 impl Engine {
-    /// What the engine can write at once it does; the rest goes through a transaction of many statements.
-    pub async fn commit(&self, entries: &[Entry]) -> Vec<Result<(), Error>> {
-        let written = match self.write_at_once(entries).await {
-            Ok(written) => written,
-            Err(Error::Corrupt(_)) if entries.len() > 1 => return self.commit_one_by_one(entries).await,
+    /// Writes what needs no looking up in one statement, and the rest in a transaction of several.
+    pub async fn commit(&self, entries: &[Entry]) -> Vec<Answer> {
+        let group = Group::of(entries);
+        let written = if group.is_plain() { self.write_alone(&group).await } else { Ok(HashMap::new()) };
+        let written: HashMap<RunId, i64> = match written {
+            Ok(written) => {
+                written.into_iter().map(|(place, before)| (group.runs[place].lease.run_id, before)).collect()
+            }
+            // Perhaps one of them alone is at fault, or was written before.
+            Err(Error::Corrupt(_)) => HashMap::new(),
             Err(error) => return vec![Err(error); entries.len()],
         };
-        let is_written = |entry: &Entry| written.contains(&entry.commit.lease.run_id);
         if written.is_empty() {
             return self.commit_rest(entries).await;
         }
+        let is_written = |entry: &Entry| written.contains_key(&entry.commit.lease.run_id);
         let rest: Vec<Entry> = entries.iter().filter(|entry| !is_written(entry)).cloned().collect();
         let mut answers = if rest.is_empty() { Vec::new() } else { self.commit_rest(&rest).await }.into_iter();
-        let answer = |entry| if is_written(entry) { Ok(()) } else { answers.next().unwrap_or(Err(Error::Fenced)) };
+        let mut numbers = first_numbers(&written, entries.iter()).into_iter();
+        let answer = |entry| match is_written(entry) {
+            true => Ok(numbers.next().flatten()),
+            false => answers.next().unwrap_or(Err(Error::Fenced)),
+        };
         entries.iter().map(answer).collect()
     }
 
     /// A defect in one commit spoils the transaction for all, so then each is tried alone to find out whose it was.
-    async fn commit_rest(&self, entries: &[Entry]) -> Vec<Result<(), Error>> {
+    async fn commit_rest(&self, entries: &[Entry]) -> Vec<Answer> {
         match self.commit_together(entries).await {
-            Ok(verdicts) => verdicts.into_iter().map(answer).collect(),
+            Ok(answers) => answers,
             Err(Error::Corrupt(_)) if entries.len() > 1 => self.commit_one_by_one(entries).await,
             Err(error) => vec![Err(error); entries.len()],
         }
     }
 
-    async fn commit_one_by_one(&self, entries: &[Entry]) -> Vec<Result<(), Error>> {
+    async fn commit_one_by_one(&self, entries: &[Entry]) -> Vec<Answer> {
         let mut failed: HashMap<RunId, Error> = HashMap::new();
         let mut answers = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -66,9 +79,10 @@ impl Engine {
             let answer = match failed.get(&run_id) {
                 // What follows a commit that is not there would be a log with a hole.
                 Some(error) => Err(error.clone()),
-                None => {
-                    self.commit_together(std::slice::from_ref(entry)).await.and_then(|verdicts| answer(verdicts[0]))
-                }
+                None => self
+                    .commit_together(std::slice::from_ref(entry))
+                    .await
+                    .and_then(|answers| answers.into_iter().next().unwrap_or(Err(Error::Fenced))),
             };
             if let Err(error) = &answer {
                 failed.insert(run_id, error.clone());
@@ -78,22 +92,33 @@ impl Engine {
         answers
     }
 
-    async fn commit_together(&self, entries: &[Entry]) -> Result<Vec<Verdict>, Error> {
+    async fn commit_together(&self, entries: &[Entry]) -> Result<Vec<Answer>, Error> {
         let mut tx = self.begin().await?;
         let fences = read_fences(&mut tx, entries).await?;
         let verdicts = judge(&fences, entries);
-        let admitted: Vec<&Entry> =
-            entries.iter().zip(&verdicts).filter(|(_, verdict)| **verdict == Verdict::Write).map(|(e, _)| e).collect();
-        if !admitted.is_empty() {
-            write(&mut tx, &admitted).await?;
-        }
+        let admitted = entries.iter().zip(&verdicts).filter(|(_, verdict)| **verdict == Verdict::Write);
+        let admitted: Vec<&Entry> = admitted.map(|(entry, _)| entry).collect();
+        let mut numbers = if admitted.is_empty() { Vec::new() } else { write(&mut tx, &admitted).await? }.into_iter();
         tx.commit().await?;
-        Ok(verdicts)
+        let answer = |verdict| match verdict {
+            Verdict::Write => Ok(numbers.next().flatten()),
+            Verdict::Written => Ok(None),
+            Verdict::Refused => Err(Error::Fenced),
+        };
+        Ok(verdicts.into_iter().map(answer).collect())
     }
 }
 
-fn answer(verdict: Verdict) -> Result<(), Error> {
-    if verdict == Verdict::Refused { Err(Error::Fenced) } else { Ok(()) }
+/// The number of the first event of each entry whose run was written, given the numbers before them.
+fn first_numbers<'a>(written: &HashMap<RunId, i64>, entries: impl Iterator<Item = &'a Entry>) -> Vec<Option<i64>> {
+    let mut before = written.clone();
+    let number = |entry: &Entry| {
+        let before = before.get_mut(&entry.commit.lease.run_id)?;
+        let first = *before + 1;
+        *before += signed(entry.events.len());
+        Some((*before >= first).then_some(first))
+    };
+    entries.filter_map(number).collect()
 }
 
 /// Reads and locks the rows of all runs concerned, in the order of their ids: two writers can then never wait for each
@@ -110,7 +135,7 @@ async fn read_fences(connection: &mut Connection, entries: &[Entry]) -> Result<H
     for row in query.build().fetch_all(connection).await? {
         let fence = Fence {
             epoch: row.try_get("epoch")?,
-            active: status(row.try_get("status")?)? == RunStatus::Running,
+            active: named::<RunStatus>(row.try_get("status")?)? == RunStatus::Running,
             last_commit: row.try_get("last_commit")?,
         };
         fences.insert(RunId(row.try_get("id")?), fence);
@@ -152,72 +177,20 @@ fn judge(fences: &HashMap<RunId, Fence>, entries: &[Entry]) -> Vec<Verdict> {
     entries.iter().enumerate().map(judge_one).collect()
 }
 
-/// Writes entries whose leases hold, table by table.
-async fn write(connection: &mut Connection, entries: &[&Entry]) -> Result<(), Error> {
-    let commits: Vec<&Commit> = entries.iter().map(|entry| &entry.commit).collect();
-    let next_seq = reserve_numbers(connection, &commits).await?;
-    let (events, finishes) = number(&commits, next_seq);
-    let steps = of_each(&commits, |commit| &commit.steps);
-    log::insert_steps(connection, &steps).await?;
-    add_usage(connection, &steps).await?;
-    log::insert_events(connection, &events).await?;
-    research::store_sources(connection, &of_each(&commits, |commit| &commit.sources)).await?;
-    research::insert_notes(connection, &of_each(&commits, |commit| &commit.notes)).await?;
-    for (commit, finish, last_seq) in finishes {
+/// Writes entries whose leases hold; answers with the number of the first event of each.
+async fn write(connection: &mut Connection, entries: &[&Entry]) -> Result<Vec<Option<i64>>, Error> {
+    let mut group = Group::of(entries.iter().copied());
+    research::join_known_pages(connection, &mut group).await?;
+    let written = write_group(connection, &group).await?;
+    if written.len() != group.runs.len() {
+        return Err(Error::Corrupt("a run whose lease holds could not be written".to_owned()));
+    }
+    for (place, commit, finish) in &group.finishes {
+        let last_seq = written.get(place).copied().unwrap_or_default() + group.runs[*place].events;
         store_finish(connection, commit, finish, last_seq).await?;
     }
-    advance(connection, entries).await
-}
-
-/// The items of all commits, each with its run.
-fn of_each<'a, T>(commits: &[&'a Commit], items: fn(&Commit) -> &Vec<T>) -> Vec<(RunId, &'a T)> {
-    commits.iter().flat_map(|commit| items(commit).iter().map(|item| (commit.lease.run_id, item))).collect()
-}
-
-/// Raises `last_seq` of each thread by the number of its new events; returns the first free number of each thread that
-/// needs one.
-async fn reserve_numbers(connection: &mut Connection, commits: &[&Commit]) -> Result<HashMap<ThreadId, i64>, Error> {
-    let mut counts: HashMap<ThreadId, i64> = HashMap::new();
-    for commit in commits {
-        if !commit.events.is_empty() || commit.finish.is_some() {
-            *counts.entry(commit.lease.thread_id).or_default() += signed(commit.events.len());
-        }
-    }
-    let rows: Vec<(ThreadId, i64)> = counts.iter().map(|(thread_id, count)| (*thread_id, *count)).collect();
-    let mut next_seq = HashMap::with_capacity(rows.len());
-    for piece in pieces(&rows) {
-        let mut query = QueryBuilder::<Db>::new("UPDATE threads SET last_seq = last_seq + added.column2 FROM (");
-        query.push_values(piece, |mut row, (thread_id, count)| {
-            row.push_bind(thread_id.0).push_bind(*count);
-        });
-        query.push(") AS added WHERE threads.id = added.column1 RETURNING threads.id, threads.last_seq");
-        for row in query.build().fetch_all(&mut *connection).await? {
-            let thread_id = ThreadId(row.try_get("id")?);
-            let last_seq: i64 = row.try_get("last_seq")?;
-            next_seq.insert(thread_id, last_seq + 1 - counts.get(&thread_id).copied().unwrap_or(0));
-        }
-    }
-    Ok(next_seq)
-}
-
-type Numbered<'a> = (ThreadId, RunId, i64, &'a NewEvent);
-type Finishing<'a> = (&'a Commit, &'a Finish, i64);
-
-/// Gives each event its number, and each finish the number of its run's last event.
-fn number<'a>(commits: &[&'a Commit], mut next_seq: HashMap<ThreadId, i64>) -> (Vec<Numbered<'a>>, Vec<Finishing<'a>>) {
-    let (mut events, mut finishes) = (Vec::new(), Vec::new());
-    for commit in commits {
-        let lease = &commit.lease;
-        let next = next_seq.entry(lease.thread_id).or_insert(1);
-        for event in &commit.events {
-            events.push((lease.thread_id, lease.run_id, *next, event));
-            *next += 1;
-        }
-        if let Some(finish) = &commit.finish {
-            finishes.push((*commit, finish, *next - 1));
-        }
-    }
-    (events, finishes)
+    let before = written.into_iter().map(|(place, before)| (group.runs[place].lease.run_id, before)).collect();
+    Ok(first_numbers(&before, entries.iter().copied()))
 }
 
 /// Makes the run's row final and adds the assistant's message.
@@ -235,7 +208,7 @@ async fn store_finish(
         .bind(run_id.0)
         .bind(finish.status.as_str())
         .bind(finish.outcome.map(|outcome| outcome.as_str()))
-        .bind(finish.error.as_ref().map(|error| name_of(&error.code)).transpose()?)
+        .bind(finish.error.as_ref().map(|error| error.code.as_str()))
         .bind(finish.error.as_ref().map(|error| owned(&error.message)))
         .bind(finish.report.as_ref().map(serde_json::to_string).transpose()?)
         .bind(finish.now.0)
@@ -251,127 +224,6 @@ async fn store_finish(
             created_at: finish.now,
         };
         insert_message(connection, commit.lease.thread_id, last_seq, &message).await?;
-    }
-    Ok(())
-}
-
-/// What a run's row takes over from the commits of a group.
-#[derive(Default)]
-pub struct Advance {
-    pub stamp: Uuid,
-    pub phase: Option<Phase>,
-    /// In the order of the columns in [`advance`].
-    pub counts: [i64; 7],
-    /// The last word about waiting: whom for, or that nobody waits any more.
-    pub waiting: Option<Option<Waiting>>,
-    /// Steps were stored: whoever died before did not die of the next one.
-    pub steps: bool,
-}
-
-impl Advance {
-    pub fn take(&mut self, entry: &Entry) {
-        self.stamp = entry.stamp;
-        self.steps |= !entry.commit.steps.is_empty();
-        for new in &entry.commit.events {
-            match &new.event {
-                Event::PhaseStarted { phase } => self.phase = Some(*phase),
-                Event::SupervisorIteration { .. } => self.counts[0] += 1,
-                Event::ResearcherStarted { .. } => self.counts[1] += 1,
-                Event::ResearcherFinished { .. } => self.counts[2] += 1,
-                Event::ResearcherFailed { .. } => self.counts[3] += 1,
-                Event::ToolStarted { kind: ToolKind::Search, .. } => self.counts[4] += 1,
-                Event::SourceFound { .. } => self.counts[5] += 1,
-                Event::Warning { wait, detail, .. } => {
-                    self.counts[6] += 1;
-                    if let Some(wait) = wait {
-                        self.waiting = Some(Some(Waiting::of(wait, detail)));
-                    }
-                }
-                Event::WaitEnded { .. } | Event::RunStarted { .. } | Event::RunResumed { .. } => {
-                    self.waiting = Some(None);
-                }
-                event if event.is_terminal() => self.waiting = Some(None),
-                _ => {}
-            }
-        }
-    }
-
-    /// What `runs.waiting_for` becomes: JSON, empty when nobody waits; `None` when it stays as it is.
-    pub fn waiting_for(&self) -> Option<String> {
-        let json = |waiting: &Waiting| serde_json::to_string(waiting).map(|json| owned(&json)).unwrap_or_default();
-        self.waiting.as_ref().map(|waiting| waiting.as_ref().map(json).unwrap_or_default())
-    }
-
-    /// What `runs.waiting_until` becomes, 0 when nobody waits.
-    pub fn waiting_until(&self) -> Option<i64> {
-        self.waiting.as_ref().map(|waiting| waiting.as_ref().map_or(0, |waiting| waiting.until.0))
-    }
-}
-
-/// Brings each run's row up to what was written: the stamp of its newest entry, and its progress.
-async fn advance(connection: &mut Connection, entries: &[&Entry]) -> Result<(), Error> {
-    let mut advances: HashMap<RunId, Advance> = HashMap::new();
-    for entry in entries {
-        advances.entry(entry.commit.lease.run_id).or_default().take(entry);
-    }
-    let rows: Vec<(RunId, Advance)> = advances.into_iter().collect();
-    for piece in pieces(&rows) {
-        let mut query = QueryBuilder::<Db>::new(
-            "UPDATE runs SET last_commit = newest.column2, phase = COALESCE(newest.column3, phase), \
-             deaths = deaths * newest.column4, unexplained = unexplained * newest.column4, \
-             suspect_since = suspect_since * newest.column4, iterations = iterations + newest.column5, \
-             researchers_started = researchers_started + newest.column6, \
-             researchers_finished = researchers_finished + newest.column7, \
-             researchers_failed = researchers_failed + newest.column8, searches = searches + newest.column9, \
-             sources_found = sources_found + newest.column10, warnings = warnings + newest.column11, \
-             waiting_for = COALESCE(newest.column12, waiting_for), \
-             waiting_until = COALESCE(newest.column13, waiting_until) FROM (",
-        );
-        query.push_values(piece, |mut row, (run_id, advance)| {
-            row.push_bind(run_id.0)
-                .push_bind(advance.stamp)
-                .push_bind(advance.phase.map(Phase::as_str))
-                .push_bind(i64::from(!advance.steps));
-            advance.counts.iter().for_each(|count| _ = row.push_bind(*count));
-            row.push_bind(advance.waiting_for()).push_bind(advance.waiting_until());
-        });
-        query.push(") AS newest WHERE runs.id = newest.column1").build().execute(&mut *connection).await?;
-    }
-    Ok(())
-}
-
-/// The calls of the group, summed up per run and model; what was taken over is counted where it was paid for.
-pub fn usage_sums<'a>(steps: &[(RunId, &'a Step)]) -> BTreeMap<(RunId, &'a str), ModelUsage> {
-    let mut sums: BTreeMap<(RunId, &str), ModelUsage> = BTreeMap::new();
-    for (run_id, step) in steps {
-        let Some(call) = step.call.as_ref().filter(|_| !step.inherited) else { continue };
-        let sum = sums.entry((*run_id, &call.model)).or_default();
-        sum.calls += 1;
-        sum.tokens += call.usage;
-    }
-    sums
-}
-
-/// Adds the calls of the group to the sums per run and model.
-async fn add_usage(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Result<(), sqlx::Error> {
-    let rows: Vec<_> = usage_sums(steps).into_iter().collect();
-    for piece in pieces(&rows) {
-        let mut query = QueryBuilder::<Db>::new(
-            "INSERT INTO run_usage (run_id, model, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, \
-             cost) ",
-        );
-        query.push_values(piece, |mut row, ((run_id, model), sum)| {
-            row.push_bind(run_id.0).push_bind(owned(model)).push_bind(signed(sum.calls));
-            row.push_bind(signed(sum.tokens.input_tokens)).push_bind(signed(sum.tokens.cached_tokens));
-            row.push_bind(signed(sum.tokens.output_tokens)).push_bind(signed(sum.tokens.reasoning_tokens));
-            row.push_bind(sum.tokens.cost.map(|cost| signed(cost.0)));
-        });
-        query.push(concat!(
-            " ON CONFLICT (run_id, model) DO UPDATE SET ",
-            added_usage!("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
-            ", cost = COALESCE(run_usage.cost + excluded.cost, run_usage.cost, excluded.cost)"
-        ));
-        query.build().execute(&mut *connection).await?;
     }
     Ok(())
 }

@@ -1,17 +1,28 @@
 //! Events and steps: the log that readers follow and the journal that replay reads.
 //!
-//! `LIMIT $3 + 0`: SQLite takes a bare parameter's value for its plan, and compiles the statement anew for each.
+//! `LIMIT $3 + 0`: SQLite takes a bare parameter's value for its plan, and compiles the statement again for each.
 
-use sqlx::{Row as _, query, query_scalar};
+use std::sync::LazyLock;
+
+use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 
 use super::{
-    Connection, Engine, Row,
-    rows::{insert, name_of, named, owned, signed, unsigned},
+    Connection, Db, Engine, Row,
+    rows::{named, push_values, unsigned},
 };
 use crate::{
     domain::{Cost, Envelope, RunId, Scope, ThreadId, Timestamp, Usage},
-    store::{CallRecord, Error, NewEvent, Step},
+    store::{
+        CallRecord, Error, EventRow, NewEvent, Step,
+        tables::{EVENTS, STEPS, names},
+    },
 };
+
+static SELECT_STEPS: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM steps WHERE run_id = $1 ORDER BY finished_at, key", names(&STEPS, "")));
+
+static SELECT_STEPS_WITHOUT_VALUES: LazyLock<String> =
+    LazyLock::new(|| SELECT_STEPS.replace(", value,", ", '' AS value,"));
 
 impl Engine {
     pub async fn events_after(&self, thread_id: ThreadId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
@@ -50,17 +61,11 @@ impl Engine {
     }
 
     pub async fn journal(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
-        const SELECT: &str = "SELECT key, kind, request_hash, input_hash, prompts, inherited, value, started_at, \
-            finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost \
-            FROM steps WHERE run_id = $1 ORDER BY finished_at, key";
-        self.steps_by(SELECT, run_id).await
+        self.steps_by(&SELECT_STEPS, run_id).await
     }
 
     pub async fn steps(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
-        const SELECT: &str = "SELECT key, kind, request_hash, input_hash, prompts, inherited, '' AS value, started_at, \
-            finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost \
-            FROM steps WHERE run_id = $1 ORDER BY finished_at, key";
-        self.steps_by(SELECT, run_id).await
+        self.steps_by(&SELECT_STEPS_WITHOUT_VALUES, run_id).await
     }
 
     async fn steps_by(&self, select: &'static str, run_id: RunId) -> Result<Vec<Step>, Error> {
@@ -68,7 +73,7 @@ impl Engine {
         query(select).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(step).collect()
     }
 
-    /// The sums by model, so that what is told at the end is what the run's row tells.
+    /// The sums by model, so that the last event says what the run's row says.
     pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
         const SELECT: &str = "SELECT input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost FROM run_usage \
             WHERE run_id = $1";
@@ -81,58 +86,22 @@ impl Engine {
     }
 }
 
-/// Inserts events that have their numbers.
-pub async fn insert_events(
+/// Inserts an event that is no part of a commit.
+pub async fn insert_event(
     connection: &mut Connection,
-    events: &[(ThreadId, RunId, i64, &NewEvent)],
+    thread_id: ThreadId,
+    run_id: RunId,
+    seq: i64,
+    event: &NewEvent,
 ) -> Result<(), Error> {
-    const INSERT: &str = "INSERT INTO events (thread_id, seq, run_id, ts, agent, agent_id, name, body) ";
-    let mut rows = Vec::with_capacity(events.len());
-    for (thread_id, run_id, seq, event) in events {
-        let body = serde_json::to_string(&event.event)?;
-        rows.push((*thread_id, *run_id, *seq, *event, name_of(&event.scope.agent)?, body));
-    }
-    insert(connection, INSERT, &rows, |mut row, (thread_id, run_id, seq, event, agent, body)| {
-        row.push_bind(thread_id.0)
-            .push_bind(*seq)
-            .push_bind(run_id.0)
-            .push_bind(event.ts.0)
-            .push_bind(agent.clone())
-            .push_bind(event.scope.id.as_deref().map(owned))
-            .push_bind(event.event.name())
-            .push_bind(body.clone());
-    })
-    .await?;
+    let row = EventRow::new(run_id, event);
+    let mut insert = QueryBuilder::<Db>::new("INSERT INTO events (thread_id, seq, run_id, ");
+    insert.push(names(&EVENTS, "")).push(") VALUES (");
+    let mut values = insert.separated(", ");
+    values.push_bind(thread_id.0).push_bind(seq).push_bind(run_id.0);
+    push_values(&mut values, &EVENTS, &row);
+    insert.push(")").build().execute(connection).await?;
     Ok(())
-}
-
-/// Inserts steps; a key that the run has already is an error.
-pub async fn insert_steps(connection: &mut Connection, steps: &[(RunId, &Step)]) -> Result<(), sqlx::Error> {
-    const INSERT: &str = "INSERT INTO steps (run_id, key, kind, request_hash, input_hash, prompts, inherited, value, \
-        started_at, finished_at, model, role, attempts, input_tokens, cached_tokens, output_tokens, reasoning_tokens, \
-        cost) ";
-    insert(connection, INSERT, steps, |mut row, (run_id, step)| {
-        let call = step.call.as_ref();
-        row.push_bind(run_id.0)
-            .push_bind(owned(&step.key))
-            .push_bind(owned(&step.kind))
-            .push_bind(owned(&step.request_hash))
-            .push_bind(owned(&step.input_hash))
-            .push_bind(owned(&step.prompts))
-            .push_bind(step.inherited)
-            .push_bind(owned(&step.value))
-            .push_bind(step.started_at.0)
-            .push_bind(step.finished_at.0)
-            .push_bind(call.map(|call| owned(&call.model)))
-            .push_bind(call.map(|call| owned(&call.role)))
-            .push_bind(call.map(|call| i64::from(call.attempts)))
-            .push_bind(call.map(|call| signed(call.usage.input_tokens)))
-            .push_bind(call.map(|call| signed(call.usage.cached_tokens)))
-            .push_bind(call.map(|call| signed(call.usage.output_tokens)))
-            .push_bind(call.map(|call| signed(call.usage.reasoning_tokens)))
-            .push_bind(call.and_then(|call| call.usage.cost).map(|cost| signed(cost.0)));
-    })
-    .await
 }
 
 fn envelope(row: &Row) -> Result<Envelope, Error> {
@@ -149,7 +118,7 @@ fn step(row: &Row) -> Result<Step, Error> {
     let model: Option<String> = row.try_get("model")?;
     Ok(Step {
         key: row.try_get("key")?,
-        kind: row.try_get("kind")?,
+        kind: named(row.try_get("kind")?)?,
         request_hash: row.try_get("request_hash")?,
         input_hash: row.try_get("input_hash")?,
         prompts: row.try_get("prompts")?,

@@ -11,6 +11,7 @@ macro_rules! time {
     };
 }
 
+mod claims;
 pub mod commits;
 mod log;
 mod overview;
@@ -27,7 +28,7 @@ mod webhooks;
 
 pub use schema::check_schema;
 
-use super::{Db, Engine, FOR_UPDATE, LIKE, SKIP_LOCKED, is_thread_busy};
+use super::{Db, Engine, FOR_UPDATE, LIKE, SKIP_LOCKED, is_thread_busy, write_group};
 
 /// A connection of the engine at hand.
 type Connection = <Db as sqlx::Database>::Connection;

@@ -1,47 +1,56 @@
 //! Sources and notes: what research produced.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::LazyLock};
 
-use sha2::{Digest as _, Sha256};
 use sqlx::{QueryBuilder, Row as _, query};
 use uuid::Uuid;
 
 use super::{
     Connection, Db, Engine, Row,
-    rows::{insert, owned, pieces, unsigned},
+    rows::{pieces, unsigned},
 };
 use crate::{
     domain::{Note, RunId, Source, SourceId, Timestamp},
-    store::Error,
+    store::{
+        Error,
+        group::Group,
+        tables::{SOURCES, names, url_hash},
+    },
 };
+
+/// Everything of a run's sources but their texts.
+static SELECT: LazyLock<String> = LazyLock::new(|| {
+    let columns = names(&SOURCES, "").replace("snapshot", "'' AS snapshot");
+    format!("SELECT {columns} FROM sources WHERE run_id = $1 ORDER BY id")
+});
+
+static SELECT_WITH_TEXTS: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM sources WHERE run_id = $1 ORDER BY id", names(&SOURCES, "")));
+
+static SELECT_ONE: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM sources WHERE run_id = $1 AND id = $2", names(&SOURCES, "")));
 
 /// A page of a run: the run and the SHA-256 of the URL.
 type PageKey = (Uuid, Vec<u8>);
 
 impl Engine {
     pub async fn sources(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
-        const SELECT: &str = "SELECT id, aliases, url, title, section, engine, score, published, fetched_at, \
-            content_hash, '' AS snapshot FROM sources WHERE run_id = $1 ORDER BY id";
         let mut connection = self.reader().await?;
-        query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
+        query(&SELECT).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
     }
 
     pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
-        const SELECT: &str = "SELECT id, aliases, url, title, section, engine, score, published, fetched_at, \
-            content_hash, snapshot FROM sources WHERE run_id = $1 ORDER BY id";
         let mut connection = self.reader().await?;
-        query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
+        query(&SELECT_WITH_TEXTS).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
     }
 
     pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
-        const SELECT: &str = "SELECT id, aliases, url, title, section, engine, score, published, fetched_at, \
-            content_hash, snapshot FROM sources WHERE run_id = $1 AND id = $2";
         let known = self.sources(run_id).await?;
         let Some(first) = known.iter().find(|known| known.id == source_id || known.aliases.contains(&source_id)) else {
             return Ok(None);
         };
         let mut connection = self.reader().await?;
-        let select = query(SELECT).bind(run_id.0).bind(i64::from(first.id.0));
+        let select = query(&SELECT_ONE).bind(run_id.0).bind(i64::from(first.id.0));
         select.fetch_optional(&mut *connection).await?.as_ref().map(source).transpose()
     }
 
@@ -52,51 +61,31 @@ impl Engine {
     }
 }
 
-/// Inserts notes; each researcher of a run writes one.
-pub async fn insert_notes(connection: &mut Connection, notes: &[(RunId, &Note)]) -> Result<(), sqlx::Error> {
-    insert(connection, "INSERT INTO notes (run_id, researcher, topic, text) ", notes, |mut row, (run_id, note)| {
-        row.push_bind(run_id.0)
-            .push_bind(i64::from(note.researcher))
-            .push_bind(owned(&note.topic))
-            .push_bind(owned(&note.text));
-    })
-    .await
-}
-
-/// Stores sources in the order given: the first of a page stays, later ones give it their ids.
-pub async fn store_sources(connection: &mut Connection, sources: &[(RunId, &Source)]) -> Result<(), Error> {
-    if sources.is_empty() {
+/// Gives pages that the database has already the ids under which they were met again, and takes them out of the group:
+/// the first source of a page stays.
+pub async fn join_known_pages(connection: &mut Connection, group: &mut Group<'_>) -> Result<(), Error> {
+    if group.sources.is_empty() {
         return Ok(());
     }
-    let keys: Vec<PageKey> = sources.iter().map(|(run_id, source)| page_key(*run_id, source)).collect();
+    let runs = &group.runs;
+    let keys = group.sources.iter().map(|source| (runs[source.run].lease.run_id.0, url_hash(&source.row.url)));
+    let keys: Vec<PageKey> = keys.collect();
     let mut known = known_pages(connection, &keys).await?;
-    let mut new: HashMap<PageKey, Source> = HashMap::new();
-    let mut changed: Vec<PageKey> = Vec::new();
-    for (key, (_, source)) in keys.into_iter().zip(sources) {
-        if let Some((id, aliases)) = known.get_mut(&key) {
-            if join(id, aliases, source) && !changed.contains(&key) {
-                changed.push(key);
-            }
-        } else if let Some(first) = new.get_mut(&key) {
-            join(&mut first.id, &mut first.aliases, source);
-        } else {
-            new.insert(key, (*source).clone());
+    let mut changed = Vec::new();
+    for (key, source) in keys.into_iter().zip(std::mem::take(&mut group.sources)) {
+        let Some((id, aliases)) = known.get_mut(&key) else {
+            group.sources.push(source);
+            continue;
+        };
+        let before = aliases.len();
+        let ids = source.row.aliases.iter().copied().chain([source.row.id]);
+        Source::join_ids(id, aliases, ids);
+        if aliases.len() > before {
+            changed.push(key);
         }
     }
-    insert_sources(connection, &new.into_iter().collect::<Vec<_>>()).await?;
     let changed: Vec<_> = changed.into_iter().filter_map(|key| known.remove(&key).map(|ids| (key, ids))).collect();
     update_ids(connection, &changed).await
-}
-
-/// Adds the ids of `other` to those of the page; `true` when that changed them.
-fn join(id: &mut SourceId, aliases: &mut Vec<SourceId>, other: &Source) -> bool {
-    let before = aliases.len();
-    Source::join_ids(id, aliases, other.aliases.iter().copied().chain([other.id]));
-    aliases.len() > before
-}
-
-fn page_key(run_id: RunId, source: &Source) -> PageKey {
-    (run_id.0, Sha256::digest(source.url.as_bytes()).to_vec())
 }
 
 /// Which of these pages the database has, with id and aliases.
@@ -117,31 +106,6 @@ async fn known_pages(
         }
     }
     Ok(known)
-}
-
-async fn insert_sources(connection: &mut Connection, sources: &[(PageKey, Source)]) -> Result<(), Error> {
-    const INSERT: &str = "INSERT INTO sources (run_id, url_hash, id, aliases, url, title, section, engine, score, \
-        published, fetched_at, content_hash, snapshot) ";
-    let aliases = sources.iter().map(|(_, source)| serde_json::to_string(&source.aliases));
-    let aliases: Vec<String> = aliases.collect::<Result<_, _>>()?;
-    let rows: Vec<_> = sources.iter().zip(aliases).collect();
-    insert(connection, INSERT, &rows, |mut row, (((run_id, hash), source), aliases)| {
-        row.push_bind(*run_id)
-            .push_bind(hash.clone())
-            .push_bind(i64::from(source.id.0))
-            .push_bind(aliases.clone())
-            .push_bind(owned(&source.url))
-            .push_bind(owned(&source.title))
-            .push_bind(source.section.as_deref().map(owned))
-            .push_bind(owned(&source.engine))
-            .push_bind(source.score)
-            .push_bind(source.published.as_deref().map(owned))
-            .push_bind(source.fetched_at.0)
-            .push_bind(owned(&source.content_hash))
-            .push_bind(owned(&source.snapshot));
-    })
-    .await?;
-    Ok(())
 }
 
 async fn update_ids(connection: &mut Connection, pages: &[(PageKey, (SourceId, Vec<SourceId>))]) -> Result<(), Error> {

@@ -2,34 +2,34 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, de::DeserializeOwned, de::IntoDeserializer, de::value::StrDeserializer};
-use sqlx::{QueryBuilder, Row as _, query_builder::Separated};
+use serde::{de::DeserializeOwned, de::IntoDeserializer, de::value::StrDeserializer};
+use sqlx::{Row as _, query_builder::Separated};
 use uuid::Uuid;
 
-use super::{Connection, Db, Row};
+use super::{Db, Row};
 use crate::{
-    domain::{
-        Failure, Outcome, Progress, Researchers, Run, RunId, RunStatus, ThreadId, Timestamp, Waiting, event::Phase,
+    domain::{Failure, Progress, Researchers, Run, RunId, RunStatus, ThreadId, Timestamp, Waiting, event::Phase},
+    store::{
+        Error,
+        tables::{Column, Values, clean},
     },
-    store::Error,
 };
 
-/// The most rows per statement; the widest table has 17 columns and SQLite takes 32,766 values.
+/// The most rows of one list in a statement.
 const MAX_ROWS: usize = 128;
 
-/// Inserts all rows, many per statement.
-pub async fn insert<'a, T>(
-    connection: &mut Connection,
-    head: &'static str,
-    rows: &'a [T],
-    mut push: impl FnMut(Separated<'_, 'a, Db, &'static str>, &'a T),
-) -> Result<(), sqlx::Error> {
-    for piece in pieces(rows) {
-        let mut query = QueryBuilder::<Db>::new(head);
-        query.push_values(piece, &mut push);
-        query.build().execute(&mut *connection).await?;
+/// Appends the values of a row.
+pub fn push_values<T>(values: &mut Separated<'_, '_, Db, &'static str>, columns: &[Column<T>], row: &T) {
+    for column in columns {
+        match column.values {
+            Values::Id(of) => values.push_bind(of(row)),
+            Values::Hash(of) => values.push_bind(of(row)),
+            Values::Flag(of) => values.push_bind(of(row)),
+            Values::Number(of) => values.push_bind(of(row)),
+            Values::Real(of) => values.push_bind(of(row)),
+            Values::Text(of) => values.push_bind(of(row).map(Cow::into_owned)),
+        };
     }
-    Ok(())
 }
 
 /// Cuts rows into pieces of few different sizes (up to eight, then powers of two), so that there are few distinct
@@ -47,25 +47,12 @@ pub fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// Text as both engines take it: Postgres refuses the NUL character, so it becomes U+FFFD, which keeps offsets.
-pub fn clean(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
-}
-
 /// As [`clean`], for what the driver takes by value.
 pub fn owned(text: &str) -> String {
     clean(text).into_owned()
 }
 
-/// The name under which serde writes a variant without fields.
-pub fn name_of(value: &impl Serialize) -> Result<String, Error> {
-    match serde_json::to_value(value)? {
-        serde_json::Value::String(name) => Ok(name),
-        other => Err(Error::Corrupt(format!("{other} is not a name"))),
-    }
-}
-
-/// The variant that serde writes as this name.
+/// The variant of that stored name; each such type writes it by `as_str`.
 pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, Error> {
     let name: StrDeserializer<'_, serde_json::Error> = name.into_deserializer();
     Ok(T::deserialize(name)?)
@@ -75,26 +62,6 @@ pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, Error> {
 pub fn unsigned<T: TryFrom<i64>>(value: i64) -> Result<T, Error> {
     T::try_from(value).map_err(|_| Error::Corrupt(format!("{value} is out of range")))
 }
-
-/// A count as the database keeps it; nothing real comes near the limit.
-pub fn signed<T: TryInto<i64>>(value: T) -> i64 {
-    value.try_into().unwrap_or(i64::MAX)
-}
-
-/// How a model's usage is added to the run's: a sum stops at the largest number there is, since a run must not end
-/// because a gateway tells nonsense.
-macro_rules! added_usage {
-    ($($column:literal),+) => {
-        concat!(
-            "calls = run_usage.calls + excluded.calls",
-            $(
-                ", ", $column, " = CASE WHEN run_usage.", $column, " > 9223372036854775807 - excluded.", $column,
-                " THEN 9223372036854775807 ELSE run_usage.", $column, " + excluded.", $column, " END"
-            ),+
-        )
-    };
-}
-pub(in crate::store) use added_usage;
 
 /// The columns [`run`] reads.
 macro_rules! run_columns {
@@ -113,8 +80,8 @@ pub fn run(row: &Row) -> Result<Run, Error> {
     Ok(Run {
         id: RunId(row.try_get("id")?),
         thread_id: ThreadId(row.try_get("thread_id")?),
-        status: status(row.try_get("status")?)?,
-        outcome: row.try_get::<Option<&str>, _>("outcome")?.map(outcome).transpose()?,
+        status: named(row.try_get("status")?)?,
+        outcome: row.try_get::<Option<&str>, _>("outcome")?.map(named).transpose()?,
         error: failure(row)?,
         options: serde_json::from_str(row.try_get("options")?)?,
         created_at: Timestamp(row.try_get("created_at")?),
@@ -130,7 +97,7 @@ pub fn run(row: &Row) -> Result<Run, Error> {
 fn progress(row: &Row) -> Result<Progress, Error> {
     let count = |column: &str| unsigned::<u64>(row.try_get(column)?);
     let (finished, failed) = (count("researchers_finished")?, count("researchers_failed")?);
-    let status = status(row.try_get("status")?)?;
+    let status: RunStatus = named(row.try_get("status")?)?;
     // Those that a run's own end cut off say nothing.
     let running = if status.is_final() { 0 } else { count("researchers_started")?.saturating_sub(finished + failed) };
     // What a run that nobody works on waited for says nothing; nor does what only another release can read.
@@ -149,15 +116,6 @@ fn progress(row: &Row) -> Result<Progress, Error> {
     })
 }
 
-/// The status of that stored name.
-pub fn status(name: &str) -> Result<RunStatus, Error> {
-    RunStatus::parse(name).ok_or_else(|| Error::Corrupt(format!("{name} is not a status of a run")))
-}
-
-fn outcome(name: &str) -> Result<Outcome, Error> {
-    Outcome::parse(name).ok_or_else(|| Error::Corrupt(format!("{name} is not an outcome of a run")))
-}
-
 fn failure(row: &Row) -> Result<Option<Failure>, Error> {
     let (code, message): (Option<&str>, Option<String>) = (row.try_get("error_code")?, row.try_get("error_message")?);
     code.zip(message).map(|(code, message)| Ok(Failure { code: named(code)?, message })).transpose()
@@ -168,7 +126,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::domain::FailureCode;
+    use crate::{
+        domain::{Agent, FailureCode, Outcome},
+        store::StepKind,
+    };
 
     #[test]
     fn pieces_have_few_sizes_and_lose_nothing() {
@@ -183,15 +144,22 @@ mod tests {
 
     #[test]
     fn names_come_back() {
-        let name = name_of(&FailureCode::NoEvidence).unwrap();
-        assert_eq!(name, "no_evidence");
-        assert_eq!(named::<FailureCode>(&name).unwrap(), FailureCode::NoEvidence);
+        for status in RunStatus::ALL {
+            assert_eq!(named::<RunStatus>(status.as_str()).unwrap(), status);
+        }
+        for kind in [StepKind::Model, StepKind::Search, StepKind::Tool, StepKind::Page, StepKind::Mark, StepKind::Value]
+        {
+            assert_eq!(named::<StepKind>(kind.as_str()).unwrap(), kind);
+        }
+        for agent in [Agent::Root, Agent::Supervisor, Agent::Researcher] {
+            assert_eq!(named::<Agent>(agent.as_str()).unwrap(), agent);
+        }
+        for outcome in [Outcome::Report, Outcome::Clarification, Outcome::Answer] {
+            assert_eq!(named::<Outcome>(outcome.as_str()).unwrap(), outcome);
+        }
+        assert_eq!(named::<FailureCode>(FailureCode::NoEvidence.as_str()).unwrap(), FailureCode::NoEvidence);
         assert_eq!(named::<FailureCode>("of_a_newer_release").unwrap(), FailureCode::Internal);
+        assert_eq!(named::<StepKind>("of_a_newer_release").unwrap(), StepKind::Value);
         assert!(named::<Outcome>("nonsense").is_err());
-    }
-
-    #[test]
-    fn a_nul_keeps_its_place() {
-        assert_eq!(clean("a\0b"), "a\u{fffd}b");
     }
 }

@@ -3,9 +3,9 @@
 use futures::TryStreamExt as _;
 use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 
-use super::{Connection, Db, Engine, Row, rows::status};
+use super::{Connection, Db, Engine, Row, rows::named};
 use crate::{
-    domain::{RunId, ThreadId, Timestamp},
+    domain::{RunId, RunStatus, ThreadId, Timestamp},
     store::{Error, EventRow, EventRows, Gap, PageLimit, RunPosition, ThreadPosition},
 };
 
@@ -91,7 +91,7 @@ impl Engine {
         let pruned_through = row.try_get::<i64, _>("pruned_through")?.min(end_seq);
         let gap = gap(&mut connection, thread_id, after_seq, pruned_through).await?;
         let after_seq = gap.map_or(after_seq, |gap| gap.to);
-        let is_final = status(row.try_get("status")?)?.is_final();
+        let is_final = named::<RunStatus>(row.try_get("status")?)?.is_final();
         let over = is_final && after_seq >= end_seq;
         Ok(Some(RunPosition { thread_id, after_seq, gap, last_seq, is_final, over }))
     }

@@ -4,10 +4,11 @@ use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 use uuid::Uuid;
 
 use super::{
-    Connection, Db, Engine, FOR_UPDATE, Row, is_thread_busy,
+    Connection, Db, Engine, FOR_UPDATE, Row,
+    claims::ms,
+    is_thread_busy,
     owned::push_owner,
-    rows::{named, owned, status, unsigned},
-    runs::ms,
+    rows::{named, owned, unsigned},
 };
 use crate::{
     domain::{
@@ -178,7 +179,7 @@ impl Engine {
     }
 
     /// Locks the runs first, as commits do, so that the cascade cannot deadlock with one. Idempotency keys stay, without
-    /// their answers, so that a late repetition does not start the work anew.
+    /// their answers, so that a late repetition does not start the work again.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
         const FORGET: &str =
             "UPDATE idempotency_keys SET response = NULL WHERE thread_id = $1 AND response IS NOT NULL";
@@ -365,7 +366,7 @@ async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64
     let (question, options) = (beginning(&question), Box::new(new_run.options.clone()));
     let event = Event::RunCreated { question, options, position: Some(position), retry_of };
     let event = NewEvent { ts: new_run.now, scope: Scope::ROOT, event };
-    super::log::insert_events(connection, &[(new_run.thread_id, new_run.run_id, seq, &event)]).await
+    super::log::insert_event(connection, new_run.thread_id, new_run.run_id, seq, &event).await
 }
 
 fn queued(new_run: &NewRun) -> Run {
@@ -388,7 +389,7 @@ fn queued(new_run: &NewRun) -> Run {
 
 /// Reads a thread from the columns of [`select_threads`].
 pub fn thread(row: &Row) -> Result<Thread, Error> {
-    let newest = row.try_get::<Option<&str>, _>("status")?.map(status).transpose()?;
+    let newest = row.try_get::<Option<&str>, _>("status")?.map(named::<RunStatus>).transpose()?;
     let outcome = row.try_get::<Option<&str>, _>("outcome")?.map(named).transpose()?;
     Ok(Thread {
         id: ThreadId(row.try_get("id")?),

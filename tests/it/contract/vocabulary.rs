@@ -74,7 +74,7 @@ one_of_each!(events: Event {
         url: "a.md".to_owned(),
         title: "A".to_owned(),
     },
-    ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, sha256: "00".to_owned() },
+    ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, degraded: false, sha256: "00".to_owned() },
     Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: usage() },
     Warning { code: WarningCode::Retrying, detail: "It is away.".to_owned(), wait: Some(wait()) },
     WaitEnded { name: "tavily".to_owned(), kind: WaitKind::Search, seconds: 1.5 },

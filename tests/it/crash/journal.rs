@@ -4,8 +4,8 @@ use std::{cell::Cell, time::Duration};
 
 use fathom::{
     domain::{Event, FailureCode, RunStatus},
-    events::{EventLog, Patience, Writer},
-    journal::{Entry, Journal, Stop},
+    events::{CommitRetry, EventLog, Writer},
+    journal::{Entry, Journal, StepKind, Stop},
     store::{Lease, Step, Store},
 };
 use test_case::test_case;
@@ -23,7 +23,7 @@ const KEYS: [&str; 6] = ["date", "brief", "lead/1", "lead/1/r1/turn/1", "lead/1/
 
 fn writer(store: &Store) -> (fathom::events::WriterHandle, TaskTracker) {
     let tasks = TaskTracker::new();
-    (Writer::start(store.clone(), EventLog::start(store.clone(), &tasks), Patience::default(), &tasks), tasks)
+    (Writer::start(store.clone(), EventLog::start(store.clone(), &tasks), CommitRetry::default(), &tasks), tasks)
 }
 
 async fn journal(store: &Store, lease: Lease, stored: Vec<Step>) -> Journal {
@@ -37,7 +37,7 @@ async fn ask(journal: &Journal, key: &str, hash: &str, value: &str) -> (Result<S
         done.set(true);
         Ok(Entry::new(value.to_owned()))
     };
-    let result = journal.step(key, "model", hash.to_owned(), work).await;
+    let result = journal.step(key, StepKind::Model, hash.to_owned(), work).await;
     (result, done.get())
 }
 

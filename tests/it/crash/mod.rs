@@ -28,7 +28,7 @@ use crate::{
 
 pub const QUESTION: &str = "How does the harbour of Skelderwick pay for its tide gate?";
 /// How long any condition may take to come about.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 /// Before each answer of the world, so that there is a moment in which to end a process.
 const LATENCY: Duration = Duration::from_millis(15);
 /// Two researchers side by side, two searches each, two queries a search.
@@ -244,11 +244,11 @@ impl Undisturbed {
 
 /// Steps of a kind.
 pub fn count(steps: &[Step], kind: &str) -> usize {
-    steps.iter().filter(|step| step.kind == kind).count()
+    steps.iter().filter(|step| step.kind.as_str() == kind).count()
 }
 
 fn journal_of(steps: &[Step]) -> BTreeMap<String, (String, String)> {
-    steps.iter().map(|step| (step.key.clone(), (step.kind.clone(), step.request_hash.clone()))).collect()
+    steps.iter().map(|step| (step.key.clone(), (step.kind.as_str().to_owned(), step.request_hash.clone()))).collect()
 }
 
 pub fn sorted(mut texts: Vec<String>) -> Vec<String> {

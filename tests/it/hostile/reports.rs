@@ -105,12 +105,12 @@ async fn readers_of_deep_markup_stop_nobody() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_megabytes_of_unknown_options_are_refused_at_once() {
     let bench = Bench::start(Script::new()).await;
-    let options: Map<String, Value> = (0..80_000).map(|n| (format!("max_reseacher_turns_{n:05}"), json!(1))).collect();
+    let options: Map<String, Value> = (0..60_000).map(|n| (format!("max_reseacher_turns_{n:05}"), json!(1))).collect();
     let body = json!({"message": QUESTION, "options": options});
     let refused = async {
         for _ in 0..3 {
             let (status, problem) = bench.post("/api/v1/threads", &body).await;
-            assert!([413, 422].contains(&status), "{status}: {problem:#}");
+            assert_eq!(status, 422, "{problem:#}");
             assert!(problem.to_string().len() < 20_000, "{}", problem.to_string().len());
         }
     };

@@ -19,8 +19,9 @@ use crate::{
     world::{Kind, Script, Shape, World},
 };
 
-/// Shorter than the grace by far: nothing had to wait for its end.
+/// Nothing but a call under way waits for the end of the grace, which is half a second unless a test says otherwise.
 const SOON: Duration = Duration::from_secs(5);
+/// For a service that has to stop long before its end.
 const LONG_GRACE: &[(&str, &str)] = &[("FATHOM_GRACE_SECONDS", "10")];
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
@@ -28,7 +29,7 @@ const LONG_GRACE: &[(&str, &str)] = &[("FATHOM_GRACE_SECONDS", "10")];
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_and_its_readers_go_on_in_the_next_process(database: TestDatabase) {
     let world = World::start(silent_at(Kind::Report)).await;
-    let service = Service::with(&world, &database, LONG_GRACE).await;
+    let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
     let call = pending(&world, Kind::Report).await;
     let mut stream = service.stream(&started.events_path(), &[]).await;
@@ -62,7 +63,7 @@ async fn a_run_and_its_readers_go_on_in_the_next_process(database: TestDatabase)
 async fn requests_in_flight_are_answered() {
     let database = TestDatabase::sqlite();
     let world = World::start(silent_at(Kind::Clarify)).await;
-    let service = Service::with(&world, &database, LONG_GRACE).await;
+    let service = Service::start(&world, &database).await;
     let started = service.start_run().await;
     pending(&world, Kind::Clarify).await;
     let body = json!({ "message": "Who keeps the gate?" }).to_string();

@@ -527,7 +527,7 @@ impl Real<'_> {
                 Told::Done
             }
             Op::Survive(at) => {
-                store.survive(&self.leases[lease(at)].0).await.unwrap();
+                store.clear_crash_count(&self.leases[lease(at)].0).await.unwrap();
                 Told::Done
             }
             Op::Cancel(run) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fathom::{
     domain::{RunId, RunStatus},
-    store::Database,
+    store::{Database, Error, Store},
 };
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection};
@@ -16,7 +16,7 @@ use sqlx::{Connection as _, Executor as _, PgConnection};
 use super::run_id;
 use crate::{
     crash::{Engine, QUESTION, SHAPE, Site, until},
-    database::Cluster,
+    database::{Cluster, TestDatabase},
     fleet::{Fleet, Replica, check_ledger},
     world::{Ended, Script, brain},
 };
@@ -147,6 +147,33 @@ async fn a_database_that_only_reads_for_a_while_costs_no_call() {
     admin.execute(format!("ALTER DATABASE {name} RESET default_transaction_read_only").as_str()).await.unwrap();
     replica.is_ready().await;
     busy.ends_well(0).await;
+}
+
+/// Writes that are refused do not have everybody connect again each time: readers of a small pool would wait for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_only_reads_is_not_connected_to_again_and_again() {
+    let database = TestDatabase::postgres().await;
+    let name = name(&database.database);
+    let Database::Postgres { url, .. } = &database.database else { panic!("only on Postgres") };
+    let store = Store::open(&Database::Postgres { url: url.clone(), max_connections: 2 }).await.unwrap();
+    let mut admin = admin().await;
+    admin.execute(format!("ALTER DATABASE {name} SET default_transaction_read_only = on").as_str()).await.unwrap();
+    database.drop_connections().await;
+    let mut sessions = async || -> i64 {
+        let sessions = format!("SELECT sessions FROM pg_stat_database WHERE datname = '{name}'");
+        sqlx::query_scalar(&sessions).fetch_one(&mut admin).await.unwrap()
+    };
+    let before = sessions().await;
+    for _ in 0..100 {
+        let refused = store.probe_write().await.unwrap_err();
+        assert!(matches!(&refused, Error::Unavailable(text) if text.contains("read-only")), "{refused}");
+        store.ping().await.unwrap();
+    }
+    store.close().await;
+    // What is counted arrives after the end of a session.
+    let made = patiently("the sessions are counted", async || Some(sessions().await - before).filter(|made| *made > 0));
+    let made = made.await;
+    assert!(made < 30, "{made} connections for 100 writes");
 }
 
 /// The tables that grow cannot, while rows can still be changed in place.

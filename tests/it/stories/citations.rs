@@ -58,6 +58,7 @@ async fn a_report_that_cites_nothing_lists_what_was_retrieved() {
     assert!(story.markdown().contains("does not say which source stands behind which statement"));
     assert!(story.markdown().contains("https://council.test/loan"));
     assert!(story.warned(WarningCode::CitationsDropped).is_empty());
+    let [Event::ReportFinished { degraded: true, .. }] = story.named("report.finished")[..] else { panic!() };
 }
 
 /// The list is written by code, once.
@@ -72,13 +73,30 @@ async fn a_source_list_of_the_writers_own_is_replaced() {
 
 /// A reader can show a source beside the text while it is still being written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_citation_is_told_as_it_is_written() {
+async fn every_citation_is_an_event_as_it_is_written() {
     let database = TestDatabase::sqlite();
     let story = story_of("Dues [S1001]. Loan [S1002]. Dues again [S1001].", &database).await;
-    let told = story.named("report.citation");
-    assert_eq!(told.len(), 3);
-    let Event::ReportCitation { number: 2, url, title, .. } = told[1] else { panic!("{:?}", told[1]) };
+    let sent = story.named("report.citation");
+    assert_eq!(sent.len(), 3);
+    let Event::ReportCitation { number: 2, url, title, .. } = sent[1] else { panic!("{:?}", sent[1]) };
     assert_eq!((url.as_str(), title.as_str()), ("https://council.test/loan", "Loan"));
+}
+
+/// The text is settled once it is there, as a new attempt, without another call.
+#[tokio::test]
+async fn a_writer_that_numbers_its_sources_itself_keeps_its_citations() {
+    let report = "# Dues\n\nPaid by dues [2], a loan [1, 2] and luck [3].\n\n### Sources\n\
+                  [1] Loan: http://www.council.test/loan/?utm_source=model\n[2] Dues: https://harbour.test/dues#top\n\
+                  [3] Luck: https://made-up.test/luck\n";
+    let story = story_of(report, &TestDatabase::sqlite()).await;
+    let list = "### Sources\n\n- [1] Dues: https://harbour.test/dues\n- [2] Loan: https://council.test/loan\n";
+    assert_eq!(story.markdown(), format!("# Dues\n\nPaid by dues [1], a loan [2][1] and luck.\n\n{list}"));
+    assert_eq!((story.report().citations.len(), story.report().dropped_citations), (3, 1));
+    assert_eq!(story.named("report.started").len(), 2, "what was streamed before is dropped");
+    let [Event::ReportFinished { attempt: 2, degraded: false, .. }] = story.named("report.finished")[..] else {
+        panic!("{:?}", story.named("report.finished"))
+    };
+    assert!(story.warned(WarningCode::CitationsDropped)[0].contains("3 lines of a source list"));
 }
 
 /// In the original every researcher numbered its sources from 1, and the writer had to guess whose 1 was meant.

@@ -1,13 +1,17 @@
 //! The time of a whole run: research ends before it, so that the report can still be written; at its end the run fails.
+//! And the time of a researcher, which bounds all that it does.
 
 use std::time::{Duration, Instant};
 
-use fathom::domain::{FailureCode, Run, WarningCode};
+use fathom::{
+    app::App,
+    domain::{FailureCode, Run, WarningCode},
+};
 
 use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, QUESTION};
+use super::engine::{Engine, QUESTION, config};
 use crate::{
     database::TestDatabase,
     world::{Found, Kind, Page, Script, Shape, When, World, reply},
@@ -114,6 +118,54 @@ async fn a_pause_does_not_stop_the_clock() {
     let story = engine.tell(run).await;
     story.failed_with(FailureCode::Timeout);
     assert_eq!(world.models.total(), 0);
+    engine.app.close().await;
+    world.finish();
+}
+
+/// Models and search that never answer, and would be waited for for longer than any story takes.
+async fn with_long_timeouts(world: &World, database: &TestDatabase) -> Engine {
+    let mut config = config(world, database, &["max_researcher_seconds=2"], &[]).unwrap();
+    config.llm.idle_timeout = Duration::from_secs(300);
+    if let Some(tavily) = &mut config.tavily {
+        tavily.timeout = Duration::from_secs(300);
+    }
+    Engine { app: App::build(&config).await.unwrap(), options: config.options }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_ends_with_the_researchers_time() {
+    let world = World::start(small()).await;
+    world.web.always("", Found::fault(reply::silence()));
+    let database = TestDatabase::sqlite();
+    let engine = with_long_timeouts(&world, &database).await;
+    let story = engine.research(QUESTION).await;
+    story.failed_with(FailureCode::SearchUnavailable);
+    assert!(story.failure().message.contains("the researcher's time is over"), "{}", story.failure());
+    assert!(!story.warned(WarningCode::SearchFailed).is_empty());
+    engine.app.close().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_summary_ends_with_the_researchers_time() {
+    let world = World::start(small().always(When::kind(Kind::Summary), reply::silence())).await;
+    let database = TestDatabase::sqlite();
+    let engine = with_long_timeouts(&world, &database).await;
+    let story = engine.research(QUESTION).await;
+    assert!(!story.warned(WarningCode::SummaryFailed).is_empty());
+    assert!(story.report.is_some(), "excerpts stand in");
+    engine.app.close().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_end_with_the_researchers_time() {
+    let world = world(small().always(When::kind(Kind::Compression), reply::silence())).await;
+    let database = TestDatabase::sqlite();
+    let engine = with_long_timeouts(&world, &database).await;
+    let story = engine.research(QUESTION).await;
+    assert_eq!(story.warned(WarningCode::CompressionFailed).len(), 1);
+    assert!(story.notes[0].text.contains("harbour dues"), "the evidence stands in: {}", story.notes[0].text);
     engine.app.close().await;
     world.finish();
 }

@@ -3,6 +3,7 @@
 use fathom::{
     domain::{Event, FailureCode, FollowUpAction, Outcome, SourceId, WarningCode},
     runs::Ended,
+    store::StepKind,
 };
 use test_case::test_case;
 
@@ -61,7 +62,7 @@ fn phases(story: &Story) -> Vec<&'static str> {
 }
 
 fn keys(story: &Story) -> Vec<&str> {
-    story.steps.iter().filter(|step| step.kind != "mark").map(|step| step.key.as_str()).collect()
+    story.steps.iter().filter(|step| step.kind != StepKind::Mark).map(|step| step.key.as_str()).collect()
 }
 
 fn ids(story: &Story) -> Vec<u32> {

@@ -105,7 +105,7 @@ async fn a_stream_that_breaks_is_written_anew(database: TestDatabase) {
     let world = world_of_one_page(script).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!((world.models.count(Kind::Report), attempts(&story)), (2, vec![1, 2]));
-    assert!(story.warned(WarningCode::Retrying)[0].contains("written anew"));
+    assert!(story.warned(WarningCode::Retrying)[0].contains("written again"));
     assert_eq!(story.report().citations.len(), 60);
     world.finish();
 }
@@ -209,7 +209,7 @@ async fn a_report_cut_off_by_the_providers_filter_says_so() {
     nothing.finish();
 }
 
-/// An idle time limit ends it; the report is written anew.
+/// An idle time limit ends it; the report is written again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_stalls_is_no_hang() {
     let database = TestDatabase::sqlite();

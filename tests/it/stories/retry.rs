@@ -66,7 +66,7 @@ async fn retried(engine: &Engine, run: &Run) -> Story {
 
 /// Answers, not failures, that the journal of a run holds.
 fn answers(story: &Story, kind: &str) -> usize {
-    story.steps.iter().filter(|step| step.kind == kind && step.value.starts_with(r#"{"Ok""#)).count()
+    story.steps.iter().filter(|step| step.kind.as_str() == kind && step.value.starts_with(r#"{"Ok""#)).count()
 }
 
 /// The retry ended with the report that an undisturbed run writes, asked for nothing that was there, and tells all of it.

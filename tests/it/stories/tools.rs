@@ -158,7 +158,7 @@ async fn a_registered_tool_works_in_a_whole_run(database: TestDatabase) {
     assert_eq!((args, results[0].source_id), (&json!({"signature": "B-12"}), SourceId(1001)));
     assert_eq!(story.named("source.found").len(), 1);
     assert_eq!(story.sources[0].url, "https://archive.test/B-12");
-    let step = story.steps.iter().find(|step| step.kind == "tool").unwrap();
+    let step = story.steps.iter().find(|step| step.kind.as_str() == "tool").unwrap();
     assert_eq!(step.key, "lead/1/r1/turn/1/call/0");
     assert!(story.markdown().contains("[1]") && story.markdown().contains("archive.test"), "{}", story.markdown());
     let offered = world.models.calls_of(Kind::Researcher)[0].said_by("system")[0].to_string();

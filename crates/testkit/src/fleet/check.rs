@@ -21,15 +21,15 @@ pub async fn check_ledger(store: &Store, run: &Run) {
     assert_eq!(details.usage, by_model, "{}: the ledger is the sum of the journal", run.id);
     let mut total = fathom::domain::Usage::default();
     by_model.values().for_each(|of_model| total += of_model.tokens);
-    let (mut told, mut last) = (fathom::domain::Usage::default(), None);
+    let (mut counted, mut last) = (fathom::domain::Usage::default(), None);
     for envelope in store.run_events_after(run.id, 0, 100_000).await.expect("the log can be read") {
         match envelope.event {
-            Event::Usage { tokens, .. } => told += tokens,
+            Event::Usage { tokens, .. } => counted += tokens,
             Event::RunCompleted { usage, .. } => last = Some(usage),
             _ => {}
         }
     }
-    assert_eq!((told, last), (total, Some(total)), "{}: the events add up", run.id);
+    assert_eq!((counted, last), (total, Some(total)), "{}: the events add up", run.id);
 }
 
 /// What a reader saw is the table: from 1 on without a gap, each event once, with one end.

@@ -96,7 +96,7 @@ pub enum Mode {
     Open,
     /// Connections are closed at once.
     Cut,
-    /// Nothing is passed on, and nobody is told; what comes meanwhile is passed on afterwards.
+    /// Nothing is passed on, and nobody is notified; what comes meanwhile is passed on afterwards.
     Silent,
     /// As silent for the connections there are, for ever; new ones are open. So a server looks that was replaced.
     Replaced,

@@ -11,7 +11,7 @@ use reqwest::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-/// Nothing at all for so long means that whoever should send is frozen: a heartbeat comes every five seconds.
+/// Nothing at all for this long means that the sender is frozen: a heartbeat comes every five seconds.
 const SILENCE: Duration = Duration::from_secs(7);
 /// Before it comes back.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -160,13 +160,13 @@ fn report(shape: Shape, call: &Call) -> String {
     report
 }
 
-/// Each `[S12]` of `text`, with what stands between it and the next.
+/// Each `[S1003]` of `text`, with what stands between it and the next; ids below 1,000 are examples.
 fn citations(text: &str) -> Vec<(u32, &str)> {
     let mut found: Vec<(u32, &str)> = Vec::new();
     for part in text.split("[S").skip(1) {
         let digits = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(part.len());
-        let id = part[..digits].parse();
-        if let (Ok(id), Some(after)) = (id, part[digits..].strip_prefix(']')) {
+        let id: Option<u32> = part[..digits].parse().ok().filter(|&id| id > 1_000);
+        if let (Some(id), Some(after)) = (id, part[digits..].strip_prefix(']')) {
             found.push((id, after));
         }
     }

@@ -15,7 +15,7 @@ use std::{
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-/// What a call is for, told from its form, or from its first words where several have the same.
+/// What a call is for, derived from its form, or from its first words where several have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     FollowUp,

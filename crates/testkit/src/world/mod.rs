@@ -6,6 +6,7 @@
 
 pub mod brain;
 pub mod call;
+mod dialects;
 pub mod openai;
 pub mod otlp;
 pub mod process;

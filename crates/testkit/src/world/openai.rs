@@ -27,6 +27,7 @@ use tokio::{
 
 use super::{
     Call, Kind, Record, Reply, Script,
+    dialects::Dialect,
     reply::{Tokens, Watch, What},
 };
 
@@ -69,6 +70,9 @@ impl FakeOpenAi {
         });
         let router = Router::new()
             .route("/v1/chat/completions", post(complete))
+            .route("/v1/responses", post(complete))
+            .route("/v1/messages", post(complete))
+            .route("/v1/models/{call}", post(complete))
             .route("/v1/models", get(models))
             .fallback(unknown_path)
             .layer(axum::extract::DefaultBodyLimit::disable())
@@ -167,8 +171,9 @@ impl Provider {
     }
 }
 
-async fn complete(State(provider): State<Arc<Provider>>, headers: HeaderMap, bytes: Bytes) -> Response {
-    if !has_key(&headers, KEY) {
+async fn complete(State(provider): State<Arc<Provider>>, uri: Uri, headers: HeaderMap, bytes: Bytes) -> Response {
+    let dialect = Dialect::of(uri.path());
+    if !dialect.has_key(&headers) {
         return error(StatusCode::UNAUTHORIZED).into_response();
     }
     let number = provider.number.fetch_add(1, Ordering::Relaxed);
@@ -176,6 +181,8 @@ async fn complete(State(provider): State<Arc<Provider>>, headers: HeaderMap, byt
         provider.blame([format!("model call {number} is not JSON")]);
         return error(StatusCode::BAD_REQUEST).into_response();
     };
+    let (body, wrong) = dialect.translated(body);
+    provider.blame(wrong.into_iter().map(|wrong| format!("model call {number}: {wrong}")));
     let call = Arc::new(Call::new(number, &bytes, body, headers));
     provider.note(&call);
     let watch = Watch(Some(Arc::clone(&call)));
@@ -185,7 +192,7 @@ async fn complete(State(provider): State<Arc<Provider>>, headers: HeaderMap, byt
     if matches!(reply.what, What::Silence) {
         std::future::pending::<()>().await;
     }
-    let response = render(&reply, &call);
+    let response = render(&reply, &call, dialect);
     watch.pass_on();
     response
 }
@@ -230,15 +237,22 @@ fn error(status: StatusCode) -> (StatusCode, Json<Value>) {
     (status, Json(json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })))
 }
 
-fn render(reply: &Reply, call: &Arc<Call>) -> Response {
+fn render(reply: &Reply, call: &Arc<Call>, dialect: Dialect) -> Response {
     let watched = Some(Arc::clone(call));
     match &reply.what {
         What::Turn { .. } | What::Structured(_) => {
             let turn = Turn::of(reply, call);
             if call.is_streamed() {
-                reply.send(StatusCode::OK, "text/event-stream; charset=utf-8", turn.frames(call, reply.pings), watched)
+                let frames = match dialect {
+                    Dialect::Chat => turn.frames(call, reply.pings),
+                    other => other.frames(&turn, call.model()).iter().map(event).collect(),
+                };
+                reply.send(StatusCode::OK, "text/event-stream; charset=utf-8", frames, watched)
             } else {
-                let body = turn.whole(call).to_string();
+                let body = match dialect {
+                    Dialect::Chat => turn.whole(call).to_string(),
+                    other => other.whole(&turn, call.model()).to_string(),
+                };
                 reply.send(StatusCode::OK, "application/json", vec![body.into()], watched)
             }
         }
@@ -251,16 +265,21 @@ fn render(reply: &Reply, call: &Arc<Call>) -> Response {
     }
 }
 
+/// A server-sent event with this data.
+fn event(data: &Value) -> Bytes {
+    format!("data: {data}\n\n").into()
+}
+
 /// A model's turn, ready to be written in either form.
-struct Turn {
-    id: String,
-    text: Option<String>,
-    thinking: Option<String>,
-    refusal: Option<String>,
+pub(super) struct Turn {
+    pub(super) id: String,
+    pub(super) text: Option<String>,
+    pub(super) thinking: Option<String>,
+    pub(super) refusal: Option<String>,
     /// Id, name, arguments.
-    calls: Vec<(String, String, String)>,
-    finish_reason: &'static str,
-    usage: Value,
+    pub(super) calls: Vec<(String, String, String)>,
+    pub(super) finish_reason: &'static str,
+    pub(super) usage: Value,
 }
 
 impl Turn {

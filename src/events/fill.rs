@@ -1,4 +1,5 @@
-//! Keeps the tails filled: one task that reads what is new, one that looks once a second whether anything was missed.
+//! Fills the tails from the table with what this process did not write itself: one task reads what is new, another looks
+//! once a second whether anything was missed.
 
 use std::{
     sync::Arc,
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     domain::Timestamp,
-    store::{Error, EventRows, PageLimit},
+    store::{Error, EventRow, EventRows, PageLimit},
     telemetry::metrics,
 };
 
@@ -79,19 +80,22 @@ async fn read(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
         return Ok(false);
     }
     tail.extend(frames(&rows)?);
-    let now = Timestamp::now();
-    rows.iter().for_each(|row| {
-        metrics::event_delivered(now.after(row.ts));
-    });
+    note_delivery(&rows);
     Ok(more)
 }
 
+/// Counts how long these events took to reach their readers.
+pub(super) fn note_delivery(rows: &[EventRow]) {
+    let now = Timestamp::now();
+    rows.iter().for_each(|row| metrics::event_delivered(now.after(row.ts)));
+}
+
 /// The frames of a page.
-pub(super) fn frames(rows: &[crate::store::EventRow]) -> Result<Vec<Arc<Frame>>, Error> {
+pub(super) fn frames(rows: &[EventRow]) -> Result<Vec<Arc<Frame>>, Error> {
     rows.iter().map(|row| Frame::new(row).map(Arc::new)).collect()
 }
 
-/// Looks once a second, or when told so, at all threads that have readers; sleeps while none has.
+/// Looks once a second, or when notified, at all threads that have readers; sleeps while none has.
 async fn poll_tails(shared: Arc<Shared>, stopped: CancellationToken) {
     let polls = async {
         let mut away_since = None;
@@ -122,8 +126,7 @@ async fn poll(shared: &Shared, away_since: &mut Option<Instant>) {
             let found = found.into_iter().collect();
             tails.iter().for_each(|tail| compare(shared, tail, &found));
         }
-        Err(Error::Unavailable(_))
-            if away_since.get_or_insert_with(Instant::now).elapsed() < super::READER_PATIENCE => {}
+        Err(Error::Unavailable(_)) if away_since.get_or_insert_with(Instant::now).elapsed() < super::OUTAGE_LIMIT => {}
         Err(error) => {
             tracing::warn!(%error, readers_of = tails.len(), "the event log cannot be read; its readers are sent away");
             tails.iter().for_each(|tail| shared.tails.end(tail, End::Failed(error.clone())));

@@ -1,0 +1,168 @@
+//! What code writes into a report, in the report's language.
+
+use whatlang::{Detector, Lang, Script};
+
+/// Bytes of a text that are looked at.
+const SAMPLE_BYTES: usize = 16_000;
+/// A text in Latin letters with fewer of them rarely shows its language.
+const ENOUGH_LETTERS: usize = 80;
+
+/// The words for one language.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wording {
+    /// ISO 639-1.
+    pub code: &'static str,
+    language: Lang,
+    /// The heading over the list of sources.
+    pub sources: &'static str,
+    /// Stands there when the text cites nothing.
+    pub uncited: &'static str,
+}
+
+/// Every language that code writes; the first one stands in for all others.
+pub const WORDINGS: [Wording; 12] = [
+    Wording {
+        code: "en",
+        language: Lang::Eng,
+        sources: "Sources",
+        uncited: "The text above does not say which source stands behind which statement. It was written from:",
+    },
+    Wording {
+        code: "de",
+        language: Lang::Deu,
+        sources: "Quellen",
+        uncited: "Der Text oben sagt nicht, welche Quelle hinter welcher Aussage steht. Er beruht auf:",
+    },
+    Wording {
+        code: "fr",
+        language: Lang::Fra,
+        sources: "Sources",
+        uncited: "Le texte ci-dessus ne dit pas quelle source appuie quelle affirmation. Il a été rédigé à partir de :",
+    },
+    Wording {
+        code: "es",
+        language: Lang::Spa,
+        sources: "Fuentes",
+        uncited: "El texto anterior no indica qué fuente respalda cada afirmación. Se ha redactado a partir de:",
+    },
+    Wording {
+        code: "it",
+        language: Lang::Ita,
+        sources: "Fonti",
+        uncited: "Il testo precedente non indica quale fonte sostiene ciascuna affermazione. È stato scritto a partire da:",
+    },
+    Wording {
+        code: "pt",
+        language: Lang::Por,
+        sources: "Fontes",
+        uncited: "O texto acima não indica que fonte sustenta cada afirmação. Foi escrito a partir de:",
+    },
+    Wording {
+        code: "nl",
+        language: Lang::Nld,
+        sources: "Bronnen",
+        uncited: "De tekst hierboven vermeldt niet welke bron bij welke bewering hoort. Hij is geschreven op basis van:",
+    },
+    Wording {
+        code: "zh",
+        language: Lang::Cmn,
+        sources: "来源",
+        uncited: "上文没有说明每项陈述依据哪个来源。本文依据以下来源写成：",
+    },
+    Wording {
+        code: "ja",
+        language: Lang::Jpn,
+        sources: "出典",
+        uncited: "上の文章は、どの記述がどの出典に基づくかを示していません。次の資料をもとに書かれました：",
+    },
+    Wording {
+        code: "ko",
+        language: Lang::Kor,
+        sources: "출처",
+        uncited: "위 글은 어떤 진술이 어떤 출처에 근거하는지 밝히지 않습니다. 다음 자료를 바탕으로 작성되었습니다:",
+    },
+    Wording {
+        code: "ru",
+        language: Lang::Rus,
+        sources: "Источники",
+        uncited: "В тексте выше не указано, какой источник подтверждает какое утверждение. Он написан по материалам:",
+    },
+    Wording {
+        code: "ar",
+        language: Lang::Ara,
+        sources: "المصادر",
+        uncited: "لا يوضح النص أعلاه أي مصدر يدعم كل عبارة. وقد كُتب استنادًا إلى:",
+    },
+];
+
+impl Wording {
+    /// The words for a text; English ones when its language is in doubt or not among them.
+    pub fn of(text: &str) -> &'static Self {
+        let [english, ..] = &WORDINGS;
+        let found = language(text).and_then(|found| WORDINGS.iter().find(|wording| wording.language == found));
+        found.unwrap_or(english)
+    }
+}
+
+/// ISO 639-1 code of a text's language, if it is certain and among those that code writes.
+pub fn language_code(text: &str) -> Option<&'static str> {
+    let found = language(text)?;
+    WORDINGS.iter().find(|wording| wording.language == found).map(|wording| wording.code)
+}
+
+/// Is a text written from right to left?
+pub fn is_right_to_left(text: &str) -> bool {
+    matches!(whatlang::detect_script(sample(text)), Some(Script::Arabic | Script::Hebrew))
+}
+
+fn language(text: &str) -> Option<Lang> {
+    let sample = sample(text);
+    let script = whatlang::detect_script(sample)?;
+    let letters = sample.chars().filter(|c| c.is_alphabetic()).count();
+    match script {
+        // One language of ours has this script, so short texts are enough.
+        Script::Mandarin | Script::Hangul | Script::Hiragana | Script::Katakana => {}
+        _ if letters < ENOUGH_LETTERS => return None,
+        _ => {}
+    }
+    // Close to a language of ours, and hardly ever what a report is in.
+    let info = Detector::with_denylist(vec![Lang::Afr, Lang::Epo, Lang::Lat]).detect(sample)?;
+    info.is_reliable().then(|| info.lang())
+}
+
+fn sample(text: &str) -> &str {
+    &text[..text.floor_char_boundary(SAMPLE_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_of_a_text_is_found() {
+        let check = |text: &str, expected: &str| assert_eq!(Wording::of(&text.repeat(3)).code, expected, "{text}");
+        check(
+            "# Wer zahlt die Schleuse?\n\nDie Schleuse wird aus Hafengebühren bezahlt, die der Rat festsetzt. ",
+            "de",
+        );
+        check("L'écluse est payée par les droits de port que le conseil fixe chaque année. ", "fr");
+        check("La esclusa se paga con las tasas portuarias que fija el ayuntamiento cada año. ", "es");
+        check("La chiusa è pagata con i diritti portuali che il consiglio fissa ogni anno. ", "it");
+        check("A eclusa é paga com as taxas portuárias que a câmara fixa todos os anos. ", "pt");
+        check("De sluis wordt betaald uit havengelden die de raad elk jaar vaststelt. ", "nl");
+        check("水闸由港口税支付，议会每年确定税额。", "zh");
+        check("水門は港湾使用料で賄われ、議会が毎年その額を決めます。", "ja");
+        check("수문은 항만 이용료로 지불되며 의회가 매년 금액을 정합니다. ", "ko");
+        check("Шлюз оплачивается из портовых сборов, которые совет устанавливает каждый год. ", "ru");
+        check("تُدفع تكاليف البوابة من رسوم الميناء التي يحددها المجلس كل عام. ", "ar");
+        check("The gate is paid by harbour dues, which the council sets every year. ", "en");
+        check("Paid by dues.", "en");
+        check("", "en");
+    }
+
+    #[test]
+    fn the_direction_of_a_text_is_found() {
+        assert!(is_right_to_left("تُدفع تكاليف البوابة [1]") && is_right_to_left("השער משולם"));
+        assert!(!is_right_to_left("The gate") && !is_right_to_left("水闸") && !is_right_to_left(""));
+    }
+}

@@ -1,0 +1,393 @@
+//! Gemini's `generateContent`, as the vendor's reference of November 2026 has it (a key of AI Studio).
+//!
+//! Parts of an answer may be signed, and the signatures have to go back on the very parts they came with, so the parts of
+//! such a turn are carried as they came.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Encoded, Joined, RawObject, Strict, carried, parse};
+use crate::domain::Usage;
+use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::providers::Quirks;
+use crate::llm::{Error, Message, OutputFormat, Part as TextPart, Request, ToolChoice, ToolSpec};
+
+/// Stands in for the signature of a call that another model made.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
+    let method = if is_stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+    let path = format!("models/{}:{method}", segment(&request.model.model));
+    let body = serde_json::to_vec(&Body::of(request, quirks))?;
+    Ok(Encoded { path: path.into(), headers: quirks.headers, body })
+}
+
+/// The model as a segment of the path.
+fn segment(model: &str) -> Cow<'_, str> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if model.bytes().all(fits) && !model.starts_with('.') {
+        return model.into();
+    }
+    model
+        .bytes()
+        .fold(String::new(), |mut text, byte| {
+            match fits(byte) && byte != b'.' {
+                true => text.push(char::from(byte)),
+                // Writing to a string never fails.
+                false => _ = write!(text, "%{byte:02X}"),
+            }
+            text
+        })
+        .into()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tools<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<ToolConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'a>>,
+    contents: Vec<Content<'a>>,
+    generation_config: Config<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tools<'a> {
+    function_declarations: Vec<Declaration<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declaration<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters_json_schema: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolConfig {
+    function_calling_config: Calling,
+}
+
+#[derive(Serialize)]
+struct Calling {
+    mode: &'static str,
+}
+
+#[derive(Serialize)]
+struct Instruction<'a> {
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Text {
+        text: Joined<'a>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Call {
+        function_call: Call<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'static str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Response {
+        function_response: Response<'a>,
+    },
+    /// As it came.
+    Carried(&'a RawValue),
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    name: &'a str,
+    args: RawObject<'a>,
+}
+
+#[derive(Serialize)]
+struct Response<'a> {
+    /// Only when the call came with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    response: Output<'a>,
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    output: Joined<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Config<'a> {
+    max_output_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<Strict<'a>>,
+}
+
+impl<'a> Body<'a> {
+    fn of(request: &'a Request, quirks: &Quirks) -> Self {
+        let mode = match request.tool_choice {
+            ToolChoice::Auto => "AUTO",
+            ToolChoice::Required => quirks.required,
+        };
+        let system: Vec<Part<'a>> = request.messages.iter().filter_map(instruction).collect();
+        let declarations: Vec<_> = request.tools.iter().map(Declaration::of).collect();
+        let schema = match &request.output {
+            OutputFormat::Text => None,
+            OutputFormat::JsonSchema { schema, .. } => Some(Strict(schema)),
+        };
+        Self {
+            tool_config: (!declarations.is_empty()).then_some(ToolConfig { function_calling_config: Calling { mode } }),
+            tools: if declarations.is_empty() {
+                Vec::new()
+            } else {
+                vec![Tools { function_declarations: declarations }]
+            },
+            system_instruction: (!system.is_empty()).then_some(Instruction { parts: system }),
+            contents: contents(request),
+            generation_config: Config {
+                max_output_tokens: request.max_tokens,
+                response_mime_type: schema.as_ref().map(|_| "application/json"),
+                response_json_schema: schema,
+            },
+        }
+    }
+}
+
+impl<'a> Declaration<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        Self { name: &spec.name, description: &spec.description, parameters_json_schema: &spec.parameters }
+    }
+}
+
+fn instruction(message: &Message) -> Option<Part<'_>> {
+    match message {
+        Message::System { content } => text(Joined::Parts(content)),
+        _ => None,
+    }
+}
+
+fn text(text: Joined<'_>) -> Option<Part<'_>> {
+    let is_empty = match &text {
+        Joined::One(text) => text.is_empty(),
+        Joined::Parts(text) => text.0.iter().map(TextPart::as_str).all(str::is_empty),
+    };
+    (!is_empty).then_some(Part::Text { text })
+}
+
+/// The conversation in turns. All results of a turn's calls stand in one content, which holds nothing else.
+fn contents(request: &Request) -> Vec<Content<'_>> {
+    let mut contents: Vec<Content<'_>> = Vec::with_capacity(request.messages.len());
+    let mut carried_ids = None;
+    let mut answers = false;
+    for message in &request.messages {
+        let is_answer = matches!(message, Message::Tool { .. });
+        let (role, parts) = match message {
+            Message::System { .. } => continue,
+            Message::User { content } => ("user", text(Joined::Parts(content)).into_iter().collect()),
+            Message::Assistant { carry, .. } => {
+                carried_ids = carry.as_ref().filter(|_| carried(message, request).is_some());
+                ("model", turn(message, request))
+            }
+            Message::Tool { call_id, name, content } => {
+                let has_id = carried_ids.is_some_and(|carry| carry.items.contains(&format!("\"{call_id}\"")));
+                let response = Output { output: Joined::Parts(content) };
+                let response = Response { id: has_id.then_some(call_id.as_str()), name, response };
+                ("user", vec![Part::Response { function_response: response }])
+            }
+        };
+        match contents.last_mut() {
+            _ if parts.is_empty() => continue,
+            Some(last) if is_answer && answers => last.parts.extend(parts),
+            _ => contents.push(Content { role, parts }),
+        }
+        answers = is_answer;
+    }
+    contents
+}
+
+fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Part<'a>> {
+    let Message::Assistant { content, tool_calls, .. } = message else { return Vec::new() };
+    if let Some(parts) = carried(message, request) {
+        return parts.into_iter().map(Part::Carried).collect();
+    }
+    let calls = tool_calls.iter().enumerate().map(|(index, call)| Part::Call {
+        function_call: Call { name: &call.name, args: RawObject(&call.arguments) },
+        thought_signature: (index == 0).then_some(UNSIGNED),
+    });
+    text(Joined::One(content)).into_iter().chain(calls).collect()
+}
+
+/// What is kept of a stream while it is read.
+#[derive(Debug, Default)]
+pub(in crate::llm) struct State {
+    /// The parts so far, to be carried.
+    parts: Vec<Value>,
+    calls: usize,
+    is_marked: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    #[serde(default)]
+    candidates: Option<Vec<Candidate>>,
+    #[serde(default)]
+    prompt_feedback: Value,
+    #[serde(default)]
+    usage_metadata: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    #[serde(default)]
+    content: Option<Spoken>,
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Spoken {
+    #[serde(default)]
+    parts: Option<Vec<Value>>,
+}
+
+pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
+        true => malformed(assembly.model(), "an HTML page"),
+        false => malformed(assembly.model(), problem),
+    })?;
+    let is_nothing = answer.error.is_null() && answer.candidates.is_none() && answer.prompt_feedback.is_null();
+    if is_nothing {
+        return Err(malformed(assembly.model(), "an answer without candidates").into());
+    }
+    state.take_in(answer, is_marked, assembly)
+}
+
+pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (answer, is_marked) = parse::<Answer>(json).map_err(|problem| malformed(assembly.model(), problem))?;
+    state.take_in(answer, is_marked, assembly)
+}
+
+impl State {
+    fn take_in(&mut self, answer: Answer, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+        self.is_marked |= is_marked;
+        if !answer.error.is_null() {
+            return Err(failure::of_error_field(assembly.model(), &answer.error));
+        }
+        if let Some(usage) = usage(answer.usage_metadata) {
+            assembly.count(usage);
+        }
+        if let Some(reason) = answer.prompt_feedback["blockReason"].as_str() {
+            let detail = format!("the request was blocked: {reason}");
+            return Err(Error::Refused { model: assembly.model().clone(), detail }.into());
+        }
+        let Some(candidate) = answer.candidates.and_then(|candidates| candidates.into_iter().next()) else {
+            return Ok(());
+        };
+        for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+            self.take_part(part, is_marked, assembly)?;
+        }
+        if let Some(reason) = candidate.finish_reason {
+            assembly.stop(stop(&reason));
+            self.carry(assembly);
+        }
+        Ok(())
+    }
+
+    fn take_part(&mut self, part: Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+        let text = part["text"].as_str().unwrap_or_default();
+        match part["thought"] == true {
+            true => assembly.think(text)?,
+            false => assembly.say(text, is_marked)?,
+        }
+        assembly.think(part["thoughtSignature"].as_str().unwrap_or_default())?;
+        if let Some(call) = part.get("functionCall") {
+            let word = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
+            let arguments = call["args"].as_object().map_or_else(|| "{}".to_owned(), |_| call["args"].to_string());
+            let piece =
+                CallPiece { index: Some(self.calls), id: word("id"), name: word("name"), arguments: &arguments };
+            assembly.call(piece, is_marked);
+            self.calls += 1;
+        }
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// Only turns with calls have to go back as they came.
+    fn carry(&mut self, assembly: &mut Assembly) {
+        let signed = |part: &Value| part.get("thoughtSignature").is_some();
+        if self.calls > 0 && self.parts.iter().any(signed) && !self.is_marked {
+            assembly.carry(Value::from(std::mem::take(&mut self.parts)).to_string());
+        }
+    }
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "MAX_TOKENS" => Stop::Length,
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" | "MODEL_ARMOR" => {
+            Stop::Refused
+        }
+        image if image.starts_with("IMAGE_") => Stop::Refused,
+        "MALFORMED_FUNCTION_CALL"
+        | "MALFORMED_RESPONSE"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS"
+        | "MISSING_THOUGHT_SIGNATURE"
+        | "OTHER" => Stop::Broken,
+        _ => Stop::End,
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawUsage {
+    #[serde(default)]
+    prompt_token_count: Option<u64>,
+    #[serde(default)]
+    tool_use_prompt_token_count: Option<u64>,
+    #[serde(default)]
+    cached_content_token_count: Option<u64>,
+    #[serde(default)]
+    candidates_token_count: Option<u64>,
+    #[serde(default)]
+    thoughts_token_count: Option<u64>,
+}
+
+/// Counts that cannot be read are no reason to lose a paid answer. Thoughts are counted beside the output.
+fn usage(raw: Value) -> Option<Usage> {
+    let raw: RawUsage = serde_json::from_value(Some(raw).filter(Value::is_object)?).ok()?;
+    let sum = |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
+    Some(Usage {
+        input_tokens: sum([raw.prompt_token_count, raw.tool_use_prompt_token_count]),
+        cached_tokens: raw.cached_content_token_count.unwrap_or_default(),
+        output_tokens: sum([raw.candidates_token_count, raw.thoughts_token_count]),
+        reasoning_tokens: raw.thoughts_token_count.unwrap_or_default(),
+        cost: None,
+    })
+}

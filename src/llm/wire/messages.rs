@@ -1,0 +1,470 @@
+//! Anthropic Messages, as the vendor's reference of November 2026 has it; other servers speak it too.
+//!
+//! What a model thought has to go back unchanged with its turn, so the blocks of such a turn are carried as they came.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{Encoded, Joined, RawObject, Strict, carried, parse, short_id};
+use crate::domain::Usage;
+use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::providers::Quirks;
+use crate::llm::{Message, OutputFormat, Part, Request, ToolChoice, ToolSpec};
+
+const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
+
+/// Models that answer 400 to a forced tool call, and their successors, of which the same is assumed.
+const UNFORCED: [&str; 4] = ["claude-opus-5-5", "claude-sonnet-5-5", "claude-fable", "claude-mythos"];
+/// Of other models of the family, these take one.
+const FORCED: [&str; 8] = [
+    "claude-2",
+    "claude-3",
+    "claude-opus-4",
+    "claude-opus-5",
+    "claude-sonnet-4",
+    "claude-sonnet-5",
+    "claude-haiku-4",
+    "claude-haiku-5",
+];
+
+pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
+    let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
+    Ok(Encoded { path: "messages".into(), headers: HEADERS, body })
+}
+
+/// The request as it is sent: what caches of prompts look at stands in the order in which they look.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Choice>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<Said<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
+}
+
+#[derive(Serialize)]
+struct Choice {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: InputSchema<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum InputSchema<'a> {
+    Known(&'a Value),
+    Any {
+        #[serde(rename = "type")]
+        kind: &'static str,
+    },
+}
+
+#[derive(Serialize)]
+struct OutputConfig<'a> {
+    format: Format<'a>,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    schema: Strict<'a>,
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Block<'a> {
+    Own(OwnBlock<'a>),
+    /// As it came.
+    Carried(&'a RawValue),
+}
+
+#[derive(Serialize)]
+struct OwnBlock<'a> {
+    #[serde(flatten)]
+    kind: Kind<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Kind<'a> {
+    Text { text: Joined<'a> },
+    ToolUse { id: Cow<'a, str>, name: &'a str, input: RawObject<'a> },
+    ToolResult { tool_use_id: Cow<'a, str>, content: Joined<'a> },
+}
+
+#[derive(Serialize)]
+struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+impl<'a> From<Kind<'a>> for Block<'a> {
+    fn from(kind: Kind<'a>) -> Self {
+        Self::Own(OwnBlock { kind, cache_control: None })
+    }
+}
+
+impl<'a> Body<'a> {
+    fn of(request: &'a Request, quirks: &Quirks, is_stream: bool) -> Self {
+        let mut system: Vec<Block<'a>> = request.messages.iter().filter_map(instruction).collect();
+        let mut messages = messages(request);
+        // A loop sends the same beginning again and again; a call that is made once would only pay for the mark.
+        if !request.tools.is_empty() {
+            mark(system.last_mut());
+            mark(messages.last_mut().and_then(|said| said.content.last_mut()));
+        }
+        let tools = tools(request);
+        let choice = match request.tool_choice {
+            _ if request.tools.is_empty() => "none",
+            ToolChoice::Required if takes_forced_calls(&request.model.model) => quirks.required,
+            ToolChoice::Required | ToolChoice::Auto => "auto",
+        };
+        Self {
+            model: &request.model.model,
+            max_tokens: request.max_tokens,
+            stream: is_stream,
+            tool_choice: (!tools.is_empty()).then_some(Choice { kind: choice }),
+            tools,
+            system,
+            messages,
+            output_config: match &request.output {
+                OutputFormat::Text => None,
+                OutputFormat::JsonSchema { schema, .. } => {
+                    Some(OutputConfig { format: Format { kind: "json_schema", schema: Strict(schema) } })
+                }
+            },
+        }
+    }
+}
+
+impl<'a> Tool<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        let input_schema = InputSchema::Known(&spec.parameters);
+        Self { name: &spec.name, description: &spec.description, input_schema }
+    }
+}
+
+/// The tools on offer; where there are none, those that the conversation has calls of, which is refused otherwise.
+fn tools(request: &Request) -> Vec<Tool<'_>> {
+    if !request.tools.is_empty() {
+        return request.tools.iter().map(Tool::of).collect();
+    }
+    let mut tools: Vec<Tool<'_>> = Vec::new();
+    for message in &request.messages {
+        let Message::Assistant { tool_calls, .. } = message else { continue };
+        for call in tool_calls {
+            if tools.iter().all(|tool| tool.name != call.name) {
+                let input_schema = InputSchema::Any { kind: "object" };
+                tools.push(Tool { name: &call.name, description: "", input_schema });
+            }
+        }
+    }
+    tools
+}
+
+/// Lets the cache keep everything up to here. Blocks that were carried stay as they are.
+fn mark(block: Option<&mut Block<'_>>) {
+    if let Some(Block::Own(block)) = block {
+        block.cache_control = Some(CacheControl { kind: "ephemeral" });
+    }
+}
+
+fn takes_forced_calls(model: &str) -> bool {
+    let begins = |families: &[&str]| families.iter().any(|family| model.starts_with(family));
+    !model.starts_with("claude") || (begins(&FORCED) && !begins(&UNFORCED))
+}
+
+fn instruction(message: &Message) -> Option<Block<'_>> {
+    match message {
+        Message::System { content } => text(Joined::Parts(content)),
+        _ => None,
+    }
+}
+
+/// Empty texts are refused.
+fn text(text: Joined<'_>) -> Option<Block<'_>> {
+    let is_empty = match &text {
+        Joined::One(text) => text.trim().is_empty(),
+        Joined::Parts(text) => text.0.iter().map(Part::as_str).all(|part| part.trim().is_empty()),
+    };
+    (!is_empty).then(|| Kind::Text { text }.into())
+}
+
+/// The conversation in turns: results of tools belong to the user's, where they come first.
+fn messages(request: &Request) -> Vec<Said<'_>> {
+    let mut messages: Vec<Said<'_>> = Vec::with_capacity(request.messages.len());
+    for message in &request.messages {
+        let (role, blocks) = match message {
+            Message::System { .. } => continue,
+            Message::User { content } => ("user", text(Joined::Parts(content)).into_iter().collect()),
+            Message::Assistant { .. } => ("assistant", turn(message, request)),
+            Message::Tool { call_id, content, .. } => {
+                let content = Joined::Parts(content);
+                ("user", vec![Kind::ToolResult { tool_use_id: id(call_id), content }.into()])
+            }
+        };
+        match messages.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some(last) if last.role == role => last.content.extend(blocks),
+            _ => messages.push(Said { role, content: blocks }),
+        }
+    }
+    messages
+}
+
+/// A turn of the model: as it came when it was this provider's, else in our words.
+fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Block<'a>> {
+    let Message::Assistant { content, tool_calls, .. } = message else { return Vec::new() };
+    if let Some(blocks) = carried(message, request) {
+        return blocks.into_iter().map(Block::Carried).collect();
+    }
+    let calls = tool_calls
+        .iter()
+        .map(|call| Kind::ToolUse { id: id(&call.id), name: &call.name, input: RawObject(&call.arguments) }.into());
+    text(Joined::One(content)).into_iter().chain(calls).collect()
+}
+
+/// Ids are of letters, digits, `_` and `-`.
+fn id(id: &str) -> Cow<'_, str> {
+    let fits = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    if fits { id.into() } else { short_id(id) }
+}
+
+/// What is kept of a stream while it is read.
+#[derive(Debug, Default)]
+pub(in crate::llm) struct State {
+    /// The blocks so far, to be carried; arguments of calls as text.
+    blocks: Vec<(Value, String)>,
+    usage: RawUsage,
+    is_marked: bool,
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    #[serde(default)]
+    content: Option<Vec<Value>>,
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (answer, is_marked) = parse::<Whole>(json).map_err(|problem| match is_html(json) {
+        true => malformed(assembly.model(), "an HTML page"),
+        false => malformed(assembly.model(), problem),
+    })?;
+    if !answer.error.is_null() {
+        return Err(failure::of_error_field(assembly.model(), &answer.error));
+    }
+    let Some(blocks) = answer.content else {
+        return Err(malformed(assembly.model(), "an answer without content").into());
+    };
+    state.is_marked = is_marked;
+    for (index, block) in blocks.into_iter().enumerate() {
+        state.begin(index, block, is_marked, assembly)?;
+        state.end(index, assembly);
+    }
+    state.count(answer.usage, assembly);
+    state.stop(answer.stop_reason.as_deref().unwrap_or("end_turn"), assembly);
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    index: usize,
+    #[serde(default)]
+    message: Value,
+    #[serde(default)]
+    content_block: Value,
+    #[serde(default)]
+    delta: Value,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (mut event, is_marked) = parse::<Event>(json).map_err(|problem| malformed(assembly.model(), problem))?;
+    state.is_marked |= is_marked;
+    if !event.error.is_null() {
+        return Err(failure::of_error_field(assembly.model(), &event.error));
+    }
+    match event.kind.as_str() {
+        "message_start" => state.count(event.message["usage"].take(), assembly),
+        "content_block_start" => state.begin(event.index, event.content_block, is_marked, assembly)?,
+        "content_block_delta" => state.add(event.index, &event.delta, is_marked, assembly)?,
+        "content_block_stop" => state.end(event.index, assembly),
+        "message_delta" => {
+            state.count(event.usage, assembly);
+            if let Some(reason) = event.delta["stop_reason"].as_str() {
+                state.stop(reason, assembly);
+            }
+        }
+        // `ping`, `message_stop`, and whatever comes to be.
+        _ => {}
+    }
+    Ok(())
+}
+
+impl State {
+    /// Blocks that nobody knows are carried and say nothing.
+    fn begin(&mut self, index: usize, block: Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+        // Blocks come one behind another; what counts otherwise is no answer.
+        if index != self.blocks.len() {
+            return Err(malformed(assembly.model(), "blocks out of order").into());
+        }
+        let word = |name: &str| block[name].as_str().unwrap_or_default();
+        match word("type") {
+            "text" => assembly.say(word("text"), is_marked)?,
+            "thinking" => assembly.think(word("thinking"))?,
+            "tool_use" => {
+                let (id, name) = (word("id").to_owned(), word("name").to_owned());
+                let input = block["input"].as_object().filter(|input| !input.is_empty());
+                let arguments = input.map(|input| json!(input).to_string()).unwrap_or_default();
+                assembly.call(CallPiece { index: Some(index), id, name, arguments: &arguments }, is_marked);
+                self.blocks.push((block, arguments));
+                return Ok(());
+            }
+            _ => assembly.think(&block.to_string())?,
+        }
+        self.blocks.push((block, String::new()));
+        Ok(())
+    }
+
+    fn add(&mut self, index: usize, delta: &Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+        let Some((block, arguments)) = self.blocks.get_mut(index) else { return Ok(()) };
+        let word = |name: &str| delta[name].as_str().unwrap_or_default();
+        match word("type") {
+            "text_delta" => {
+                assembly.say(word("text"), is_marked)?;
+                append(block, "text", word("text"));
+            }
+            "thinking_delta" => {
+                assembly.think(word("thinking"))?;
+                append(block, "thinking", word("thinking"));
+            }
+            "signature_delta" => {
+                assembly.think(word("signature"))?;
+                append(block, "signature", word("signature"));
+            }
+            "input_json_delta" => {
+                let (id, name) = (String::new(), String::new());
+                let piece = word("partial_json");
+                assembly.call(CallPiece { index: Some(index), id, name, arguments: piece }, is_marked);
+                assembly.think(piece)?;
+                arguments.push_str(piece);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, index: usize, assembly: &mut Assembly) {
+        let Some((block, arguments)) = self.blocks.get_mut(index) else { return };
+        if block["type"] != "tool_use" {
+            return;
+        }
+        if arguments.is_empty() {
+            let piece = CallPiece { index: Some(index), id: String::new(), name: String::new(), arguments: "{}" };
+            assembly.call(piece, false);
+        } else if let Ok(input) = serde_json::from_str::<Value>(arguments) {
+            block["input"] = input;
+        }
+    }
+
+    /// Counts are running totals: the later one replaces the earlier one, where it is given.
+    fn count(&mut self, usage: Value, assembly: &mut Assembly) {
+        let Ok(later) = serde_json::from_value::<RawUsage>(usage) else { return };
+        let own = &mut self.usage;
+        own.input_tokens = later.input_tokens.or(own.input_tokens);
+        own.cache_read_input_tokens = later.cache_read_input_tokens.or(own.cache_read_input_tokens);
+        own.cache_creation_input_tokens = later.cache_creation_input_tokens.or(own.cache_creation_input_tokens);
+        own.output_tokens = later.output_tokens.or(own.output_tokens);
+        own.output_tokens_details = later.output_tokens_details.or(own.output_tokens_details);
+        let (read, written) = (own.cache_read_input_tokens, own.cache_creation_input_tokens);
+        // Cached tokens are counted beside the others.
+        let input = [own.input_tokens, read, written].into_iter().flatten().fold(0, u64::saturating_add);
+        assembly.count(Usage {
+            input_tokens: input,
+            cached_tokens: read.unwrap_or_default(),
+            output_tokens: own.output_tokens.unwrap_or_default(),
+            reasoning_tokens: own.output_tokens_details.and_then(|details| details.thinking_tokens).unwrap_or_default(),
+            cost: None,
+        });
+    }
+
+    fn stop(&mut self, reason: &str, assembly: &mut Assembly) {
+        assembly.stop(match reason {
+            "max_tokens" | "model_context_window_exceeded" => Stop::Length,
+            "refusal" => Stop::Refused,
+            _ => Stop::End,
+        });
+        let thinks =
+            |block: &(Value, String)| matches!(block.0["type"].as_str(), Some("thinking" | "redacted_thinking"));
+        if self.blocks.iter().any(thinks) && !self.is_marked {
+            let blocks: Vec<Value> = std::mem::take(&mut self.blocks).into_iter().map(|(block, _)| block).collect();
+            assembly.carry(Value::from(blocks).to_string());
+        }
+    }
+}
+
+fn append(block: &mut Value, field: &str, more: &str) {
+    match &mut block[field] {
+        Value::String(text) => text.push_str(more),
+        other => *other = more.into(),
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct RawUsage {
+    #[serde(default)]
+    input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(default)]
+    output_tokens: Option<u64>,
+    #[serde(default)]
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct OutputDetails {
+    #[serde(default)]
+    thinking_tokens: Option<u64>,
+}

@@ -1,0 +1,321 @@
+//! OpenAI's Responses, as the vendor's reference of November 2026 has it.
+//!
+//! Nothing is stored at the vendor's. What a model reasoned comes back encrypted and goes back with its turn, so the
+//! items of such a turn are carried as they came.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Encoded, Joined, Strict, arguments, carried, parse};
+use crate::domain::Usage;
+use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::providers::Quirks;
+use crate::llm::{Message, OutputFormat, Part, Request, Text, ToolChoice, ToolSpec};
+
+/// The smallest output limit that is taken.
+const LEAST_OUTPUT: u32 = 16;
+/// Families of models that reason; to others the question for their reasoning is an error.
+const REASONING: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
+
+pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
+    let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
+    Ok(Encoded { path: "responses".into(), headers: quirks.headers, body })
+}
+
+/// The request as it is sent. What does not change from call to call comes first, where caches of prompts look.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    max_output_tokens: u32,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<TextConfig<'a>>,
+    input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    /// When it is left out, the schema is changed to a strict one.
+    strict: bool,
+}
+
+#[derive(Serialize)]
+struct TextConfig<'a> {
+    format: Format<'a>,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    strict: bool,
+    schema: Strict<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    Said {
+        role: &'static str,
+        content: Joined<'a>,
+    },
+    Call {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        call_id: &'a str,
+        name: &'a str,
+        arguments: &'a str,
+    },
+    Output {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        call_id: &'a str,
+        output: Joined<'a>,
+    },
+    /// As it came.
+    Carried(&'a RawValue),
+}
+
+impl<'a> Body<'a> {
+    fn of(request: &'a Request, quirks: &Quirks, is_stream: bool) -> Self {
+        let model = request.model.model.as_str();
+        let reasons = REASONING.iter().any(|family| model.starts_with(family)) && !model.starts_with("gpt-5-chat");
+        let choice = match request.tool_choice {
+            ToolChoice::Auto => "auto",
+            ToolChoice::Required => quirks.required,
+        };
+        Self {
+            model,
+            stream: is_stream,
+            store: false,
+            max_output_tokens: request.max_tokens.max(LEAST_OUTPUT),
+            include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
+            tools: request.tools.iter().map(Tool::of).collect(),
+            tool_choice: (!request.tools.is_empty()).then_some(choice),
+            text: match &request.output {
+                OutputFormat::Text => None,
+                OutputFormat::JsonSchema { name, schema } => Some(TextConfig {
+                    format: Format { kind: "json_schema", name, strict: true, schema: Strict(schema) },
+                }),
+            },
+            input: request.messages.iter().flat_map(|message| items(message, request)).collect(),
+        }
+    }
+}
+
+impl<'a> Tool<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters } = spec;
+        Self { kind: "function", name, description, parameters, strict: false }
+    }
+}
+
+fn items<'a>(message: &'a Message, request: &Request) -> Vec<Item<'a>> {
+    match message {
+        Message::System { content } => said("developer", content),
+        Message::User { content } => said("user", content),
+        Message::Assistant { content, tool_calls, .. } => match carried(message, request) {
+            Some(items) => items.into_iter().map(Item::Carried).collect(),
+            None => {
+                let text =
+                    (!content.is_empty()).then_some(Item::Said { role: "assistant", content: Joined::One(content) });
+                let calls = tool_calls.iter().map(|call| Item::Call {
+                    kind: "function_call",
+                    call_id: &call.id,
+                    name: &call.name,
+                    arguments: arguments(&call.arguments),
+                });
+                text.into_iter().chain(calls).collect()
+            }
+        },
+        Message::Tool { call_id, content, .. } => {
+            vec![Item::Output { kind: "function_call_output", call_id, output: Joined::Parts(content) }]
+        }
+    }
+}
+
+fn said<'a>(role: &'static str, content: &'a Text) -> Vec<Item<'a>> {
+    let is_empty = content.0.iter().map(Part::as_str).all(str::is_empty);
+    if is_empty { Vec::new() } else { vec![Item::Said { role, content: Joined::Parts(content) }] }
+}
+
+/// What is kept of a stream while it is read.
+#[derive(Debug, Default)]
+pub(in crate::llm) struct State {
+    /// The items so far, to be carried.
+    items: Vec<Value>,
+    is_marked: bool,
+}
+
+#[derive(Default, Deserialize)]
+struct Answer {
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    output: Option<Vec<Value>>,
+    #[serde(default)]
+    error: Value,
+    #[serde(default)]
+    incomplete_details: Value,
+    #[serde(default)]
+    usage: Value,
+}
+
+pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
+        true => malformed(assembly.model(), "an HTML page"),
+        false => malformed(assembly.model(), problem),
+    })?;
+    if answer.error.is_null() && answer.output.is_none() {
+        return Err(malformed(assembly.model(), "an answer without output").into());
+    }
+    state.is_marked = is_marked;
+    for (index, item) in answer.output.take().into_iter().flatten().enumerate() {
+        say(&item, is_marked, assembly)?;
+        state.take_item(index, item, is_marked, assembly)?;
+    }
+    state.end(answer, assembly)
+}
+
+/// The texts of a message, and its refusals.
+fn say(item: &Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+    let parts = item["content"].as_array().filter(|_| item["type"] == "message");
+    for part in parts.into_iter().flatten() {
+        match part["type"].as_str() {
+            Some("output_text") => assembly.say(part["text"].as_str().unwrap_or_default(), is_marked)?,
+            Some("refusal") => assembly.refuse(part["refusal"].as_str().unwrap_or_default())?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    output_index: usize,
+    #[serde(default)]
+    delta: Value,
+    #[serde(default)]
+    item: Value,
+    #[serde(default)]
+    response: Option<Answer>,
+    #[serde(default)]
+    error: Value,
+}
+
+pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (event, is_marked) = parse::<Event>(json).map_err(|problem| malformed(assembly.model(), problem))?;
+    state.is_marked |= is_marked;
+    if !event.error.is_null() {
+        return Err(failure::of_error_field(assembly.model(), &event.error));
+    }
+    let delta = event.delta.as_str().unwrap_or_default();
+    match event.kind.as_str() {
+        "response.output_text.delta" => assembly.say(delta, is_marked),
+        "response.refusal.delta" => assembly.refuse(delta),
+        // Its fields stand at the top.
+        "error" => {
+            let error: Value = serde_json::from_str(json).unwrap_or_default();
+            Err(failure::of_error_field(assembly.model(), &error))
+        }
+        "response.output_item.done" => state.take_item(event.output_index, event.item, is_marked, assembly),
+        "response.completed" | "response.incomplete" | "response.failed" => {
+            state.end(event.response.unwrap_or_default(), assembly)
+        }
+        _ => Ok(()),
+    }
+}
+
+impl State {
+    /// An item that is complete. A call that was cut off is none.
+    fn take_item(
+        &mut self,
+        index: usize,
+        item: Value,
+        is_marked: bool,
+        assembly: &mut Assembly,
+    ) -> Result<(), Failure> {
+        let word = |name: &str| item[name].as_str().unwrap_or_default();
+        if word("type") == "function_call" {
+            let (id, name) = (word("call_id").to_owned(), word("name").to_owned());
+            assembly.call(CallPiece { index: Some(index), id, name, arguments: word("arguments") }, is_marked);
+        }
+        // What goes back to no use stays here.
+        if word("type") == "reasoning" && item["encrypted_content"].as_str().is_none_or(str::is_empty) {
+            return Ok(());
+        }
+        assembly.think(word("encrypted_content"))?;
+        self.items.push(item);
+        Ok(())
+    }
+
+    fn end(&mut self, answer: Answer, assembly: &mut Assembly) -> Result<(), Failure> {
+        if !answer.error.is_null() {
+            return Err(failure::of_error_field(assembly.model(), &answer.error));
+        }
+        if let Some(usage) = usage(answer.usage) {
+            assembly.count(usage);
+        }
+        let reason = answer.incomplete_details["reason"].as_str();
+        assembly.stop(match (answer.status.as_deref(), reason) {
+            (Some("incomplete"), Some("content_filter")) => Stop::Refused,
+            (Some("incomplete"), _) => Stop::Length,
+            (Some("failed" | "cancelled"), _) => Stop::Broken,
+            _ => Stop::End,
+        });
+        if self.items.iter().any(|item| item["type"] == "reasoning") && !self.is_marked {
+            assembly.carry(Value::from(std::mem::take(&mut self.items)).to_string());
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct RawUsage {
+    #[serde(default)]
+    input_tokens: Option<u64>,
+    #[serde(default)]
+    output_tokens: Option<u64>,
+    #[serde(default)]
+    input_tokens_details: Option<Details>,
+    #[serde(default)]
+    output_tokens_details: Option<Details>,
+}
+
+#[derive(Default, Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+}
+
+/// Counts that cannot be read are no reason to lose a paid answer.
+fn usage(raw: Value) -> Option<Usage> {
+    let raw: RawUsage = serde_json::from_value(Some(raw).filter(Value::is_object)?).ok()?;
+    Some(Usage {
+        input_tokens: raw.input_tokens.unwrap_or_default(),
+        cached_tokens: raw.input_tokens_details.unwrap_or_default().cached_tokens.unwrap_or_default(),
+        output_tokens: raw.output_tokens.unwrap_or_default(),
+        reasoning_tokens: raw.output_tokens_details.unwrap_or_default().reasoning_tokens.unwrap_or_default(),
+        cost: None,
+    })
+}

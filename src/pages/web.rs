@@ -1,0 +1,270 @@
+//! Pages of the web, by address: fetched politely, within bounds, from public addresses, and read to text.
+//!
+//! What a page does to its parser happens in a parser process. Addresses come from models and pages, so the client is
+//! the guarded one, redirects are followed here, and each hop is checked like the first. Knows no runs and no sources.
+
+mod cache;
+mod host;
+mod reply;
+mod robots;
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::header::{ACCEPT, LOCATION};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use self::{cache::Cache, host::Hosts};
+use super::{Document, Parser};
+use crate::{
+    domain::{printable_line, shortened},
+    net::{self, Reach, Timeouts},
+};
+
+/// Of a page or document, unpacked.
+const MAX_BYTES: usize = 25 * 1024 * 1024;
+const MAX_REDIRECTS: usize = 5;
+/// Pages at a time, of all hosts.
+const AT_ONCE: usize = 32;
+/// Characters of an address.
+const MAX_ADDRESS_CHARS: usize = 2_000;
+const MAX_TITLE_CHARS: usize = 300;
+/// Ports that are called unless private addresses may be called too.
+const PORTS: [u16; 4] = [80, 443, 8_080, 8_443];
+const TIMEOUTS: Timeouts =
+    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(25)), idle: Duration::from_secs(10) };
+const ACCEPTED: &str =
+    "text/markdown, text/html, application/xhtml+xml, application/pdf;q=0.9, text/plain;q=0.8, */*;q=0.1";
+
+/// How pages are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebSettings {
+    /// May pages be read at all?
+    pub enabled: bool,
+    /// Are private addresses called too?
+    pub allow_private: bool,
+    /// Are pages left alone that robots.txt asks to leave alone?
+    pub robots: bool,
+}
+
+impl Default for WebSettings {
+    fn default() -> Self {
+        Self { enabled: true, allow_private: false, robots: true }
+    }
+}
+
+/// A page that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebPage {
+    /// Where it was in the end, behind redirects; without fragment.
+    pub url: String,
+    /// Never empty.
+    pub title: String,
+    /// `YYYY-MM-DD`.
+    pub published: Option<String>,
+    /// Plain text, headings on lines of their own; never empty.
+    pub text: String,
+    /// What could not be read of it, for people.
+    pub missing: Option<String>,
+}
+
+/// Why a page has no text; a sentence without its full stop, for the model and for people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotRead(pub String);
+
+impl NotRead {
+    fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// The reader of pages; clones share connections, limits and the pages read lately.
+#[derive(Clone, Debug)]
+pub struct Web {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    client: reqwest::Client,
+    parser: Parser,
+    reach: Reach,
+    robots: bool,
+    hosts: Hosts,
+    cache: Cache,
+    places: Semaphore,
+}
+
+/// An answer that is no redirect.
+struct Fetched {
+    url: Url,
+    content_type: String,
+    body: Vec<u8>,
+}
+
+impl Web {
+    /// # Errors
+    /// [`net::Error::Client`] when TLS cannot be set up.
+    pub fn new(settings: WebSettings, parser: Parser) -> Result<Self, net::Error> {
+        let reach = if settings.allow_private { Reach::All } else { Reach::Public };
+        let inner = Inner {
+            client: net::guarded(TIMEOUTS, reach)?,
+            parser,
+            reach,
+            robots: settings.robots,
+            hosts: Hosts::default(),
+            cache: Cache::default(),
+            places: Semaphore::new(AT_ONCE),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Reads a page, or takes it from those read lately.
+    ///
+    /// # Errors
+    /// [`NotRead`] says why, in words for a model.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection and ends the parser's work.
+    pub async fn read(&self, address: &str) -> Result<Arc<WebPage>, NotRead> {
+        let url = parse(address)?;
+        if let Some(page) = self.inner.cache.get(url.as_str()) {
+            return Ok(page);
+        }
+        let _place = self.inner.places.acquire().await.ok();
+        let fetched = self.fetch(url.clone()).await?;
+        let page = Arc::new(self.page(fetched).await?);
+        self.inner.cache.insert(url.as_str(), &page);
+        Ok(page)
+    }
+
+    /// Follows redirects to the page itself.
+    async fn fetch(&self, mut url: Url) -> Result<Fetched, NotRead> {
+        for _ in 0..=MAX_REDIRECTS {
+            self.check(&url)?;
+            let host = self.inner.hosts.of(&url);
+            if self.inner.robots {
+                host.obey_robots(&self.inner.client, &url).await?;
+            }
+            let turn = host.turn().await?;
+            let answer = self.inner.client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(error) => {
+                    turn.failed();
+                    return Err(NotRead::new(format!("it could not be fetched: {}", net::Error::from(error))));
+                }
+            };
+            if !answer.status().is_redirection() {
+                turn.answered(&answer);
+                reply::check(&answer)?;
+                let content_type = reply::content_type(&answer);
+                let body = net::read_body(answer, MAX_BYTES).await;
+                let body = body.map_err(|error| NotRead::new(format!("it could not be fetched: {error}")))?;
+                return Ok(Fetched { url, content_type, body });
+            }
+            url = target(&url, &answer)?;
+        }
+        Err(NotRead::new(format!("it is redirected more than {MAX_REDIRECTS} times")))
+    }
+
+    fn check(&self, url: &Url) -> Result<(), NotRead> {
+        let port = url.port_or_known_default().unwrap_or_default();
+        if !self.inner.reach.covers(url) || (self.inner.reach == Reach::Public && !PORTS.contains(&port)) {
+            return Err(NotRead::new("its address is not a public one"));
+        }
+        Ok(())
+    }
+
+    async fn page(&self, fetched: Fetched) -> Result<WebPage, NotRead> {
+        let Fetched { url, content_type, body } = fetched;
+        let format = reply::format(&content_type, &body)?;
+        let bytes = reply::utf8(&content_type, format, &body);
+        let document = self.inner.parser.document(url.as_str(), format, &bytes).await;
+        let unread = |error: super::Error| match error {
+            super::Error::Unreadable(_) if reply::needs_script(format, &body) => {
+                NotRead::new("it shows its text only to browsers that run its scripts")
+            }
+            error => NotRead::new(format!("it could not be read: {error}")),
+        };
+        let document = document.map_err(unread)?;
+        let text = text_of(&document);
+        if text.chars().count() < reply::LITTLE_TEXT && reply::is_mostly_markup(format, &body) {
+            return Err(NotRead::new("it shows its text only to browsers that run its scripts"));
+        }
+        let title = document.title.map(|title| shortened(&printable_line(&title), MAX_TITLE_CHARS).into_owned());
+        let title = title.filter(|title| !title.trim().is_empty());
+        Ok(WebPage {
+            title: title.unwrap_or_else(|| url.host_str().unwrap_or("page").to_owned()),
+            url: url.into(),
+            published: document.published,
+            text,
+            missing: document.missing,
+        })
+    }
+}
+
+/// The address that a model gave.
+fn parse(address: &str) -> Result<Url, NotRead> {
+    if address.chars().count() > MAX_ADDRESS_CHARS {
+        return Err(NotRead::new(format!("its address has more than {MAX_ADDRESS_CHARS} characters")));
+    }
+    let url = Url::parse(address.trim()).map_err(|_| NotRead::new("that is no address of a page"))?;
+    bare(url)
+}
+
+/// The address without its fragment, when it is one that may be called.
+fn bare(url: Url) -> Result<Url, NotRead> {
+    if url.as_str().len() > 4 * MAX_ADDRESS_CHARS {
+        return Err(NotRead::new("its address is too long"));
+    }
+    if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
+        return Err(NotRead::new("only addresses with http or https and without a user are read"));
+    }
+    Ok(without_fragment(url))
+}
+
+fn without_fragment(mut url: Url) -> Url {
+    url.set_fragment(None);
+    url
+}
+
+fn target(from: &Url, answer: &reqwest::Response) -> Result<Url, NotRead> {
+    let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let url = location.and_then(|location| from.join(location).ok());
+    bare(url.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)
+}
+
+/// The text of all sections, each under its heading.
+fn text_of(document: &Document) -> String {
+    let mut text = String::new();
+    for section in &document.sections {
+        for piece in section.label.iter().chain([&section.text]) {
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(piece);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_addresses_are_read() {
+        let check = |address: &str, expected: Option<&str>| {
+            assert_eq!(parse(address).ok().as_ref().map(Url::as_str), expected, "{address}");
+        };
+        check(" https://a.test/x#part ", Some("https://a.test/x"));
+        check("http://a.test", Some("http://a.test/"));
+        check("ftp://a.test/", None);
+        check("file:///etc/passwd", None);
+        check("https://me:secret@a.test/", None);
+        check("a.test/x", None);
+        check(&format!("https://a.test/{}", "x".repeat(2_000)), None);
+    }
+}

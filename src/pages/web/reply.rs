@@ -1,0 +1,117 @@
+//! What an answer says it is, and what it is.
+
+use encoding_rs::{Encoding, UTF_8};
+use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
+
+use super::NotRead;
+use crate::pages::{Format, extract::looks_like_html};
+
+/// A page with fewer characters of text may be one that scripts have to write.
+pub(super) const LITTLE_TEXT: usize = 200;
+/// So much markup around so little text is a program.
+const MUCH_MARKUP: usize = 10 * 1024;
+
+/// # Errors
+/// The answer is none that has the page's text.
+pub(super) fn check(answer: &Response) -> Result<(), NotRead> {
+    let status = answer.status();
+    let has = |name: &str| answer.headers().contains_key(name);
+    if has("cf-mitigated") || has("x-amzn-waf-action") {
+        return Err(NotRead::new("its site lets only people in (a challenge for browsers)"));
+    }
+    let reason = match status {
+        StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => return Ok(()),
+        StatusCode::UNAUTHORIZED => "it is shown only after sign-in",
+        StatusCode::PAYMENT_REQUIRED => "it is shown only to those who pay",
+        StatusCode::FORBIDDEN => "its site refuses to show it",
+        StatusCode::NOT_FOUND | StatusCode::GONE => "there is no such page",
+        StatusCode::TOO_MANY_REQUESTS => "its site asks to come back later",
+        status if status.is_server_error() => "its site fails",
+        _ => "its site does not show it",
+    };
+    Err(NotRead::new(format!("{reason} (status {})", status.as_u16())))
+}
+
+pub(super) fn content_type(answer: &Response) -> String {
+    let value = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The format, by the first bytes before the header, since servers err.
+///
+/// # Errors
+/// It is of a kind that is not read.
+pub(super) fn format(content_type: &str, body: &[u8]) -> Result<Format, NotRead> {
+    let kind = content_type.split(';').next().unwrap_or_default().trim();
+    let start = String::from_utf8_lossy(&body[..body.len().min(2_048)]);
+    if body.starts_with(b"%PDF-") {
+        return Ok(Format::Pdf);
+    }
+    match kind {
+        "text/markdown" | "text/x-markdown" => Ok(Format::Markdown),
+        "text/html" | "application/xhtml+xml" => Ok(Format::Html),
+        _ if looks_like_html(&start) => Ok(Format::Html),
+        "" | "application/json" | "application/xml" | "application/yaml" => Ok(Format::Text),
+        kind if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => Ok(Format::Text),
+        "application/pdf" => Err(NotRead::new("it says it is a PDF file, and is none")),
+        kind => Err(NotRead::new(format!(
+            "it is a file of a kind that is not read ({})",
+            kind.chars().take(80).collect::<String>()
+        ))),
+    }
+}
+
+/// The bytes in UTF-8, marked as such, when the header names another encoding; what a page says of itself is looked at
+/// later.
+pub(super) fn utf8(content_type: &str, format: Format, body: &[u8]) -> Vec<u8> {
+    let label = content_type.split("charset=").nth(1).map(|label| label.trim_matches(['"', '\'', ' ']));
+    let label = label.map(|label| label.split(';').next().unwrap_or_default());
+    let encoding = label.and_then(|label| Encoding::for_label(label.as_bytes())).filter(|known| *known != UTF_8);
+    match encoding {
+        Some(encoding) if format != Format::Pdf && Encoding::for_bom(body).is_none() => {
+            ["\u{feff}", &encoding.decode(body).0].concat().into_bytes()
+        }
+        _ => body.to_vec(),
+    }
+}
+
+/// May it be that scripts would have to write the text of a page that has none?
+pub(super) fn needs_script(format: Format, body: &[u8]) -> bool {
+    let has_script = || body.windows(7).any(|window| window.eq_ignore_ascii_case(b"<script"));
+    is_mostly_markup(format, body) || (format == Format::Html && has_script())
+}
+
+/// Is a page with little text so large that its scripts have to write the rest?
+pub(super) fn is_mostly_markup(format: Format, body: &[u8]) -> bool {
+    format == Format::Html && body.len() > MUCH_MARKUP
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_count_more_than_the_header() {
+        let check = |kind: &str, body: &str, expected: Option<Format>| {
+            assert_eq!(format(kind, body.as_bytes()).ok(), expected, "{kind} {body}");
+        };
+        check("text/html; charset=utf-8", "x", Some(Format::Html));
+        check("text/html", "%PDF-1.7", Some(Format::Pdf));
+        check("text/plain", "<!doctype html><html><body>x</body></html>", Some(Format::Html));
+        check("text/plain", "x", Some(Format::Text));
+        check("", "x", Some(Format::Text));
+        check("application/ld+json", "{}", Some(Format::Text));
+        check("text/markdown", "# x", Some(Format::Markdown));
+        check("image/png", "\u{fffd}PNG", None);
+        check("application/pdf", "x", None);
+    }
+
+    #[test]
+    fn the_header_names_the_encoding() {
+        let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("潮");
+        let decoded = utf8("text/html; charset=Shift_JIS", Format::Html, &japanese);
+        assert_eq!(String::from_utf8(decoded).unwrap(), "\u{feff}潮");
+        assert_eq!(utf8("text/html; charset=utf-8", Format::Html, "ü".as_bytes()), "ü".as_bytes());
+        assert_eq!(utf8("text/html; charset=nothing", Format::Html, b"x"), b"x");
+    }
+}

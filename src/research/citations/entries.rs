@@ -1,0 +1,141 @@
+//! The front of a line in a list of sources: `[1] …`, `1. …`, `- [1] …`, `[^1]: …`, `| 1 | …`, `Source 1: …`.
+
+use super::{
+    address::{address_in_word, address_length, is_address},
+    numbers::{self, Numbers},
+};
+
+/// Characters that may follow the last address of an entry, such as `(accessed on 1 May 2031)`.
+const BEHIND_ADDRESS: usize = 40;
+
+/// How a label is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `[1]`
+    Bracket,
+    /// `[^1]`, `[^name]`
+    Footnote,
+    /// `[name]:`
+    Definition,
+    /// `1.`, `1)`, `Source 1:`, a cell of a table
+    Ordered,
+    /// `(1)`
+    Parenthesis,
+    /// `¹`
+    Superscript,
+}
+
+impl Form {
+    /// May an entry with such a label stand without a heading over it?
+    pub(super) fn stands_alone(self) -> bool {
+        matches!(self, Self::Bracket | Self::Footnote | Self::Definition | Self::Superscript)
+    }
+}
+
+/// What an entry is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Label {
+    /// A number without leading zeros, or a name in lower case.
+    pub name: String,
+    pub form: Form,
+}
+
+/// A line of a list, read.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub label: Option<Label>,
+    /// Does a marker of a list stand in front?
+    pub is_item: bool,
+    pub rest: &'a str,
+}
+
+/// Reads the front of a line.
+pub(super) fn label(line: &str) -> Line<'_> {
+    let trimmed = line.trim();
+    let rest = trimmed.trim_start_matches(|c: char| c.is_whitespace() || ">-*+•_|–—".contains(c));
+    let is_item = rest.len() < trimmed.len();
+    let Some((label, rest)) = bracket(rest).or_else(|| number(rest)) else {
+        return Line { label: None, is_item, rest };
+    };
+    // `1. [1] Title`
+    let inner = if label.form == Form::Ordered { bracket(rest.trim_start_matches([' ', '*', '|'])) } else { None };
+    let (label, rest) = inner.unwrap_or((label, rest));
+    Line {
+        label: Some(label),
+        is_item,
+        rest: rest.trim_start_matches(|c: char| c.is_whitespace() || "*_|".contains(c)),
+    }
+}
+
+fn named(number: u32, form: Form) -> Label {
+    Label { name: number.to_string(), form }
+}
+
+/// A label in brackets.
+fn bracket(text: &str) -> Option<(Label, &str)> {
+    let inner = ["\\[", "[[", "[", "【"].iter().find_map(|open| text.strip_prefix(open))?;
+    let close = inner.find([']', '】'])?;
+    let inside = inner[..close].trim_end_matches('\\');
+    let rest = inner[close..].trim_start_matches([']', '】']);
+    let defines = rest.starts_with([':', '：']);
+    let rest_behind = rest.trim_start_matches([':', '：']);
+    if let Some(read) = Numbers::read(inside) {
+        let [number] = read.numbers[..] else { return None };
+        let form = match (read.footnote, defines) {
+            (true, _) => Form::Footnote,
+            (false, true) => Form::Definition,
+            (false, false) => Form::Bracket,
+        };
+        return Some((named(number, form), rest_behind));
+    }
+    if !defines || inside.is_empty() || inside.contains('[') {
+        return None;
+    }
+    let name = inside.trim().to_lowercase();
+    match name.strip_prefix('^') {
+        Some(name) => Some((Label { name: name.to_owned(), form: Form::Footnote }, rest_behind)),
+        None => Some((Label { name, form: Form::Definition }, rest_behind)),
+    }
+}
+
+/// A number that is no bracket: `1.`, `(1)`, `Source 1:`, `¹`.
+fn number(text: &str) -> Option<(Label, &str)> {
+    if let Some((number, bytes)) = numbers::superscript(text) {
+        return Some((named(number, Form::Superscript), &text[bytes..]));
+    }
+    if let Some(inner) = text.strip_prefix("<sup>") {
+        let (inside, rest) = inner.split_once("</sup>")?;
+        return Some((named(inside.trim_matches(['[', ']']).parse().ok()?, Form::Superscript), rest));
+    }
+    if let Some(inner) = text.strip_prefix('(') {
+        let close = inner.find(')').filter(|&close| (1..=3).contains(&close))?;
+        return Some((named(inner[..close].parse().ok()?, Form::Parenthesis), &inner[close + 1..]));
+    }
+    let end = text.find(['.', ')', ':', '：', '、', '．', '）', '|'])?;
+    let front = &text[..end];
+    let [number] = Numbers::read(front.trim())?.numbers[..] else { return None };
+    let sign = text[end..].chars().next().map_or(1, char::len_utf8);
+    let rest = &text[end + sign..];
+    // `1.5 million` is no label.
+    (!rest.starts_with(|c: char| c.is_ascii_digit())).then(|| (named(number, Form::Ordered), rest))
+}
+
+/// Does the text end with an address, or begin with one?
+pub(super) fn address_at_end(text: &str) -> bool {
+    let (mut done, mut starts, mut last) = (0, true, None);
+    for (at, character) in text.char_indices() {
+        let begins = std::mem::replace(&mut starts, !character.is_alphanumeric());
+        if at < done || !begins {
+            continue;
+        }
+        let rest = &text[at..];
+        if is_address(rest) || (rest.starts_with("//") && address_in_word(rest) == Some(0)) {
+            done = at + address_length(rest).max(1);
+            last = Some(done);
+            if at == 0 {
+                return text[done..].chars().count() <= 2 * BEHIND_ADDRESS;
+            }
+        }
+    }
+    last.is_some_and(|end| text[end..].chars().count() <= BEHIND_ADDRESS)
+}

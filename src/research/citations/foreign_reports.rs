@@ -1,0 +1,283 @@
+//! Reports of models that ignore ids: they number their sources themselves, in every way that models do, and put lists
+//! of their own under the text. Their citations survive, lead where the model meant, and nothing else becomes one.
+
+use std::collections::BTreeSet;
+
+use super::{tests::links, *};
+use crate::domain::SourceId;
+
+/// What was retrieved. The last page of [`PAGES`] was not.
+const RETRIEVED: usize = 6;
+const PAGES: [(&str, &str); 7] = [
+    ("https://harbour.test/tariff", "Harbour tariff 2031"),
+    ("https://museum.test/", "Museum of tides"),
+    ("https://council.test/minutes?id=7&lang=en", "Council minutes, April"),
+    ("https://encyclopedia.test/wiki/Tide_(sea)", "Tide (sea)"),
+    ("https://blog.test/2031/03/gates", "Gates - a short history"),
+    ("https://zeitung.test/artikel/schleuse", "Wer zahlt die Schleuse?"),
+    ("https://elsewhere.test/never", "Never retrieved"),
+];
+/// Which pages each statement cites, from 1.
+const STATEMENTS: [&[u32]; 10] = [&[1], &[2, 3], &[4], &[1, 5], &[6], &[3], &[7], &[2, 7], &[4, 5, 6], &[1]];
+
+fn retrieved() -> Vec<Source> {
+    let page =
+        |(at, (url, title)): (usize, &(&str, &str))| Source::example(1001 + u32::try_from(at).unwrap(), url, title);
+    PAGES[..RETRIEVED].iter().enumerate().map(page).collect()
+}
+
+/// How models spell an address that they were given otherwise.
+fn spelt(url: &str, way: usize) -> String {
+    let join = if url.contains('?') { '&' } else { '?' };
+    match way % 8 {
+        1 => url.replace("https://", "http://"),
+        2 => url.replace("https://", "https://www."),
+        3 => format!("{}/", url.trim_end_matches('/')),
+        4 => format!("{url}#section-2"),
+        5 => format!("{url}{join}utm_source=model.test&utm_medium=chat"),
+        6 => url.replace("https://", "HTTPS://").replace(".test", ".TEST"),
+        7 => url.replace('&', "&amp;"),
+        _ => url.to_owned(),
+    }
+    // A slash behind parameters would be another page.
+    .replace("lang=en/", "lang=en")
+}
+
+/// Ways to cite pages of these numbers in a text.
+const STYLES: [(&str, fn(&[u32], usize) -> String); 16] = [
+    ("[1]", |numbers, _| each(numbers, |n| format!("[{n}]"))),
+    ("[1, 2]", |numbers, _| format!("[{}]", list(numbers))),
+    (" [1] [2]", |numbers, _| each(numbers, |n| format!(" [{n}]"))),
+    ("【1】", |numbers, _| each(numbers, |n| format!("【{n}】"))),
+    ("【1†source】", |numbers, _| each(numbers, |n| format!("【{n}†source】"))),
+    (" [Source 1]", |numbers, _| each(numbers, |n| format!(" [Source {n}]"))),
+    (" [Sources 1, 2]", |numbers, _| format!(" [Sources {}]", list(numbers))),
+    ("[citation:1]", |numbers, _| each(numbers, |n| format!("[citation:{n}]"))),
+    ("[^1]", |numbers, _| each(numbers, |n| format!("[^{n}]"))),
+    ("[^1^]", |numbers, _| each(numbers, |n| format!("[^{n}^]"))),
+    ("\\[1\\]", |numbers, _| each(numbers, |n| format!("\\[{n}\\]"))),
+    ("¹", |numbers, _| {
+        each(numbers, |n| {
+            char::from_u32([0xb9, 0xb2, 0xb3, 0x2074, 0x2075, 0x2076, 0x2077][n as usize - 1]).unwrap().to_string()
+        })
+    }),
+    ("<sup>1</sup>", |numbers, _| each(numbers, |n| format!("<sup>{n}</sup>"))),
+    ("**[1]**", |numbers, _| format!(" **{}**", each(numbers, |n| format!("[{n}]")))),
+    ("[[1]](url)", |numbers, way| each(numbers, |n| format!("[[{n}]]({})", address(n, way)))),
+    ("[1](url)", |numbers, way| each(numbers, |n| format!(" [{n}]({})", address(n, way)))),
+];
+
+/// Ways to list all pages.
+const LISTS: [(&str, fn(usize) -> String); 20] = [
+    ("the original's", |way| {
+        format!("### Sources\n{}", entries(way, "\n", |n, title, url| format!("[{n}] {title}: {url}")))
+    }),
+    ("with blank lines", |way| {
+        format!("### Sources\n\n{}", entries(way, "\n\n", |n, title, url| format!("[{n}] {title}: {url}")))
+    }),
+    ("items in brackets", |way| {
+        format!("## Sources\n\n{}", entries(way, "\n", |n, title, url| format!("- [{n}] [{title}]({url})")))
+    }),
+    ("numbered", |way| {
+        format!("## References\n\n{}", entries(way, "\n", |n, title, url| format!("{n}. {title} - {url}")))
+    }),
+    ("numbered links", |way| {
+        format!("**Sources:**\n\n{}", entries(way, "\n", |n, title, url| format!("{n}. [{title}]({url})")))
+    }),
+    ("numbered sentences", |way| {
+        format!(
+            "## Bibliography\n{}",
+            entries(way, "\n", |n, title, url| format!("{n}. {title}. Available at <{url}>. Accessed 1 May 2031."))
+        )
+    }),
+    ("bold labels", |way| {
+        format!("## Works cited\n{}", entries(way, "\n", |n, title, url| format!("* **[{n}]** *{title}* — {url}")))
+    }),
+    ("broken lines", |way| {
+        format!("## Sources\n{}", entries(way, "\n", |n, title, url| format!("[{n}] {title}\n    {url}")))
+    }),
+    ("broken items", |way| {
+        format!(
+            "## Sources\n{}",
+            entries(way, "\n", |n, title, url| format!(
+                "{n}. **{title}.**\n   - URL: {url}\n   - Accessed: 2031-05-01"
+            ))
+        )
+    }),
+    ("one line", |way| format!("## Sources\n{}", entries(way, " ", |n, title, url| format!("[{n}] {title}: {url}")))),
+    ("table", |way| {
+        format!(
+            "## Sources\n\n| # | Title | Address |\n|---|---|---|\n{}",
+            entries(way, "\n", |n, title, url| format!("| {n} | {title} | {url} |"))
+        )
+    }),
+    ("definitions", |way| entries(way, "\n", |n, title, url| format!("[{n}]: {url} \"{title}\""))),
+    ("footnotes", |way| entries(way, "\n", |n, title, url| format!("[^{n}]: {title}. {url}"))),
+    ("linked footnotes", |way| {
+        format!("## Notes\n\n{}", entries(way, "\n\n", |n, title, url| format!("[^{n}]: [{title}]({url})")))
+    }),
+    ("no heading", |way| format!("---\n\n{}", entries(way, "\n", |n, title, url| format!("[{n}] {title}: {url}")))),
+    ("no heading, broken", |way| entries(way, "\n", |n, title, url| format!("[{n}] {title}\n{url}"))),
+    ("unknown heading", |way| {
+        format!("## Where this comes from\n\n{}", entries(way, "\n", |n, title, url| format!("[{n}] {title}, {url}")))
+    }),
+    ("Chinese", |way| {
+        format!("## 参考文献\n\n{}", entries(way, "\n", |n, title, url| format!("[{n}] {title}：{url}")))
+    }),
+    ("words", |way| {
+        format!("Sources:\n{}", entries(way, "\n", |n, title, url| format!("- Source {n}: {title} ({url})")))
+    }),
+    ("in the middle", |way| {
+        format!(
+            "## Sources and further reading\n{}\n\n## Afterword\n\nThat is all.",
+            entries(way, "\n", |n, title, url| format!("[{n}] {title}: {url}"))
+        )
+    }),
+];
+
+fn each(numbers: &[u32], write: impl Fn(u32) -> String) -> String {
+    numbers.iter().map(|&number| write(number)).collect()
+}
+
+fn list(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn address(number: u32, way: usize) -> String {
+    spelt(PAGES[number as usize - 1].0, way + number as usize)
+}
+
+fn entries(way: usize, between: &str, write: impl Fn(u32, &str, &str) -> String) -> String {
+    let entry = |(at, (_, title)): (usize, &(&str, &str))| {
+        let number = u32::try_from(at).unwrap() + 1;
+        write(number, title, &address(number, way))
+    };
+    PAGES.iter().enumerate().map(entry).collect::<Vec<_>>().join(between)
+}
+
+/// A report with text between its citations that must not become one.
+fn report(cite: impl Fn(&[u32]) -> String, list: &str) -> String {
+    let mut report = "# Who pays for the gate\n\n## Money\n\n".to_owned();
+    for (at, numbers) in STATEMENTS.iter().enumerate() {
+        report.push_str(&format!("Statement {at:02} says something certain{}. ", cite(numbers)));
+        if at == 4 {
+            report.push_str(
+                "\n\n## Tides\n\nThe mean is 37 (95% CI [2, 5]), a_max[1] of x ∈ [0, 1], 12 km² and `v[3]`.\n\n",
+            );
+        }
+    }
+    format!("{report}\n\n{list}\n")
+}
+
+/// Citations kept, of those whose page was retrieved; none may lead elsewhere.
+fn kept(text: &str) -> (usize, usize) {
+    let mut resolver = Resolver::new(retrieved());
+    let markdown = resolver.push(text) + &resolver.finish();
+    let (resolver, markdown) = resolver.renumbered().unwrap_or((resolver, markdown));
+    assert!(links(&markdown).is_empty(), "{text}\nbecame\n{markdown}");
+    assert_eq!(proof(&markdown, resolver.citations()), None, "{text}\nbecame\n{markdown}");
+    let chars: Vec<char> = markdown.chars().collect();
+    let (mut kept, mut meant) = (0, 0);
+    for (at, numbers) in STATEMENTS.iter().enumerate() {
+        let place =
+            |at: usize| markdown.find(&format!("Statement {at:02}")).map(|byte| markdown[..byte].chars().count());
+        let (start, end) = (place(at).unwrap(), place(at + 1).unwrap_or(chars.len()));
+        let end = chars[start..end].iter().position(|&c| c == '\n').map_or(end, |line| start + line);
+        let here = resolver.citations().iter().filter(|citation| (start..end).contains(&citation.start));
+        let cited: BTreeSet<SourceId> = here.map(|citation| citation.source_id).collect();
+        let retrieved = numbers.iter().filter(|&&number| number as usize <= RETRIEVED);
+        let expected: BTreeSet<SourceId> = retrieved.map(|number| SourceId(1000 + number)).collect();
+        assert!(cited.is_subset(&expected), "statement {at} cites {cited:?}:\n{text}\nbecame\n{markdown}");
+        kept += cited.len();
+        meant += expected.len();
+    }
+    for stays in ["(95% CI [2, 5])", "a_max[1] of x ∈ [0, 1]", "12 km²", "`v[3]`"] {
+        assert!(markdown.contains(stays), "{stays} is lost:\n{text}\nbecame\n{markdown}");
+    }
+    (kept, meant)
+}
+
+#[test]
+fn citations_by_number_survive() {
+    let (mut all_kept, mut all_meant) = (0, 0);
+    let mut lost = Vec::new();
+    for (row, (style, cite)) in STYLES.iter().enumerate() {
+        for (column, (name, list)) in LISTS.iter().enumerate() {
+            let way = row + column;
+            let (kept, meant) = kept(&report(|numbers| cite(numbers, way), &list(way)));
+            if kept * 10 < meant * 9 {
+                lost.push(format!("{style} with {name}: {kept} of {meant}"));
+            }
+            (all_kept, all_meant) = (all_kept + kept, all_meant + meant);
+        }
+    }
+    let share = all_kept as f64 / all_meant as f64;
+    assert!(share >= 0.9, "only {all_kept} of {all_meant} survive:\n{}", lost.join("\n"));
+    assert!(lost.is_empty(), "{all_kept} of {all_meant} survive, but few of\n{}", lost.join("\n"));
+}
+
+#[test]
+fn citations_by_address_survive_without_a_list() {
+    type Style = fn(&[u32], usize) -> String;
+    let styles: [(&str, Style); 5] = [
+        ("links", |numbers, way| each(numbers, |n| format!(" ([{}]({}))", PAGES[n as usize - 1].1, address(n, way)))),
+        ("bare", |numbers, way| each(numbers, |n| format!(" ({})", address(n, way)))),
+        ("angles", |numbers, way| each(numbers, |n| format!(" <{}>", address(n, way)))),
+        ("named", |numbers, way| each(numbers, |n| format!(" [Source]({})", address(n, way)))),
+        ("bracketed", |numbers, way| each(numbers, |n| format!(" [{}]", address(n, way)))),
+    ];
+    for (style, cite) in styles {
+        for way in 0..8 {
+            let (kept, meant) = kept(&report(|numbers| cite(numbers, way), ""));
+            assert!(kept * 10 >= meant * 9, "{style} {way}: {kept} of {meant}");
+        }
+    }
+}
+
+/// Lists and forms that stand alone.
+#[test]
+fn rarer_ways_to_number_sources_are_read_too() {
+    let check = |text: &str, expected: &str| {
+        let mut resolver = Resolver::new(retrieved());
+        let markdown = resolver.push(text) + &resolver.finish();
+        let (_, markdown) = resolver.renumbered().unwrap_or((resolver, markdown));
+        let (body, _) = crate::domain::report::parts(&markdown);
+        assert_eq!(body.trim_end(), expected, "for {text:?}");
+    };
+    let (a, b, foreign) = ("https://harbour.test/tariff", "https://museum.test/", "https://elsewhere.test/never");
+    // Every section has a list of its own, and counts from 1.
+    check(
+        &format!("## One\nDues [1].\n\n### Sources\n[1] T: {a}\n\n## Two\nTides [1].\n\n### Sources\n[1] M: {b}\n"),
+        "## One\nDues [1].\n\n## Two\nTides [2].",
+    );
+    // A list without numbers is in order if the text cites each of its entries.
+    check(&format!("Dues [1], tides [2].\n\n## Sources\n- T: {a}\n- M: {b}\n"), "Dues [1], tides [2].");
+    check(&format!("Dues [2].\n\n## Sources\n- T: {a}\n- M: {b}\n"), "Dues.");
+    check(&format!("Dues [1], tides [2].\n\n## Sources\n1. T: {a}\n1. M: {b}\n"), "Dues [1], tides [2].");
+    // Nothing but its place and its numbers make a list at the end one of sources.
+    check(&format!("Tides [2], dues [1].\n\n1. Tariff - {a}\n2. Museum - {b}\n"), "Tides [1], dues [2].");
+    check(&format!("Steps:\n\n1. Read {a}\n2. Visit {b}\n"), "Steps:\n\n1. Read [1]\n2. Visit [2]");
+    // Ranges, parentheses, links by reference, ids.
+    check(&format!("All [1-3].\n\n## Sources\n[1] {a}\n[2] {b}\n[3] {foreign}\n"), "All [1][2].");
+    check(&format!("Dues (1), tides (2).\n\n## Sources\n(1) T: {a}\n(2) M: {b}\n"), "Dues [1], tides [2].");
+    check("Steps (1) and (2) are few [S1001].", "Steps (1) and (2) are few [1].");
+    check(
+        &format!("[Dues][t] and [tides][], see [m].\n\n[t]: {a}\n[tides]: {b}\n[m]: {b}\n"),
+        "Dues [1] and tides [2], see m [2].",
+    );
+    check("Dues [1].\n\n## Sources\n[1] S1002, the museum\n", "Dues [1].");
+    check("Dues [4].\n\n## Sources\n[1] https://harbour.test/tariff\n", "Dues.");
+    // A footnote that says something stays, whatever else is a source.
+    check(
+        &format!(
+            "Dues[^1] rise[^2] fast[^n].\n\n[^1]: {a}\n[^2]: In crowns of 2031, see {b} for more of what that means to everybody here, says one.\n[^n]: {b}\n"
+        ),
+        "Dues[1] rise[^2] fast[2].\n\n[^2]: In crowns of 2031, see [2] for more of what that means to everybody here, says one.",
+    );
+    // Powers are no citations, and neither is anything in a list that was kept.
+    check(&format!("12 km² paid [1].\n\n## Sources\n[1] {a}\n[2] {b}\n"), "12 km² paid [1].");
+    check(
+        "See [1].\n\n## Sources\nThe oldest source is lost.\nThe next one is young.\nNobody has both.\n",
+        "See.\n\n## Sources\nThe oldest source is lost.\nThe next one is young.\nNobody has both.",
+    );
+}

@@ -1,0 +1,379 @@
+//! A numbering of the model's own: which of its numbers and labels stand for which source.
+//!
+//! Models that ignore ids count their sources themselves and put a list under the text, or several, or footnotes. Read
+//! here is the whole text, line by line, once it is there; `mod.rs` has said before what kind of line each is.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::{
+    Catalogue,
+    address::{address_length, is_address},
+    entries::{Form, Label, address_at_end, label},
+    lines,
+    numbers::Numbers,
+};
+
+/// Labels of one list that are looked at.
+const MOST_ENTRIES: usize = 2_000;
+
+/// What a line is, as the resolver read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Code,
+    /// A heading over a source list.
+    Heading,
+    /// A line under such a heading.
+    Listed,
+}
+
+/// Where a number or label leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A retrieved source, by index.
+    Source(usize),
+    /// An address that was not retrieved, or none.
+    Foreign,
+    /// A footnote that says something; it stays.
+    Remark,
+}
+
+/// The model's own numbers and labels.
+#[derive(Debug, Default)]
+pub(super) struct Numbering {
+    /// By number or label: each line that defines it, ascending, and where it leads.
+    targets: HashMap<String, Vec<(usize, Target)>>,
+    /// Labels of link definitions.
+    defined: HashSet<String>,
+    /// Lines of lists without a heading over them.
+    gone: HashSet<usize>,
+    highest: u32,
+    /// Are superscript digits citations?
+    pub superscripts: bool,
+    /// Are numbers in parentheses citations?
+    pub parentheses: bool,
+}
+
+impl Numbering {
+    /// Reads the model's text; `used` are the numbers that it cites in brackets.
+    pub(super) fn read(text: &str, kinds: &[Kind], used: &BTreeSet<u32>, catalogue: &Catalogue) -> Self {
+        let mut reader = Reader::new(catalogue, used);
+        let lines: Vec<&str> = text.split('\n').collect();
+        for (at, line) in lines.iter().enumerate() {
+            match kinds.get(at) {
+                Some(Kind::Text) => reader.text_line(at, line),
+                Some(Kind::Code) | None => reader.end_list(),
+                Some(Kind::Heading) => {
+                    reader.end_list();
+                    reader.tail.clear();
+                }
+                Some(Kind::Listed) => reader.listed(at, line),
+            }
+        }
+        reader.finish(&lines)
+    }
+
+    /// Does anything here change how the text is read?
+    pub(super) fn is_empty(&self) -> bool {
+        let leads = |(_, target): &(usize, Target)| *target != Target::Foreign;
+        !self.targets.values().flatten().any(leads)
+    }
+
+    /// Where a label on that line leads: as the next list says, or else the last one.
+    pub(super) fn target(&self, label: &str, line: usize) -> Option<Target> {
+        let places = self.targets.get(label)?;
+        let next = places.partition_point(|(place, _)| *place < line);
+        places.get(next).or(places.last()).map(|(_, target)| *target)
+    }
+
+    /// The source behind a number on that line.
+    pub(super) fn source(&self, number: u32, line: usize) -> Option<usize> {
+        match self.target(&number.to_string(), line)? {
+            Target::Source(index) => Some(index),
+            Target::Foreign | Target::Remark => None,
+        }
+    }
+
+    /// The source that `[text][label]` links to.
+    pub(super) fn linked(&self, label: &str, line: usize) -> Option<usize> {
+        let label = label.trim().to_lowercase();
+        match self.target(&label, line).filter(|_| self.defined.contains(&label))? {
+            Target::Source(index) => Some(index),
+            Target::Foreign | Target::Remark => None,
+        }
+    }
+
+    /// Is this line part of a list that goes?
+    pub(super) fn is_gone(&self, line: usize) -> bool {
+        self.gone.contains(&line)
+    }
+
+    pub(super) fn highest(&self) -> usize {
+        usize::try_from(self.highest).unwrap_or(usize::MAX)
+    }
+
+    fn define(&mut self, label: String, line: usize, target: Target) {
+        self.highest = self.highest.max(label.parse().unwrap_or(0));
+        self.targets.entry(label).or_default().push((line, target));
+    }
+}
+
+/// One entry of a list that is being read.
+#[derive(Debug)]
+struct Entry {
+    label: Option<Label>,
+    line: usize,
+    /// Bytes of white space in front of it.
+    indent: usize,
+    target: Option<Target>,
+}
+
+impl Entry {
+    fn new(label: Option<Label>, line: usize, indent: usize) -> Self {
+        Self { label, line, indent, target: None }
+    }
+}
+
+struct Reader<'a> {
+    catalogue: &'a Catalogue,
+    used: &'a BTreeSet<u32>,
+    numbering: Numbering,
+    /// The list under a heading that is being read.
+    list: Vec<Entry>,
+    /// Lists without labels.
+    unlabelled: Vec<Vec<Entry>>,
+    /// A label and a title, whose address may stand on the next line.
+    waiting: Option<(Label, usize)>,
+    /// The last lines of the text, as far as each is an item with a number and an address.
+    tail: Vec<Entry>,
+    forms: Vec<Form>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(catalogue: &'a Catalogue, used: &'a BTreeSet<u32>) -> Self {
+        Self {
+            catalogue,
+            used,
+            numbering: Numbering::default(),
+            list: Vec::new(),
+            unlabelled: Vec::new(),
+            waiting: None,
+            tail: Vec::new(),
+            forms: Vec::new(),
+        }
+    }
+
+    /// A line under a heading like "Sources".
+    fn listed(&mut self, at: usize, line: &str) {
+        let found = label(line);
+        let indent = line.len() - line.trim_start().len();
+        let is_part = self.list.last().is_some_and(|entry| entry.label.is_some() && entry.indent < indent);
+        let is_item = found.is_item && !is_part;
+        let starts = found.label.is_some() || is_item || (is_address(found.rest) && !self.is_waiting());
+        if starts && self.list.len() < MOST_ENTRIES {
+            self.list.push(Entry::new(found.label, at, indent));
+        }
+        self.contents(at, found.rest);
+    }
+
+    /// Has the last entry no address yet?
+    fn is_waiting(&self) -> bool {
+        self.list.last().is_some_and(|entry| entry.target.is_none())
+    }
+
+    /// Looks for addresses and further labels in a line of a list.
+    fn contents(&mut self, at: usize, text: &str) {
+        let (mut done, mut starts) = (0, true);
+        for (place, character) in text.char_indices() {
+            let begins = std::mem::replace(&mut starts, !character.is_alphanumeric());
+            if place < done {
+                continue;
+            }
+            let rest = &text[place..];
+            if begins && is_address(rest) {
+                let length = address_length(rest).max(1);
+                self.meet(self.catalogue.by_url(&rest[..length]));
+                done = place + length;
+            } else if let Some((label, length)) = self.next_label(at, rest) {
+                self.list.push(Entry::new(Some(label), at, 0));
+                done = place + length;
+            } else if begins && let Some((index, length)) = self.place(rest) {
+                self.meet(Some(index));
+                done = place + length;
+            }
+        }
+    }
+
+    /// Several entries on one line: a label behind the address of one.
+    fn next_label(&self, at: usize, rest: &str) -> Option<(Label, usize)> {
+        let last = self.list.last()?;
+        let follows = last.line == at && last.label.is_some() && last.target.is_some();
+        if !rest.starts_with('[') || !follows || self.list.len() >= MOST_ENTRIES {
+            return None;
+        }
+        let (inside, behind) = rest[1..].get(..8.min(rest.len() - 1)).unwrap_or(&rest[1..]).split_once(']')?;
+        let [number] = Numbers::read(inside)?.numbers[..] else { return None };
+        (!behind.starts_with('(')).then(|| (Label { name: number.to_string(), form: Form::Bracket }, inside.len() + 2))
+    }
+
+    /// A word that is an id or the path of a document.
+    fn place(&self, rest: &str) -> Option<(usize, usize)> {
+        let word =
+            rest.split(|c: char| c.is_whitespace() || "()<>[]|".contains(c)).next()?.trim_end_matches(['.', ',', ';']);
+        if word.len() < 2 {
+            return None;
+        }
+        Some((self.catalogue.by_target(word)?, word.len()))
+    }
+
+    fn meet(&mut self, found: Option<usize>) {
+        let Some(entry) = self.list.last_mut() else { return };
+        match (entry.target, found) {
+            (Some(Target::Source(_)), _) => {}
+            (_, Some(index)) => entry.target = Some(Target::Source(index)),
+            (_, None) => entry.target = Some(Target::Foreign),
+        }
+    }
+
+    /// The list under a heading has ended.
+    fn end_list(&mut self) {
+        let mut list = std::mem::take(&mut self.list);
+        self.waiting = None;
+        if list.iter().all(|entry| entry.label.is_none()) {
+            list.retain(|entry| entry.target.is_some());
+            if !list.is_empty() {
+                self.unlabelled.push(list);
+            }
+            return;
+        }
+        list.retain(|entry| entry.label.is_some());
+        // `1.` before each item: Markdown counts for itself.
+        let same = list.len() > 1 && list.windows(2).all(|pair| pair[0].label == pair[1].label);
+        for (position, entry) in list.into_iter().enumerate() {
+            let position = same.then_some(position + 1);
+            self.define(entry, position);
+        }
+    }
+
+    fn define(&mut self, entry: Entry, position: Option<usize>) {
+        let (form, name) = entry.label.map_or((Form::Ordered, None), |label| (label.form, Some(label.name)));
+        let Some(name) = position.map(|position| position.to_string()).or(name) else { return };
+        if form == Form::Definition {
+            self.numbering.defined.insert(name.clone());
+        }
+        self.forms.push(form);
+        // A footnote without an address says something of its own.
+        let without = if form == Form::Footnote { Target::Remark } else { Target::Foreign };
+        self.numbering.define(name, entry.line, entry.target.unwrap_or(without));
+    }
+
+    /// A line that no heading makes part of a list.
+    fn text_line(&mut self, at: usize, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        let waiting = self.waiting.take();
+        if !self.list.is_empty() {
+            self.end_list();
+        }
+        let found = label(line);
+        if let (Some((label, before)), true) = (waiting, found.label.is_none() && is_address(found.rest)) {
+            self.alone(label, before, found.rest);
+            self.numbering.gone.extend([before, at]);
+            return;
+        }
+        match found.label {
+            Some(label) if label.form == Form::Ordered => return self.tail_line(label, at, found.rest),
+            Some(label) if label.form.stands_alone() => self.bracketed(label, at, found.rest),
+            _ => {}
+        }
+        self.tail.clear();
+    }
+
+    /// A line that begins with a label in brackets: an entry of a list, a footnote, or text behind a citation.
+    fn bracketed(&mut self, label: Label, at: usize, rest: &str) {
+        if address_at_end(rest) || self.place(rest.trim()).is_some() {
+            self.alone(label, at, rest);
+            self.numbering.gone.insert(at);
+        } else if matches!(label.form, Form::Footnote | Form::Definition) {
+            if label.form == Form::Footnote {
+                self.numbering.define(label.name, at, Target::Remark);
+            }
+        } else if rest.len() <= 300 {
+            self.waiting = Some((label, at));
+        }
+    }
+
+    /// An entry without a list around it.
+    fn alone(&mut self, label: Label, line: usize, rest: &str) {
+        self.list.push(Entry::new(Some(label), line, 0));
+        self.contents(line, rest);
+        self.end_list();
+    }
+
+    /// An item of a list with numbers: perhaps of sources, if the text ends with it.
+    fn tail_line(&mut self, label: Label, at: usize, rest: &str) {
+        if !address_at_end(rest) {
+            self.tail.clear();
+            return;
+        }
+        self.list.push(Entry::new(Some(label), at, 0));
+        self.contents(at, rest);
+        self.tail.extend(self.list.drain(..).take(1));
+    }
+
+    fn finish(mut self, lines: &[&str]) -> Numbering {
+        self.end_list();
+        self.take_tail();
+        self.take_positions();
+        self.headings_over_nothing(lines);
+        let plain = self.used.is_empty();
+        self.numbering.superscripts = plain && !self.forms.contains(&Form::Parenthesis);
+        self.numbering.parentheses = plain && self.forms.contains(&Form::Parenthesis);
+        self.numbering
+    }
+
+    /// A list at the very end is one of sources when it has all numbers that the text cites, and nothing else has.
+    fn take_tail(&mut self) {
+        let tail = std::mem::take(&mut self.tail);
+        let names: HashSet<&str> = tail.iter().filter_map(|entry| Some(entry.label.as_ref()?.name.as_str())).collect();
+        let all = !self.used.is_empty() && self.used.iter().all(|number| names.contains(number.to_string().as_str()));
+        if !all || !self.numbering.targets.is_empty() {
+            return;
+        }
+        self.numbering.gone.extend(tail.iter().map(|entry| entry.line));
+        self.list = tail;
+        self.end_list();
+    }
+
+    /// The only list has no numbers: they are its order when the text cites each of them, and no other.
+    fn take_positions(&mut self) {
+        let [list] = &mut self.unlabelled[..] else { return };
+        let counts = self.used.iter().copied().eq(1..=u32::try_from(list.len()).unwrap_or(0));
+        if !counts || !self.numbering.targets.is_empty() {
+            return;
+        }
+        for (position, entry) in std::mem::take(list).into_iter().enumerate() {
+            self.define(entry, Some(position + 1));
+        }
+    }
+
+    /// A heading goes with the list under it.
+    fn headings_over_nothing(&mut self, lines: &[&str]) {
+        let mut heading: Option<(usize, bool)> = None;
+        let mut over = Vec::new();
+        for (at, line) in lines.iter().enumerate() {
+            let trimmed = line.trim();
+            if lines::is_title(trimmed) {
+                over.extend(heading.filter(|(_, went)| *went).map(|(place, _)| place));
+                heading = Some((at, false));
+            } else if self.numbering.gone.contains(&at) {
+                heading = heading.map(|(place, _)| (place, true));
+            } else if !trimmed.is_empty() {
+                heading = None;
+            }
+        }
+        over.extend(heading.filter(|(_, went)| *went).map(|(place, _)| place));
+        self.numbering.gone.extend(over);
+    }
+}

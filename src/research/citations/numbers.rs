@@ -1,0 +1,212 @@
+//! Citations by number, as a model writes them that counts its sources itself: `[1]`, `[1, 2]`, `[3-5]`, `[^1]`,
+//! `[Source 1]`, `【1†source】`, `¹`. And what only looks like one: an interval, an index, a year.
+
+use super::ids::LONGEST_LIST;
+
+/// Numbers that one bracket may cite, ranges written out.
+const MOST_NUMBERS: usize = 100;
+/// By their value.
+const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+/// Words that make a bracket with numbers a citation, in lower case.
+const CITING_WORDS: [&str; 28] = [
+    "source",
+    "sources",
+    "ref",
+    "refs",
+    "reference",
+    "references",
+    "citation",
+    "citations",
+    "cite",
+    "cites",
+    "web",
+    "see",
+    "quelle",
+    "quellen",
+    "siehe",
+    "fuente",
+    "fuentes",
+    "fonte",
+    "fonti",
+    "fontes",
+    "voir",
+    "bron",
+    "bronnen",
+    "来源",
+    "文献",
+    "出典",
+    "출처",
+    "источник",
+];
+/// Words before a bracket with numbers that make it an interval, in lower case.
+const INTERVAL_WORDS: [&str; 26] = [
+    "ci",
+    "cis",
+    "ki",
+    "cri",
+    "hdi",
+    "iqr",
+    "interval",
+    "intervals",
+    "intervall",
+    "range",
+    "ranges",
+    "bereich",
+    "domain",
+    "scale",
+    "age",
+    "ages",
+    "aged",
+    "alter",
+    "between",
+    "zwischen",
+    "entre",
+    "=",
+    "≈",
+    "~",
+    "∈",
+    "\\in",
+];
+
+/// What a bracket cites by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Numbers {
+    /// In order, ranges written out.
+    pub numbers: Vec<u32>,
+    /// A word or sign says that this is a citation: `Source`, `^`, `†`.
+    pub marked: bool,
+    /// A footnote: `^1`.
+    pub footnote: bool,
+}
+
+impl Numbers {
+    /// Reads what stands in a bracket; `None` when there is anything but numbers of up to three digits, separators and
+    /// words like "Source".
+    pub(super) fn read(inside: &str) -> Option<Self> {
+        if inside.len() > LONGEST_LIST {
+            return None;
+        }
+        let (list, marked) = match inside.split_once(['†', '‡']) {
+            Some((list, _)) => (list, true),
+            None => (inside, false),
+        };
+        let footnote = list.trim_start().starts_with('^');
+        let mut reader =
+            Reader { read: Self { numbers: Vec::new(), marked: marked || footnote, footnote }, range: false };
+        let mut rest = list;
+        while let Some(first) = rest.chars().next() {
+            let same = |c: char| if first.is_ascii_digit() { c.is_ascii_digit() } else { c.is_alphabetic() };
+            let length = if first.is_alphanumeric() { rest.find(|c| !same(c)).unwrap_or(rest.len()) } else { 0 };
+            match length {
+                0 => reader.separator(first)?,
+                _ if first.is_ascii_digit() => reader.number(&rest[..length])?,
+                _ => reader.word(&rest[..length])?,
+            }
+            rest = &rest[length.max(first.len_utf8())..];
+        }
+        (!reader.read.numbers.is_empty() && !reader.range).then_some(reader.read)
+    }
+}
+
+struct Reader {
+    read: Numbers,
+    /// A dash after a number: the next one ends a range.
+    range: bool,
+}
+
+impl Reader {
+    fn separator(&mut self, sign: char) -> Option<()> {
+        match sign {
+            '-' | '–' | '—' if self.read.numbers.is_empty() || self.range => None,
+            '-' | '–' | '—' => {
+                self.range = true;
+                Some(())
+            }
+            '^' | ',' | ';' | '&' | '，' | '、' | '；' => Some(()),
+            // As in `ref. 1` and `citation: 1`.
+            '.' | ':' | '：' | '#' if self.read.marked && self.read.numbers.is_empty() => Some(()),
+            sign => sign.is_whitespace().then_some(()),
+        }
+    }
+
+    fn number(&mut self, digits: &str) -> Option<()> {
+        let number: u32 = Some(digits).filter(|digits| digits.len() <= 3)?.parse().ok()?;
+        let first = match self.read.numbers.last() {
+            Some(&last) if std::mem::take(&mut self.range) => Some(last + 1).filter(|&first| first <= number)?,
+            _ => number,
+        };
+        let count = usize::try_from(number - first).ok()? + 1;
+        if self.read.numbers.len() + count > MOST_NUMBERS {
+            return None;
+        }
+        self.read.numbers.extend(first..=number);
+        Some(())
+    }
+
+    fn word(&mut self, word: &str) -> Option<()> {
+        let word = word.to_lowercase();
+        if word == "and" || word == "und" || word == "et" || word == "y" {
+            return Some(());
+        }
+        self.read.marked |= self.read.numbers.is_empty();
+        CITING_WORDS.contains(&word.as_str()).then_some(())
+    }
+}
+
+/// Is this a citation by number, given the text in front of it and the highest number that can be meant?
+///
+/// An interval (`95% CI [22, 54]`, `[0, 1]`), an index (`a[1]`) or a year is none.
+pub(super) fn is_citation(read: &Numbers, before: &str, highest: usize) -> bool {
+    let fits = |&number: &u32| usize::try_from(number).is_ok_and(|number| number <= highest);
+    let beyond = read.numbers.len() > 1 && !read.numbers.iter().all(fits);
+    read.marked || !(read.numbers.contains(&0) || beyond || is_indexed(before) || is_interval(before))
+}
+
+/// Does an identifier end right here, as in `a[1]` or `x_max[2]`?
+fn is_indexed(before: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut before = before;
+    while let Some(at) = before.strip_suffix(']').and_then(|rest| rest.rfind('[')) {
+        before = &before[..at];
+    }
+    let name = &before[before.trim_end_matches(is_name).len()..];
+    let letter = name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    letter || name.contains('_')
+}
+
+fn is_interval(before: &str) -> bool {
+    let word = before.split_whitespace().next_back().unwrap_or_default();
+    let word = word.trim_matches(['(', ':', ',', '*', '$', '_']).to_lowercase();
+    INTERVAL_WORDS.contains(&word.as_str()) || word.ends_with(['=', '≈', '∈'])
+}
+
+fn is_superscript(character: char) -> bool {
+    SUPERSCRIPTS.contains(&character)
+}
+
+/// The number that superscript digits at the front of `text` make, and how many bytes they take.
+pub(super) fn superscript(text: &str) -> Option<(u32, usize)> {
+    let (mut number, mut bytes, mut count) = (0, 0, 0);
+    for character in text.chars() {
+        let Some(digit) = SUPERSCRIPTS.iter().position(|&digit| digit == character).filter(|_| count < 3) else {
+            break;
+        };
+        number = number * 10 + u32::try_from(digit).ok()?;
+        bytes += character.len_utf8();
+        count += 1;
+    }
+    (number > 0).then_some((number, bytes))
+}
+
+/// Can a superscript behind this text be a citation, rather than a power (`km²`) or a unit? It can behind punctuation
+/// and behind a word of four letters.
+pub(super) fn may_carry_superscript(before: &str) -> bool {
+    let mut before = before.trim_end_matches(is_superscript);
+    while let Some(at) = before.strip_suffix("</sup>").and_then(|rest| rest.rfind("<sup>")) {
+        before = &before[..at];
+    }
+    let last = before.chars().next_back();
+    let letters = before.chars().rev().take_while(|c| c.is_alphabetic()).count();
+    letters >= 4
+        || last.is_some_and(|last| matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '”' | '"' | '。' | '，' | ')'))
+}

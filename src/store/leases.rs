@@ -1,0 +1,91 @@
+//! Who works on which run: claims, leases and what becomes of them.
+
+use std::time::Duration;
+
+use super::{
+    Cancelling, Claimant, Claimed, Clock, End, Error, Held, Lease, PARKED, Renewal, Store, Wanted,
+    attempts::{ask, attempt, change, ensure},
+};
+use crate::domain::{Run, RunId, Timestamp};
+
+impl Store {
+    /// Takes a run that is queued, or whose lease is expired or released.
+    pub async fn claim(&self, run_id: RunId, claimant: &Claimant) -> Result<Claimed, Error> {
+        change!(self, engine => engine.claim(run_id, claimant, None).await)
+    }
+
+    /// Takes a run as [`Store::claim`] does, and also one that `from_owner` still holds: the caller knows it is dead.
+    pub async fn claim_taken_over(
+        &self,
+        run_id: RunId,
+        claimant: &Claimant,
+        from_owner: &str,
+    ) -> Result<Claimed, Error> {
+        change!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
+    }
+
+    /// Takes the next of the wanted runs that anybody may take: begun ones first, then owners in turn, then by age.
+    pub async fn claim_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Option<(Lease, Run)>, Error> {
+        // One that was claimed without an answer is given back by its owner, who does not work on it.
+        ensure!(self, engine => engine.claim_next(claimant, wanted).await)
+    }
+
+    /// Whether a run that is to be worked on alone could have been claimed for longer than that.
+    pub async fn suspect_waits(&self, longer: Duration, clock: Clock) -> Result<bool, Error> {
+        ask!(self, engine => engine.suspect_waits(longer, clock).await)
+    }
+
+    /// The time by which leases are judged: the database's.
+    pub async fn clock(&self) -> Result<Timestamp, Error> {
+        ask!(self, engine => engine.clock().await)
+    }
+
+    /// Makes a lease last for `length` from now, and learns whether the run shall stop. One that has run out is taken up
+    /// again as long as nobody else has claimed the run.
+    pub async fn renew(&self, lease: &Lease, length: Duration, clock: Clock) -> Result<Renewal, Error> {
+        ensure!(self, engine => engine.renew(lease, length, clock).await)
+    }
+
+    /// Gives a lease back: the run stays `running`, and after `pause` anybody may claim it. No effect on a lost lease.
+    pub async fn release(&self, run_id: RunId, epoch: i64, pause: Duration, clock: Clock) -> Result<(), Error> {
+        ensure!(self, engine => engine.release(run_id, epoch, pause, clock).await)
+    }
+
+    /// Gives back what an owner held that is known to be dead, and counts a death where its own code was at work: such a
+    /// run is held back, for the first of `pauses` after its first death and so on.
+    pub async fn settle(&self, owner: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
+        ensure!(self, engine => engine.settle(owner, ends, pauses, clock).await)
+    }
+
+    /// Sets a run aside that `owner` holds or has reserved: nobody takes it by itself any more, only by its id. `false`
+    /// when somebody else has it.
+    pub async fn park(&self, run_id: RunId, owner: &str) -> Result<bool, Error> {
+        change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
+    }
+
+    /// Takes back the unexplained end that was counted when another owner claimed the run: the former owner is alive, it was
+    /// frozen or cut off for a while.
+    pub async fn clear_crash_count(&self, lost: &Lease) -> Result<(), Error> {
+        ask!(self, engine => engine.clear_crash_count(lost).await)
+    }
+
+    /// The runs that `owner` holds.
+    pub async fn held_by(&self, owner: &str) -> Result<Vec<Held>, Error> {
+        ask!(self, engine => engine.held_by(owner).await)
+    }
+
+    /// Everybody who holds a run, or has reserved one.
+    pub async fn owners(&self) -> Result<Vec<String>, Error> {
+        ask!(self, engine => engine.owners().await)
+    }
+
+    /// Ends the leases of an owner that is known to be dead; returns how many.
+    pub async fn end_leases(&self, owner: &str) -> Result<u64, Error> {
+        ensure!(self, engine => engine.end_leases(owner).await)
+    }
+
+    /// Cancels a run that nobody works on, or asks its owner to; `None` when there is no such run.
+    pub async fn request_cancel(&self, run_id: RunId, clock: Clock) -> Result<Option<Cancelling>, Error> {
+        ensure!(self, engine => engine.request_cancel(run_id, clock).await)
+    }
+}

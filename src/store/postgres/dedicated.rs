@@ -1,0 +1,118 @@
+//! A connection outside the pool, for what happens often and one at a time.
+//!
+//! The pool tries each connection that comes back, which costs a round trip for every statement.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use tokio::sync::MutexGuard;
+
+use super::{CONNECT_LIMIT, TRUSTED_IDLE, answers, connect, limit_waits};
+use crate::store::Error;
+
+/// Opened when it is first wanted, and again whenever it has broken.
+#[derive(Debug)]
+pub struct Dedicated {
+    options: Box<PgConnectOptions>,
+    /// Held while it is used.
+    idle: tokio::sync::Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    Absent,
+    Idle(Open),
+    Closed,
+}
+
+#[derive(Debug)]
+struct Open {
+    connection: PgConnection,
+    since: Instant,
+    used: Instant,
+}
+
+/// The connection while it is used; closed unless it is given back.
+#[derive(Debug)]
+pub struct InUse<'a> {
+    state: MutexGuard<'a, State>,
+    open: Option<Open>,
+}
+
+impl Dedicated {
+    pub fn new(options: &PgConnectOptions) -> Self {
+        Self { options: Box::new(options.clone()), idle: tokio::sync::Mutex::new(State::Absent) }
+    }
+
+    /// Waits for its turn; connections from before `trusted_since` are not used again.
+    ///
+    /// # Errors
+    /// Those of connecting.
+    pub async fn acquire(&self, trusted_since: &Mutex<Instant>) -> Result<InUse<'_>, Error> {
+        let mut state = self.idle.lock().await;
+        let trusted = *trusted_since.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, State::Closed) {
+            return Err(sqlx::Error::PoolClosed.into());
+        }
+        let State::Idle(open) = std::mem::replace(&mut *state, State::Absent) else {
+            return Ok(InUse { open: Some(self.open().await?), state });
+        };
+        let open = if open.since < trusted { None } else { still_answers(open).await };
+        let open = match open {
+            Some(open) => open,
+            None => self.open().await?,
+        };
+        Ok(InUse { state, open: Some(open) })
+    }
+
+    async fn open(&self) -> Result<Open, Error> {
+        let since = Instant::now();
+        let open = async {
+            let mut connection = connect(&self.options).await?;
+            limit_waits(&mut connection).await?;
+            Ok(Open { connection, since, used: since })
+        };
+        tokio::time::timeout(CONNECT_LIMIT, open).await.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut.into()))
+    }
+
+    /// Whether it is open just now and nobody uses it.
+    pub fn is_idle(&self) -> bool {
+        self.idle.try_lock().is_ok_and(|state| matches!(*state, State::Idle(_)))
+    }
+
+    /// Closes it for good.
+    pub async fn close(&self) {
+        use sqlx::Connection as _;
+
+        if let State::Idle(open) = std::mem::replace(&mut *self.idle.lock().await, State::Closed) {
+            // Its end is the server's business too; there is nothing left to do about a failure.
+            _ = open.connection.close().await;
+        }
+    }
+}
+
+/// One that has been idle for a while is tried first, since the server may have gone.
+async fn still_answers(mut open: Open) -> Option<Open> {
+    if open.used.elapsed() <= TRUSTED_IDLE {
+        return Some(open);
+    }
+    answers(&mut open.connection).await.ok().map(|()| open)
+}
+
+impl InUse<'_> {
+    /// # Errors
+    /// None that could come about: it is there until it is given back.
+    pub fn get(&mut self) -> Result<&mut PgConnection, Error> {
+        self.open.as_mut().map(|open| &mut open.connection).ok_or_else(|| sqlx::Error::PoolClosed.into())
+    }
+
+    /// Nothing is under way on it: it may be used again.
+    pub fn give_back(mut self) {
+        if let Some(open) = self.open.take() {
+            *self.state = State::Idle(Open { used: Instant::now(), ..open });
+        }
+    }
+}

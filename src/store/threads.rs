@@ -1,0 +1,256 @@
+//! Threads, their messages and runs, and what the runs found.
+
+use std::time::Instant;
+
+use super::{
+    Admission, Created, Cursor, Delivery, Error, IdempotencyKey, Load, NewRun, NewThread, Page, RunFilter, RunOverview,
+    Store, ThreadChange, ThreadFilter,
+    attempts::{AGAIN_WITHIN, ask, attempt, change, ensure},
+};
+use crate::domain::{
+    Message, MessageId, Note, Owner, Run, RunDetails, RunId, RunStatus, Source, SourceId, Thread, ThreadId, Timestamp,
+    report::Report,
+};
+
+impl Store {
+    /// Creates a thread with its first message, a queued run and the event `run.queued`; or, for an idempotency key that
+    /// was used before, finds what was created then.
+    ///
+    /// # Errors
+    /// [`Error::QueueFull`] and [`Error::KeyReused`]; nothing is created then.
+    pub async fn create_thread(
+        &self,
+        new_run: &NewRun,
+        new_thread: &NewThread,
+        admission: &Admission,
+    ) -> Result<Created, Error> {
+        let begun = Instant::now();
+        match change!(self, engine => engine.create_thread(new_run, new_thread, admission).await) {
+            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => match self.was_created(new_run).await? {
+                Some(created) => Ok(created),
+                None => change!(self, engine => engine.create_thread(new_run, new_thread, admission).await),
+            },
+            answer => answer,
+        }
+    }
+
+    /// Adds a message, a queued run and `run.queued` to a thread; `None` when there is no such thread.
+    ///
+    /// # Errors
+    /// [`Error::ThreadBusy`] while the thread has an active run, and those of [`Store::create_thread`].
+    pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
+        let begun = Instant::now();
+        match change!(self, engine => engine.add_run(new_run, admission).await) {
+            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => match self.was_created(new_run).await? {
+                Some(created) => Ok(Some(created)),
+                None => change!(self, engine => engine.add_run(new_run, admission).await),
+            },
+            answer => answer,
+        }
+    }
+
+    /// A run whose creation was not answered and happened all the same.
+    async fn was_created(&self, new_run: &NewRun) -> Result<Option<Created>, Error> {
+        let Some(run) = self.run(new_run.run_id).await? else { return Ok(None) };
+        let details = self.details(vec![run.clone()]).await?.pop();
+        let position = details.and_then(|details| details.queue_position).unwrap_or(1);
+        Ok(Some(Created::New { run: Box::new(run), position }))
+    }
+
+    /// Keeps the body of the answer to the first request with a key.
+    pub async fn keep_answer(&self, key: &IdempotencyKey, response: &str) -> Result<(), Error> {
+        ensure!(self, engine => engine.keep_answer(key, response).await)
+    }
+
+    /// Forgets the idempotency keys from before that time; returns how many.
+    pub async fn forget_keys(&self, before: Timestamp) -> Result<u64, Error> {
+        ensure!(self, engine => engine.forget_keys(before).await)
+    }
+
+    /// A run; `None` when there is none.
+    pub async fn run(&self, run_id: RunId) -> Result<Option<Run>, Error> {
+        ask!(self, engine => engine.run(run_id).await)
+    }
+
+    /// The runs that a run goes on from, the direct one first, at most `limit` of them; empty unless it is a retry.
+    pub async fn retried_by(&self, run_id: RunId, limit: u32) -> Result<Vec<RunId>, Error> {
+        ask!(self, engine => engine.retried_by(run_id, limit).await)
+    }
+
+    /// The message that a run answers, also one that retries another; `None` when there is none.
+    pub async fn question(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        ask!(self, engine => engine.question(run_id).await)
+    }
+
+    /// The run whose message this one answers: itself, unless it is a retry.
+    pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
+        ask!(self, engine => engine.question_of(run_id).await)
+    }
+
+    /// The folder that a run searches, absolute; `None` when it searches the web or does not exist.
+    pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
+        ask!(self, engine => engine.documents(run_id).await)
+    }
+
+    /// A page of the runs that `filter` lets through, newest first.
+    pub async fn runs_page(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
+        ask!(self, engine => engine.runs(filter, after, limit).await)
+    }
+
+    /// A run as operators see it; `None` when there is none.
+    pub async fn overview(&self, run_id: RunId) -> Result<Option<RunOverview>, Error> {
+        ask!(self, engine => engine.overview(run_id).await)
+    }
+
+    /// The runs that `owner` works on and that have stored no event since that time, each with the time of its newest.
+    pub async fn silent_runs(&self, owner: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
+        ask!(self, engine => engine.silent_runs(owner, since).await)
+    }
+
+    /// At most `limit` runs as operators see them, of that status if one is given, newest first.
+    pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
+        ask!(self, engine => engine.overviews(status, limit).await)
+    }
+
+    /// At most `limit` runs of all threads, newest first.
+    pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, Error> {
+        Ok(self.runs_page(&RunFilter::default(), None, limit).await?.items)
+    }
+
+    /// The runs of a thread, newest first; empty for an unknown thread.
+    pub async fn thread_runs(&self, thread_id: ThreadId) -> Result<Vec<Run>, Error> {
+        let filter = RunFilter { thread_id: Some(thread_id), ..RunFilter::default() };
+        Ok(self.runs_page(&filter, None, u32::MAX).await?.items)
+    }
+
+    /// Usage and place in the queue of these runs; in their order.
+    pub async fn details(&self, runs: Vec<Run>) -> Result<Vec<RunDetails>, Error> {
+        ask!(self, engine => engine.details(runs.clone()).await)
+    }
+
+    /// How many runs wait and are at work, over all processes.
+    pub async fn load(&self) -> Result<Load, Error> {
+        ask!(self, engine => engine.load().await)
+    }
+
+    /// Takes webhooks that are due, at most `limit`, and keeps them from others until `until`.
+    pub async fn take_deliveries(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, Error> {
+        change!(self, engine => engine.take_deliveries(now, until, limit).await)
+    }
+
+    /// Lets a webhook be taken again from `next_at` on, unless it was meanwhile.
+    pub async fn put_off_delivery(&self, run_id: RunId, attempt: u32, next_at: Timestamp) -> Result<(), Error> {
+        change!(self, engine => engine.put_off_delivery(run_id, attempt, next_at).await)
+    }
+
+    /// Forgets a webhook that was delivered, or given up.
+    pub async fn end_delivery(&self, run_id: RunId) -> Result<(), Error> {
+        change!(self, engine => engine.end_delivery(run_id).await)
+    }
+
+    /// A thread of any owner; `None` when there is none.
+    pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
+        Ok(self.thread_of(None, thread_id).await?.map(|(thread, _)| thread))
+    }
+
+    /// A thread of that owner, or of anybody when none is given, and whose it is; `None` when there is none.
+    pub async fn thread_of(
+        &self,
+        owner: Option<&Owner>,
+        thread_id: ThreadId,
+    ) -> Result<Option<(Thread, Owner)>, Error> {
+        ask!(self, engine => engine.thread_of(owner, thread_id).await)
+    }
+
+    /// A run in a thread of that owner, or of anybody when none is given, and whose thread that is; `None` when there is
+    /// none.
+    pub async fn run_of(&self, owner: Option<&Owner>, run_id: RunId) -> Result<Option<(Run, Owner)>, Error> {
+        ask!(self, engine => engine.run_of(owner, run_id).await)
+    }
+
+    /// A page of the threads, of that owner if one is given, newest first.
+    pub async fn threads(
+        &self,
+        owner: Option<&Owner>,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Thread>, Error> {
+        ask!(self, engine => engine.threads(owner, after, limit).await)
+    }
+
+    /// A page of the threads, of that owner if one is given, that `filter` lets through, newest first; it may be short although more comes after it.
+    pub async fn search(
+        &self,
+        owner: Option<&Owner>,
+        filter: &ThreadFilter,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Thread>, Error> {
+        ask!(self, engine => engine.search(owner, filter, after, limit).await)
+    }
+
+    /// Changes the title and the metadata of a thread; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Error::MetadataTooLarge`]; nothing is changed then.
+    pub async fn change_thread(&self, thread_id: ThreadId, change: &ThreadChange) -> Result<Option<Thread>, Error> {
+        change!(self, engine => engine.change_thread(thread_id, change).await)
+    }
+
+    /// The whole conversation in order; empty for an unknown thread.
+    pub async fn messages(&self, thread_id: ThreadId) -> Result<Vec<Message>, Error> {
+        Ok(self.messages_page(thread_id, None, u32::MAX).await?.items)
+    }
+
+    /// A page of the conversation, in order.
+    pub async fn messages_page(
+        &self,
+        thread_id: ThreadId,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Message>, Error> {
+        ask!(self, engine => engine.messages(thread_id, after, limit).await)
+    }
+
+    /// A message of a thread; `None` when there is none.
+    pub async fn message(&self, thread_id: ThreadId, message_id: MessageId) -> Result<Option<Message>, Error> {
+        ask!(self, engine => engine.message(thread_id, message_id).await)
+    }
+
+    /// What a run retrieved, by ascending id, without snapshots.
+    pub async fn sources(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
+        ask!(self, engine => engine.sources(run_id).await)
+    }
+
+    /// As [`Store::sources`], with their snapshots.
+    pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
+        ask!(self, engine => engine.snapshots(run_id).await)
+    }
+
+    /// A source with its snapshot, by its id or one of its aliases.
+    pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
+        ask!(self, engine => engine.source(run_id, source_id).await)
+    }
+
+    /// What the researchers of a run found, by researcher.
+    pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
+        ask!(self, engine => engine.notes(run_id).await)
+    }
+
+    /// The report of a run that completed with one, or the answer, which is cited alike.
+    pub async fn report(&self, run_id: RunId) -> Result<Option<Report>, Error> {
+        ask!(self, engine => engine.report(run_id).await)
+    }
+
+    /// Deletes a thread and all that belongs to it; `false` when there was none. An owner of its active run is fenced.
+    pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
+        let begun = Instant::now();
+        match change!(self, engine => engine.delete_thread(thread_id).await) {
+            // Then it was there, or nothing says that it was not.
+            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => {
+                change!(self, engine => engine.delete_thread(thread_id).await).map(|_| true)
+            }
+            answer => answer,
+        }
+    }
+}

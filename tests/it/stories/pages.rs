@@ -1,0 +1,228 @@
+//! `read_page`: a researcher opens pages by address, within bounds and as their sites allow.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU32, Ordering},
+};
+
+use axum::{
+    Router,
+    http::{HeaderMap, StatusCode, Uri, header},
+    response::{IntoResponse, Redirect, Response},
+    routing::get,
+};
+use fathom::domain::{Event, SourceId, ToolKind};
+use serde_json::json;
+
+use super::engine::{Engine, QUESTION, Story, config, research};
+use crate::{
+    database::TestDatabase,
+    world::{Found, Kind, Reply, Script, Shape, When, World, reply},
+};
+
+/// A site on this machine, and which paths were asked for.
+struct Site {
+    base: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    agents: Arc<AtomicU32>,
+    _server: tokio::task::JoinSet<()>,
+}
+
+/// Long enough for several passages; the dues stand in the middle.
+fn long_page() -> String {
+    let filler = |n: usize| format!("<p>Paragraph {n} tells of gulls. {}</p>", "Gulls nest on the quay. ".repeat(40));
+    let (before, after): (String, String) = ((1..15).map(filler).collect(), (15..30).map(filler).collect());
+    let dues = "<p>Dues of four crowns pay the tide gate, says the ledger of the harbour master.</p>";
+    format!("<html><head><title>The ledger</title></head><body><article>{before}{dues}{after}</article></body></html>")
+}
+
+fn html(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response()
+}
+
+impl Site {
+    async fn start() -> Self {
+        let (asked, agents) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU32::new(0)));
+        let (log, ours) = (Arc::clone(&asked), Arc::clone(&agents));
+        let page = move |uri: Uri, headers: HeaderMap| {
+            log.lock().unwrap().push(uri.path().to_owned());
+            let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+            ours.fetch_add(u32::from(agent.starts_with("fathom/")), Ordering::Relaxed);
+            async move { Self::page(uri.path()) }
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let mut server = tokio::task::JoinSet::new();
+        server.spawn(async move {
+            axum::serve(listener, Router::new().fallback(get(page))).await.unwrap();
+        });
+        Self { base, asked, agents, _server: server }
+    }
+
+    fn page(path: &str) -> Response {
+        match path {
+            "/robots.txt" => "User-agent: *\nDisallow: /private\n".into_response(),
+            "/ledger" => html(long_page()),
+            "/moved" => Redirect::permanent("/ledger").into_response(),
+            "/round" => Redirect::permanent("/round").into_response(),
+            "/japanese" => {
+                let (bytes, _, _) = encoding_rs::SHIFT_JIS
+                    .encode("<html><title>港</title><body><p>港の料金は四クローネです。</p></body></html>");
+                ([(header::CONTENT_TYPE, "text/html; charset=Shift_JIS")], bytes.into_owned()).into_response()
+            }
+            "/script" => {
+                html(format!("<html><body><div id=root></div><script>{}</script></body></html>", "x;".repeat(9_000)))
+            }
+            "/picture" => ([(header::CONTENT_TYPE, "image/png")], vec![137_u8, 80, 78, 71]).into_response(),
+            "/large" => ([(header::CONTENT_TYPE, "text/plain")], vec![b'x'; 26 << 20]).into_response(),
+            "/pay" => StatusCode::PAYMENT_REQUIRED.into_response(),
+            "/bot" => (StatusCode::FORBIDDEN, [("cf-mitigated", "challenge")], "no").into_response(),
+            _ => StatusCode::NOT_FOUND.into_response(),
+        }
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    fn asked(&self, path: &str) -> usize {
+        self.asked.lock().unwrap().iter().filter(|asked| *asked == path).count()
+    }
+}
+
+fn read(arguments: serde_json::Value) -> Reply {
+    reply::calls([("read_page", arguments)])
+}
+
+/// A run whose only researcher answers with these, and then is done.
+fn reading(replies: impl IntoIterator<Item = Reply>) -> Script {
+    let replies: Vec<_> = replies.into_iter().chain([reply::complete_research()]).collect();
+    Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies)
+}
+
+/// The run over that script, by a service that may call this machine.
+async fn told(world: &World, options: &[&str]) -> Story {
+    let database = TestDatabase::sqlite();
+    let open = [("FATHOM_PAGES_ALLOW_PRIVATE", "true".to_owned())];
+    let engine = Engine::with(world, &database, options, &open).await.unwrap();
+    let story = engine.research(QUESTION).await;
+    engine.app.close().await;
+    story
+}
+
+fn answers(world: &World) -> Vec<String> {
+    let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
+    last.said_by("tool").iter().map(|text| text.to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_is_read_by_its_address_and_cited() {
+    let site = Site::start().await;
+    let address = site.at("/moved");
+    let question = "Which dues pay for the tide gate?";
+    let script = reading([
+        read(json!({"address": address, "question": question})),
+        read(json!({"address": address, "place": 9})),
+    ]);
+    let world = World::start(script).await;
+    let story = told(&world, &[]).await;
+    let answers = answers(&world);
+    assert!(
+        answers[0].contains("Dues of four crowns") && answers[0].contains("<source id=\"S1001\">"),
+        "{}",
+        answers[0]
+    );
+    assert!(answers[0].contains("The ledger"), "{}", answers[0]);
+    assert!(
+        answers[1].contains("(passage 9 of ") && answers[1].contains("with the same address and place"),
+        "{}",
+        answers[1]
+    );
+    let [Event::ToolStarted { kind: ToolKind::Read, args, .. }, _] = story.named("tool.started")[..] else {
+        panic!("{:?}", story.named("tool.started"))
+    };
+    assert_eq!(args["address"], json!(address));
+    assert_eq!((story.sources.len(), story.sources[0].url.clone()), (1, site.at("/ledger")), "where it was in the end");
+    assert_eq!((story.sources[0].id, story.sources[0].title.as_str()), (SourceId(1001), "The ledger"));
+    assert!(story.markdown().contains("[1]"), "{}", story.markdown());
+    assert_eq!((site.asked("/robots.txt"), site.asked("/ledger")), (1, 1), "reading on fetches nothing");
+    assert_eq!(site.agents.load(Ordering::Relaxed), 3, "it says what it is");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_source_is_opened_by_its_id() {
+    let site = Site::start().await;
+    let script =
+        reading([reply::search(["dues"]), read(json!({"address": "S1001"})), read(json!({"address": "S1099"}))]);
+    let world = World::start(script).await;
+    let page = crate::world::Page::new(&site.at("/ledger"), "Ledger", "The ledger of the harbour.").without_text();
+    world.web.always("", Found::Pages(vec![page]));
+    let story = told(&world, &[]).await;
+    let answers = answers(&world);
+    assert!(answers[1].contains("<source id=\"S1001\">") && answers[1].contains("Paragraph 1 tells"), "{}", answers[1]);
+    assert!(answers[2].contains("there is no source S1099"), "{}", answers[2]);
+    assert_eq!(story.sources.len(), 1);
+    world.finish();
+}
+
+/// Each in words for the model, as an event, and the run goes on with what there is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_is_said_and_the_run_goes_on() {
+    let site = Site::start().await;
+    let cases = [
+        ("/private/x", "robots.txt"),
+        ("/round", "redirected more than 5 times"),
+        ("/script", "run its scripts"),
+        ("/picture", "image/png"),
+        ("/large", "longer than"),
+        ("/pay", "those who pay"),
+        ("/bot", "only people"),
+        ("/nowhere", "no such page"),
+    ];
+    let reads = cases.map(|(path, _)| ("read_page", json!({"address": site.at(path)})));
+    let script = reading([reply::calls(reads), read(json!({"address": site.at("/japanese")}))]);
+    let world = World::start(script).await;
+    let story = told(&world, &["max_researcher_seconds=40"]).await;
+    let answers = answers(&world);
+    for ((path, said), answer) in cases.iter().zip(&answers) {
+        assert!(answer.contains("`read_page` failed") && answer.contains(said), "{path}: {answer}");
+    }
+    assert_eq!(site.asked("/private/x"), 0);
+    assert!(answers[cases.len()].contains("港の料金は四クローネです"), "{}", answers[cases.len()]);
+    assert_eq!(story.named("tool.failed").len(), cases.len());
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// What is private stays so, unless the operator says otherwise.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn private_addresses_are_not_called() {
+    let site = Site::start().await;
+    let local = site.at("/ledger").replace("127.0.0.1", "localhost");
+    let addresses = [site.at("/ledger"), local, "http://169.254.169.254/".to_owned(), "http://[::1]/".to_owned()];
+    let reads = addresses.iter().map(|address| ("read_page", json!({"address": address})));
+    let script = reading([reply::calls(reads), reply::search(["dues"])]);
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    for answer in &answers(&world)[..addresses.len()] {
+        assert!(answer.contains("not a public one"), "{answer}");
+    }
+    assert!(site.asked.lock().unwrap().is_empty(), "nobody called");
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// A run that may not read pages does not know the tool, nor does one that searches documents.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_are_read_only_where_that_is_wanted() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let database = TestDatabase::sqlite();
+    let settings = config(&world, &database, &["read_pages=false"], &[]).unwrap();
+    assert!(!settings.options.read_pages);
+    research(&world, &database, &["read_pages=false"]).await;
+    assert!(!world.models.calls_of(Kind::Researcher)[0].says("read_page"));
+    research(&world, &database, &[]).await;
+    assert!(world.models.calls_of(Kind::Researcher).last().unwrap().says("read_page"));
+    world.finish();
+}

@@ -1,0 +1,105 @@
+//! Plain words: the terms of the field, no names that point to a list which is not here, and files that end.
+
+use std::fs;
+
+use fathom_testkit::program;
+
+use crate::tidy::{files_under, sources};
+
+/// Lines that are neither blank nor comments, without the unit tests at the end.
+const LONGEST_FILE: usize = 500;
+
+/// What a reader has to guess, and what says it plainly.
+const GUESSED: [(&str, &str); 6] = [
+    ("told", "notified, reported, sent, logged"),
+    ("whoever", "the one that, or a name for it"),
+    ("anew", "again"),
+    ("so long", "this long, or how long"),
+    ("bears", "has, tolerates, retries"),
+    ("mended", "fixed"),
+];
+
+/// Places where a text that is not ours is quoted.
+const QUOTED: [&str; 3] = ["The court told the jury", "The source bears on", "A source bears on"];
+
+/// Everything that people read and that we write.
+const READ: [&str; 17] = [
+    "src",
+    "crates",
+    "prompts",
+    "docs",
+    "deploy",
+    "scripts",
+    "benches",
+    "fuzz/fuzz_targets",
+    "README.md",
+    "ARCHITECTURE.md",
+    "openapi.yaml",
+    ".env.example",
+    "fathom.example.toml",
+    "Dockerfile",
+    "docker-compose.yml",
+    "Cargo.toml",
+    "deny.toml",
+];
+
+#[test]
+fn words_are_plain() {
+    let mut found = Vec::new();
+    for path in READ.iter().flat_map(|name| files_under(&program::repository().join(name))) {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (number, line) in
+            text.lines().enumerate().filter(|(_, line)| !QUOTED.iter().any(|text| line.contains(text)))
+        {
+            for (word, plain) in GUESSED.iter().filter(|(word, _)| has_word(line, word)) {
+                found.push(format!("{}:{}: `{word}`; say {plain}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// `D-33`, `RES-1` or `fn d33_…` mean something to those alone who have the list.
+#[test]
+fn nothing_points_to_a_list_that_is_not_here() {
+    let prefixes = ["D", "RES", "OR", "SUP", "FIN", "CMS", "LEG", "BRF", "CLR", "SUM"];
+    let mut found = Vec::new();
+    for path in ["src", "crates", "tests", "prompts", "docs"]
+        .iter()
+        .flat_map(|name| files_under(&program::repository().join(name)))
+    {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (number, line) in text.lines().enumerate() {
+            let numbered = |prefix: &&str| {
+                line.split(|char: char| !char.is_alphanumeric() && char != '-').any(|word| {
+                    let rest = word.strip_prefix(*prefix).and_then(|rest| rest.strip_prefix('-'));
+                    rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+                })
+            };
+            let name = line.split("fn d").nth(1).map(str::as_bytes);
+            let is_numbered = name.is_some_and(|name| matches!(name, [b'0'..=b'9', b'0'..=b'9', b'_', ..]));
+            if is_numbered || prefixes.iter().any(|prefix| numbered(&prefix)) {
+                found.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));
+            }
+        }
+    }
+    found.retain(|place| !place.contains("/words.rs:"));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn files_can_be_read_in_one_go() {
+    let code =
+        |text: &str| text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count();
+    let lengths = sources().into_iter().map(|source| (code(source.without_tests()), source.path));
+    let long: Vec<_> = lengths.filter(|(lines, _)| *lines > LONGEST_FILE).collect();
+    assert!(long.is_empty(), "longer than {LONGEST_FILE} lines of code: {long:?}");
+}
+
+/// As a word of its own, in any case; `re_told` and `untold` are others.
+fn has_word(line: &str, word: &str) -> bool {
+    let line = line.to_lowercase();
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    line.match_indices(word)
+        .any(|(at, _)| !line[..at].ends_with(is_part) && !line[at + word.len()..].starts_with(is_part))
+}
