@@ -18,6 +18,7 @@ RUN mkdir -p src crates/testkit/src \
     && cargo build --release --locked --bin fathom
 COPY migrations migrations
 COPY prompts prompts
+COPY web web
 COPY openapi.yaml ./
 COPY src src
 # The empty targets may be younger than the files that were copied.

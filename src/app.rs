@@ -7,14 +7,13 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     config::Config,
-    domain::SearchApi,
     events::{CommitRetry, EventLog, Writer},
     llm::Llm,
     pages::{Parser, Web},
     prompts::Prompts,
     research::Toolbox,
     runs::{self, Parts, Runs},
-    search::{Local, Tavily, local},
+    search::Engines,
     store::Store,
     webhooks::Webhooks,
 };
@@ -56,22 +55,20 @@ impl App {
         if config.web.enabled {
             toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);
         }
-        let tavily = config
-            .tavily
-            .clone()
-            .map(|settings| Tavily::new(settings, parser.clone()))
-            .transpose()
-            .context("search with Tavily")?;
+        let engines = Engines::new(config.search.clone(), parser).context("search")?;
+        // What runs search by default is made ready; other documents are indexed when a run first asks for them.
+        if let Ok(engine) = engines.select(&config.options.search_api) {
+            engine.open().await?;
+        }
         let parts = Parts {
             store: store.clone(),
             log,
             writer,
             llm: Llm::new(config.llm.clone())?,
             prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
-            tavily,
             webhooks: Webhooks::new(&config.webhooks)?,
+            engines,
             toolbox,
-            local: open_documents(config, parser).await?,
             settings: runs::Settings {
                 options: config.options.clone(),
                 caps: config.caps.clone(),
@@ -99,12 +96,4 @@ impl App {
         tasks.wait().await;
         store.close().await;
     }
-}
-
-/// The documents folder is read only when runs will search it by default.
-async fn open_documents(config: &Config, parser: Parser) -> anyhow::Result<Option<Local>> {
-    let Some(folder) = config.documents.as_ref().filter(|_| config.options.search_api == SearchApi::Local) else {
-        return Ok(None);
-    };
-    Ok(Some(Local::open(folder, &config.data_dir.join("index"), local::Settings::default(), parser).await?))
 }

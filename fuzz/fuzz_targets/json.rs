@@ -3,6 +3,6 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    fathom::search::tavily::fuzzing::answer(text.as_bytes());
+    fathom::search::engines::tavily::fuzzing::answer(text.as_bytes());
     fathom::llm::fuzzing::calls(text);
 });

@@ -1,20 +1,17 @@
 //! `fathom doctor`: looks at everything a run needs and says what to do about what is missing.
 
-use std::{path::Path, time::Instant};
-
-use url::Url;
+use std::path::Path;
 
 use super::{Exit, print};
 use crate::{
     config::{Config, shown_database},
-    domain::{ModelName, SearchApi, printable_line},
+    domain::{ModelName, printable_line},
     llm::{
         Endpoint, Llm,
         providers::{PROVIDERS, Provider},
     },
-    net,
     pages::Parser,
-    search::{self, Local, Tavily, local, tavily},
+    search::{self, Corpus, Engine, Engines, ROWS, Row},
     store::Store,
 };
 
@@ -161,58 +158,56 @@ async fn probe(llm: &Llm, provider: &Provider, model: &ModelName) -> Finding {
     }
 }
 
+/// The engines that are configured, or that the settings name, must answer; of the others what is missing is said.
 async fn search(config: &Config) -> Vec<Finding> {
-    let mut findings = vec![tavily(config).await];
-    findings.extend(documents(config).await);
-    if config.options.search_api == SearchApi::None {
-        let advice = "nothing to search: name a documents folder with --docs DIR or FATHOM_DOCS, or set TAVILY_API_KEY";
-        findings.push(Finding::broken("search", advice));
+    let engines = match Engines::new(config.search.clone(), Parser::new(config.parser.clone())) {
+        Ok(engines) => engines,
+        Err(error) => return vec![Finding::broken("search", error.to_string())],
+    };
+    let mut findings = Vec::new();
+    for row in ROWS {
+        let chosen = config.options.search_api.names().any(|name| name == row.name);
+        match engines.get(row.name) {
+            Ok(engine) if chosen || config.search.is_configured(row) => findings.extend(try_engine(row, engine).await),
+            Ok(_) => findings.push(Finding::note("search", format!("{row}; needs nothing, not used by the settings"))),
+            Err(missing) => findings.push(Finding::note("search", format!("{row}; {missing}"))),
+        }
+    }
+    if let Err(missing) = engines.select(&config.options.search_api) {
+        findings.push(Finding::broken("search", missing.to_string()));
     }
     findings
 }
 
-async fn tavily(config: &Config) -> Finding {
-    let Some(settings) = &config.tavily else {
-        return Finding::note("search", "tavily: TAVILY_API_KEY is not set, so the web is not searched");
+/// Only a search shows whether a key is good.
+async fn try_engine(row: &'static Row, engine: &Engine) -> Vec<Finding> {
+    let (name, place) = (row.name, engine.place());
+    let variables = |value: search::Value| {
+        let mut settings = row.settings.iter().filter(move |setting| setting.value == value);
+        settings.next().map(|setting| setting.variable)
     };
-    let address = Url::parse(&settings.base_url)
-        .map_or_else(|_| "an address that is none".to_owned(), |url| net::shown_url(&url));
-    let begin = Instant::now();
-    match tavily_answers(config, settings).await {
-        Ok(()) => {
-            let ms = begin.elapsed().as_millis();
-            Finding::ok("search", format!("tavily at {address}: key accepted by one search, {ms} ms"))
-        }
-        Err(error @ search::Error::Auth(_)) => {
-            Finding::broken("search", format!("tavily at {address}: {error}; check TAVILY_API_KEY"))
-        }
-        Err(error) => {
-            Finding::broken("search", format!("tavily at {address}: {error}; check TAVILY_BASE_URL and the network"))
-        }
-    }
-}
-
-/// Only a search tells whether the key is good.
-async fn tavily_answers(config: &Config, settings: &tavily::Settings) -> Result<(), search::Error> {
-    Tavily::new(settings.clone(), Parser::new(config.parser.clone()))?.probe().await
-}
-
-async fn documents(config: &Config) -> Vec<Finding> {
-    let Some(folder) = &config.documents else {
-        return vec![Finding::note("search", "local: no documents folder is named (--docs DIR or FATHOM_DOCS)")];
+    let advice = |error: &search::Error| match error {
+        search::Error::Auth(_) => variables(search::Value::Secret).map(|variable| format!("; check {variable}")),
+        search::Error::Documents(_) => None,
+        _ => variables(search::Value::Url).map(|variable| format!("; check {variable} and the network")),
     };
-    let parser = Parser::new(config.parser.clone());
-    match Local::open(folder, &config.data_dir.join("index"), local::Settings::default(), parser).await {
-        Ok(local) => {
-            let mut findings = vec![Finding::ok("search", format!("local: {} is indexed", folder.display()))];
-            let skipped = local.skipped();
-            findings.extend(
-                skipped
-                    .iter()
-                    .map(|skipped| Finding::note("search", format!("local: {}: {}", skipped.path, skipped.reason))),
-            );
-            findings
+    match (engine.probe().await, row.corpus) {
+        (Ok(_), Corpus::Documents) => {
+            let note = |skipped: &search::Skipped| {
+                Finding::note("search", format!("{name}: {}: {}", skipped.path, skipped.reason))
+            };
+            let indexed = Finding::ok("search", format!("{name}: {place} is indexed"));
+            std::iter::once(indexed).chain(engine.skipped().iter().map(note)).collect()
         }
-        Err(error) => vec![Finding::broken("search", format!("local: {error}"))],
+        (Ok(latency), Corpus::Web) => {
+            let key = if variables(search::Value::Secret).is_some() { "key accepted by" } else { "answered" };
+            let ms = latency.as_millis();
+            vec![Finding::ok("search", format!("{name} at {place}: {key} one search, {ms} ms"))]
+        }
+        (Err(error), corpus) => {
+            let at = if corpus == Corpus::Web { format!(" at {place}") } else { String::new() };
+            let advice = advice(&error).unwrap_or_default();
+            vec![Finding::broken("search", format!("{name}{at}: {error}{advice}"))]
+        }
     }
 }

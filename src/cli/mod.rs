@@ -22,7 +22,9 @@ use crate::{
         RunId, RunStatus,
         options::{OPTIONS, OptionKind, OptionSpec},
     },
-    pages, telemetry,
+    pages,
+    search::ROWS,
+    telemetry,
 };
 
 /// How the process ends; documented in `--help` and the README.
@@ -454,13 +456,16 @@ fn range(kind: OptionKind) -> String {
         OptionKind::Choice(names) => names.join(", "),
         OptionKind::TimeZone => "an IANA name".to_owned(),
         OptionKind::Model => "provider:model".to_owned(),
+        OptionKind::Engines => {
+            format!("auto, none, {}", ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
 /// The default as it turns out for most.
 fn default(spec: &OptionSpec) -> &str {
     match spec.name {
-        "search_api" => "tavily when its key is set, else local when a documents folder is named",
+        "search_api" => "auto: the first of them whose key, address or folder is set",
         _ => spec.default.trim_matches('"'),
     }
 }

@@ -20,6 +20,7 @@ use crate::{
         MessageRole, ModelName, Outcome, Prices, Run, RunId, RunOptions, Timestamp, options::OptionSpec, report::Report,
     },
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
+    search::ROWS,
     store::{self, RunOverview, Store},
 };
 
@@ -130,7 +131,6 @@ async fn reopen(mut config: Config, args: &ResumeArgs) -> Result<(App, Run, RunO
         lay_over(&mut config, &args.settings).map_err(|message| usage(&message))?;
     } else if run.status.is_final() && !is_question(&run) {
         config.options = run.options.clone();
-        config.documents = None;
     } else {
         remember(&mut config, &store, &run).await?;
     }
@@ -150,9 +150,10 @@ async fn open_run(config: &Config, run_id: RunId) -> Result<(Store, Run), Exit> 
 async fn remember(config: &mut Config, store: &Store, run: &Run) -> Result<(), Exit> {
     let own = std::mem::replace(&mut config.options, run.options.clone());
     config.caps.lower(&mut config.options, &own);
-    if config.documents.is_none() {
-        let documents = store.documents(run.id).await.map_err(|error| unavailable(&error))?;
-        config.documents = documents.map(PathBuf::from);
+    if config.search.folder(ROWS).is_none()
+        && let Some(documents) = store.documents(run.id).await.map_err(|error| unavailable(&error))?
+    {
+        config.search.set_folder(ROWS, &documents);
     }
     Ok(())
 }

@@ -9,9 +9,9 @@ use super::{Exit, complain, print, signals};
 use crate::{
     app::App,
     config::{Config, HttpSettings, Usable, shown_database},
-    domain::SearchApi,
     http::{self, State},
     runs::Dispatcher,
+    search::{self, ROWS},
     telemetry::metrics::Metrics,
 };
 
@@ -100,16 +100,15 @@ fn banner(config: &Config, address: SocketAddr) -> String {
         format!("fathom {} on http://{address}  (API: /docs, contract: /openapi.yaml)", env!("CARGO_PKG_VERSION")),
         format!("  database   {}", shown_database(&config.database)),
         format!("  models     {}", config.options.research_model),
-        format!("  search     {}", config.options.search_api.as_str()),
+        format!("  search     {}", config.options.search_api),
         format!("  usable     {}", list(config, |usable| usable.usable.then(|| usable.name.to_owned()))),
     ];
     let missing = list(config, |usable| Some(format!("{} (set {})", usable.name, usable.missing?)));
     if !missing.is_empty() {
         lines.push(format!("  not usable {missing}"));
     }
-    if config.options.search_api == SearchApi::None {
-        let missing = "there is nothing to search, so every question is refused: name a documents folder with --docs DIR, or set TAVILY_API_KEY";
-        lines.push(format!("  note       {missing}"));
+    if config.options.search_api.names().next().is_none() {
+        lines.push(format!("  note       questions are refused: {}", search::nothing(ROWS.iter().copied())));
     }
     if let Some(file) = &config.file {
         lines.push(format!("  settings   {}", file.display()));

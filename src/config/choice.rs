@@ -12,14 +12,14 @@ use crate::{
         self, Endpoint,
         providers::{PROVIDERS, Provider},
     },
+    search::{self, Corpus, ROWS},
 };
 
 /// Chooses options and says why.
 pub struct Choice<'a> {
     pub layers: &'a Layers<'a>,
     pub llm: &'a llm::Settings,
-    pub tavily: bool,
-    pub documents: bool,
+    pub search: &'a search::Settings,
 }
 
 impl Choice<'_> {
@@ -31,7 +31,10 @@ impl Choice<'_> {
         options.search_api = self.default_search(notices);
         for spec in OPTIONS {
             if let Some(given) = self.layers.given(&key(spec.name)) {
-                options.set(spec.name, given.value.clone())?;
+                let is_auto = spec.name == "search_api" && given.value == "auto";
+                if !is_auto {
+                    options.set(spec.name, given.value.clone())?;
+                }
             }
         }
         Ok(options)
@@ -68,18 +71,16 @@ impl Choice<'_> {
     }
 
     fn default_search(&self, notices: &mut Vec<String>) -> SearchApi {
-        let chosen = self.layers.given(&key("search_api")).is_some();
-        if self.tavily && self.documents && !chosen {
-            notices.push(
-                "TAVILY_API_KEY is set, so the web is searched and not the documents folder (--set search_api=local)"
-                    .to_owned(),
-            );
+        let Some(name) = search::automatic(ROWS, self.search) else { return SearchApi::auto() };
+        let given = self.layers.given(&key("search_api")).and_then(|given| given.value.as_str());
+        let documents = ROWS.iter().find(|row| row.corpus == Corpus::Documents && self.search.is_configured(row));
+        if let Some(documents) = documents.filter(|row| row.name != name && given.is_none_or(|given| given == "auto")) {
+            let other = documents.name;
+            notices.push(format!(
+                "{name} is configured, so it is searched and not the documents folder (--set search_api={other}, or {name},{other} for both)"
+            ));
         }
-        match (self.tavily, self.documents) {
-            (true, _) => SearchApi::Tavily,
-            (false, true) => SearchApi::Local,
-            (false, false) => SearchApi::None,
-        }
+        SearchApi::engine(name)
     }
 }
 

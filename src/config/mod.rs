@@ -26,7 +26,7 @@ use crate::{
     llm::{self, Endpoint, providers::PROVIDERS},
     pages,
     pages::WebSettings,
-    search::tavily,
+    search::{self, ROWS},
     store::{Database, Synchronous},
     telemetry, webhooks,
 };
@@ -50,12 +50,10 @@ pub struct Config {
     pub event_retention: Option<Duration>,
     /// Holds the embedded database and the document index.
     pub data_dir: PathBuf,
-    /// The folder that `search_api=local` searches.
-    pub documents: Option<PathBuf>,
     /// Not among the settings people make: tests, whose own program is another one, name ours.
     pub parser: pages::Settings,
     pub llm: llm::Settings,
-    pub tavily: Option<tavily::Settings>,
+    pub search: search::Settings,
     /// What a run uses unless it says otherwise.
     pub options: RunOptions,
     /// The most that requests may ask for; `options` keep to it.
@@ -198,13 +196,12 @@ impl Config {
             Some(folder) => folder,
             None => platform_data_dir(&layers)?,
         };
-        let documents = flags.documents.clone().or_else(|| layers.path("docs"));
-        let (llm, tavily) = (llm(&layers), tavily(&layers));
+        let (llm, search) = (llm(&layers), search_settings(&layers, &data_dir));
         let mut notices = Vec::new();
         if found {
             notices.push(format!("settings are also read from {}, found in this folder", file.path.display()));
         }
-        let choice = Choice { layers: &layers, llm: &llm, tavily: tavily.is_some(), documents: documents.is_some() };
+        let choice = Choice { layers: &layers, llm: &llm, search: &search };
         let mut options = choice.options(&mut notices)?;
         let mut caps = caps(&layers);
         keep_to(&caps, &layers, &mut options, &mut notices)?;
@@ -218,10 +215,9 @@ impl Config {
             database: database(&layers, &data_dir),
             event_retention: layers.optional_number("database.event_retention_days").map(days),
             data_dir,
-            documents,
             parser: pages::Settings::default(),
             llm,
-            tavily,
+            search,
             options,
             caps,
             lease: layers.seconds("timeouts.lease_seconds"),
@@ -325,14 +321,15 @@ fn llm(layers: &Layers<'_>) -> llm::Settings {
     }
 }
 
-fn tavily(layers: &Layers<'_>) -> Option<tavily::Settings> {
-    let mut settings = tavily::Settings::new(layers.secret("search.tavily.api_key")?);
-    if let Some(url) = layers.url("search.tavily.base_url") {
-        settings.base_url = url.to_string();
-    }
+fn search_settings(layers: &Layers<'_>, data_dir: &Path) -> search::Settings {
+    let mut settings = search::Settings { index: data_dir.join("index"), ..search::Settings::default() };
     settings.retry.patience = layers.seconds("timeouts.retry_seconds");
     settings.max_concurrent = layers.count("limits.search_concurrency");
-    Some(settings)
+    let keys = ROWS.iter().flat_map(|row| row.settings).map(|setting| setting.key);
+    keys.fold(settings, |settings, key| match layers.given(key).and_then(|given| given.value.as_str()) {
+        Some(text) => settings.with(key, text),
+        None => settings,
+    })
 }
 
 fn database(layers: &Layers<'_>, data_dir: &Path) -> Database {
@@ -475,7 +472,7 @@ mod tests {
         let config = read(&Flags::default(), &[("OPENAI_API_KEY", " ")]).unwrap();
         assert_eq!(config.options.research_model, ModelName::offline());
         assert!(config.notices[0].contains("offline:extractive"));
-        assert_eq!(config.options.search_api, SearchApi::None);
+        assert_eq!(config.options.search_api, SearchApi::auto());
     }
 
     #[test]
@@ -499,10 +496,10 @@ mod tests {
     #[test]
     fn the_web_is_searched_when_its_key_is_set_else_the_documents() {
         let documents = Flags { documents: Some("docs".into()), ..Flags::default() };
-        assert_eq!(read(&documents, &[]).unwrap().options.search_api, SearchApi::Local);
+        assert_eq!(read(&documents, &[]).unwrap().options.search_api.to_string(), "local");
         let both = read(&documents, &[("TAVILY_API_KEY", "tvly-1"), ("OPENAI_API_KEY", "k")]).unwrap();
-        assert_eq!(both.options.search_api, SearchApi::Tavily);
-        assert!(both.notices[0].contains("not the documents folder"));
+        assert_eq!(both.options.search_api.to_string(), "tavily");
+        assert!(both.notices[0].contains("--set search_api=local"));
     }
 
     #[test]
@@ -609,10 +606,10 @@ mod tests {
 
     #[test]
     fn the_table_and_the_rooms_agree_on_defaults() {
-        let config = read(&Flags::default(), &[("TAVILY_API_KEY", "k")]).unwrap();
+        let config = read(&Flags::default(), &[]).unwrap();
         assert_eq!(format!("{:?}", config.llm), format!("{:?}", llm::Settings::default()));
-        let tavily = tavily::Settings::new("k".into());
-        assert_eq!(format!("{:?}", config.tavily.unwrap()), format!("{tavily:?}"));
+        let search = search::Settings { index: config.data_dir.join("index"), ..search::Settings::default() };
+        assert_eq!(format!("{:?}", config.search), format!("{search:?}"));
     }
 
     #[test]

@@ -4,16 +4,17 @@
 use std::{borrow::Cow, net::SocketAddr, str::FromStr, sync::LazyLock};
 
 use reqwest::header::HeaderName;
+use serde::Deserialize as _;
 use serde_json::Value;
 use url::Url;
 
 use crate::{
     domain::{
-        Caps, ModelName,
+        Caps, ModelName, SearchApi,
         options::{OPTIONS, OptionError, OptionKind, OptionSpec, unknown_provider},
     },
     llm::providers::{self, Provider},
-    telemetry, webhooks,
+    search, telemetry, webhooks,
 };
 
 /// The variable that names the file; the one setting that cannot stand in it.
@@ -87,10 +88,11 @@ pub enum Kind {
 /// Every setting but the file's own place and the prices, in the order they are shown.
 pub fn all() -> &'static [Setting] {
     static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
-        let (before, behind) = TABLE.split_at(TABLE.iter().position(|row| row.0.starts_with("search.")).unwrap_or(0));
+        let (before, behind) = TABLE.split_at(TABLE.iter().position(|row| row.0.starts_with("timeouts.")).unwrap_or(0));
         let mut all: Vec<Setting> = before.iter().map(Setting::of).collect();
         let own = providers::PROVIDERS.iter().filter(|provider| provider.settings_of.is_none());
         all.extend(own.flat_map(Setting::of_provider));
+        all.extend(search::ROWS.iter().flat_map(|row| row.settings).map(Setting::of_engine));
         all.extend(behind.iter().map(Setting::of));
         all.extend(OPTIONS.iter().map(Setting::of_option));
         all
@@ -115,6 +117,25 @@ impl Setting {
 
     fn of(&(key, variable, flag, kind, default, meaning): &Row) -> Self {
         Self { key: key.into(), variable: variable.into(), flag, kind, default, meaning }
+    }
+
+    fn of_engine(setting: &'static search::Setting) -> Self {
+        Self {
+            key: setting.key.into(),
+            variable: setting.variable.into(),
+            flag: setting.flag,
+            kind: match setting.value {
+                search::Value::Secret => Kind::Secret,
+                search::Value::Url => Kind::Url,
+                search::Value::Folder => Kind::Path,
+                search::Value::Text => Kind::Text,
+            },
+            default: match setting.need {
+                search::Need::Default(text) => Computed(text),
+                search::Need::Required | search::Need::Optional => Unset,
+            },
+            meaning: setting.meaning,
+        }
     }
 
     fn of_provider(provider: &Provider) -> [Self; 3] {
@@ -167,7 +188,6 @@ use Fallback::{Computed, Unset, Value as Is};
 const TABLE: &[Row] = &[
     ("listen", "FATHOM_LISTEN", Some("--listen"), Kind::Address, Is("127.0.0.1:8080"), "where the service listens"),
     ("data_dir", "FATHOM_DATA_DIR", Some("--data-dir"), Kind::Path, Computed("the platform's data folder"), "holds the embedded database, the document index and the marks of processes"),
-    ("docs", "FATHOM_DOCS", Some("--docs"), Kind::Path, Unset, "folder of documents to search"),
     ("model", "FATHOM_MODEL", Some("--model"), Kind::Model, Unset, "model for every role, PROVIDER:MODEL"),
 
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
@@ -186,9 +206,6 @@ const TABLE: &[Row] = &[
     ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones"),
     ("http.max_streams", "FATHOM_MAX_STREAMS", None, RUNS, Is("20000"), "event streams open at the same time"),
     ("http.grace_seconds", "FATHOM_GRACE_SECONDS", None, Kind::Number { min: 0, max: 3_600 }, Is("10"), "time for requests and runs to settle at shutdown"),
-
-    ("search.tavily.api_key", "TAVILY_API_KEY", None, Kind::Secret, Unset, "key of Tavily; the web is searched when it is set"),
-    ("search.tavily.base_url", "TAVILY_BASE_URL", None, Kind::Url, Computed("https://api.tavily.com"), "address of Tavily"),
 
     ("timeouts.connect_seconds", "FATHOM_CONNECT_SECONDS", None, SECONDS, Is("10"), "for opening a connection to a model"),
     ("timeouts.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for a whole answer that is not streamed"),
@@ -328,7 +345,13 @@ fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
     if let (OptionKind::Model, Some(Ok(model))) = (spec.kind, value.as_str().map(ModelName::from_str)) {
         known(&model).map_err(|expected| format!("{expected}, not {value}"))?;
     }
-    spec.check(value).map_err(|error| match error {
+    let searches = |value: Value| match (spec.kind, SearchApi::deserialize(&value)) {
+        (OptionKind::Engines, Ok(named)) => {
+            search::check_names(&named, search::ROWS.iter().map(|row| row.name)).map(|()| value)
+        }
+        _ => Ok(value),
+    };
+    spec.check(value).and_then(searches).map_err(|error| match error {
         OptionError::Invalid { expected, given, .. } => format!("{expected}, not {given}"),
         other => other.to_string(),
     })

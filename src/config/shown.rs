@@ -17,6 +17,7 @@ use crate::{
         providers::{Key, PROVIDERS, Provider},
     },
     net,
+    search::ROWS,
     store::Database,
 };
 
@@ -58,8 +59,8 @@ impl Config {
         };
         let mut all: Vec<_> = PROVIDERS.iter().map(|one| Usable::unless(one.name, missing(one))).collect();
         all.push(Usable::unless(ModelName::OFFLINE, None));
-        all.push(Usable::unless("tavily", self.tavily.is_none().then_some("TAVILY_API_KEY")));
-        all.push(Usable::unless("local", self.documents.is_none().then_some("FATHOM_DOCS")));
+        let missing = |row| self.search.missing(row).map(|setting| setting.variable);
+        all.extend(ROWS.iter().map(|row| Usable::unless(row.name, missing(row))));
         all
     }
 }

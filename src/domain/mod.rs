@@ -18,6 +18,7 @@ pub mod printable;
 mod progress;
 pub mod report;
 pub mod run;
+mod search_api;
 pub mod time;
 pub mod wildcard;
 pub mod wording;
@@ -26,7 +27,7 @@ pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, W
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
 pub use model_name::ModelName;
-pub use options::{Caps, FollowUp, OptionError, RunOptions, SearchApi};
+pub use options::{Caps, FollowUp, OptionError, RunOptions};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, Price, Prices};
 pub use printable::{printable, printable_line, printable_log, shortened};
@@ -36,4 +37,5 @@ pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
     Thread, ThreadStatus, Usage, Waiting,
 };
+pub use search_api::SearchApi;
 pub use time::Timestamp;

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, str::FromStr as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ModelName, nearest::nearest, time, wildcard};
+use super::{ModelName, SearchApi, nearest::nearest, time, wildcard};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -73,6 +73,8 @@ pub enum OptionKind {
     /// An IANA name.
     TimeZone,
     Model,
+    /// `auto`, `none`, or names of search engines; which there are is known by `search`.
+    Engines,
 }
 
 /// One row of the table.
@@ -169,9 +171,9 @@ pub const OPTIONS: &[OptionSpec] = &[
     },
     OptionSpec {
         name: "search_api",
-        kind: OptionKind::Choice(&["tavily", "local", "none"]),
-        default: "\"none\"",
-        meaning: "where researchers search: tavily (needs TAVILY_API_KEY), local (needs a documents folder), none",
+        kind: OptionKind::Engines,
+        default: "\"auto\"",
+        meaning: "where researchers search: one engine, or several separated by commas; auto: the first that is configured",
     },
     OptionSpec {
         name: "read_pages",
@@ -249,18 +251,12 @@ pub const OPTIONS: &[OptionSpec] = &[
 
 /// What Open Deep Research knows and Fathom does not, and what to do instead.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("mcp_config", "MCP servers are not supported; put what they know into the documents folder (search_api=local)"),
-    ("mcp_prompt", "MCP servers are not supported; put what they know into the documents folder (search_api=local)"),
-    (
-        "apiKeys",
-        "keys are settings of the server: OPENAI_API_KEY, TAVILY_API_KEY and others, which fathom config lists",
-    ),
+    ("mcp_config", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
+    ("mcp_prompt", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
+    ("apiKeys", "keys are settings of the server (fathom config lists them): OPENAI_API_KEY and the like"),
     ("thread_id", "a thread's id is in the path: POST /api/v1/threads/{id}/messages"),
     ("x-supabase-access-token", "sign-in is up to the proxy in front, which names the user in FATHOM_OWNER_HEADER"),
 ];
-
-/// Values of `search_api` that Open Deep Research has.
-const SEARCHES_ELSEWHERE: [&str; 2] = ["openai", "anthropic"];
 
 /// Options that name a model, one per role.
 pub const MODEL_OPTIONS: [&str; 4] =
@@ -501,7 +497,9 @@ impl OptionSpec {
     /// A value given as text, not checked yet.
     pub fn read(&self, text: &str) -> Value {
         match self.kind {
-            OptionKind::Choice(_) | OptionKind::Model | OptionKind::TimeZone => Value::String(text.trim().to_owned()),
+            OptionKind::Choice(_) | OptionKind::Model | OptionKind::Engines | OptionKind::TimeZone => {
+                Value::String(text.trim().to_owned())
+            }
             _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
         }
     }
@@ -521,12 +519,12 @@ impl OptionSpec {
             }
             OptionKind::Choice(names) => {
                 let given = value.as_str().unwrap_or_default();
-                let mut expected = format!("one of {}", names.join(", "));
-                if self.name == "search_api" && SEARCHES_ELSEWHERE.contains(&given) {
-                    expected.push_str(" (the search of a model's provider is not supported: tavily searches the web)");
-                }
-                (names.contains(&given), expected)
+                (names.contains(&given), format!("one of {}", names.join(", ")))
             }
+            OptionKind::Engines => match SearchApi::deserialize(&value) {
+                Ok(search_api) => return Ok(json!(search_api)),
+                Err(expected) => (false, expected.to_string()),
+            },
             OptionKind::TimeZone => {
                 let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
                 (value.as_str().is_some_and(time::is_zone), expected)
@@ -553,6 +551,7 @@ impl OptionSpec {
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
             OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
+            OptionKind::Engines => json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"}),
         };
         schema["description"] = json!(self.meaning);
         schema
@@ -589,25 +588,6 @@ pub enum FollowUp {
     Auto,
     /// Always the whole pipeline, which knows nothing of earlier findings but the conversation.
     Research,
-}
-
-/// Where researchers search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SearchApi {
-    Tavily,
-    Local,
-    None,
-}
-
-impl SearchApi {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Tavily => "tavily",
-            Self::Local => "local",
-            Self::None => "none",
-        }
-    }
 }
 
 #[cfg(test)]
@@ -746,10 +726,6 @@ mod tests {
             "option 'max_run_seconds' must be an integer from 10 to 604800, not 9"
         );
         assert_eq!(refusal("follow_up", "always"), "option 'follow_up' must be one of auto, research, not \"always\"");
-        assert_eq!(
-            refusal("search_api", "bing"),
-            "option 'search_api' must be one of tavily, local, none, not \"bing\""
-        );
         assert_eq!(
             refusal("research_model", "gpt-4.1"),
             "option 'research_model' must be a model name of the form provider:model, not \"gpt-4.1\""

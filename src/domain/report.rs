@@ -26,7 +26,7 @@ pub struct Source {
     pub title: String,
     /// For local documents: `page 3` or the heading above the passage.
     pub section: Option<String>,
-    /// The engine that returned it, such as `tavily` or `local`; `page` for what was opened by its address.
+    /// The name of the engine that returned it; `page` for what was opened by its address.
     pub engine: String,
     /// The engine's own relevance score; comparable only within one engine.
     pub score: Option<f64>,
@@ -51,7 +51,7 @@ impl Source {
             url: url.to_owned(),
             title: title.to_owned(),
             section: None,
-            engine: "tavily".to_owned(),
+            engine: "an engine".to_owned(),
             score: None,
             published: None,
             fetched_at: Timestamp(0),

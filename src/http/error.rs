@@ -254,9 +254,7 @@ impl ApiError {
             Refusal::NotRetryable(_) => Self::new(Code::NotRetryable, detail),
             Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
             Refusal::MissingKey { option, .. } => not_configured(option),
-            Refusal::MissingSearchKey | Refusal::MissingDocuments | Refusal::NothingToSearch => {
-                not_configured("search_api")
-            }
+            Refusal::Search(_) => not_configured("search_api"),
         }
     }
 
@@ -312,7 +310,7 @@ impl From<StoreError> for ApiError {
 }
 
 impl IntoResponse for ApiError {
-    /// A status without a body yet: `Problem::into_body` writes it where the request is known.
+    /// A status without a body yet: the layers of its router write it, where the request is known.
     fn into_response(self) -> Response {
         let mut response = self.code.status().into_response();
         if let Some(pause) = self.retry_after
@@ -332,22 +330,32 @@ impl Problem {
     }
 
     /// Writes the problem as the body of `response`.
-    pub fn into_body(self, response: &mut Response, instance: &str, request_id: &str) {
-        let (code, status, title, retryable) = self.0.code.row();
-        let body = ProblemBody {
-            r#type: format!("urn:fathom:problem:{}", code.replace('_', "-")),
-            title,
-            status: status.as_u16(),
-            detail: &self.0.detail,
-            instance,
-            code,
-            request_id,
-            retryable,
-            errors: &self.0.faults,
-        };
-        *response.body_mut() = Body::from(serde_json::to_vec(&body).unwrap_or_default());
+    pub fn into_body(self, response: &mut Response, write: WriteProblem, instance: &str, request_id: &str) {
+        let (media_type, body) = write(&self.0, instance, request_id);
+        *response.body_mut() = Body::from(body);
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         headers.remove(header::CONTENT_LENGTH);
     }
+}
+
+/// How a router writes its problems: the media type and the body, for a request to `instance` with that
+/// id.
+pub type WriteProblem = fn(problem: &ApiError, instance: &str, request_id: &str) -> (&'static str, Vec<u8>);
+
+/// The way of this API: RFC 9457.
+pub fn problem_json(problem: &ApiError, instance: &str, request_id: &str) -> (&'static str, Vec<u8>) {
+    let (code, status, title, retryable) = problem.code.row();
+    let body = ProblemBody {
+        r#type: format!("urn:fathom:problem:{}", code.replace('_', "-")),
+        title,
+        status: status.as_u16(),
+        detail: &problem.detail,
+        instance,
+        code,
+        request_id,
+        retryable,
+        errors: &problem.faults,
+    };
+    ("application/problem+json", serde_json::to_vec(&body).unwrap_or_default())
 }

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::{
     State,
-    error::{ApiError, Code, Problem},
+    error::{ApiError, Code, Problem, WriteProblem},
     extract, linger, origin, outgoing,
     stream::{self, Refused},
 };
@@ -35,8 +35,8 @@ const READING: Duration = Duration::from_secs(5);
 /// How long the database has to answer when something was slow.
 const DIAGNOSIS: Duration = Duration::from_millis(500);
 
-/// The router with everything around it; the last is the outermost, so that preflights get their ids too.
-pub fn around(router: Router, state: &State) -> Router {
+/// The router with everything around it, its problems written in its own way; the last is the outermost, so that preflights get their ids too.
+pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
         .layer(from_fn_with_state(state.clone(), in_time))
         .layer(CatchPanicLayer::custom(defect))
@@ -46,7 +46,7 @@ pub fn around(router: Router, state: &State) -> Router {
         .layer(from_fn_with_state(state.clone(), outgoing::count))
         .layer(from_fn(linger::keep_reading))
         .layer(from_fn(stream::not_now))
-        .layer(from_fn(dress))
+        .layer(from_fn_with_state(write, complete))
 }
 
 /// Reading waits for little, and who reads can ask again; a stream is not limited once it has begun.
@@ -73,7 +73,7 @@ async fn too_slow(state: &State) -> ApiError {
 }
 
 /// Gives the request its id and the response its headers; writes the body of problems; logs one line.
-async fn dress(request: Request, next: Next) -> Response {
+async fn complete(Shared(write): Shared<WriteProblem>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let request_id = request_id(request.headers().get(&REQUEST_ID));
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -81,7 +81,7 @@ async fn dress(request: Request, next: Next) -> Response {
     let span = tracing::info_span!("request", request_id, %method, route = route.as_deref());
     let mut response = next.run(request).instrument(span.clone()).await;
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        problem.into_body(&mut response, &path, &request_id);
+        problem.into_body(&mut response, write, &path, &request_id);
     }
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -90,7 +90,7 @@ async fn dress(request: Request, next: Next) -> Response {
     let refused = response.extensions().get::<Refused>().map(|refused| refused.0);
     let (status, ms) = (refused.unwrap_or(response.status()).as_u16(), began.elapsed().as_secs_f64() * 1_000.0);
     span.in_scope(|| tracing::debug!(status, ms, "answered"));
-    metrics::http_request(route.as_deref().unwrap_or("none"), known(&method), status, began.elapsed());
+    metrics::http_request(route.as_deref().unwrap_or("none"), method_label(&method), status, began.elapsed());
     response
 }
 
@@ -109,7 +109,7 @@ fn protect(headers: &mut HeaderMap) {
 }
 
 /// The method as metrics name it: clients may invent others.
-fn known(method: &Method) -> &'static str {
+fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::POST => "POST",

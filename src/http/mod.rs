@@ -39,7 +39,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{config::HttpSettings, runs::Runs};
 pub use error::{ApiError, Code};
-pub use serve::{Patience, serve};
+pub use serve::{Timeouts, serve};
 
 /// What handlers share; a cheap clone.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Shared {
     pub settings: HttpSettings,
     /// The service stops: streams end, readiness is denied.
     pub shutdown: CancellationToken,
-    pub patience: Patience,
+    pub patience: Timeouts,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
     /// Reports as pages, those asked for last.
@@ -71,11 +71,11 @@ impl Deref for State {
 
 impl State {
     pub fn new(runs: Runs, settings: HttpSettings, shutdown: CancellationToken) -> Self {
-        Self::with(runs, settings, Patience::default(), shutdown)
+        Self::with(runs, settings, Timeouts::default(), shutdown)
     }
 
     /// With another patience than the usual one.
-    pub fn with(runs: Runs, settings: HttpSettings, patience: Patience, shutdown: CancellationToken) -> Self {
+    pub fn with(runs: Runs, settings: HttpSettings, patience: Timeouts, shutdown: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
         let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
         let pages = page::Pages::default();
@@ -134,5 +134,5 @@ pub fn router(state: &State) -> Router {
         .merge(web::router())
         .fallback(async || ApiError::no_such("path"))
         .method_not_allowed_fallback(async || ApiError::new(Code::MethodNotAllowed, "the path has other methods"));
-    layers::around(router, state)
+    layers::around(router, state, error::problem_json)
 }

@@ -2,8 +2,8 @@
 
 use axum::{
     body::Bytes,
-    extract::State as Shared,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    extract::{FromRequestParts, State as Shared},
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
@@ -47,10 +47,26 @@ struct CitedSource {
     title: String,
 }
 
-pub async fn show(Shared(state): Shared<State>, owned: OwnedRun, headers: HeaderMap) -> Result<Response, ApiError> {
-    let Some(media_type) = negotiate(&headers, &[MARKDOWN, HTML, JSON]) else {
-        return Err(ApiError::new(Code::NotAcceptable, format!("offered are {MARKDOWN}, {HTML} and {JSON}")));
-    };
+/// The form in which the report is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct MediaType(&'static str);
+
+impl<S: Send + Sync> FromRequestParts<S> for MediaType {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        let offered = format!("offered are {MARKDOWN}, {HTML} and {JSON}");
+        let chosen = negotiate(&parts.headers, &[MARKDOWN, HTML, JSON]);
+        chosen.map(Self).ok_or_else(|| ApiError::new(Code::NotAcceptable, offered))
+    }
+}
+
+pub async fn show(
+    Shared(state): Shared<State>,
+    MediaType(media_type): MediaType,
+    owned: OwnedRun,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     let (run, run_id) = (owned.run(), owned.id());
     let Some(report) = owned.report().await? else {
         return Err(match run.status.is_final() {

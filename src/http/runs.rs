@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::{
-    extract::{Path, State as Shared},
-    http::StatusCode,
+    extract::{FromRequestParts, Path, State as Shared},
+    http::{StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
@@ -178,12 +178,25 @@ pub async fn sources(run: OwnedRun) -> Result<Response, ApiError> {
 }
 
 /// A source with the text the run saw of it, by one of its ids, with or without the `S`.
-pub async fn source(run: OwnedRun, Path(path): Path<BTreeMap<String, String>>) -> Result<Response, ApiError> {
-    let text = path.get("source_id").map_or("", String::as_str);
-    let number = text.strip_prefix('S').unwrap_or(text).parse().ok();
-    let number = number.ok_or_else(|| ApiError::parameter("source_id", "source_id must look like S1003"))?;
-    let source = run.source(SourceId(number)).await?.ok_or_else(|| ApiError::no_such("source in this run"))?;
+pub async fn source(SourceParameter(source_id): SourceParameter, run: OwnedRun) -> Result<Response, ApiError> {
+    let source = run.source(source_id).await?.ok_or_else(|| ApiError::no_such("source in this run"))?;
     answer(&shown(source, &numbers(&run).await?))
+}
+
+/// The source in the path.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceParameter(SourceId);
+
+impl<S: Send + Sync> FromRequestParts<S> for SourceParameter {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<BTreeMap<String, String>>::from_request_parts(parts, state).await.ok();
+        let text = path.as_ref().and_then(|path| path.get("source_id")).map_or("", String::as_str);
+        let number = text.strip_prefix('S').unwrap_or(text).parse().ok();
+        let number = number.ok_or_else(|| ApiError::parameter("source_id", "source_id must look like S1003"))?;
+        Ok(Self(SourceId(number)))
+    }
 }
 
 /// The numbers under which the report cites its sources.

@@ -46,9 +46,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What a connection over HTTP/2 begins with (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long the service waits for the other side of a connection.
+/// How long the service waits for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// The head of a request has to arrive within this time; an idle connection is closed after it too, so a proxy in
     /// front must give its idle connections up earlier.
     pub head: Duration,
@@ -58,7 +58,7 @@ pub struct Patience {
     pub write: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self { head: Duration::from_secs(30), body: Duration::from_secs(30), write: Duration::from_secs(60) }
     }

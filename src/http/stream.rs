@@ -16,7 +16,7 @@ use super::{
     error::{ApiError, Code, Problem},
     extract::{Query, negotiate},
     queue,
-    sse::{self, BadInput, Naming, Types, page_json, sse, starting_point},
+    sse::{self, BadInput, Naming, Native, Types, page_json, starting_point},
 };
 use crate::{
     events::{Opening, Subject},
@@ -92,7 +92,7 @@ async fn stream(
         Opening::Frames(frames) => frames,
     };
     let permitted = queue::with_places(log, frames).inspect(move |_| _ = &permit);
-    Ok(answer(sse(permitted, types, naming, state.shutdown.clone())))
+    Ok(answer(sse::body(permitted, Native { types, naming }, state.shutdown.clone())))
 }
 
 /// The last header is for proxies of nginx's kind, which would hold events back.

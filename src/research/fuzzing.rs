@@ -23,7 +23,7 @@ fn source(id: u32, url: &str) -> Source {
         url: url.into(),
         title: "A page".into(),
         section: None,
-        engine: "tavily".into(),
+        engine: "an engine".into(),
         score: None,
         published: None,
         fetched_at: Timestamp::now(),

@@ -1,4 +1,4 @@
-//! Which runs this process works on, and the orders it may give them.
+//! Which runs this process works on, and the signals it may give them.
 
 use std::{
     collections::HashMap,
@@ -25,7 +25,7 @@ const MOST_COUNTED: usize = 10_000;
 
 /// What a worker listens to.
 #[derive(Debug)]
-pub struct Orders {
+pub struct RunSignals {
     /// This process stops: begin nothing more, and let go when what is under way is stored.
     pub interrupt: CancellationToken,
     /// The run shall be cancelled.
@@ -53,7 +53,7 @@ pub enum Leaving {
 #[derive(Debug)]
 pub struct Active {
     /// A std mutex: held for single map operations, never across an await.
-    runs: Mutex<HashMap<RunId, Arc<Orders>>>,
+    runs: Mutex<HashMap<RunId, Arc<RunSignals>>>,
     marks: Arc<Marks>,
     pub last_look: LastLook,
     setbacks: Arc<Setbacks>,
@@ -90,9 +90,9 @@ impl Active {
     }
 
     /// Enters a run that was claimed; it is struck off when the value is dropped.
-    pub fn enter(self: &Arc<Self>, lease: &Lease, interrupt: &CancellationToken, leaving: Leaving) -> Entered {
+    pub fn enter(self: &Arc<Self>, lease: &Lease, interrupt: &CancellationToken, leaving: Leaving) -> Registration {
         let run_id = lease.run_id;
-        let orders = Orders {
+        let signals = RunSignals {
             interrupt: interrupt.clone(),
             cancel: CancellationToken::new(),
             lost: CancellationToken::new(),
@@ -101,33 +101,33 @@ impl Active {
             alone: AtomicBool::new(lease.is_suspect()),
             setbacks: Arc::clone(&self.setbacks),
         };
-        let orders = Arc::new(orders);
-        self.lock().insert(run_id, Arc::clone(&orders));
-        Entered { active: Arc::clone(self), run_id, orders }
+        let signals = Arc::new(signals);
+        self.lock().insert(run_id, Arc::clone(&signals));
+        Registration { active: Arc::clone(self), run_id, signals }
     }
 
     pub fn cancel(&self, run_id: RunId) {
-        if let Some(orders) = self.lock().get(&run_id) {
-            orders.cancel.cancel();
+        if let Some(signals) = self.lock().get(&run_id) {
+            signals.cancel.cancel();
         }
     }
 
     pub fn lose(&self, run_id: RunId) {
-        if let Some(orders) = self.lock().get(&run_id) {
-            orders.lost.cancel();
+        if let Some(signals) = self.lock().get(&run_id) {
+            signals.lost.cancel();
         }
     }
 
     /// Says again whether a run is to be worked on alone.
     pub fn leave_alone(&self, run_id: RunId, alone: bool) {
-        if let Some(orders) = self.lock().get(&run_id) {
-            orders.alone.store(alone, Ordering::Relaxed);
+        if let Some(signals) = self.lock().get(&run_id) {
+            signals.alone.store(alone, Ordering::Relaxed);
         }
     }
 
     /// Is a run at work beside which nothing is begun?
     pub fn is_taken(&self) -> bool {
-        self.lock().values().any(|orders| orders.alone.load(Ordering::Relaxed))
+        self.lock().values().any(|signals| signals.alone.load(Ordering::Relaxed))
     }
 
     /// How many runs are at work.
@@ -144,7 +144,7 @@ impl Active {
         self.lock().keys().copied().collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Arc<Orders>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Arc<RunSignals>>> {
         // No code panics while it holds this.
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,25 +152,25 @@ impl Active {
 
 /// A run at work; leaves the list when dropped.
 #[derive(Debug)]
-pub struct Entered {
+pub struct Registration {
     active: Arc<Active>,
     run_id: RunId,
-    orders: Arc<Orders>,
+    signals: Arc<RunSignals>,
 }
 
-impl std::ops::Deref for Entered {
-    type Target = Orders;
+impl std::ops::Deref for Registration {
+    type Target = RunSignals;
 
-    fn deref(&self) -> &Orders {
-        &self.orders
+    fn deref(&self) -> &RunSignals {
+        &self.signals
     }
 }
 
-impl Drop for Entered {
+impl Drop for Registration {
     fn drop(&mut self) {
         let mut runs = self.active.lock();
         // A run that was lost and claimed again may have another worker here by now.
-        if runs.get(&self.run_id).is_some_and(|orders| Arc::ptr_eq(orders, &self.orders)) {
+        if runs.get(&self.run_id).is_some_and(|signals| Arc::ptr_eq(signals, &self.signals)) {
             runs.remove(&self.run_id);
         }
     }

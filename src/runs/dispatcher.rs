@@ -21,7 +21,7 @@ use crate::{
     store::{self, Clock, Lease, Wanted},
 };
 
-/// How long a run may wait for a wake-up that was lost, and an order from another process.
+/// How long a run may wait for a wake-up that was lost, and a signal from another process.
 const LOOK: Duration = Duration::from_secs(1);
 /// Between two cleanings: of old idempotency keys and old events.
 const CLEANING: Duration = Duration::from_secs(10 * 60);
@@ -92,8 +92,8 @@ impl Dispatcher {
         let webhooks = self.runs.parts.webhooks.clone();
         self.delivering.spawn(webhooks.run(self.runs.parts.store.clone(), shutdown.clone()));
         let mut queued = self.runs.parts.log.wakes().on_queue();
-        self.runs.settle_the_dead().await;
-        self.end_leases_of_the_dead().await;
+        self.runs.reap_dead_owners().await;
+        self.end_leases_of_dead_owners().await;
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
             // Losing an arm loses nothing: each only says that it is time to look at the database again.
@@ -111,8 +111,8 @@ impl Dispatcher {
         }
     }
 
-    /// The same for processes of this machine that left no word of what they were doing here.
-    async fn end_leases_of_the_dead(&self) {
+    /// Ends the leases of dead processes of this host that left no marks in this folder.
+    async fn end_leases_of_dead_owners(&self) {
         let store = &self.runs.parts.store;
         for owner in store.owners().await.unwrap_or_default().into_iter().filter(|owner| owner::is_dead(owner)) {
             match store.end_leases(&owner).await {
@@ -151,8 +151,8 @@ impl Dispatcher {
     /// What is done every second.
     async fn look(&mut self) {
         self.notice_clock_steps();
-        self.runs.settle_the_dead().await;
-        self.obey_others().await;
+        self.runs.reap_dead_owners().await;
+        self.apply_remote_signals().await;
         let waits = self.runs.parts.store.suspect_waits(SUSPECT_PATIENCE, Clock::Database);
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
     }
@@ -189,15 +189,15 @@ impl Dispatcher {
         let waited_ms = Timestamp::now().since(run.created_at);
         tracing::info!(run_id = %run.id, thread_id = %run.thread_id, attempt = lease.epoch, waited_ms, "a run was claimed");
         let runs = self.runs.clone();
-        let orders = runs.active.enter(&lease, shutdown, Leaving::ToOthers);
+        let signals = runs.active.enter(&lease, shutdown, Leaving::ToOthers);
         self.working.spawn(async move {
-            let ended = orders.mark.over(worker::work(&runs.parts, lease, run, &orders)).await;
+            let ended = signals.mark.over(worker::work(&runs.parts, lease, run, &signals)).await;
             (lease.run_id, ended)
         });
     }
 
-    /// Learns which of the runs at work were cancelled, deleted or taken over through other processes.
-    async fn obey_others(&self) {
+    /// Applies what other processes did to the runs at work: cancelled, deleted or took them over.
+    async fn apply_remote_signals(&self) {
         let active = &self.runs.active;
         // Read before the database is: whatever is in this list was claimed before the answer.
         let here = active.ids();
@@ -268,7 +268,7 @@ fn interval(period: Duration) -> tokio::time::Interval {
     interval
 }
 
-/// Says how work on a run ended, where the run's own events do not.
+/// Logs how work on a run ended, where the worker does not.
 fn log_end(joined: Result<(RunId, Result<worker::Ended, super::WorkError>), tokio::task::JoinError>) {
     match joined {
         // Logged by the worker.

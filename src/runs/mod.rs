@@ -25,16 +25,16 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, SearchApi, ThreadId},
+    domain::{Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, ThreadId},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
     research::Toolbox,
-    search::{Engine, Local, Tavily},
+    search::{self, Engines},
     store::{self, Claimed, Store},
     webhooks::{self, Webhooks},
 };
-use active::{Active, Leaving, Orders};
+use active::{Active, Leaving, RunSignals};
 pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;
@@ -53,7 +53,7 @@ const MAX_WRONG_OPTIONS: usize = 32;
 pub const MAX_MESSAGE_CHARS: usize = 100_000;
 
 /// How long a run waits for a database that went away, where it has to read, and how often it looks.
-const DATABASE_PATIENCE: Duration = Duration::from_secs(60);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(60);
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Everything a run needs of its process.
@@ -64,8 +64,7 @@ pub struct Parts {
     pub writer: WriterHandle,
     pub llm: Llm,
     pub prompts: Arc<Prompts>,
-    pub tavily: Option<Tavily>,
-    pub local: Option<Local>,
+    pub engines: Engines,
     pub webhooks: Webhooks,
     /// What researchers may call beside the tools that all have.
     pub toolbox: Toolbox,
@@ -118,14 +117,8 @@ pub enum Refusal {
     TooLong,
     #[error("{option}={model} cannot be used: set {variable}, or choose a model of another provider")]
     MissingKey { option: &'static str, model: ModelName, variable: String },
-    #[error("search_api=tavily cannot be used: set TAVILY_API_KEY")]
-    MissingSearchKey,
-    #[error("search_api=local cannot be used: name a documents folder with --docs DIR or FATHOM_DOCS")]
-    MissingDocuments,
-    #[error(
-        "there is nothing to search: name a documents folder with --docs DIR or FATHOM_DOCS, or set TAVILY_API_KEY for the web"
-    )]
-    NothingToSearch,
+    #[error(transparent)]
+    Search(#[from] search::Missing),
     /// Options nobody knows, or values out of range; at least one.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Options(Vec<OptionError>),
@@ -179,7 +172,11 @@ impl Runs {
 
     /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
     pub fn options_schema(&self) -> Value {
-        self.parts.settings.options.offered(&self.parts.settings.caps)
+        let mut schema = self.parts.settings.options.offered(&self.parts.settings.caps);
+        // One of them, for who picks; several are joined by commas.
+        let engines = ["auto"].into_iter().chain(self.parts.engines.usable());
+        schema["properties"]["search_api"]["enum"] = engines.collect();
+        schema
     }
 
     /// What a run uses unless its thread or its request says otherwise.
@@ -219,6 +216,9 @@ impl Runs {
             if let Err(error) = checked.and_then(|()| options.set(name, value.clone())) {
                 wrong.push(error);
             }
+        }
+        if given.contains_key("search_api") {
+            wrong.extend(self.parts.engines.check(&options.search_api).err());
         }
         if wrong.is_empty() { Ok(options) } else { Err(Refusal::Options(wrong)) }
     }
@@ -267,8 +267,8 @@ impl Runs {
                 Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
                 claimed => claimed?,
             };
-            let orders = self.active.enter(&lease, cancel, Leaving::Parked);
-            match orders.mark.over(worker::work(&self.parts, lease, run, &orders)).await? {
+            let signals = self.active.enter(&lease, cancel, Leaving::Parked);
+            match signals.mark.over(worker::work(&self.parts, lease, run, &signals)).await? {
                 // The lease ran out while the database was away, or this process was frozen: claim again, and replay.
                 Ended::Lost => lost = true,
                 ended => return Ok(ended),
@@ -280,13 +280,13 @@ impl Runs {
         let mut logged = false;
         let since = Instant::now();
         loop {
-            self.settle_the_dead().await;
+            self.reap_dead_owners().await;
             let claimant = self.claimant();
             let claimed = match self.parts.store.claim(run_id, &claimant).await {
                 Ok(Claimed::HeldBy { owner, .. }) if owner::is_dead(&owner) => {
                     self.parts.store.claim_taken_over(run_id, &claimant, &owner).await?
                 }
-                Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_PATIENCE => {
+                Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_TIMEOUT => {
                     tokio::time::sleep(DATABASE_PAUSE).await;
                     continue;
                 }
@@ -311,9 +311,8 @@ impl Runs {
         store::Claimant { owner: self.owner.to_string(), lease: self.parts.settings.lease, clock: Clock::Database }
     }
 
-    /// What a process of this machine left behind that no longer exists need not wait for the end of its leases; and what
-    /// it was doing tells which run it may have died of.
-    async fn settle_the_dead(&self) {
+    /// Releases the leases of dead processes on this host, and counts a crash for the runs that they were working on.
+    async fn reap_dead_owners(&self) {
         let folder = self.active.marks().folder().to_owned();
         let found = tokio::task::spawn_blocking(move || marks::dead(&folder)).await;
         for dead in found.unwrap_or_default() {
@@ -352,15 +351,6 @@ impl Parts {
                 return Err(Refusal::MissingKey { option, model: model.clone(), variable: variable.to_owned() });
             }
         }
-        self.engine(options.search_api).map(drop)
-    }
-
-    /// The search engine of a run.
-    fn engine(&self, search_api: SearchApi) -> Result<Engine, Refusal> {
-        match search_api {
-            SearchApi::Tavily => self.tavily.clone().map(Engine::Tavily).ok_or(Refusal::MissingSearchKey),
-            SearchApi::Local => self.local.clone().map(Engine::Local).ok_or(Refusal::MissingDocuments),
-            SearchApi::None => Err(Refusal::NothingToSearch),
-        }
+        Ok(self.engines.select(&options.search_api).map(drop)?)
     }
 }

@@ -9,7 +9,7 @@ use super::{
     owned::{Access, OwnedRun, OwnedThread},
 };
 use crate::{
-    domain::{Caller, Message, MessageId, Owner, Run, RunId, RunOptions, SearchApi, ThreadId, Timestamp},
+    domain::{Caller, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp},
     journal::sha256,
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
 };
@@ -179,11 +179,12 @@ impl Runs {
     }
 
     /// A run whose question is still to be filled in.
-    pub(super) fn run_without_words(&self, thread_id: ThreadId, options: RunOptions) -> Result<NewRun, Refusal> {
+    pub(super) fn run_without_words(&self, thread_id: ThreadId, mut options: RunOptions) -> Result<NewRun, Refusal> {
         self.parts.check(&options)?;
-        let local = self.parts.local.as_ref().filter(|_| options.search_api == SearchApi::Local);
+        options.search_api = self.parts.engines.resolve(&options.search_api)?;
+        let engine = self.parts.engines.select(&options.search_api)?;
         Ok(NewRun {
-            documents: local.and_then(|local| local.folder().to_str().map(str::to_owned)),
+            documents: engine.folder().and_then(|folder| folder.to_str().map(str::to_owned)),
             thread_id,
             run_id: RunId::new(),
             message_id: MessageId::new(),

@@ -1,4 +1,4 @@
-//! Carries one claimed run to its end: research in a task of its own, heartbeats beside it.
+//! Carries one claimed run to its end: research in a task of its own, the renewal of its lease beside it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior},
 };
 
-use super::{DATABASE_PATIENCE, DATABASE_PAUSE, Leaving, Orders, Parts, WorkError, retry};
+use super::{DATABASE_PAUSE, DATABASE_TIMEOUT, Leaving, Parts, RunSignals, WorkError, retry};
 use crate::{
     context::{Cx, EarlierLives, Error, Services, Spending},
     domain::{
@@ -76,18 +76,18 @@ impl Ended {
 ///
 /// # Errors
 /// The run cannot be worked on here, or the database failed for good; its lease is given back.
-pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, orders: &Orders) -> Result<Ended, WorkError> {
+pub async fn work(parts: &Arc<Parts>, lease: Lease, run: Run, signals: &RunSignals) -> Result<Ended, WorkError> {
     let span = RunSpan::begin(run.id, run.thread_id, lease.epoch);
     let (created, begun) = (run.created_at, run.started_at.unwrap_or_else(Timestamp::now));
     let waited = (lease.epoch == 1).then(|| Timestamp::now().after(created));
     let _active = ActiveRun::begin(waited);
-    let result = span.over(work_and_release(parts, lease, run, orders, &span)).await;
-    tell(&span, &result, Timestamp::now().after(begun));
+    let result = span.over(work_and_release(parts, lease, run, signals, &span)).await;
+    report_end(&span, &result, Timestamp::now().after(begun));
     result
 }
 
 /// Tells the operator how it ended. Errors are reported by the caller.
-fn tell(span: &RunSpan, result: &Result<Ended, WorkError>, duration: Duration) {
+fn report_end(span: &RunSpan, result: &Result<Ended, WorkError>, duration: Duration) {
     let Ok(ended) = result else { return span.end("unfinished", Some("refused")) };
     let error = match ended {
         Ended::Failed(failure) => Some(failure.code.as_str()),
@@ -105,20 +105,20 @@ async fn work_and_release(
     parts: &Arc<Parts>,
     lease: Lease,
     run: Run,
-    orders: &Orders,
+    signals: &RunSignals,
     span: &RunSpan,
 ) -> Result<Ended, WorkError> {
     let run_id = run.id;
-    let result = supervise(parts, lease, run, orders, span).await;
+    let result = supervise(parts, lease, run, signals, span).await;
     if result.is_ok() {
-        orders.setbacks.forget(run_id);
+        signals.setbacks.forget(run_id);
     }
     if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
-        let pause = match (&result, orders.leaving) {
+        let pause = match (&result, signals.leaving) {
             (Ok(Ended::Lost), _) => Duration::ZERO,
             (_, Leaving::Parked) => store::PARKED,
-            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE.max(orders.setbacks.pause(run_id)),
-            (Err(_), Leaving::ToOthers) => orders.setbacks.pause(run_id),
+            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE.max(signals.setbacks.pause(run_id)),
+            (Err(_), Leaving::ToOthers) => signals.setbacks.pause(run_id),
             _ => Duration::ZERO,
         };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
@@ -135,7 +135,7 @@ async fn supervise(
     parts: &Arc<Parts>,
     lease: Lease,
     run: Run,
-    orders: &Orders,
+    signals: &RunSignals,
     span: &RunSpan,
 ) -> Result<Ended, WorkError> {
     if lease.deaths >= MAX_DEATHS && lease.suspected_for >= parts.settings.crash_loop {
@@ -150,19 +150,19 @@ async fn supervise(
     };
     let mut tasks = JoinSet::new();
     let toolbox = parts.toolbox.clone();
-    tasks.spawn(orders.mark.over(span.over(async move { research::research(&cx, conversation, &toolbox).await })));
-    let mut heart = Heart::new(parts, &journal, lease);
-    let mut grace = std::pin::pin!(grace(parts, orders, &journal));
+    tasks.spawn(signals.mark.over(span.over(async move { research::research(&cx, conversation, &toolbox).await })));
+    let mut renewer = LeaseRenewer::new(parts, &journal, lease);
+    let mut grace = std::pin::pin!(grace(parts, signals, &journal));
     let verdict = loop {
         tokio::select! {
             Some(joined) = tasks.join_next() => break verdict(joined),
-            beat = heart.beat() => match beat {
-                Beat::Held => {}
-                Beat::CancelRequested => break Verdict::Cancelled,
-                Beat::Lost => return Ok(Ended::Lost),
+            renewed = renewer.next() => match renewed {
+                Renewed::Held => {}
+                Renewed::CancelRequested => break Verdict::Cancelled,
+                Renewed::Lost => return Ok(Ended::Lost),
             },
-            () = orders.cancel.cancelled() => break Verdict::Cancelled,
-            () = orders.lost.cancelled() => return Ok(Ended::Lost),
+            () = signals.cancel.cancelled() => break Verdict::Cancelled,
+            () = signals.lost.cancelled() => return Ok(Ended::Lost),
             () = &mut grace => return Ok(Ended::Interrupted),
         }
     };
@@ -173,8 +173,8 @@ async fn supervise(
 
 /// Resolves when a process that stops has to let go of the run: when all its work waits with nothing under way, or the
 /// grace is over. A run without any ends by itself, since nothing begins any more.
-async fn grace(parts: &Parts, orders: &Orders, journal: &Journal) {
-    orders.interrupt.cancelled().await;
+async fn grace(parts: &Parts, signals: &RunSignals, journal: &Journal) {
+    signals.interrupt.cancelled().await;
     journal.wind_down();
     // Given up in both cases: what waits has nothing to lose, and the rest had its time.
     let _ = tokio::time::timeout(parts.settings.grace, journal.is_at_rest()).await;
@@ -197,7 +197,7 @@ async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) 
 async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx, Arc<Spending>), WorkError> {
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
     parts.check(&run.options)?;
-    let search = parts.engine(run.options.search_api)?;
+    let search = parts.engines.select(&run.options.search_api).map_err(super::Refusal::from)?;
     let (mut steps, mut earlier_lives) = (Vec::new(), EarlierLives::default());
     let mut begin = Event::RunStarted { attempt: lease.epoch };
     if lease.epoch > 1 {
@@ -429,7 +429,7 @@ async fn usage(parts: &Parts, run: &Run) -> Result<Usage, store::Error> {
     let since = Instant::now();
     loop {
         match parts.store.usage(run.id).await {
-            Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_PATIENCE => {
+            Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_TIMEOUT => {
                 tokio::time::sleep(DATABASE_PAUSE).await;
             }
             result => return result,
@@ -450,8 +450,8 @@ fn stopped(stop: Stop) -> WorkError {
     }
 }
 
-/// Keeps the lease alive, and notices when it is gone.
-struct Heart<'a> {
+/// Renews the lease three times as often as it runs out, and notices when it is lost.
+struct LeaseRenewer<'a> {
     parts: &'a Parts,
     /// Learns how long it may begin new work.
     journal: &'a Journal,
@@ -461,14 +461,14 @@ struct Heart<'a> {
     control: Control,
 }
 
-/// What a heartbeat found.
-enum Beat {
+/// What a renewal found.
+enum Renewed {
     Held,
     CancelRequested,
     Lost,
 }
 
-impl<'a> Heart<'a> {
+impl<'a> LeaseRenewer<'a> {
     fn new(parts: &'a Parts, journal: &'a Journal, lease: Lease) -> Self {
         let mut ticks = tokio::time::interval(parts.settings.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -476,11 +476,11 @@ impl<'a> Heart<'a> {
         Self { parts, journal, lease, ticks, control }
     }
 
-    /// Waits for the next beat and renews the lease.
+    /// Waits until the lease is due, or another process has a signal, and renews it.
     ///
     /// # Cancel safety
     /// A renewal that is dropped half-way has happened or not; the next one tells.
-    async fn beat(&mut self) -> Beat {
+    async fn next(&mut self) -> Renewed {
         // Losing an arm loses nothing: the row is looked at in both cases.
         tokio::select! {
             _ = self.ticks.tick() => {}
@@ -491,9 +491,9 @@ impl<'a> Heart<'a> {
         match tokio::time::timeout(self.ticks.period(), renewal).await {
             Ok(Ok(Renewal::Held { cancel_requested })) => {
                 self.journal.extend(sent + self.parts.settings.lease);
-                if cancel_requested { Beat::CancelRequested } else { Beat::Held }
+                if cancel_requested { Renewed::CancelRequested } else { Renewed::Held }
             }
-            Ok(Ok(Renewal::Lost)) => Beat::Lost,
+            Ok(Ok(Renewal::Lost)) => Renewed::Lost,
             Ok(Err(error)) => self.missed(&error.to_string()),
             Err(_) => self.missed("no answer in time"),
         }
@@ -501,10 +501,10 @@ impl<'a> Heart<'a> {
 
     /// Nobody can say whose the run is while the database is away: calls in flight go on, the journal begins no new
     /// ones after the lease, and the next answer decides.
-    fn missed(&mut self, reason: &str) -> Beat {
+    fn missed(&mut self, reason: &str) -> Renewed {
         tracing::warn!(run_id = %self.lease.run_id, reason, "the lease could not be renewed; trying again");
         self.ticks.reset_after(DATABASE_PAUSE.min(self.ticks.period()));
-        Beat::Held
+        Renewed::Held
     }
 }
 

@@ -1,68 +1,158 @@
-//! Search engines: a query in, hits out. `tavily` asks the web, `local` a folder of documents.
+//! Search engines: a query in, hits out.
 //!
-//! Knows nothing of models, journals or source ids; `tools::search_web` makes sources of the hits.
+//! [`Engines`] owns all that are configured. An engine is a file of `engines/` with its [`Row`]; nothing else names one.
+//! `web.rs` has what those on the web share, `merged.rs` asks several at once. Knows nothing of models, journals or source
+//! ids; `tools` makes sources of the hits.
 
 mod canonical;
-pub mod local;
-pub mod tavily;
+pub mod engines;
+mod merged;
+mod registry;
+mod row;
+pub mod web;
 
-use std::time::Duration;
+use std::{
+    fmt,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::future::{BoxFuture, FutureExt as _};
 
 pub use crate::net::{Caller, Gate, Open, Rest};
 use crate::{
     domain::{printable_line, shortened},
+    net::AtOnce,
     pages::extract::date,
 };
 pub use canonical::canonical_url;
-pub use local::Local;
-pub use tavily::Tavily;
+pub use engines::ROWS;
+use merged::Merged;
+pub use registry::{Engines, Missing, automatic, check_names, nothing};
+pub use row::{Corpus, Need, Row, Setting, Settings, Value};
 
 /// Characters of a title and of a section's name.
 const MAX_TITLE_CHARS: usize = 300;
 /// A longer address is no source.
 const MAX_ADDRESS_CHARS: usize = 2_000;
+/// Values of `search_api` that Open Deep Research has and that stand for searching by the provider of a model.
+const NATIVE: [&str; 2] = ["openai", "anthropic"];
+
+/// What an engine does; see [`Engine`] for what is promised to callers.
+pub trait Search: fmt::Debug + Send + Sync {
+    fn search<'a>(
+        &'a self,
+        query: &'a str,
+        limits: &'a Limits,
+        caller: &'a dyn Caller,
+    ) -> BoxFuture<'a, Result<Vec<Hit>, Error>>;
+
+    /// Where it is, fit to be shown.
+    fn place(&self) -> String;
+
+    /// Gets ready for searches, which would do so otherwise.
+    fn open(&self) -> BoxFuture<'_, Result<(), Error>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
+    /// The folder of documents that it searches; absolute.
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    /// Documents that cannot be found because they could not be read, as far as is known by now.
+    fn skipped(&self) -> Vec<Skipped> {
+        Vec::new()
+    }
+}
 
 /// A search engine, ready to be asked; clones share connections, limits and index.
 #[derive(Clone, Debug)]
-pub enum Engine {
-    Tavily(Tavily),
-    Local(Local),
+pub struct Engine {
+    /// The names of several are joined by commas.
+    name: Arc<str>,
+    corpus: Corpus,
+    search: Arc<dyn Search>,
 }
 
 impl Engine {
-    /// The name in [`Hit::engine`].
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Tavily(_) => "tavily",
-            Self::Local(_) => "local",
+    fn new(row: &'static Row, search: Box<dyn Search>) -> Self {
+        Self { name: row.name.into(), corpus: row.corpus, search: search.into() }
+    }
+
+    /// All of them as one.
+    fn merged(engines: Vec<Self>) -> Self {
+        match <[Self; 1]>::try_from(engines) {
+            Ok([engine]) => engine,
+            Err(engines) => {
+                let names: Vec<_> = engines.iter().map(Self::name).collect();
+                let documents = engines.iter().all(|engine| engine.corpus == Corpus::Documents);
+                let corpus = if documents { Corpus::Documents } else { Corpus::Web };
+                Self { name: names.join(",").into(), corpus, search: Arc::new(Merged::new(engines)) }
+            }
         }
+    }
+
+    /// As `search_api` has it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn corpus(&self) -> Corpus {
+        self.corpus
     }
 
     /// Answers one query: at most `limits.max_results` hits, best first, none twice; nothing found is an empty list.
     ///
     /// Several queries are asked side by side by calling this several times: one that fails leaves the others alone.
+    /// `caller` learns of waits, and its gate is passed before each request that goes out.
     ///
     /// # Errors
     /// See [`Error`]; what may pass was tried again before it is returned.
     ///
-    /// `caller` is notified of waits, and its gate is passed before each request that goes out.
-    ///
     /// # Cancel safety
-    /// Dropping the future ends the request or the wait; what the local index has learnt by then stays learnt.
+    /// Dropping the future ends the request or the wait; what an index has learnt by then stays learnt.
     pub async fn search(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
-        let hits = match self {
-            Self::Tavily(tavily) => tavily.search(query, limits, caller).await?,
-            Self::Local(local) => local.search(query, limits).await?,
-        };
+        let hits = self.search.search(query, limits, caller).await?;
         Ok(hits.into_iter().filter_map(Hit::bounded).collect())
     }
 
-    /// Documents that cannot be found because they could not be read; always empty for the web.
+    /// Gets ready for searches, which would do so otherwise: documents are indexed.
+    ///
+    /// # Errors
+    /// [`Error::Documents`].
+    pub async fn open(&self) -> Result<(), Error> {
+        self.search.open().await
+    }
+
+    /// Where it is, fit to be shown.
+    pub fn place(&self) -> String {
+        self.search.place()
+    }
+
+    /// The folder of documents that it searches; absolute.
+    pub fn folder(&self) -> Option<&Path> {
+        self.search.folder()
+    }
+
+    /// Documents that cannot be found because they could not be read, as far as is known by now.
     pub fn skipped(&self) -> Vec<Skipped> {
-        match self {
-            Self::Tavily(_) => Vec::new(),
-            Self::Local(local) => local.skipped(),
+        self.search.skipped()
+    }
+
+    /// Whether the service is there and takes the key, by a search for nothing much, which costs what a search costs;
+    /// returns how long it took.
+    ///
+    /// # Errors
+    /// As a search.
+    pub async fn probe(&self) -> Result<Duration, Error> {
+        let begun = Instant::now();
+        self.open().await?;
+        if self.corpus != Corpus::Documents {
+            self.search("Fathom", &Limits { max_results: 1, max_content_length: 1_000 }, &AtOnce).await?;
         }
+        Ok(begun.elapsed())
     }
 }
 
@@ -104,7 +194,7 @@ pub struct Hit {
     pub raw_content: Option<String>,
     pub score: Option<f64>,
     pub published: Option<String>,
-    /// `tavily` or `local`.
+    /// The name of the engine that found it.
     pub engine: String,
 }
 
@@ -151,6 +241,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// An answer that nobody can read.
+    pub fn unreadable(problem: &str) -> Self {
+        Self::Unavailable(problem.to_owned())
+    }
+
     /// One word, for metrics.
     pub fn code(&self) -> &'static str {
         match self {

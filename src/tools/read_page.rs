@@ -259,7 +259,7 @@ mod tests {
         let passages: Vec<_> = (1..).zip(texts).map(|(number, text)| Passage { number, text }).collect();
         let numbers =
             |question: &str| best(&passages, question).iter().map(|passage| passage.number).collect::<Vec<_>>();
-        assert_eq!(numbers("Which loans and dues are there?"), [2, 4]);
+        assert_eq!(numbers("Which loan and dues are there?"), [2, 4]);
         assert_eq!(numbers("Zebras?"), [1, 2, 3, 4], "nothing fits, so it is read from the beginning");
     }
 

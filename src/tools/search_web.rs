@@ -17,7 +17,7 @@ use crate::{
     llm::{Part, Text, ToolCall, ToolSpec},
     offline::Evidence,
     prompts::{Prompts, untrusted},
-    search::{self, Engine, Hit, Limits},
+    search::{self, Corpus, Engine, Hit, Limits},
     telemetry::metrics,
 };
 
@@ -165,10 +165,7 @@ fn spec(prompts: &Prompts, kind: &str) -> ToolSpec {
 
 /// What is searched, as the tool's description says it.
 pub(super) fn kind(cx: &Cx) -> &'static str {
-    match cx.search() {
-        Some(Engine::Local(_)) => "local",
-        Some(Engine::Tavily(_)) | None => "web",
-    }
+    cx.search().map_or(Corpus::Web, Engine::corpus).as_str()
 }
 
 /// Runs the queries side by side, reads their pages, and puts the results together.

@@ -1,4 +1,5 @@
 //! The search room from outside: a folder of documents on disk, and Tavily faked at the wire.
 
 mod local;
+mod seam;
 mod tavily;

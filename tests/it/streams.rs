@@ -13,7 +13,7 @@ use fathom::{
     events::{CommitRetry, EventLog, Opening, Subject, Writer},
     http::{
         State, router,
-        sse::{Naming, Types, sse, starting_point},
+        sse::{self, Naming, Native, Types, starting_point},
     },
     store::{Commit, Store},
 };
@@ -29,6 +29,11 @@ use crate::{
     stories::engine::Engine,
     world::{Script, World},
 };
+
+/// Every record, named by its type.
+fn all() -> Native {
+    Native { types: Types::ALL, naming: Naming::ByType }
+}
 
 const ALL: usize = 1024 * 1024;
 
@@ -102,7 +107,7 @@ async fn body(log: &EventLog, subject: Subject, headers: &HeaderMap) -> Vec<u8> 
         Opening::Unknown => panic!("it exists"),
         Opening::Over => Vec::new(),
         Opening::Frames(frames) => {
-            let body = sse(frames, Types::ALL, Naming::ByType, CancellationToken::new());
+            let body = sse::body(frames, all(), CancellationToken::new());
             to_bytes(body, ALL).await.unwrap().to_vec()
         }
     }
@@ -155,7 +160,7 @@ async fn a_stream_goes_on_in_another_process(database: TestDatabase) {
     let subject = Subject::Run(lease.run_id);
     let Opening::Frames(frames) = log.open(subject, 0).await.unwrap() else { panic!("frames") };
     let shutdown = CancellationToken::new();
-    let mut chunks = sse(frames, Types::ALL, Naming::ByType, shutdown.clone()).into_data_stream();
+    let mut chunks = sse::body(frames, all(), shutdown.clone()).into_data_stream();
     let mut arrived = Vec::new();
     for key in ["a", "b"] {
         writer.commit(commit_of(lease, key)).await.unwrap();

@@ -266,6 +266,13 @@ fn opens_function(line: &str) -> bool {
         })
 }
 
+/// A tool is its file: nothing else knows it by name.
+#[test]
+fn the_name_of_a_tool_stands_in_its_file_alone() {
+    let named = sources().into_iter().filter(|source| source.text.contains("\"read_page\""));
+    assert_eq!(named.map(|source| source.path).collect::<Vec<_>>(), ["src/tools/read_page.rs"]);
+}
+
 /// A provider is its row: a name that occurs elsewhere would have to be added there for the next one too.
 #[test]
 fn the_name_of_a_provider_stands_in_its_row_alone() {

@@ -3,7 +3,7 @@
 use dom_smoothie::{Config, Readability, TextMode};
 use encoding_rs::Encoding;
 
-use super::{Document, Unreadable, date, markdown, text};
+use super::{Document, Unreadable, date, markdown, shape, text};
 
 /// What is never the text of a page, and what its author hid from readers: words for machines alone are no evidence.
 const FURNITURE: &str = "script, style, noscript, template, svg, canvas, iframe, object, nav, form, button, select, \
@@ -41,6 +41,7 @@ pub fn page(source: &str) -> Option<Page> {
     let config = Config { text_mode: TextMode::Markdown, ..Config::default() };
     let mut readability = Readability::new(source, None, Some(config)).ok()?;
     readability.doc.select(FURNITURE).remove();
+    shape::spell_out(&readability.doc);
     let title = title(&readability);
     let published = published(&readability);
     let whole = readability.doc.body().map(|body| body.md(None).to_string()).unwrap_or_default();

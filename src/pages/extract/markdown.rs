@@ -161,6 +161,7 @@ fn slug(heading: &str) -> String {
 pub(super) fn plain(markdown: &str) -> String {
     let mut plain = String::with_capacity(markdown.len());
     let mut rest = markdown;
+    // A bar in a cell of a table stays escaped, else it would end the cell.
     // Where the next link may be; looked for once, whatever the number of brackets before it.
     let mut seam = Some(0);
     while let Some(at) = rest.find(['[', '!', '*', '\\', '_', '`', '<']) {
@@ -184,7 +185,10 @@ fn mark<'a>(rest: &'a str, may_link: bool, plain: &mut String) -> &'a str {
         plain.push_str(&self::plain(inner));
         return after;
     }
-    let escaped = rest.strip_prefix('\\').and_then(|after| after.chars().next()).filter(char::is_ascii_punctuation);
+    let escaped = rest
+        .strip_prefix('\\')
+        .and_then(|after| after.chars().next())
+        .filter(|char| char.is_ascii_punctuation() && *char != '|');
     if let Some(char) = escaped {
         plain.push(char);
         return &rest[1 + char.len_utf8()..];
@@ -300,6 +304,7 @@ mod tests {
         check("[1] and [open](", "[1] and [open](");
         check("*Signed R. P.*\n* one\n* two", "Signed R. P.\n* one\n* two");
         check("[![logo](l.png)](x)", "logo");
+        check(r"| Q1 | 4 \| 100 |", r"| Q1 | 4 \| 100 |");
         check("__strong__ `code_x`", "strong `code_x`");
         check("", "");
     }

@@ -8,6 +8,7 @@ pub mod html;
 mod markdown;
 pub mod passages;
 mod pdf;
+mod shape;
 mod text;
 
 use serde::{Deserialize, Serialize};

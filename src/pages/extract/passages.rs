@@ -1,5 +1,7 @@
 //! Sections to passages: pieces of a size that a model can quote and a reader can find again.
 
+use std::borrow::Cow;
+
 use super::{MAX_PATH_BYTES, Section};
 
 /// Characters a passage aims at; a paragraph is not torn to meet it.
@@ -40,6 +42,7 @@ pub fn split(text: &str) -> Vec<String> {
     let mut passages: Vec<String> = Vec::new();
     let mut length = usize::MAX;
     for paragraph in text.split("\n\n").flat_map(pieces) {
+        let paragraph = paragraph.as_ref();
         let chars = paragraph.chars().count();
         match passages.last_mut() {
             Some(passage) if length.saturating_add(chars) <= TARGET_CHARS => {
@@ -56,11 +59,32 @@ pub fn split(text: &str) -> Vec<String> {
     passages
 }
 
-/// A paragraph, torn if it is too long for one passage.
-fn pieces(paragraph: &str) -> Vec<&str> {
-    let mut rest = paragraph.trim();
+/// A paragraph, torn if it is too long for one passage. Each piece of a table begins with the table's head.
+fn pieces(paragraph: &str) -> Vec<Cow<'_, str>> {
+    let paragraph = paragraph.trim();
+    match table_head(paragraph) {
+        Some(head) if paragraph.chars().nth(MAX_CHARS).is_some() => {
+            let rows = torn(&paragraph[head.len()..], MAX_CHARS - head.chars().count());
+            rows.into_iter().map(|rows| Cow::Owned(format!("{head}{rows}"))).collect()
+        }
+        _ => torn(paragraph, MAX_CHARS).into_iter().map(Cow::Borrowed).collect(),
+    }
+}
+
+/// The first two lines of a table, if they are short.
+fn table_head(paragraph: &str) -> Option<&str> {
+    let names = paragraph.find('\n').filter(|_| paragraph.starts_with('|'))? + 1;
+    let rule = paragraph[names..].find('\n')? + 1;
+    let is_rule = paragraph[names..names + rule].trim().chars().all(|char| "|-: ".contains(char));
+    let head = &paragraph[..names + rule];
+    (is_rule && head.chars().count() <= TARGET_CHARS / 3).then_some(head)
+}
+
+/// Pieces of at most so many characters.
+fn torn(text: &str, most: usize) -> Vec<&str> {
+    let mut rest = text.trim();
     let mut pieces = Vec::new();
-    while let Some((limit, _)) = rest.char_indices().nth(MAX_CHARS) {
+    while let Some((limit, _)) = rest.char_indices().nth(most) {
         let at = tear_point(&rest[..limit]);
         pieces.push(rest[..at].trim_end());
         rest = rest[at..].trim_start();
@@ -102,6 +126,18 @@ mod tests {
         let passages = split(&text);
         assert!(passages.len() > 1);
         assert!(passages.iter().all(|passage| passage.ends_with("long.")), "{passages:?}");
+    }
+
+    #[test]
+    fn each_piece_of_a_table_has_its_head() {
+        let rows: String = (0..200).map(|row| format!("| row {row} | {row},100 crowns |\n")).collect();
+        let passages = split(&format!("| Name | Price |\n| --- | --- |\n{rows}"));
+        assert!(passages.len() > 2);
+        assert!(
+            passages.iter().all(|passage| passage.starts_with("| Name | Price |\n| --- | --- |\n| row ")),
+            "{passages:?}"
+        );
+        assert_eq!(passages.concat().matches(" crowns |").count(), 200);
     }
 
     #[test]

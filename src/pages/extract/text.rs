@@ -82,10 +82,22 @@ pub(super) fn tidy(text: &str) -> String {
         if empty_lines > 1 {
             continue;
         }
-        tidied.extend(line.chars().filter(|char| !char.is_control() || *char == '\t'));
+        for char in line.chars().filter(|char| !char.is_control() || *char == '\t') {
+            match ligature(char) {
+                Some(letters) => tidied.push_str(letters),
+                None => tidied.push(char),
+            }
+        }
         tidied.push('\n');
     }
     tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
+}
+
+/// The letters of a ligature, by which nobody searches.
+fn ligature(char: char) -> Option<&'static str> {
+    const LIGATURES: [&str; 7] = ["ff", "fi", "fl", "ffi", "ffl", "st", "st"];
+    let at = u32::from(char).checked_sub(0xFB00)?;
+    LIGATURES.get(usize::try_from(at).ok()?).copied()
 }
 
 /// One kind of line end, no control characters, no spaces before line ends, at most one empty line in a row, trimmed.
@@ -163,6 +175,11 @@ mod tests {
         assert!(decode(b"\x7fELF\x02\x01\x01\0\0\0\0\0").is_err());
         let without_zeros: Vec<u8> = noise.into_iter().map(|byte| byte.max(1)).collect();
         assert!(decode(&without_zeros).is_err());
+    }
+
+    #[test]
+    fn ligatures_are_spelt_out() {
+        assert_eq!(tidied("e\u{fb03}cient \u{fb01}sh, \u{fb02}at"), "efficient fish, flat");
     }
 
     #[test]

@@ -274,6 +274,11 @@ fn rarer_ways_to_number_sources_are_read_too() {
         ),
         "Dues[1] rise[^2] fast[2].\n\n[^2]: In crowns of 2031, see [2] for more of what that means to everybody here, says one.",
     );
+    // A line of the text that begins with a citation is no list.
+    check(
+        &format!("Dues [2].\n\n[2] says more, see {b}\n\nThe rest is known.\n\n## Sources\n[2] {b}\n"),
+        "Dues [1].\n\n[1] says more, see [1]\n\nThe rest is known.",
+    );
     // Powers are no citations, and neither is anything in a list that was kept.
     check(&format!("12 km² paid [1].\n\n## Sources\n[1] {a}\n[2] {b}\n"), "12 km² paid [1].");
     check(

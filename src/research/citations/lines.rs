@@ -362,7 +362,7 @@ pub(super) fn is_reference(trimmed: &str) -> bool {
 }
 
 /// Does a line name a source by an address, an id or a number in brackets?
-pub(super) fn names_source(trimmed: &str) -> bool {
+fn names_source(trimmed: &str) -> bool {
     let rest = behind_marker(trimmed);
     let cites = rest.starts_with(['[', '【', '^']) || ids_in(rest).first().is_some_and(|(start, _, _)| *start == 0);
     cites || holds_address(rest)
@@ -380,7 +380,7 @@ fn behind_marker(trimmed: &str) -> &str {
     without_containers(trimmed).trim_start_matches(['•', '*', '_', ' '])
 }
 
-fn holds_address(text: &str) -> bool {
+pub(super) fn holds_address(text: &str) -> bool {
     let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '<' | '[' | '"' | '，' | '：'));
     words.any(|word| is_address(word) || address_in_word(word).is_some())
 }

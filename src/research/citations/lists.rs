@@ -1,6 +1,6 @@
 //! A source list of the model's own, as it may seem: judged when it ends, since prose under such a heading stays.
 
-use super::lines;
+use super::{entries, lines};
 
 /// A list is judged when it has grown to so many bytes, at the latest.
 pub(super) const LIST_BYTES: usize = 64 * 1024;
@@ -10,7 +10,8 @@ pub(super) const LIST_BYTES: usize = 64 * 1024;
 pub(super) struct SourceList {
     /// The level of its heading; 7 for a line that serves as one.
     level: usize,
-    /// Does the heading say nothing but "Sources"? Under another one only what names a source is a reference.
+    /// Does the heading say nothing but "Sources"? Under another one, as "Open-source tools", only what has a label in
+    /// brackets and an address is a reference.
     certain: bool,
     /// With their numbers in the model's text.
     lines: Vec<(usize, String)>,
@@ -115,7 +116,7 @@ impl SourceList {
         if trimmed.is_empty() || lines::source_heading(trimmed).is_some() {
             return Role::Layout;
         }
-        let is_reference = if self.certain { lines::is_reference(trimmed) } else { lines::names_source(trimmed) };
+        let is_reference = if self.certain { lines::is_reference(trimmed) } else { is_entry(trimmed) };
         if is_reference { Role::Reference } else { Role::Other }
     }
 
@@ -126,4 +127,8 @@ impl SourceList {
         let behind = at > 0 && roles[at - 1] == Role::Reference && (line.starts_with("  ") || line.starts_with('\t'));
         behind || (next && lines::is_list_line(line.trim()))
     }
+}
+
+fn is_entry(trimmed: &str) -> bool {
+    entries::label(trimmed).label.is_some_and(|label| label.form.stands_alone()) && lines::holds_address(trimmed)
 }

@@ -147,6 +147,8 @@ struct Reader<'a> {
     /// The last lines of the text, as far as each is an item with a number and an address.
     tail: Vec<Entry>,
     forms: Vec<Form>,
+    /// Lines that begin with a number in brackets and end with an address.
+    in_brackets: Vec<usize>,
 }
 
 impl<'a> Reader<'a> {
@@ -160,6 +162,7 @@ impl<'a> Reader<'a> {
             waiting: None,
             tail: Vec::new(),
             forms: Vec::new(),
+            in_brackets: Vec::new(),
         }
     }
 
@@ -293,6 +296,7 @@ impl<'a> Reader<'a> {
     /// A line that begins with a label in brackets: an entry of a list, a footnote, or text behind a citation.
     fn bracketed(&mut self, label: Label, at: usize, rest: &str) {
         if address_at_end(rest) || self.place(rest.trim()).is_some() {
+            self.in_brackets.extend((label.form == Form::Bracket).then_some(at));
             self.alone(label, at, rest);
             self.numbering.gone.insert(at);
         } else if matches!(label.form, Form::Footnote | Form::Definition) {
@@ -326,6 +330,7 @@ impl<'a> Reader<'a> {
         self.end_list();
         self.take_tail();
         self.take_positions();
+        self.keep_lone_lines(lines);
         self.headings_over_nothing(lines);
         let plain = self.used.is_empty();
         self.numbering.superscripts = plain && !self.forms.contains(&Form::Parenthesis);
@@ -355,6 +360,25 @@ impl<'a> Reader<'a> {
         }
         for (position, entry) in std::mem::take(list).into_iter().enumerate() {
             self.define(entry, Some(position + 1));
+        }
+    }
+
+    /// A single line between others may say something of a source: it is a list behind a heading or a rule, beside
+    /// another entry, or at the end.
+    fn keep_lone_lines(&mut self, lines: &[&str]) {
+        let is_gone = |at: &usize| self.numbering.gone.contains(at);
+        let said: Vec<usize> = (0..lines.len()).filter(|&at| !lines[at].trim().is_empty()).collect();
+        let is_lone = |at: &usize| {
+            let place = said.partition_point(|line| line < at);
+            let before = place.checked_sub(1).map(|before| said[before]);
+            let behind_title =
+                before.is_some_and(|before| lines::is_title(lines[before].trim()) || lines[before].trim() == "---");
+            let last = said.get(place + 1).is_none_or(is_gone);
+            !(last || behind_title || before.as_ref().is_some_and(is_gone))
+        };
+        let lone: Vec<usize> = self.in_brackets.iter().copied().filter(is_lone).collect();
+        for at in lone {
+            self.numbering.gone.remove(&at);
         }
     }
 

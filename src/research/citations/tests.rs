@@ -239,6 +239,11 @@ fn a_list_goes_only_if_most_of_it_are_references() {
         "## Citations\nThe most cited work is X.\nIt is old.\n- [1]",
         0,
     );
+    counted(
+        "## Open-source tools\n- [Reader](https://evil.test) is fast\n- [Writer](https://harbour.test/tariff)\n",
+        "## Open-source tools\n- Reader is fast\n- Writer [1]",
+        0,
+    );
     counted("A\n[1]: https://evil.test/x \"t\"\nB", "A\nB", 1);
     let long = format!("A.\n## Sources\n{}", "- [1] https://evil.test\n".repeat(10_000));
     counted(&long, "A.", 10_000);

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fathom::http::Patience;
+use fathom::http::Timeouts;
 use reqwest::Client;
 use serde_json::json;
 use tokio::{
@@ -137,7 +137,7 @@ const SHORT: Duration = Duration::from_millis(500);
 async fn slow_clients_are_given_up() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
-    let patience = Patience { head: SHORT, body: SHORT, write: SHORT };
+    let patience = Timeouts { head: SHORT, body: SHORT, write: SHORT };
     let service = Service::patient(&world, &database, &[], patience).await;
     let head = "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let cases = [
@@ -191,7 +191,7 @@ async fn slow_clients_are_given_up() {
 async fn patience_with_requests_does_not_end_streams_and_waits() {
     let database = TestDatabase::sqlite();
     let world = World::start(silent_at(Kind::Clarify)).await;
-    let patience = Patience { head: SHORT, body: SHORT, write: SHORT };
+    let patience = Timeouts { head: SHORT, body: SHORT, write: SHORT };
     let service = Service::patient(&world, &database, &[], patience).await;
     let started = service.start_run().await;
     pending(&world, Kind::Clarify).await;
@@ -215,7 +215,7 @@ async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody() {
         .first(When::kind(Kind::Brief), [reply::brief(&long)])
         .first(When::kind(Kind::Supervisor), [thoughts(), thoughts()]);
     let world = World::start(script).await;
-    let patience = Patience { write: 4 * SHORT, ..Patience::default() };
+    let patience = Timeouts { write: 4 * SHORT, ..Timeouts::default() };
     let settings = [("FATHOM_MAX_STREAMS", "8"), ("FATHOM_MODEL_CONTEXT_WINDOW", "2000000")];
     let service = Service::patient(&world, &database, &settings, patience).await;
     let started = service.start_run().await;
@@ -308,7 +308,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 async fn an_http_2_client_that_lets_nothing_through_is_cut_off() {
     let database = TestDatabase::sqlite();
     let world = small_world().await;
-    let patience = Patience { head: SHORT, write: 2 * SHORT, ..Patience::default() };
+    let patience = Timeouts { head: SHORT, write: 2 * SHORT, ..Timeouts::default() };
     let service = Service::patient(&world, &database, &[("FATHOM_HTTP2", "true")], patience).await;
     let started = service.start_run().await;
     service.ended(&started.run).await;
@@ -354,7 +354,7 @@ async fn an_http_2_client_that_lets_nothing_through_is_cut_off() {
 async fn bytes_that_are_held_for_clients_are_bounded() {
     let database = TestDatabase::sqlite();
     let world = small_world().await;
-    let patience = Patience { body: Duration::from_secs(600), ..Patience::default() };
+    let patience = Timeouts { body: Duration::from_secs(600), ..Timeouts::default() };
     let variables = [("FATHOM_MAX_BUFFERED_BYTES", "4194304")];
     let service = Service::patient(&world, &database, &variables, patience).await;
     let head = "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";

@@ -28,7 +28,7 @@ use std::{
 use fathom::{
     app::App,
     config::Config,
-    http::{Patience, State, serve},
+    http::{State, Timeouts, serve},
     runs::Dispatcher,
 };
 use reqwest::{Body, Client, Method, header::HeaderMap};
@@ -79,14 +79,14 @@ impl Service {
 
     /// With variables that win over the world's.
     pub async fn with(world: &World, database: &TestDatabase, variables: &[(&'static str, &str)]) -> Self {
-        Self::patient(world, database, variables, Patience::default()).await
+        Self::patient(world, database, variables, Timeouts::default()).await
     }
 
     pub async fn patient(
         world: &World,
         database: &TestDatabase,
         variables: &[(&'static str, &str)],
-        patience: Patience,
+        patience: Timeouts,
     ) -> Self {
         let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         let mut config = engine::config(world, database, &[], &variables).unwrap();
@@ -96,7 +96,7 @@ impl Service {
     }
 
     /// Put together as `fathom serve` does it.
-    async fn of(config: &Config, patience: Patience) -> Self {
+    async fn of(config: &Config, patience: Timeouts) -> Self {
         let app = App::build(config).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -3,7 +3,10 @@
 use std::{fs, path::Path, sync::mpsc::TryRecvError, time::Duration};
 
 use fathom::pages::{self, Parser};
-use fathom::search::{Engine, Error, Hit, Limits, Local, Open, Skipped, local::Settings};
+use fathom::search::{
+    Error, Hit, Limits, Open, Search as _, Skipped,
+    engines::local::{Local, Settings},
+};
 use tempfile::TempDir;
 
 /// A documents folder and the folder of its index.
@@ -57,7 +60,7 @@ fn settings() -> Settings {
 }
 
 async fn hits(local: &Local, query: &str) -> Vec<Hit> {
-    Engine::Local(local.clone()).search(query, &Limits::default(), &Open).await.unwrap()
+    local.search(query, &Limits::default(), &Open).await.unwrap()
 }
 
 async fn urls(local: &Local, query: &str) -> Vec<String> {
@@ -107,7 +110,7 @@ async fn every_format_is_found_with_its_place() {
     folder.write("report.pdf", pdf(&["Nothing here.", "The lighthouse was painted in May."]));
     let local = folder.open().await;
     let limits = Limits { max_results: 10, ..Limits::default() };
-    let mut hits = Engine::Local(local).search("lighthouse", &limits, &Open).await.unwrap();
+    let mut hits = local.search("lighthouse", &limits, &Open).await.unwrap();
     hits.sort_by(|one, other| one.url.cmp(&other.url));
     let places: Vec<_> =
         hits.iter().map(|hit| (&*hit.url, &*hit.title, hit.section.as_deref(), hit.published.as_deref())).collect();
@@ -217,7 +220,7 @@ async fn the_index_follows_the_folder() {
     assert_eq!(urls(&local, "petrel").await, ["a.txt"]);
     assert_eq!(urls(&local, "skua").await, [""; 0]);
     fs::remove_dir_all(folder.documents.path()).unwrap();
-    let gone = Engine::Local(local).search("heron", &Limits::default(), &Open).await.unwrap_err();
+    let gone = local.search("heron", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(gone, Error::Documents(_)), "{gone}");
 }
 
@@ -334,14 +337,14 @@ async fn any_text_is_a_query() {
         "gannet AND NOT",
         "-gannet +cliff",
     ] {
-        let answer = Engine::Local(local.clone()).search(syntax, &Limits::default(), &Open).await;
+        let answer = local.search(syntax, &Limits::default(), &Open).await;
         assert!(answer.is_ok_and(|hits| hits.len() == 1), "{syntax}");
     }
     let megabyte = "gannet ".repeat(150_000);
     assert_eq!(urls(&local, &megabyte).await, ["a.txt"]);
     assert_eq!(urls(&local, "albatross").await, [""; 0]);
     for wordless in ["", "  \n", "?!", "\u{0}"] {
-        let refusal = Engine::Local(local.clone()).search(wordless, &Limits::default(), &Open).await;
+        let refusal = local.search(wordless, &Limits::default(), &Open).await;
         assert!(matches!(refusal, Err(Error::BadQuery(_))), "{wordless:?} {refusal:?}");
     }
 }

@@ -17,7 +17,7 @@ use axum::{
 use fathom::{
     net::RetryPolicy,
     pages::{self, Parser},
-    search::{Engine, Error, Limits, Open, Tavily, tavily::Settings},
+    search::{Engine, Engines, Error, Limits, Open, Settings},
 };
 use serde_json::{Value, json};
 
@@ -52,7 +52,6 @@ impl Fake {
 
     fn engine(&self) -> Engine {
         let settings = Settings {
-            base_url: self.base_url.clone(),
             retry: RetryPolicy {
                 patience: Duration::from_millis(500),
                 first_within: Duration::from_millis(1),
@@ -60,9 +59,13 @@ impl Fake {
             },
             max_answer_bytes: 100_000,
             timeout: Duration::from_secs(20),
-            ..Settings::new("tvly-key".into())
+            ..self.settings()
         };
-        Engine::Tavily(Tavily::new(settings, parser()).unwrap())
+        engine(settings, parser())
+    }
+
+    fn settings(&self) -> Settings {
+        settings(&self.base_url)
     }
 
     async fn error(&self, query: &str) -> Error {
@@ -72,6 +75,14 @@ impl Fake {
     fn requests(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
+}
+
+fn settings(base_url: &str) -> Settings {
+    Settings::default().with("search.tavily.base_url", base_url).with("search.tavily.api_key", "tvly-key")
+}
+
+fn engine(settings: Settings, parser: Parser) -> Engine {
+    Engines::new(settings, parser).unwrap().get("tavily").unwrap().clone()
 }
 
 fn found(query: &str) -> Response {
@@ -172,14 +183,47 @@ async fn odd_answers_are_errors_not_content() {
     assert_eq!(fake.error(" ").await, Error::BadQuery("it is empty".into()));
 }
 
+/// Addresses are made canonical, a page found twice is one hit, and what has no address of a page is none.
+#[tokio::test]
+async fn results_become_hits() {
+    let fake = Fake::start(|_, _| {
+        Json(json!({"results": [
+            {"url": "javascript:alert(1)", "title": "No page"},
+            {"url": "https://Example.com/a?utm_source=t", "title": " ", "content": null, "raw_content": " \n"},
+            {"url": "https://example.com/a#again", "title": "Twice"},
+            {"url": "https://example.com/b", "title": "B\n b", "content": "plain", "raw_content": "# B\n\nText",
+             "score": 0.5, "published_date": "Mon, 10 Mar 2031"},
+        ]}))
+        .into_response()
+    })
+    .await;
+    let limits = Limits { max_results: 5, max_content_length: 6 };
+    let hits = fake.engine().search("b", &limits, &Open).await.unwrap();
+    let seen: Vec<_> = hits.iter().map(|hit| (&*hit.url, &*hit.title, hit.raw_content.as_deref())).collect();
+    assert_eq!(seen, [("https://example.com/a", "example.com", None), ("https://example.com/b", "B b", Some("# B"))]);
+    assert_eq!(
+        (hits[1].score, hits[1].published.as_deref(), &*hits[1].engine),
+        (Some(0.5), Some("2031-03-10"), "tavily")
+    );
+}
+
+/// Neither the engine nor the settings show a key or the password of an address.
+#[test]
+fn a_key_is_never_shown() {
+    let settings = settings("https://me:pa55@tavily.test");
+    let engine = engine(settings.clone(), parser());
+    let shown = format!("{settings:?} {engine:?} {}", engine.place());
+    assert!(!shown.contains("tvly-key") && !shown.contains("pa55") && shown.contains("tavily.test"), "{shown}");
+}
+
 #[tokio::test]
 async fn nobody_there_is_said() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let retry = RetryPolicy { patience: Duration::from_millis(5), first_within: Duration::from_millis(2), timeouts: 1 };
-    let tavily = Tavily::new(Settings { base_url, retry, ..Settings::new("tvly-key".into()) }, parser()).unwrap();
-    let error = Engine::Tavily(tavily).search("q", &Limits::default(), &Open).await.unwrap_err();
+    let engine = engine(Settings { retry, ..settings(&base_url) }, parser());
+    let error = engine.search("q", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");
 }
 
@@ -199,8 +243,7 @@ async fn a_query_whose_pages_wait_for_a_parser_is_sent_once() {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let parser = Parser::new(pages::Settings { program: Some(program), ..pages::Settings::default() });
     let timeout = Duration::from_secs(2);
-    let settings = Settings { base_url: fake.base_url.clone(), timeout, ..Settings::new("tvly-key".into()) };
-    let engine = Engine::Tavily(Tavily::new(settings, parser).unwrap());
+    let engine = engine(Settings { timeout, ..fake.settings() }, parser);
     let limits = Limits::default();
     let mut search = Box::pin(engine.search("cod", &limits, &Open));
     assert!(tokio::time::timeout(timeout * 2, &mut search).await.is_err(), "no parser is free");
@@ -222,8 +265,7 @@ async fn pages_are_read_in_a_process_of_their_own() {
         .into_response()
     })
     .await;
-    let settings = Settings { base_url: fake.base_url.clone(), ..Settings::new("tvly-key".into()) };
-    let engine = Engine::Tavily(Tavily::new(settings, parser()).unwrap());
+    let engine = engine(fake.settings(), parser());
     let hits = engine.search("fish", &Limits::default(), &Open).await.unwrap();
     let texts: Vec<_> =
         hits.iter().map(|hit| (&*hit.title, &*hit.snippet, hit.raw_content.as_deref().unwrap_or_default())).collect();

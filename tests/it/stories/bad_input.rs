@@ -96,7 +96,7 @@ async fn values_out_of_range_are_refused_by_name() {
         ("max_researcher_iterations=11", "from 1 to 10, not 11"),
         ("max_react_tool_calls=ten", "from 1 to 30, not \"ten\""),
         ("allow_clarification=maybe", "must be true or false"),
-        ("search_api=bing", "must be one of tavily, local, none"),
+        ("search_api=bing", "must be auto, none, or one or several of tavily, "),
         ("research_model=acme:x", "a model of a known provider (openai, "),
         ("research_model=gpt-4.1", "a model name of the form provider:model"),
         ("max_react_toolcalls=3", "did you mean 'max_react_tool_calls'?"),

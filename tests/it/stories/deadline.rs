@@ -126,9 +126,7 @@ async fn a_pause_does_not_stop_the_clock() {
 async fn with_long_timeouts(world: &World, database: &TestDatabase) -> Engine {
     let mut config = config(world, database, &["max_researcher_seconds=2"], &[]).unwrap();
     config.llm.idle_timeout = Duration::from_secs(300);
-    if let Some(tavily) = &mut config.tavily {
-        tavily.timeout = Duration::from_secs(300);
-    }
+    config.search.timeout = Duration::from_secs(300);
     Engine { app: App::build(&config).await.unwrap(), options: config.options }
 }
 

@@ -75,10 +75,8 @@ pub fn config(
     }
     config.llm.first_retry_within = Duration::from_millis(20);
     config.llm.idle_timeout = Duration::from_secs(2);
-    if let Some(tavily) = &mut config.tavily {
-        tavily.timeout = Duration::from_secs(2);
-        tavily.retry.first_within = Duration::from_millis(20);
-    }
+    config.search.timeout = Duration::from_secs(2);
+    config.search.retry.first_within = Duration::from_millis(20);
     Ok(config)
 }
 

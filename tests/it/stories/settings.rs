@@ -119,7 +119,7 @@ async fn nothing_is_accepted_silently() {
     for (option, instead) in [
         ("mcp_config={}", "MCP servers are not supported"),
         ("mcp_prompt=x", "MCP servers are not supported"),
-        ("search_api=openai", "tavily searches the web"),
+        ("search_api=openai", "the search of a model's provider is not supported"),
         ("research_model=anthropic:claude-x", "openrouter:VENDOR/MODEL"),
         ("apiKeys={}", "OPENAI_API_KEY"),
     ] {

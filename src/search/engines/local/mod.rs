@@ -4,6 +4,7 @@
 //! `query` → `index` → `rank`. Nothing here writes into the folder.
 
 mod address;
+mod documents;
 mod index;
 mod query;
 mod rank;
@@ -19,9 +20,13 @@ use std::{
 
 use tokio::sync::RwLock;
 
+pub use self::documents::ROW;
 use self::{index::Index, query::Query, rank::Candidate, refresh::Progress};
-use super::{Error, Hit, Limits, Skipped};
-use crate::{files, pages::Parser};
+use crate::{
+    files,
+    pages::Parser,
+    search::{Error, Hit, Limits, Skipped},
+};
 
 /// How many passages the index offers for ranking.
 const MAX_CANDIDATES: usize = 100;
@@ -128,7 +133,7 @@ impl Local {
         self.shared.index.read().await.close().await;
     }
 
-    pub(super) async fn search(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
+    async fn find_hits(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
         let query = Query::parse(query);
         let Some(expression) = query.expression() else {
             return Err(Error::BadQuery("there is no word in it".into()));
@@ -218,6 +223,6 @@ fn hit(score: f64, candidate: Candidate) -> Hit {
         raw_content: None,
         score: Some((score * 1000.0).round() / 1000.0),
         published: candidate.published,
-        engine: "local".into(),
+        engine: ROW.name.into(),
     }
 }

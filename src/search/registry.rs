@@ -1,0 +1,165 @@
+//! [`Engines`]: all that are configured here, and what is missing for the others.
+
+use std::{fmt, sync::Arc};
+
+use super::{Engine, Error, Row, Settings, engines::ROWS, web::Shared};
+use crate::{
+    domain::{OptionError, SearchApi},
+    net::{self, Timeouts},
+    pages::Parser,
+};
+
+/// The engines of a process; clones share connections, limits and indices.
+#[derive(Clone, Debug)]
+pub struct Engines {
+    all: Arc<[Slot]>,
+    automatic: Option<&'static str>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    row: &'static Row,
+    engine: Result<Engine, Missing>,
+}
+
+/// Why a run cannot search as it wants to; says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    #[error("search_api={name} cannot be used: {remedy}")]
+    Setting { name: &'static str, remedy: String },
+    #[error("search_api={name} is not a search engine; there are {}", known.join(", "))]
+    Unknown { name: String, known: Vec<&'static str> },
+    /// None is configured, or none is wanted.
+    #[error("there is nothing to search: {remedy}")]
+    Nothing { remedy: String },
+}
+
+impl Engines {
+    /// Builds what `settings` suffice for.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when no HTTP client can be built here.
+    pub fn new(settings: Settings, parser: Parser) -> Result<Self, Error> {
+        Self::of(ROWS, settings, parser)
+    }
+
+    /// As [`Engines::new`], from other rows than those of this build.
+    ///
+    /// # Errors
+    /// As [`Engines::new`].
+    pub fn of(rows: &[&'static Row], settings: Settings, parser: Parser) -> Result<Self, Error> {
+        // The time of an attempt is kept where attempts are made.
+        let timeouts = Timeouts { total: None, ..Timeouts::default() };
+        let http = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
+        let shared = Shared { settings, parser, http };
+        let slot = |row: &&'static Row| {
+            let engine = match shared.settings.missing(row) {
+                Some(setting) => Err(Missing::Setting { name: row.name, remedy: setting.remedy() }),
+                None => Ok(Engine::new(row, (row.build)(row, &shared)?)),
+            };
+            Ok(Slot { row, engine })
+        };
+        let all: Result<Vec<_>, Error> = rows.iter().map(slot).collect();
+        Ok(Self { all: all?.into(), automatic: automatic(rows, &shared.settings) })
+    }
+
+    /// The engine of that name.
+    ///
+    /// # Errors
+    /// [`Missing`] with the setting to make, or the names there are.
+    pub fn get(&self, name: &str) -> Result<&Engine, Missing> {
+        let slot = self.all.iter().find(|slot| slot.row.name == name);
+        let unknown = || Missing::Unknown { name: name.to_owned(), known: self.names().collect() };
+        slot.ok_or_else(unknown)?.engine.as_ref().map_err(Clone::clone)
+    }
+
+    /// Puts the engine in place of `auto`, so that a run stored with it searches the same later.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn resolve(&self, search_api: &SearchApi) -> Result<SearchApi, Missing> {
+        if search_api.is_none() {
+            return Err(self.nothing());
+        }
+        match self.automatic {
+            Some(name) if search_api.is_auto() => Ok(SearchApi::engine(name)),
+            None if search_api.is_auto() => Err(self.nothing()),
+            _ => Ok(search_api.clone()),
+        }
+    }
+
+    /// The engine of a run.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn select(&self, search_api: &SearchApi) -> Result<Engine, Missing> {
+        let resolved = self.resolve(search_api)?;
+        let engines: Result<Vec<_>, _> = resolved.names().map(|name| self.get(name).cloned()).collect();
+        Ok(Engine::merged(engines?))
+    }
+
+    /// Refuses names that nobody has.
+    ///
+    /// # Errors
+    /// [`OptionError::Invalid`] with those there are.
+    pub fn check(&self, search_api: &SearchApi) -> Result<(), OptionError> {
+        check_names(search_api, self.names())
+    }
+
+    /// Names of all engines that can be used here.
+    pub fn usable(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.all.iter().filter(|slot| slot.engine.is_ok()).map(|slot| slot.row.name)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.all.iter().map(|slot| slot.row.name)
+    }
+
+    fn nothing(&self) -> Missing {
+        nothing(self.all.iter().map(|slot| slot.row))
+    }
+}
+
+/// The engine that `auto` stands for: the first that is configured.
+pub fn automatic(rows: &[&'static Row], settings: &Settings) -> Option<&'static str> {
+    rows.iter().find(|row| settings.is_configured(row)).map(|row| row.name)
+}
+
+/// Refuses names that are not among those of all engines, whether they can be used here or not.
+///
+/// # Errors
+/// [`OptionError::Invalid`] with those there are.
+pub fn check_names(
+    search_api: &SearchApi,
+    known: impl Iterator<Item = &'static str> + Clone,
+) -> Result<(), OptionError> {
+    if search_api.names().all(|name| known.clone().any(|known| known == name)) {
+        return Ok(());
+    }
+    let known: Vec<_> = known.collect();
+    let mut expected = format!("auto, none, or one or several of {}", known.join(", "));
+    if search_api.names().any(|name| super::NATIVE.contains(&name)) {
+        expected.push_str(" (the search of a model's provider is not supported)");
+    }
+    Err(OptionError::Invalid { name: "search_api", expected, given: format!("\"{search_api}\"") })
+}
+
+/// What to say when there is nothing to search.
+pub fn nothing(rows: impl Iterator<Item = &'static Row> + Clone) -> Missing {
+    let required = rows.clone().filter_map(|row| row.settings.iter().find(|s| s.need == super::Need::Required));
+    let mut remedies: Vec<_> = required.map(super::Setting::remedy).collect();
+    // What belongs to nobody else comes first: one's own documents.
+    remedies.sort_by_key(|remedy| remedy.starts_with("set "));
+    let free: Vec<_> = rows.filter(|row| row.settings.iter().all(|s| s.need != super::Need::Required)).collect();
+    if !free.is_empty() {
+        let names: Vec<_> = free.iter().map(|row| row.name).collect();
+        remedies.push(format!("choose an engine that needs no key (search_api={})", names.join(", ")));
+    }
+    Missing::Nothing { remedy: remedies.join(", or ") }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.name, self.about)
+    }
+}

@@ -1,0 +1,189 @@
+//! A search engine's row: its name, what it needs, and how it is built. Settings, `fathom config`, `fathom doctor`, the
+//! banner, the accepted values of `search_api` and the example files follow from the rows.
+
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, time::Duration};
+
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::{Error, Search, web::Shared};
+use crate::net::RetryPolicy;
+
+/// Attempts that may end without an answer in time: with the time limit of each, ten minutes. They cost nothing.
+const TIMEOUTS: u32 = 10;
+
+/// All that the rest of the crate has to know of an engine.
+#[derive(Debug)]
+pub struct Row {
+    /// As `search_api` has it: `[a-z0-9_]+`.
+    pub name: &'static str,
+    /// What it searches, for people; goes on after the name and a colon.
+    pub about: &'static str,
+    pub corpus: Corpus,
+    pub settings: &'static [Setting],
+    /// Called once the required settings are there.
+    pub build: fn(&'static Row, &Shared) -> Result<Box<dyn Search>, Error>,
+}
+
+/// What is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Corpus {
+    Web,
+    /// A folder of the operator's.
+    Documents,
+}
+
+impl Corpus {
+    /// The word that the description of `search_web` knows.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Web => "web",
+            Self::Documents => "local",
+        }
+    }
+}
+
+/// A setting of one engine.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its path in the TOML file: `search.NAME.api_key`.
+    pub key: &'static str,
+    /// Its environment variable.
+    pub variable: &'static str,
+    /// Its command line flag.
+    pub flag: Option<&'static str>,
+    pub value: Value,
+    pub need: Need,
+    /// What it is for.
+    pub meaning: &'static str,
+    /// What stands in the example file.
+    pub example: &'static str,
+}
+
+/// How the value of a setting looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Never shown.
+    Secret,
+    /// Shown without user, password and query.
+    Url,
+    Folder,
+    Text,
+}
+
+/// What an engine does without the setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It cannot be used.
+    Required,
+    Optional,
+    /// It uses this.
+    Default(&'static str),
+}
+
+impl Setting {
+    /// What to do when it is missing.
+    pub fn remedy(&self) -> String {
+        match (self.value, self.flag) {
+            (Value::Folder, Some(flag)) => format!("name a documents folder with {flag} DIR or {}", self.variable),
+            _ => format!("set {}", self.variable),
+        }
+    }
+}
+
+/// What the operator said about search.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Values of the rows' settings, by key.
+    pub given: BTreeMap<&'static str, SecretString>,
+    /// Where an index of documents is kept.
+    pub index: PathBuf,
+    /// For one attempt at a query.
+    pub timeout: Duration,
+    pub retry: RetryPolicy,
+    /// Queries of one engine at once, over all runs of this process.
+    pub max_concurrent: usize,
+    pub max_answer_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let retry = RetryPolicy {
+            patience: Duration::from_secs(4 * 3_600),
+            first_within: Duration::from_millis(500),
+            timeouts: TIMEOUTS,
+        };
+        Self {
+            given: BTreeMap::new(),
+            index: PathBuf::from("index"),
+            timeout: Duration::from_secs(60),
+            retry,
+            max_concurrent: 2_000,
+            max_answer_bytes: 20 * 1024 * 1024,
+        }
+    }
+}
+
+impl Settings {
+    /// These with a value for the setting of that key.
+    pub fn with(mut self, key: &'static str, value: impl Into<SecretString>) -> Self {
+        self.given.insert(key, value.into());
+        self
+    }
+
+    pub fn secret(&self, key: &str) -> Option<&SecretString> {
+        self.given.get(key)
+    }
+
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.secret(key).map(ExposeSecret::expose_secret)
+    }
+
+    /// The value of a setting, or its default.
+    pub fn value<'a>(&'a self, setting: &'a Setting) -> Option<&'a str> {
+        self.text(setting.key).or(match setting.need {
+            Need::Default(text) => Some(text),
+            Need::Required | Need::Optional => None,
+        })
+    }
+
+    /// The address under that key, or its default.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when it is none.
+    pub fn url(&self, row: &Row, key: &str) -> Result<Url, Error> {
+        let setting = row.settings.iter().find(|setting| setting.key == key);
+        let text = setting.and_then(|setting| self.value(setting)).unwrap_or_default();
+        let url = Url::parse(text.trim_end_matches('/'));
+        url.map_err(|error| Error::Unavailable(format!("{key} is not an address: {error}")))
+    }
+
+    /// The first setting that the engine lacks.
+    pub fn missing(&self, row: &Row) -> Option<&'static Setting> {
+        let required = |setting: &&Setting| setting.need == Need::Required;
+        row.settings.iter().filter(required).find(|setting| !self.given.contains_key(setting.key))
+    }
+
+    /// Whether the operator set the engine up; one that needs nothing is merely usable.
+    pub fn is_configured(&self, row: &Row) -> bool {
+        let required = row.settings.iter().any(|setting| setting.need == Need::Required);
+        required && self.missing(row).is_none()
+    }
+
+    /// The folder of documents, if one is named.
+    pub fn folder(&self, rows: &[&'static Row]) -> Option<&Path> {
+        self.text(folder_key(rows)?).map(Path::new)
+    }
+
+    /// Has this folder of documents searched.
+    pub fn set_folder(&mut self, rows: &[&'static Row], folder: &str) {
+        if let Some(key) = folder_key(rows) {
+            self.given.insert(key, folder.into());
+        }
+    }
+}
+
+fn folder_key(rows: &[&'static Row]) -> Option<&'static str> {
+    rows.iter().flat_map(|row| row.settings).find(|setting| setting.value == Value::Folder).map(|setting| setting.key)
+}

@@ -1,0 +1,409 @@
+//! What all engines on the web share: the client with its limits and retries, and the way from an answer to hits.
+//!
+//! An engine says how a query becomes a request and how an answer is read ([`Wire`]), both without a network. A result
+//! without an address is left out; every other missing field is tolerated.
+
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+use reqwest::Method;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, value::RawValue};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use url::Url;
+
+use super::{Error, Hit, Limits, Row, Search, Settings, canonical_url, row};
+use crate::{
+    domain::WaitKind,
+    net::{self, Attempt, Caller, Circuit, Trouble, Verdict},
+    pages::{self, Parser, extract},
+};
+
+/// More excerpt than this is a page, not an excerpt.
+const MAX_SNIPPET_CHARS: usize = 4_000;
+/// Answers of one engine read at the same time, from the body to its texts, over all runs: each is large. Others wait
+/// in the network's buffers.
+const READ_AT_ONCE: usize = 32;
+/// Results looked at in an answer that has more than were asked for.
+const MAX_LOOKED_AT: usize = 50;
+/// Characters of what an engine says about a refusal.
+const MAX_COMPLAINT_CHARS: usize = 200;
+
+/// What engines are built from.
+#[derive(Debug)]
+pub struct Shared {
+    pub settings: Settings,
+    /// Reads the pages that come with results.
+    pub parser: Parser,
+    pub http: reqwest::Client,
+}
+
+/// How one engine is spoken to.
+pub trait Wire: Send + Sync + 'static {
+    /// A longer query is cut at a word.
+    fn max_query_chars(&self) -> usize;
+
+    /// The request for a query, which is neither empty nor too long.
+    fn request(&self, query: &str, limits: &Limits) -> Request;
+
+    /// The results of an answer with status 200. Called on a blocking thread, since answers may be megabytes.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error>;
+
+    /// What an answer with another status means, where that differs from what is usual.
+    fn refusal(&self, _refused: &Refused<'_>) -> Option<Problem> {
+        None
+    }
+}
+
+/// A request, not sent yet.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: Method,
+    pub url: Url,
+    pub headers: Vec<(&'static str, SecretString)>,
+    pub json: Option<Value>,
+}
+
+impl Request {
+    /// A question whose parameters stand in the address.
+    pub fn get(mut url: Url, query: &[(&str, &str)]) -> Self {
+        url.query_pairs_mut().extend_pairs(query);
+        Self { method: Method::GET, url, headers: Vec::new(), json: None }
+    }
+
+    pub fn post(url: Url, json: Value) -> Self {
+        Self { method: Method::POST, url, headers: Vec::new(), json: Some(json) }
+    }
+
+    pub fn header(mut self, name: &'static str, value: impl Into<SecretString>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Authorization by a key.
+    pub fn bearer(self, key: &SecretString) -> Self {
+        let value = format!("Bearer {}", key.expose_secret());
+        self.header("authorization", value)
+    }
+}
+
+/// A result as an engine sends it; texts may be HTML.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    pub url: String,
+    pub title: Option<String>,
+    /// An excerpt.
+    pub snippet: Option<String>,
+    /// The page's text.
+    pub content: Option<String>,
+    pub published: Option<String>,
+    pub score: Option<f64>,
+}
+
+/// An answer with a status other than 200.
+#[derive(Debug)]
+pub struct Refused<'a> {
+    pub status: u16,
+    pub headers: &'a reqwest::header::HeaderMap,
+    pub body: &'a Value,
+    /// The wait that the engine asked for.
+    pub after: Option<Duration>,
+    /// The status, and what the engine said, one short line without keys.
+    pub said: &'a str,
+}
+
+/// An engine on the web.
+pub struct Web<W> {
+    row: &'static Row,
+    wire: Arc<W>,
+    http: reqwest::Client,
+    settings: Settings,
+    permits: Semaphore,
+    reading: Semaphore,
+    circuit: Circuit,
+    parser: Parser,
+}
+
+impl<W> fmt::Debug for Web<W> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Web").field("name", &self.row.name).finish_non_exhaustive()
+    }
+}
+
+impl<W: Wire> Search for Web<W> {
+    fn search<'a>(
+        &'a self,
+        query: &'a str,
+        limits: &'a Limits,
+        caller: &'a dyn Caller,
+    ) -> BoxFuture<'a, Result<Vec<Hit>, Error>> {
+        Box::pin(self.ask(query, limits, caller))
+    }
+
+    fn place(&self) -> String {
+        let url = self.wire.request("", &Limits::default()).url;
+        net::shown_url(&url)
+    }
+}
+
+impl<W: Wire> Web<W> {
+    pub fn boxed(row: &'static Row, wire: W, shared: &Shared) -> Box<dyn Search> {
+        Box::new(Self {
+            row,
+            wire: Arc::new(wire),
+            http: shared.http.clone(),
+            permits: Semaphore::new(shared.settings.max_concurrent.max(1)),
+            reading: Semaphore::new(READ_AT_ONCE),
+            circuit: Circuit::new(row.name, WaitKind::Search),
+            parser: shared.parser.clone(),
+            settings: shared.settings.clone(),
+        })
+    }
+
+    async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
+        let query = extract::cut(query.trim(), self.wire.max_query_chars());
+        if query.is_empty() {
+            return Err(Error::BadQuery("it is empty".into()));
+        }
+        let request = self.wire.request(query, limits);
+        let attempt = || async {
+            // Never closed, so this is never an error; without a permit the query would merely go uncounted.
+            let rest = caller.gate().rest();
+            let _permit = self.permits.acquire().await.ok();
+            drop(rest);
+            caller.gate().pass().await;
+            self.ask_once(&request).await
+        };
+        match Box::pin(net::retry(&self.circuit, &self.settings.retry, caller, attempt)).await {
+            Ok((Answer { body, _permit }, _)) => self.hits(body, *limits).await,
+            Err(end) => Err(end.error.error),
+        }
+    }
+
+    /// One attempt. It ends with the last byte of the answer: what is made of it is no reason to ask, and pay, again.
+    async fn ask_once(&self, request: &Request) -> Result<Answer<'_>, Problem> {
+        let response = self.in_time(self.send(request)).await?.map_err(Problem::unsent)?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        // Never closed, so this is never an error; without a permit the reading would merely go uncounted.
+        let permit = self.reading.acquire().await.ok();
+        let body = self.in_time(net::read_body(response, self.settings.max_answer_bytes)).await?;
+        if status != 200 {
+            return Err(self.refused(status, &headers, &body.unwrap_or_default()));
+        }
+        let body = body.map_err(|error| match error {
+            net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
+            other => Problem::passing(other),
+        })?;
+        Ok(Answer { body, _permit: permit })
+    }
+
+    async fn send(&self, request: &Request) -> reqwest::Result<reqwest::Response> {
+        let mut builder = self.http.request(request.method.clone(), request.url.clone());
+        for (name, value) in &request.headers {
+            builder = builder.header(*name, value.expose_secret());
+        }
+        match &request.json {
+            Some(json) => builder.json(json).send().await,
+            None => builder.send().await,
+        }
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Problem> {
+        tokio::time::timeout(self.settings.timeout, work).await.map_err(|_| Problem::slow(self.settings.timeout))
+    }
+
+    fn refused(&self, status: u16, headers: &reqwest::header::HeaderMap, body: &[u8]) -> Problem {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let said = match self.complaint(&body) {
+            Some(said) => format!("{said} (status {status})"),
+            None => format!("status {status}"),
+        };
+        let after = net::retry_after(headers);
+        let refused = Refused { status, headers, body: &body, after, said: &said };
+        self.wire.refusal(&refused).unwrap_or_else(|| Problem::of_status(&refused))
+    }
+
+    /// What the body of a refusal says, one short line, without the engine's keys should they be quoted there.
+    fn complaint(&self, body: &Value) -> Option<String> {
+        let places = ["/detail/error", "/detail", "/error/message", "/error/detail", "/error", "/message"];
+        let detail = places.into_iter().find_map(|place| body.pointer(place)?.as_str())?;
+        let settings = self.row.settings.iter().filter(|setting| setting.value == row::Value::Secret);
+        let secrets = settings.filter_map(|setting| self.settings.text(setting.key));
+        let line = extract::one_line(&net::redact(detail, secrets));
+        (!line.is_empty()).then(|| extract::cut(&line, MAX_COMPLAINT_CHARS).to_owned())
+    }
+
+    /// Turns an answer into hits.
+    async fn hits(&self, body: Vec<u8>, limits: Limits) -> Result<Vec<Hit>, Error> {
+        let wire = Arc::clone(&self.wire);
+        let found = tokio::task::spawn_blocking(move || wire.read(&body)).await;
+        let found = found.unwrap_or_else(|_| Err(Error::unreadable("its answer could not be read")))?;
+        let mut hits: Vec<Hit> = Vec::new();
+        for found in found.into_iter().take(MAX_LOOKED_AT) {
+            if hits.len() == limits.max_results {
+                break;
+            }
+            if let Some(hit) = self.hit(found, limits.max_content_length).await
+                && hits.iter().all(|other| other.url != hit.url)
+            {
+                hits.push(hit);
+            }
+        }
+        Ok(hits)
+    }
+
+    /// A result whose page cannot be read keeps its excerpt.
+    async fn hit(&self, found: Found, max_content_length: usize) -> Option<Hit> {
+        let address = Url::parse(found.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        let url = canonical_url(&found.url);
+        let title = extract::one_line(&self.text(&url, found.title).await);
+        let title = Some(title).filter(|title| !title.is_empty());
+        let raw_content = extract::cut(&self.text(&url, found.content).await, max_content_length).to_owned();
+        Some(Hit {
+            title: title.or_else(|| address.host_str().map(str::to_owned))?,
+            section: None,
+            snippet: extract::cut(&self.text(&url, found.snippet).await, MAX_SNIPPET_CHARS).to_owned(),
+            raw_content: Some(raw_content).filter(|content| !content.is_empty()),
+            score: found.score,
+            published: found.published.as_deref().map(extract::one_line).filter(|date| !date.is_empty()),
+            engine: self.row.name.into(),
+            url,
+        })
+    }
+
+    /// Plain text; none when it cannot be read.
+    async fn text(&self, url: &str, text: Option<String>) -> String {
+        let Some(text) = text else { return String::new() };
+        match self.parser.plain_text(url, &text).await {
+            Ok(plain) => plain,
+            Err(pages::Error::Unreadable(_)) => String::new(),
+            Err(error) => {
+                tracing::warn!(page = url, %error, "a page was not read");
+                String::new()
+            }
+        }
+    }
+}
+
+/// An answer that was received, with the right to read it.
+struct Answer<'a> {
+    body: Vec<u8>,
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+/// A failed attempt and whether another one may do better.
+#[derive(Debug)]
+pub struct Problem {
+    error: Error,
+    verdict: Verdict,
+}
+
+impl Attempt for Problem {
+    fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    fn reason(&self) -> String {
+        self.error.to_string()
+    }
+}
+
+impl Problem {
+    /// Asking again would end in the same way.
+    pub fn lasting(error: Error) -> Self {
+        Self { error, verdict: Verdict::Final }
+    }
+
+    /// Too many queries; waited for.
+    pub fn limited(after: Option<Duration>) -> Self {
+        let verdict = Verdict::Again { trouble: Trouble::Limited, after };
+        Self { error: Error::RateLimited { retry_after: after }, verdict }
+    }
+
+    /// The key cannot pay for the query.
+    pub fn unpaid(said: &str) -> Self {
+        Self::lasting(Error::Auth(format!("the plan's credits are used up: {said}")))
+    }
+
+    fn passing(error: net::Error) -> Self {
+        let verdict = Verdict::Again { trouble: Trouble::Away, after: None };
+        Self { error: Error::Unavailable(error.to_string()), verdict }
+    }
+
+    fn unsent(error: reqwest::Error) -> Self {
+        let problem = Self::passing(net::Error::from(&error));
+        let slow = Verdict::Again { trouble: Trouble::Slow, after: None };
+        if error.is_timeout() && !error.is_connect() { Self { verdict: slow, ..problem } } else { problem }
+    }
+
+    fn slow(limit: Duration) -> Self {
+        let error = Error::Unavailable(format!("no answer within {} s", limit.as_secs()));
+        Self { error, verdict: Verdict::Again { trouble: Trouble::Slow, after: None } }
+    }
+
+    /// What status codes mean for most engines.
+    fn of_status(refused: &Refused<'_>) -> Self {
+        let (said, after) = (refused.said.to_owned(), refused.after);
+        let again = |trouble| Verdict::Again { trouble, after };
+        match refused.status {
+            401 | 403 => Self::lasting(Error::Auth(said)),
+            402 => Self::unpaid(&said),
+            429 => Self::limited(after),
+            500 => Self { error: Error::Unavailable(said), verdict: again(Trouble::Failing) },
+            408 | 425 | 501..=599 => Self { error: Error::Unavailable(said), verdict: again(Trouble::Away) },
+            400 | 413 | 414 | 422 => Self::lasting(Error::BadQuery(said)),
+            _ => Self::lasting(Error::Unavailable(said)),
+        }
+    }
+}
+
+/// The objects of the list at that place of an answer, such as `["web", "results"]`; each field read when asked for, so
+/// that one of another kind than documented costs nothing else.
+///
+/// # Errors
+/// [`Error::Unavailable`]: it is no JSON, or has no list there.
+pub fn objects<'a>(body: &'a [u8], path: &[&str]) -> Result<Vec<Object<'a>>, Error> {
+    let mut at: &RawValue = serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))?;
+    let none = || Error::unreadable("its answer has no results");
+    for name in path {
+        at = fields(at).and_then(|object| object.get(name)).ok_or_else(none)?;
+    }
+    let list: Vec<&RawValue> = serde_json::from_str(at.get()).map_err(|_| none())?;
+    Ok(list.into_iter().take(MAX_LOOKED_AT).filter_map(fields).collect())
+}
+
+fn fields(value: &RawValue) -> Option<Object<'_>> {
+    serde_json::from_str(value.get()).ok().map(Object)
+}
+
+/// A JSON object, its values not read yet.
+#[derive(Clone, Debug)]
+pub struct Object<'a>(HashMap<String, &'a RawValue>);
+
+impl<'a> Object<'a> {
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.get(name).copied()
+    }
+
+    /// The value, when it is one of the kind that is asked for.
+    pub fn read<T: serde::Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        serde_json::from_str(self.get(name)?.get()).ok()
+    }
+
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.read(name)
+    }
+
+    pub fn object(&self, name: &str) -> Option<Object<'a>> {
+        fields(self.get(name)?)
+    }
+
+    /// The texts of a list, whatever else is in it left out.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let values: Vec<Value> = self.read(name).unwrap_or_default();
+        values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+}

@@ -1,0 +1,147 @@
+//! What it takes to add a search engine: one file and one row. The one here is made up.
+
+use axum::{Json, Router, routing::get};
+use fathom::{
+    domain::SearchApi,
+    search::{
+        Corpus, Engines, Error, Limits, Missing, Need, Open, ROWS, Row, Search, Setting, Settings, Value,
+        web::{Found, Request, Shared, Web, Wire, objects},
+    },
+};
+use serde_json::json;
+use tokio::task::JoinSet;
+use url::Url;
+
+use super::local::parser;
+
+const ROW: Row = Row {
+    name: "almanac",
+    about: "tide tables",
+    corpus: Corpus::Web,
+    settings: &[Setting {
+        key: "search.almanac.base_url",
+        variable: "ALMANAC_BASE_URL",
+        flag: None,
+        value: Value::Url,
+        need: Need::Required,
+        meaning: "address of an almanac",
+        example: "http://127.0.0.1:4000",
+    }],
+    build,
+};
+
+struct Almanac(Url);
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    Ok(Web::boxed(row, Almanac(shared.settings.url(row, "search.almanac.base_url")?), shared))
+}
+
+impl Wire for Almanac {
+    fn max_query_chars(&self) -> usize {
+        100
+    }
+
+    fn request(&self, query: &str, _: &Limits) -> Request {
+        Request::get(self.0.clone(), &[("q", query)])
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        let tides = objects(body, &["tides"])?;
+        let found = |tide: fathom::search::web::Object<'_>| {
+            Some(Found { url: tide.text("at")?, title: tide.text("port"), ..Found::default() })
+        };
+        Ok(tides.into_iter().filter_map(found).collect())
+    }
+}
+
+/// The rows of this build with one more.
+fn rows() -> Vec<&'static Row> {
+    ROWS.iter().copied().chain([&ROW]).collect()
+}
+
+fn engines(settings: Settings) -> Engines {
+    Engines::of(&rows(), settings, parser()).unwrap()
+}
+
+#[tokio::test]
+async fn one_file_and_one_row_make_an_engine() {
+    let none = engines(Settings::default());
+    let missing = none.get("almanac").unwrap_err();
+    assert_eq!(missing, Missing::Setting { name: "almanac", remedy: "set ALMANAC_BASE_URL".to_owned() });
+    let nothing = none.select(&SearchApi::auto()).unwrap_err().to_string();
+    assert!(nothing.starts_with("there is nothing to search: ") && nothing.contains("ALMANAC_BASE_URL"), "{nothing}");
+    let unknown = none.check(&SearchApi::engine("almanach")).unwrap_err().to_string();
+    assert!(unknown.contains("one or several of tavily") && unknown.contains("almanac"), "{unknown}");
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let answer = Json(json!({"tides": [{"at": "https://ports.test/a", "port": "<b>Aber</b>"}, {"port": "nowhere"}]}));
+    let router = Router::new().route("/", get(async move || answer));
+    let mut server = JoinSet::new();
+    server.spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let engines = engines(Settings::default().with("search.almanac.base_url", address));
+    assert_eq!(engines.resolve(&SearchApi::auto()).unwrap().to_string(), "almanac");
+    let engine = engines.select(&SearchApi::auto()).unwrap();
+    let hits = engine.search("tide", &Limits::default(), &Open).await.unwrap();
+    let seen: Vec<_> = hits.iter().map(|hit| (&*hit.url, &*hit.title, &*hit.engine)).collect();
+    assert_eq!(seen, [("https://ports.test/a", "Aber", "almanac")]);
+}
+
+/// Whatever is configured can be chosen, alone or with others, whichever is the default.
+#[tokio::test]
+async fn a_run_chooses_among_all_that_are_usable() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.txt"), "The lighthouse keeper was Ada Quill.").unwrap();
+    let index = tempfile::tempdir().unwrap();
+    let settings = Settings { index: index.path().to_owned(), ..Settings::default() }
+        .with("search.tavily.api_key", "tvly-key")
+        .with("docs", folder.path().to_str().unwrap());
+    let engines = engines(settings);
+    assert_eq!(engines.resolve(&SearchApi::auto()).unwrap().to_string(), "tavily");
+    let local = engines.select(&SearchApi::engine("local")).unwrap();
+    assert_eq!(local.folder(), Some(folder.path()));
+    let hits = local.search("lighthouse", &Limits::default(), &Open).await.unwrap();
+    assert_eq!((hits.len(), &*hits[0].engine), (1, "local"));
+    let both: SearchApi = "local,tavily".parse().unwrap();
+    assert_eq!(engines.select(&both).unwrap().name(), "local,tavily");
+    let with_missing: SearchApi = "local,almanac".parse().unwrap();
+    assert!(engines.select(&with_missing).unwrap_err().to_string().contains("ALMANAC_BASE_URL"));
+}
+
+/// An engine is named in its own file (or folder), in the table of rows, and nowhere else in the crate.
+#[test]
+fn an_engine_is_named_in_its_file_and_its_row_alone() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut wrong = Vec::new();
+    for (path, text) in sources(&root) {
+        let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap().to_owned();
+        for row in ROWS {
+            let own = path.starts_with(&format!("search/engines/{}", row.name)) || path == "search/engines/mod.rs";
+            // Providers of models may have the name of an engine, and where documents are searched is an ordinary word.
+            let literal = (row.corpus != Corpus::Documents).then(|| format!("\"{}\"", row.name));
+            let path_and_variable = [format!("{}::", row.name), format!("{}_API_KEY", row.name.to_uppercase())];
+            let named = literal.into_iter().chain(path_and_variable);
+            for name in named.filter(|name| !own && !path.starts_with("llm/") && text.contains(name)) {
+                wrong.push(format!("src/{path} names {name}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn sources(folder: &std::path::Path) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                all.push((name, std::fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    all
+}
