@@ -399,8 +399,8 @@ mod tests {
         );
         check("herring", &["herring"]);
         check(
-            "Was kostet Hering?",
-            &["Was kostet Hering?", "kostet Hering", "cost price charge Hering", "kosten preis gebühr Hering"],
+            "Was kostet der Hering?",
+            &["Was kostet der Hering?", "kostet Hering", "cost price charge Hering", "kosten preis gebühr Hering"],
         );
         assert_eq!(broader_query("Why did the turbine Petrel stop in November 2030?"), "November turbine");
     }
