@@ -100,7 +100,8 @@ impl Settings {
     }
 
     pub(super) fn timeouts(&self) -> Timeouts {
-        Timeouts { connect: self.connect_timeout, total: None, idle: self.longest_silence() }
+        // Twice as long as any limit of ours, which so come first and are known as what they are.
+        Timeouts { connect: self.connect_timeout, total: None, idle: 2 * self.longest_silence() }
     }
 
     pub(super) fn policy(&self) -> RetryPolicy {
