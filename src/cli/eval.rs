@@ -18,6 +18,7 @@ use crate::{
     eval::{self, Answer, Header, Question, Results, Scored, Spent},
     journal,
     runs::{Ended, WorkError},
+    search::ROWS,
     store::{self, Database},
 };
 
@@ -116,7 +117,7 @@ impl Evaluation {
             fathom: env!("CARGO_PKG_VERSION").to_owned(),
             models: models.iter().map(ToString::to_string).collect(),
             questions: journal::sha256(text.as_bytes()),
-            documents: config.documents.as_ref().map(|folder| folder.display().to_string()),
+            documents: config.search.folder(ROWS).map(|folder| folder.display().to_string()),
         };
         let out = args.out.clone().unwrap_or_else(|| default_out(path));
         let results = going_on(&out, header)?;

@@ -58,7 +58,7 @@ impl Results {
         self.scored.iter().map(|one| (one.id.clone(), one.run)).collect()
     }
 
-    /// Writes the file anew, whole lines only, and leaves it open for more.
+    /// Rewrites the file, whole lines only, and leaves it open for more.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -28,9 +28,9 @@ pub(super) fn is_order(sentence: &str) -> bool {
         return true;
     }
     let (reader, work, duty) = (has("READERS"), has("WORKS"), has("DUTIES"));
-    let told = first.iter().any(|word| deed(word)) || has("DEEDS") && duty;
+    let ordered = first.iter().any(|word| deed(word)) || has("DEEDS") && duty;
     let unspaced = text.contains(is_unspaced) && duty;
-    reader && work || (reader || work) && (told || unspaced)
+    reader && work || (reader || work) && (ordered || unspaced)
 }
 
 /// A sentence in the form in which phrases are looked for.

@@ -40,10 +40,8 @@ const WITHOUT_KIND: f64 = 0.4;
 const NO_STATEMENT: f64 = 0.6;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
-/// A sentence answers when it has so much of what is asked, its rarest word included or most of it without that, and of
-/// those about whom it is asked.
+/// A sentence answers when it has so much of what is asked, and of those about whom it is asked.
 const ENOUGH: f64 = 0.5;
-const MOSTLY: f64 = 0.75;
 
 /// A text and its title, split.
 #[derive(Clone, Debug)]
@@ -287,7 +285,7 @@ impl Scored<'_> {
         let named: Vec<f64> = shares.iter().map(|share| (share / NAME_IN_DOCUMENT).min(1.0)).collect();
         let asked = self.cover(&near, |word| !word.is_name);
         let answers = fit > 0.0
-            && (asked >= MOSTLY || asked >= ENOUGH && self.has_rarest(&near))
+            && asked >= ENOUGH
             && self.cover(&named, |word| word.is_name) >= ENOUGH;
         Score { value, answers }
     }
@@ -339,15 +337,6 @@ impl Scored<'_> {
         } else {
             f64::from(u8::from(self.part.weights.iter().any(|weight| *weight > 0.0)))
         }
-    }
-
-    /// Is the rarest word there that is no name?
-    fn has_rarest(&self, shares: &[f64]) -> bool {
-        let asked = self.question.words.iter().zip(&self.part.weights).zip(shares);
-        let rarest = asked
-            .filter(|((word, weight), _)| !word.is_name && **weight > 0.0)
-            .max_by(|((one, _), _), ((other, _), _)| one.rarity.total_cmp(&other.rarity));
-        rarest.is_none_or(|(_, share)| *share > 0.0)
     }
 
     fn others(&self, shares: &[f64]) -> f64 {

@@ -45,7 +45,7 @@ const MOST_COMPARED: usize = 200;
 const MOST_CONFLICTS: usize = 5;
 /// Words of the question named as missing.
 const MOST_MISSING: usize = 8;
-/// Limits told.
+/// Limits that are named.
 const MOST_LIMITS: usize = 200;
 
 /// Everything the report says, and what it is worth.

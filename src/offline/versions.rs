@@ -28,8 +28,6 @@ const OF_THE_PAST: &str = "first original originally initial initially earlier p
 const SAME_TITLE: f64 = 0.6;
 /// Statements of which the older one seems as much to the point as this share of the newer one.
 const COMPARABLE: f64 = 1.15;
-/// Words that two statements about the same thing share at least.
-const SAME_SUBJECT: usize = 2;
 
 /// Does the sentence say that something is replaced, or was wrong?
 pub(super) fn replaces(sentence: &str) -> bool {
@@ -142,7 +140,6 @@ impl<'a> Versions<'a> {
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
         let figures: Vec<BTreeSet<(String, String)>> = candidates.iter().map(|(one, _)| figures(&one.text)).collect();
         let mut overruled = vec![false; candidates.len()];
-        let subjects: Vec<HashSet<String>> = candidates.iter().map(|(one, _)| subject(&one.text)).collect();
         for (place, (one, score)) in candidates.iter().enumerate() {
             if self.places(one).any(|place| self.wanted[place]) || corrects(&one.text) {
                 continue;
@@ -150,10 +147,7 @@ impl<'a> Versions<'a> {
             overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
                 let right = corrects(&by.text);
                 let newer = self.date(by).zip(self.date(one)).is_some_and(|(by, one)| by > one);
-                let alike = score.answers && worth.answers
-                    || subjects[place].intersection(&subjects[other]).count() >= SAME_SUBJECT;
                 (right || newer && score.value <= worth.value * COMPARABLE)
-                    && alike
                     && differ(&figures[place], &figures[other])
                     && by.sources.iter().all(|id| !one.sources.contains(id))
             });
