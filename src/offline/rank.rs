@@ -284,9 +284,7 @@ impl Scored<'_> {
         let near: Vec<f64> = shares.iter().map(|share| (share / IN_SENTENCE_BEFORE).min(1.0)).collect();
         let named: Vec<f64> = shares.iter().map(|share| (share / NAME_IN_DOCUMENT).min(1.0)).collect();
         let asked = self.cover(&near, |word| !word.is_name);
-        let answers = fit > 0.0
-            && asked >= ENOUGH
-            && self.cover(&named, |word| word.is_name) >= ENOUGH;
+        let answers = fit > 0.0 && asked >= ENOUGH && self.cover(&named, |word| word.is_name) >= ENOUGH;
         Score { value, answers }
     }
 
