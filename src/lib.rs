@@ -16,10 +16,12 @@ pub mod pages;
 pub mod research;
 pub mod runs;
 pub mod search;
+pub mod text;
 pub mod tools;
 pub mod webhooks;
 // At the side.
 pub mod config;
+pub mod eval;
 pub mod events;
 pub mod files;
 pub mod journal;

@@ -2,6 +2,7 @@
 
 mod config;
 mod doctor;
+mod eval;
 mod health;
 mod print;
 mod progress;
@@ -107,6 +108,9 @@ enum Command {
     Runs(RunsArgs),
     /// Check settings, database, documents, keys and reachability, and say what to do
     Doctor(DoctorArgs),
+    /// Ask questions whose answers are known, and score the reports
+    #[command(after_help = EXIT_CODES)]
+    Eval(EvalArgs),
     /// Print every setting as it counts, and where it comes from; secrets are masked
     Config(ConfigArgs),
 }
@@ -120,6 +124,7 @@ impl Command {
             Self::Ask(args) => &mut args.settings,
             Self::Runs(args) => args.command.settings_mut(),
             Self::Doctor(args) => &mut args.settings,
+            Self::Eval(args) => &mut args.settings,
             Self::Config(args) => &mut args.settings,
         }
     }
@@ -274,6 +279,42 @@ struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
+struct EvalArgs {
+    /// The questions, a JSON object per line, such as examples/questions.jsonl
+    #[arg(required_unless_present_any = ["compare", "show", "export"])]
+    questions: Option<PathBuf>,
+    /// Where the results go; an evaluation that stopped goes on with them [default: NAME.results.jsonl here]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Ask each question so many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    runs: u32,
+    /// Ask so many questions at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    at_once: u32,
+    /// Ask these questions only
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Ask no further question once all together cost so much; needs the prices of the models
+    #[arg(long, value_name = "DOLLARS")]
+    max_cost: Option<f64>,
+    /// Ask no further question once all together used so many tokens
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// Show what changed between two files of results, and whether chance explains it
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "questions")]
+    compare: Vec<PathBuf>,
+    /// Show the figures of a file of results
+    #[arg(long, value_name = "RESULTS", conflicts_with = "questions")]
+    show: Option<PathBuf>,
+    /// Print the reports in a file of results as Deep Research Bench takes them
+    #[arg(long, value_name = "RESULTS", conflicts_with = "questions")]
+    export: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
 struct ConfigArgs {
     /// Print one JSON object instead of lines
     #[arg(long)]
@@ -369,6 +410,7 @@ pub async fn run() -> ExitCode {
         Command::Ask(args) => research::ask(args, config).await,
         Command::Runs(args) => runs::run(args.command, config).await,
         Command::Doctor(_) => doctor::run(config).await,
+        Command::Eval(args) => eval::run(args, config).await,
         Command::Config(args) => config::run(&config, args.json),
     };
     telemetry.finish().await;

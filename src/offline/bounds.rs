@@ -12,19 +12,16 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::{Evidence, Finding, Task};
-use crate::llm::Completion;
+use super::Task;
+use crate::{llm::Completion, text::start};
 
 /// Of a question, brief or topic; nobody asks in more, and what follows is not understood anyway.
-pub(super) const QUESTION_CHARS: usize = 2_000;
+const QUESTION_CHARS: usize = 2_000;
 /// Of a page.
-pub(super) const PAGE_CHARS: usize = 200_000;
-/// Of a title.
-const TITLE_CHARS: usize = 300;
+const PAGE_CHARS: usize = 200_000;
 /// Of all evidence, or all findings, of one call.
 const TEXT_CHARS: usize = 500_000;
 const PIECES: usize = 2_000;
-const LIMITS: usize = 200;
 
 /// Does `work` on a thread for heavy work.
 ///
@@ -53,57 +50,21 @@ pub async fn complete(task: &Arc<Task>, input_tokens: u32) -> Completion {
     aside(move || super::answer(&task, input_tokens)).await
 }
 
-/// The task with everything in it cut to size.
-pub(super) fn bounded(task: &Task) -> Task {
-    match task.clone() {
-        Task::Brief { question } => Task::Brief { question },
-        Task::Supervise { brief, round } => Task::Supervise { brief: head(brief, QUESTION_CHARS), round },
-        Task::Research { topic, turn, retrieved } => {
-            Task::Research { topic: head(topic, QUESTION_CHARS), turn, retrieved }
-        }
-        Task::Compress { topic, evidence } => {
-            Task::Compress { topic: head(topic, QUESTION_CHARS), evidence: pieces(evidence) }
-        }
-        Task::Report { brief, findings, sources, limits } => Task::Report {
-            brief: head(brief, QUESTION_CHARS),
-            findings: notes(findings),
-            sources: pieces(sources),
-            limits: limits.into_iter().take(LIMITS).map(|limit| head(limit, QUESTION_CHARS)).collect(),
-        },
-        // Its page is shared, and cut where it is read.
-        Task::Summarise { question, page } => Task::Summarise { question: head(question, QUESTION_CHARS), page },
-        other @ (Task::Other | Task::Clarify | Task::FollowUp | Task::Answer { .. }) => other,
-    }
+/// The part of a question, brief or topic that is read.
+pub(super) fn question(text: &str) -> &str {
+    start(text, QUESTION_CHARS)
 }
 
-/// The first so many characters.
-pub(super) fn start(text: &str, chars: usize) -> &str {
-    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+/// The part of a page that is read.
+pub(super) fn page(text: &str) -> &str {
+    start(text, PAGE_CHARS)
 }
 
-fn head(mut text: String, chars: usize) -> String {
-    text.truncate(start(&text, chars).len());
-    text
-}
-
-/// Each piece gets an equal share of the room, and what it leaves goes to the others.
-fn pieces(mut evidence: Vec<Evidence>) -> Vec<Evidence> {
-    evidence.truncate(PIECES);
-    let share = share(evidence.iter().map(|piece| piece.text.len()));
-    let cut = |piece: Evidence| Evidence {
-        title: head(piece.title, TITLE_CHARS),
-        text: head(piece.text, share),
-        source_id: piece.source_id,
-    };
-    evidence.into_iter().map(cut).collect()
-}
-
-fn notes(mut findings: Vec<Finding>) -> Vec<Finding> {
-    findings.truncate(PIECES);
-    let share = share(findings.iter().map(|finding| finding.text.len()));
-    let cut =
-        |finding: Finding| Finding { topic: head(finding.topic, QUESTION_CHARS), text: head(finding.text, share) };
-    findings.into_iter().map(cut).collect()
+/// The part of all texts that is read: each gets an equal share of the room, and what it leaves goes to the others.
+pub(super) fn texts<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Vec<&'a str> {
+    let texts = texts.take(PIECES);
+    let share = share(texts.clone().map(str::len));
+    texts.map(|text| start(text, share)).collect()
 }
 
 /// The length at which texts of these lengths have to be cut to fit into [`TEXT_CHARS`] together.

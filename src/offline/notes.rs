@@ -2,14 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Evidence;
-use super::bounds::{PAGE_CHARS, start};
 use super::orders::without_orders;
 use super::rank::{self, Piece, best_first};
-use super::sentences::{self, Sentence};
-use super::statements::{HEADING_MARK, Print, Statement};
-use super::words::{self, is_number};
+use super::statements::{Fingerprint, HEADING_MARK, Statement};
+use super::{Evidence, bounds, versions};
 use crate::domain::SourceId;
+use crate::text::{self, Language, Sentence, is_number, is_unspaced, plain, terms};
 
 /// Length of all notes on a topic, words; two CJK characters count as one.
 const NOTE_WORDS: usize = 1_400;
@@ -21,13 +19,15 @@ const HEADING_CHARS: usize = 160;
 const PAGE_WORDS: &[&str] = &["page", "pag", "seit", "of", "von"];
 /// Sentences looked at, best first: enough for the words allowed, and a bound on the comparisons.
 const MOST_SENTENCES: usize = 150;
+/// And those noted because they say what replaces what.
+const MOST_REPLACING: usize = 20;
 
 /// The best sentences of `text` for `question`, in text order, `max_chars` characters at most; its beginning when no
 /// sentence has to do with the question.
 ///
-/// Sentences that stood together stay on a line, others are separated by an empty line.
+/// Sentences that stood together stay on a line, others are separated by an empty line; headings stand above theirs.
 pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
-    let sentences = without_orders(sentences::split(start(text, PAGE_CHARS)));
+    let sentences = without_orders(text::split(bounds::page(text)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
     let mut chosen: Vec<usize> = Vec::new();
     let mut room = max_chars;
@@ -47,7 +47,7 @@ pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
 
 /// The best few sentences of `page`, each alone, best first.
 pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> {
-    let sentences = without_orders(sentences::split(start(page, PAGE_CHARS)));
+    let sentences = without_orders(text::split(bounds::page(page)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
     let good = best_first(&scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
     good.take(count).map(|place| sentences[place].text.clone()).collect()
@@ -64,11 +64,16 @@ fn beginning(sentences: &[Sentence], max_chars: usize) -> String {
 
 fn joined(sentences: &[Sentence], chosen: &[usize]) -> String {
     let mut text = String::new();
+    let mut heading = "";
     for (index, place) in chosen.iter().enumerate() {
-        if let Some(before) = index.checked_sub(1).map(|before| chosen[before]) {
+        let own = sentences[*place].heading.as_str();
+        if own != heading && own != sentences[*place].text && !own.is_empty() {
+            text.push_str(&format!("{}## {own}\n\n", if text.is_empty() { "" } else { "\n\n" }));
+        } else if let Some(before) = index.checked_sub(1).map(|before| chosen[before]) {
             let together = before + 1 == *place && sentences[before].paragraph == sentences[*place].paragraph;
             text.push_str(if together && text.ends_with(['.', '!', '?', '"', '”']) { " " } else { "\n\n" });
         }
+        heading = own;
         text.push_str(&sentences[*place].text);
     }
     text
@@ -76,7 +81,8 @@ fn joined(sentences: &[Sentence], chosen: &[usize]) -> String {
 
 /// Notes on `topic`: Markdown, a list per source under its title, most relevant source first.
 pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
-    let split: Vec<Vec<Sentence>> = evidence.iter().map(|e| quotable(&e.title, &e.text)).collect();
+    let texts = bounds::texts(evidence.iter().map(|evidence| evidence.text.as_str()));
+    let split: Vec<Vec<Sentence>> = evidence.iter().zip(texts).map(|(e, text)| quotable(&e.title, text)).collect();
     let pieces: Vec<Piece<'_>> =
         evidence.iter().zip(&split).map(|(e, sentences)| Piece { title: &e.title, sentences }).collect();
     let scores = rank::rank(topic, &pieces).overall;
@@ -91,12 +97,12 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
 
 /// The sentences of a piece of evidence that may be quoted: no orders to machines, no page headers.
 fn quotable(title: &str, text: &str) -> Vec<Sentence> {
-    let title: HashSet<String> = words::terms(title).into_iter().collect();
+    let title: HashSet<String> = terms(title, Language::of(title)).into_iter().collect();
     let is_header = |sentence: &Sentence| {
         let repeats = |term: &String| title.contains(term) || PAGE_WORDS.contains(&term.as_str()) || is_number(term);
-        !title.is_empty() && words::terms(&sentence.text).iter().all(repeats)
+        !title.is_empty() && terms(&sentence.text, Language::of(&sentence.text)).iter().all(repeats)
     };
-    without_orders(sentences::split(text)).into_iter().filter(|sentence| !is_header(sentence)).collect()
+    without_orders(text::split(text)).into_iter().filter(|sentence| !is_header(sentence)).collect()
 }
 
 /// A statement and where its sentence stands.
@@ -108,24 +114,29 @@ struct Kept {
 
 /// The best sentences, those of the same meaning joined, best first.
 fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<Kept> {
-    let mut kept: Vec<(Kept, Print)> = Vec::new();
+    let mut kept: Vec<(Kept, Fingerprint)> = Vec::new();
     let mut words = 0;
+    // What says which document replaces which is noted whatever the topic: the report has to know.
+    let replaces = (0..flat.len()).filter(|place| versions::replaces(&flat[*place].1.text));
     let good = best_first(scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
-    for place in good.take(MOST_SENTENCES) {
+    let mut seen = HashSet::new();
+    let good = good.take(MOST_SENTENCES).map(|place| (place, true));
+    let all = good.chain(replaces.take(MOST_REPLACING).map(|place| (place, false)));
+    for (place, counts) in all.filter(|(place, _)| seen.insert(*place)) {
         let (piece, sentence) = flat[place];
         let id = evidence[piece].source_id;
-        let print = Print::of(&sentence.text);
-        if let Some((same, _)) = kept.iter_mut().find(|(_, other)| other.repeats(&print)) {
+        let fingerprint = Fingerprint::of(&sentence.text);
+        if let Some((same, _)) = kept.iter_mut().find(|(_, other)| other.repeats(&fingerprint)) {
             if !same.statement.sources.contains(&id) {
                 same.statement.sources.push(id);
             }
             continue;
         }
-        words += length(&sentence.text);
+        words += if counts { length(&sentence.text) } else { 0 };
         if words > NOTE_WORDS {
-            break;
+            continue;
         }
-        kept.push((keep(place, sentence, &evidence[piece]), print));
+        kept.push((keep(place, sentence, &evidence[piece]), fingerprint));
     }
     kept.into_iter().map(|(kept, _)| kept).collect()
 }
@@ -172,7 +183,7 @@ fn grouped(kept: &[Kept]) -> String {
     for id in order {
         let mut of_source: Vec<&Kept> = kept.iter().filter(|kept| kept.piece == id).collect();
         of_source.sort_by_key(|kept| kept.place);
-        let title = of_source.first().map_or_else(String::new, |kept| sentences::plain(&kept.statement.group));
+        let title = of_source.first().map_or_else(String::new, |kept| plain(&kept.statement.group));
         notes.push_str(&format!("### {title}\n\n"));
         let mut heading = "";
         for Kept { statement, .. } in of_source {
@@ -188,7 +199,7 @@ fn grouped(kept: &[Kept]) -> String {
 }
 
 fn length(text: &str) -> usize {
-    text.split_whitespace().count().max(text.chars().filter(|char| words::is_cjk(*char)).count() / 2)
+    text.split_whitespace().count().max(text.chars().filter(|char| is_unspaced(*char)).count() / 2)
 }
 
 #[cfg(test)]
@@ -196,7 +207,7 @@ mod tests {
     use super::*;
 
     fn evidence(id: u32, title: &str, text: &str) -> Evidence {
-        Evidence { source_id: SourceId(id), title: title.into(), text: text.into() }
+        Evidence { source_id: SourceId(id), title: title.into(), url: title.into(), published: None, text: text.into() }
     }
 
     #[test]
@@ -205,7 +216,7 @@ mod tests {
         let check =
             |max: usize, expected: &str| assert_eq!(extract("When was the mill destroyed?", text, max), expected);
         check(40, "The mill was destroyed in 1911.");
-        check(80, "The mill stood by the creek.\n\nThe mill was destroyed in 1911.");
+        check(66, "The mill stood by the creek.\n\nThe mill was destroyed in 1911.");
         assert_eq!(extract("herring", "One two three. Four five.", 13), "One two");
         assert_eq!(extract("herring", "", 13), "");
     }

@@ -1,8 +1,7 @@
 //! What to ask: a question taken apart, each part made to stand alone, and search queries for it.
 
-use super::bounds::{QUESTION_CHARS, start};
-use super::sentences;
-use super::words::{self, is_cjk, is_number, is_stop_word};
+use super::bounds;
+use crate::text::{self, Language, is_number, is_stop_word, is_unspaced, related, stem, terms, words};
 
 /// Topics that one question is split into at most.
 const MAX_TOPICS: usize = 3;
@@ -17,65 +16,39 @@ const OPENING_CHARS: usize = 100;
 /// Words of a keyword query.
 const KEYWORDS: usize = 10;
 const MAX_QUERY_CHARS: usize = 400;
+/// Related words that stand for one word of a topic.
+const WORDS_FOR_ONE: usize = 3;
 
-const INTERROGATIVES: &[&str] = &[
-    "what",
-    "when",
-    "who",
-    "whom",
-    "whose",
-    "where",
-    "why",
-    "which",
-    "how",
-    "wann",
-    "wer",
-    "wen",
-    "wem",
-    "wessen",
-    "wo",
-    "woher",
-    "wohin",
-    "warum",
-    "weshalb",
-    "wieso",
-    "was",
-    "welche",
-    "welcher",
-    "welches",
-    "welchen",
-    "welchem",
-    "wie",
-    "wieviel",
-    "womit",
-    "wodurch",
-    "list",
-    "name",
-    "compare",
-    "describe",
-    "explain",
-    "nenne",
-    "vergleiche",
-];
+const INTERROGATIVES: &str = "what when who whom whose where why which how list name compare describe explain wann wer wen wem \
+    wessen wo woher wohin warum weshalb wieso was welche welcher welches welchen welchem wie wieviel womit wodurch nenne \
+    vergleiche quand qui où pourquoi quel quelle quels quelles combien comment que cuándo quién dónde qué cuál cuánto \
+    cuánta cuántos cuántas cómo cuáles";
 
 /// May stand before an interrogative: `by how many`, `seit wann`.
-const PREPOSITIONS: &[&str] = &[
-    "and", "or", "by", "in", "within", "for", "at", "on", "of", "to", "with", "from", "since", "until", "under", "und",
-    "oder", "seit", "von", "bis", "für", "mit", "an", "ab", "zu", "unter", "auf",
-];
+const PREPOSITIONS: &str = "and or by in within for at on of to with from since until under up und oder seit von bis für mit an ab \
+    zu unter auf et ou de à en par depuis pour sur y o desde por para a hasta";
 
-const PRONOUNS: &[&str] = &[
-    "it", "its", "they", "them", "their", "he", "she", "his", "her", "this", "er", "sie", "es", "ihr", "sein", "seine",
-];
+const PRONOUNS: &str = "it its they them their he she his her this these er sie es ihr sein seine dies il elle ils elles son sa \
+    leur ce ella ellos su sus esto";
 
-const ASKING_IN_CHINESE: &[&str] = &["几", "多少", "谁", "哪", "什么", "何时", "为什么", "怎么", "多大", "多长"];
+const ASKING_IN_CHINESE: &[&str] =
+    &["几", "多少", "谁", "哪", "什么", "何时", "为什么", "怎么", "多大", "多长", "多久", "多远", "吗"];
+
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
+}
+
+/// The words of `text` in lower case.
+fn raw(text: &str) -> Vec<String> {
+    words(text).into_iter().map(str::to_lowercase).collect()
+}
 
 /// The single questions in `question`, in order, as written; at least one unless it is empty. Words in brackets at its
 /// end, as [`topics`] puts them there, are not part of any.
 pub(super) fn parts(question: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
-    let question = start(question, QUESTION_CHARS);
-    for sentence in sentences::split(without_carried(question)) {
+    let question = bounds::question(question);
+    for sentence in text::split(without_carried(question)) {
         parts.extend(clauses(&sentence.text));
     }
     parts.truncate(MAX_PARTS);
@@ -123,12 +96,41 @@ fn seams(sentence: &str) -> Vec<(usize, usize)> {
 
 /// Does a question begin here?
 fn asks(text: &str) -> bool {
-    if text.chars().next().is_some_and(is_cjk) {
+    if text.chars().next().is_some_and(is_unspaced) {
         return ASKING_IN_CHINESE.iter().any(|word| text.contains(word));
     }
-    let words = words::raw(start(text, OPENING_CHARS));
-    let first = words.iter().position(|word| !PREPOSITIONS.contains(&word.as_str()));
-    first.is_some_and(|first| first < 3 && INTERROGATIVES.contains(&words[first].as_str()))
+    let words = raw(text::start(text, OPENING_CHARS));
+    let first = words.iter().position(|word| !is_in(PREPOSITIONS, word));
+    first.is_some_and(|first| first < 3 && is_in(INTERROGATIVES, &words[first]))
+}
+
+/// Does it ask for several things of a kind?
+pub(super) fn asks_for_list(question: &str) -> bool {
+    let lower = question.trim_start().to_lowercase();
+    const LISTS: [&str; 12] = [
+        "list ",
+        "name all",
+        "for each",
+        "which are",
+        "what are",
+        "liste",
+        "nenne alle",
+        "énumére",
+        "enumera",
+        "for every",
+        "列出",
+        "哪些",
+    ];
+    let each = [" each ", " every ", " all the ", " jede", " alle ", " chaque ", " cada "];
+    LISTS.iter().any(|opening| lower.starts_with(opening))
+        || each.iter().any(|word| lower.contains(word)) && lower.contains(" and ")
+}
+
+/// Does it ask for the first, the largest, the one most in favour?
+pub(super) fn asks_for_extreme(part: &str) -> bool {
+    const EXTREMES: &str = "most least highest lowest largest smallest longest shortest best worst biggest strongest first last oldest \
+        newest meisten höchste niedrigste größte kleinste längste kürzeste beste plus moins más menos";
+    raw(part).iter().any(|word| is_in(EXTREMES, word))
 }
 
 /// Topics to research side by side, each to be understood without the others; one when in doubt.
@@ -160,13 +162,18 @@ fn joined_parts(parts: Vec<String>) -> Vec<String> {
 }
 
 fn is_small(part: &str) -> bool {
-    words::terms(part).len() < LEAST_WORDS
+    terms(part, Language::of(part)).len() < LEAST_WORDS
+}
+
+/// Does it speak of something that was named before?
+pub(super) fn refers(part: &str) -> bool {
+    raw(part).iter().any(|word| is_in(PRONOUNS, word))
 }
 
 /// The part with the names and, where it only says "it", the subject of the first part.
 fn standing_alone(part: &str, first: &str, brief: &str) -> String {
-    let own = words::raw(part);
-    let refers = own.iter().any(|word| PRONOUNS.contains(&word.as_str()));
+    let own = raw(part);
+    let refers = refers(part);
     let mut carried = names(brief);
     if refers || carried.is_empty() {
         carried.extend(keywords(first));
@@ -183,13 +190,14 @@ fn standing_alone(part: &str, first: &str, brief: &str) -> String {
 }
 
 /// Names and numbers: capitalised words that do not begin a sentence, and words with digits.
-fn names(text: &str) -> Vec<&str> {
+pub(super) fn names(text: &str) -> Vec<&str> {
+    let language = Language::of(text);
     let mut names = Vec::new();
-    for word in words::written(text) {
+    for word in words(text) {
         let at = word.as_ptr() as usize - text.as_ptr() as usize;
         let begins = text[..at].trim_end().is_empty() || text[..at].trim_end().ends_with(['.', '?', '!', ':']);
         let is_name = word.chars().next().is_some_and(char::is_uppercase) && !begins;
-        if (is_name || is_number(word)) && !is_stop_word(&word.to_lowercase()) {
+        if (is_name || is_number(word)) && !is_stop_word(&word.to_lowercase(), language) {
             names.push(word);
         }
     }
@@ -222,15 +230,62 @@ fn compared(question: &str) -> Option<[String; 2]> {
         .or_else(|| lower.find(" versus ").map(|at| (0, (at, 8))))
         .or_else(|| lower.find(" vs. ").map(|at| (0, (at, 5))))?;
     let (left, right) = (side(text.get(from..seam.0)?), side(text.get(seam.0 + seam.1..)?));
-    let is_short = |side: &String| (1..=5).contains(&words::terms(side).len());
+    let is_short = |side: &String| (1..=5).contains(&terms(side, Language::of(side)).len());
     let right = right.split([',', ';', '?']).next().unwrap_or_default();
     let right = right.split(" for ").next().unwrap_or_default().split(" in ").next().unwrap_or_default().to_owned();
     (is_short(&left) && is_short(&right)).then_some([left, right])
 }
 
-/// One to three queries, from the topic itself to its rarest words.
+/// Queries from the topic itself to its rarest words, then with other words for the same thing, also in other languages.
 pub(super) fn queries(topic: &str) -> Vec<String> {
-    distinct([topic.to_owned(), keywords(topic).join(" "), rarest(topic).join(" ")])
+    let own = without_carried(topic);
+    let mut queries = vec![topic.to_owned(), keywords(own).join(" "), rarest(topic).join(" ")];
+    queries.extend(reworded(topic));
+    distinct(queries)
+}
+
+/// The topic in English, if it is not, and in other words of its own language.
+fn reworded(topic: &str) -> Vec<String> {
+    let own = Language::of(topic);
+    let other = if own == Language::English { Language::German } else { Language::English };
+    [other, own].into_iter().filter_map(|language| in_words_of(topic, own, language)).collect()
+}
+
+/// The names of the topic and, for each of its other words, related words of `language`; `None` if there are none.
+fn in_words_of(topic: &str, own: Language, language: Language) -> Option<String> {
+    let mut reworded = Vec::new();
+    let mut found = false;
+    for word in asked_words(topic) {
+        let stem = stem(&word.to_lowercase(), own);
+        let others = related(&stem, own).into_iter().filter(|(other, of)| *of == language && *other != word);
+        let before = reworded.len();
+        reworded.extend(others.map(|(other, _)| other).take(WORDS_FOR_ONE));
+        found |= reworded.len() > before;
+        if reworded.len() == before {
+            reworded.push(word);
+        }
+    }
+    found.then(|| reworded.join(" "))
+}
+
+/// The words that a topic asks with; pairs of characters where a script has no spaces.
+fn asked_words(topic: &str) -> Vec<&str> {
+    let pairs = |word: &'_ str| {
+        word.char_indices()
+            .zip(word.char_indices().skip(2).map(|(at, _)| at).chain([word.len()]))
+            .map(|((from, _), to)| (from, to))
+            .collect::<Vec<_>>()
+    };
+    let mut asked = Vec::new();
+    for word in keywords(topic) {
+        match word.starts_with(is_unspaced) {
+            true => {
+                asked.extend(pairs(word).into_iter().filter(|(from, to)| from < to).map(|(from, to)| &word[from..to]))
+            }
+            false => asked.push(word),
+        }
+    }
+    asked
 }
 
 /// A query that asks for less, for when the first ones brought nothing.
@@ -244,7 +299,7 @@ pub(super) fn broader_query(topic: &str) -> String {
     if words.is_empty() { shortened(topic) } else { words.join(" ") }
 }
 
-fn distinct(queries: [String; 3]) -> Vec<String> {
+fn distinct(queries: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for query in queries.iter().map(|query| shortened(query)).filter(|query| !query.is_empty()) {
         if !kept.iter().any(|other| other.to_lowercase() == query.to_lowercase()) {
@@ -260,11 +315,13 @@ fn shortened(query: &str) -> String {
 
 fn keywords(topic: &str) -> Vec<&str> {
     let mut seen: Vec<String> = Vec::new();
-    let mut keywords: Vec<&str> = words::written(topic);
+    let language = Language::of(topic);
+    let mut keywords: Vec<&str> = words(topic);
     keywords.retain(|word| {
         let lower = word.to_lowercase();
-        let is_new =
-            !is_stop_word(&lower) && (lower.chars().count() > 1 || is_number(&lower)) && !seen.contains(&lower);
+        let is_new = !is_stop_word(&lower, language)
+            && (lower.chars().count() > 1 || is_number(&lower))
+            && !seen.contains(&lower);
         seen.push(lower);
         is_new
     });
@@ -333,9 +390,18 @@ mod tests {
         let check = |topic: &str, expected: &[&str]| assert_eq!(queries(topic), expected, "{topic}");
         check(
             "Why did the turbine Petrel stop in November 2030?",
-            &["Why did the turbine Petrel stop in November 2030?", "turbine Petrel stop November 2030"],
+            &[
+                "Why did the turbine Petrel stop in November 2030?",
+                "turbine Petrel stop November 2030",
+                "maschine anlage Petrel enden endet schließen November 2030",
+                "machine Petrel end close finish November 2030",
+            ],
         );
-        check("tides", &["tides"]);
+        check("herring", &["herring"]);
+        check(
+            "Was kostet der Hering?",
+            &["Was kostet der Hering?", "kostet Hering", "cost price charge Hering", "kosten preis gebühr Hering"],
+        );
         assert_eq!(broader_query("Why did the turbine Petrel stop in November 2030?"), "November turbine");
     }
 }

@@ -1,30 +1,47 @@
-//! Which sentences answer a question best: shared words weighted by how rare they are among all sentences at hand,
-//! helped by headings and neighbours, and by numbers, dates or names where the question asks for them.
+//! Which sentences answer a question best: the words that both share, in any of their forms and languages, weighted by how
+//! rare they are among all sentences at hand, helped by headings, titles and neighbours, and by numbers, dates or names
+//! where the question asks for them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use super::plan;
-use super::sentences::{Sentence, is_row, is_signature};
-use super::words::{self, is_number};
+use super::{kinds::Kinds, plan};
+use crate::text::{
+    Language, Sentence, is_number, is_row, is_signature, is_stop_word, is_unspaced, related, related_in_compound, stem,
+    terms, words,
+};
 
-/// Weights of a shared word by where it stands; in the sentence itself it is 1.
-const IN_HEADING: f64 = 0.35;
+/// Words of a question that are looked for.
+const MAX_WORDS: usize = 64;
+/// What another form of a word is worth: a related word, or a part of a compound.
+const RELATED: f64 = 0.75;
+const COMPOUND: f64 = 0.7;
+/// Shorter stems are in too many compounds.
+const LEAST_IN_COMPOUND: usize = 5;
+/// What a word is worth by where it stands; in the sentence itself it is 1.
+const IN_HEADING: f64 = 0.6;
 const IN_TITLE: f64 = 0.5;
-const IN_SENTENCE_BEFORE: f64 = 0.3;
-/// What the sentences before that one still say about this one: so much less each, and so many of them.
+const IN_SENTENCE_BEFORE: f64 = 0.5;
+const IN_SENTENCE_AFTER: f64 = 0.3;
+const NAME_IN_DOCUMENT: f64 = 0.35;
+const WORD_IN_DOCUMENT: f64 = 0.1;
+/// What the sentences before still say about this one: so much less each, and so many of them.
 const FADING: f64 = 0.65;
 const SENTENCES_BEFORE: usize = 4;
-const IN_SENTENCE_AFTER: f64 = 0.12;
-/// Weight of words that belong to another part of the question.
-const OF_OTHER_PART: f64 = 0.25;
-/// A sentence with the kind of thing asked for gains so much of its score.
-const FITTING_KIND: f64 = 0.8;
-/// What is no statement counts so much: questions, and lines that are no sentences.
+const OF_ANOTHER_PARAGRAPH: f64 = 0.5;
+/// Who signs a letter says all of it.
+const IN_SIGNED_LETTER: f64 = 0.6;
+/// What the words of the other parts of a question add, and those of the first part to one that refers to it.
+const OF_OTHER_PARTS: f64 = 0.2;
+const OF_FIRST_PART: f64 = 0.6;
+/// A part of a question with fewer words says nothing alone.
+const LEAST_WORDS: usize = 2;
+/// What is left of the score of a sentence without the kind of thing asked for, and of what is no statement.
+const WITHOUT_KIND: f64 = 0.4;
 const NO_STATEMENT: f64 = 0.6;
-/// The first sentence of a text tells what it is about.
-const FIRST: f64 = 1.1;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
+/// A sentence answers when it has so much of what is asked, and of those about whom it is asked.
+const ENOUGH: f64 = 0.5;
 
 /// A text and its title, split.
 #[derive(Clone, Debug)]
@@ -33,196 +50,41 @@ pub(super) struct Piece<'a> {
     pub sentences: &'a [Sentence],
 }
 
+/// What a sentence is worth for a part of the question.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Score {
+    /// From 0 to about 1.
+    pub value: f64,
+    /// Does it seem to answer, rather than to be near?
+    pub answers: bool,
+}
+
 /// Scores of all sentences of all pieces, one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Scores {
-    /// For each part of the question, the score of each sentence; at least one part.
-    pub parts: Vec<Vec<f64>>,
+    /// For each part of the question; at least one.
+    pub parts: Vec<Vec<Score>>,
     /// The best of the parts, each brought to a scale from 0 to 1.
     pub overall: Vec<f64>,
 }
 
-/// Kinds of things that a question can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Number,
-    Money,
-    Date,
-    Duration,
-    Person,
-    Place,
-    Reason,
-}
-
-/// How a question asks for each kind; the first word must begin a word of the question.
-const ASKING: &[(Kind, &[&str])] = &[
-    (
-        Kind::Number,
-        &[
-            "how many",
-            "how large",
-            "how big",
-            "how high",
-            "how far",
-            "how deep",
-            "how strong",
-            "how much",
-            "how tall",
-            "how fast",
-            "number of",
-            "percent",
-            "share of",
-            "strongest",
-            "highest",
-            "lowest",
-            "largest",
-            "maximum",
-            "minimum",
-            "wie viel",
-            "wie groß",
-            "wie hoch",
-            "wie weit",
-            "anzahl",
-            "多少",
-            "几",
-            "多大",
-        ],
-    ),
-    (
-        Kind::Money,
-        &[
-            "cost",
-            "price",
-            "pay",
-            "paid",
-            "penalty",
-            "salary",
-            "earn",
-            "fee",
-            "wage",
-            "revenue",
-            "budget",
-            "expensive",
-            "kosten",
-            "preis",
-            "geld",
-            "zahl",
-            "gehalt",
-            "钱",
-            "票价",
-            "价格",
-            "费",
-        ],
-    ),
-    (
-        Kind::Date,
-        &[
-            "when",
-            "what year",
-            "which year",
-            "what date",
-            "the date",
-            "since",
-            "wann",
-            "seit",
-            "datum",
-            "什么时候",
-            "何时",
-            "哪年",
-            "日期",
-        ],
-    ),
-    (
-        Kind::Duration,
-        &[
-            "how long",
-            "how soon",
-            "within what time",
-            "what time",
-            "how many days",
-            "how many hours",
-            "duration",
-            "wie lange",
-            "几点",
-            "多久",
-            "多长时间",
-            "小时",
-        ],
-    ),
-    (Kind::Person, &["who", "whom", "whose", "wer", "wen", "wem", "wessen", "谁"]),
-    (Kind::Place, &["where", "wo ", "woher", "wohin", "哪里", "在哪", "哪儿"]),
-    (Kind::Reason, &["why", "what caused", "reason", "blame", "warum", "weshalb", "wieso", "为什么", "原因"]),
-];
-
-const MONEY: &[&str] = &[
-    "eur", "euro", "euros", "usd", "gbp", "dollar", "dollars", "pounds", "cent", "cents", "yuan", "chf", "francs",
-    "franken",
-];
-const MONEY_SIGNS: &[&str] = &["€", "$", "£", "¥", "元", "欧元"];
-const TIME_UNITS: &[&str] = &[
-    "second", "minute", "hour", "day", "week", "month", "year", "sekunde", "minut", "stund", "tag", "woch", "monat",
-    "jahr",
-];
-const MONTHS: &[&str] = &[
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "januar",
-    "februar",
-    "märz",
-    "mai",
-    "juni",
-    "juli",
-    "oktober",
-    "dezember",
-];
-const REASONS: &[&str] = &[
-    "because",
-    "caused",
-    "cause",
-    "due to",
-    "reason",
-    "therefore",
-    "as a result",
-    "owing",
-    "weil",
-    "wegen",
-    "aufgrund",
-    "grund",
-    "因为",
-    "由于",
-    "原因",
-];
-
 /// Scores every sentence of `pieces` for `question`.
 pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
-    let parts = plan::parts(question);
-    let vocabulary = Vocabulary::of(question, &parts, pieces);
-    let found: Vec<Vec<Found>> = pieces.iter().map(|piece| vocabulary.found_in(piece)).collect();
-    let documents = documents(pieces, &found);
-    let mut scores: Vec<Vec<f64>> = Vec::new();
-    for part in &parts {
-        let weights = vocabulary.weights(part);
-        let kinds = kinds(part);
+    let mut question = Question::read(question);
+    let found: Vec<Vec<Found>> = pieces.iter().map(|piece| question.found_in(piece)).collect();
+    question.weigh(&found);
+    let documents = documents(pieces, &found, question.words.len());
+    let of_part = |part: &Part| {
         let of_piece = |(piece, found): (&Piece<'_>, &Vec<Found>)| {
-            piece_scores(piece, found, &documents[piece.title], &weights, &kinds)
+            let (begins, document) = (beginnings(piece), &documents[piece.title]);
+            let scored = Scored { question: &question, part, piece, found, document, begins };
+            (0..found.len()).map(|place| scored.score(place)).collect::<Vec<_>>()
         };
-        scores.push(pieces.iter().zip(&found).flat_map(of_piece).collect());
-    }
+        pieces.iter().zip(&found).flat_map(of_piece).collect::<Vec<Score>>()
+    };
+    let parts: Vec<Vec<Score>> = question.parts.iter().map(of_part).collect();
     let count = pieces.iter().map(|piece| piece.sentences.len()).sum();
-    if scores.is_empty() {
-        scores.push(vec![0.0; count]);
-    }
-    Scores { overall: overall(&scores, count), parts: scores }
+    Scores { overall: overall(&parts, count), parts }
 }
 
 /// The places of `scores`, best first, equal ones in order.
@@ -232,260 +94,310 @@ pub(super) fn best_first(scores: &[f64]) -> Vec<usize> {
     places
 }
 
-fn overall(parts: &[Vec<f64>], count: usize) -> Vec<f64> {
+fn overall(parts: &[Vec<Score>], count: usize) -> Vec<f64> {
     let mut overall = vec![0.0_f64; count];
     for scores in parts {
-        let best = scores.iter().copied().fold(0.0, f64::max);
+        let best = scores.iter().map(|score| score.value).fold(0.0, f64::max);
         if best > 0.0 {
-            for (all, score) in overall.iter_mut().zip(scores) {
-                *all = all.max(score / best);
-            }
+            overall.iter_mut().zip(scores).for_each(|(all, score)| *all = all.max(score.value / best));
         }
     }
     overall
 }
 
-/// The words of the question, numbered, and how rare each is.
-struct Vocabulary {
-    numbers: HashMap<String, usize>,
-    rarity: Vec<f64>,
+/// A question taken apart.
+struct Question {
+    words: Vec<Word>,
+    /// Each form of each word, with what it is worth.
+    forms: HashMap<String, Vec<(usize, f64)>>,
+    /// Stems that may be a part of a compound.
+    stems: Vec<(String, usize)>,
+    parts: Vec<Part>,
 }
 
-/// What a sentence has of the vocabulary, each word once.
+struct Word {
+    is_name: bool,
+    rarity: f64,
+}
+
+struct Part {
+    /// What each word of the whole question is worth for it.
+    weights: Vec<f64>,
+    kinds: Kinds,
+}
+
+/// What a sentence has of the words of the question: word and share.
+#[derive(Clone, Default)]
 struct Found {
-    own: Vec<usize>,
-    heading: Vec<usize>,
-    title: Vec<usize>,
+    own: Vec<(usize, f64)>,
+    heading: Vec<(usize, f64)>,
+    title: Vec<(usize, f64)>,
     /// Content words in all.
     length: usize,
 }
 
-impl Vocabulary {
-    fn of(question: &str, parts: &[String], pieces: &[Piece<'_>]) -> Self {
-        let mut numbers = HashMap::new();
-        for term in words::terms(question).into_iter().chain(parts.iter().flat_map(|part| words::terms(part))) {
-            let next = numbers.len();
-            numbers.entry(term).or_insert(next);
+impl Question {
+    fn read(text: &str) -> Self {
+        let mut question = Self { words: Vec::new(), forms: HashMap::new(), stems: Vec::new(), parts: Vec::new() };
+        let mut parts = plan::parts(text);
+        if parts.is_empty() {
+            parts.push(String::new());
         }
-        let mut vocabulary = Self { rarity: vec![0.0; numbers.len()], numbers };
-        let mut counts = vec![0_u32; vocabulary.rarity.len()];
-        let mut all = 0_u32;
-        for sentence in pieces.iter().flat_map(|piece| piece.sentences) {
-            all += 1;
-            for number in vocabulary.numbers_in(&sentence.text).0 {
-                counts[number] += 1;
+        let language = Language::of(text);
+        let own: Vec<Vec<usize>> = parts.iter().map(|part| question.add(part, language)).collect();
+        let count = question.words.len();
+        for (number, part) in parts.iter().enumerate() {
+            let mut weights = vec![0.0_f64; count];
+            let leans = number > 0 && (own[number].len() < LEAST_WORDS || plan::refers(part));
+            own[0].iter().filter(|_| leans).for_each(|word| weights[*word] = OF_FIRST_PART);
+            own[number].iter().for_each(|word| weights[*word] = 1.0);
+            question.parts.push(Part { weights, kinds: Kinds::asked_by(part) });
+        }
+        question
+    }
+
+    /// The numbers of the words of `part`, the new ones added.
+    fn add(&mut self, part: &str, language: Language) -> Vec<usize> {
+        let names = plan::names(part);
+        let mut numbers = Vec::new();
+        for word in words(part) {
+            let lower = word.to_lowercase();
+            if word.starts_with(is_unspaced) {
+                numbers
+                    .extend(terms(word, Language::Chinese).iter().filter_map(|pair| self.word(pair, false, language)));
+            } else if !is_stop_word(&lower, language) && (lower.chars().nth(1).is_some() || is_number(&lower)) {
+                numbers.extend(self.word(&lower, names.contains(&word), language));
             }
         }
-        for (rarity, count) in vocabulary.rarity.iter_mut().zip(counts) {
-            *rarity = (1.0 + (f64::from(all) - f64::from(count) + 0.5) / (f64::from(count) + 0.5)).ln();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    fn word(&mut self, word: &str, is_name: bool, language: Language) -> Option<usize> {
+        let stem_of = |language| stem(word, language);
+        let known = self.forms.get(&stem_of(language)).and_then(|forms| forms.iter().find(|(_, share)| *share == 1.0));
+        if let Some((number, _)) = known {
+            return Some(*number);
         }
-        vocabulary
+        let number = self.words.len();
+        if number >= MAX_WORDS {
+            return None;
+        }
+        self.words.push(Word { is_name, rarity: 0.0 });
+        let own = stem_of(language);
+        for other in Language::ALL {
+            self.form(stem_of(other), number, 1.0);
+        }
+        for (other, of) in related(&own, language) {
+            self.form(stem(other, of), number, RELATED);
+        }
+        for (other, of) in related_in_compound(&own, language) {
+            self.form(stem(other, of), number, RELATED * COMPOUND);
+        }
+        if own.chars().count() >= LEAST_IN_COMPOUND && !is_number(word) {
+            self.stems.push((own, number));
+        }
+        Some(number)
+    }
+
+    fn form(&mut self, form: String, number: usize, share: f64) {
+        let forms = self.forms.entry(form).or_default();
+        if !forms.iter().any(|(other, _)| *other == number) {
+            forms.push((number, share));
+        }
     }
 
     /// The question's words in `text`, each once, and how many content words it has.
-    fn numbers_in(&self, text: &str) -> (Vec<usize>, usize) {
-        let terms = words::terms(text);
-        let mut numbers: Vec<usize> = terms.iter().filter_map(|term| self.numbers.get(term).copied()).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        (numbers, terms.len())
+    fn words_in(&self, text: &str, language: Language) -> (Vec<(usize, f64)>, usize) {
+        let terms = terms(text, language);
+        let mut found: Vec<(usize, f64)> = Vec::new();
+        for term in &terms {
+            found.extend(self.forms.get(term).into_iter().flatten());
+            if language == Language::German && term.len() > LEAST_IN_COMPOUND + 3 {
+                let parts = self.stems.iter().filter(|(stem, _)| term.contains(stem.as_str()));
+                found.extend(parts.map(|(_, number)| (*number, COMPOUND)));
+            }
+        }
+        found.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
+        found.dedup_by_key(|(number, _)| *number);
+        (found, terms.len())
     }
 
     fn found_in(&self, piece: &Piece<'_>) -> Vec<Found> {
-        let title = self.numbers_in(piece.title).0;
-        let mut headings: HashMap<&str, Vec<usize>> = HashMap::new();
+        let sample: String = piece.sentences.iter().take(8).map(|sentence| format!("{} ", sentence.text)).collect();
+        let language = Language::of(&sample);
+        let title = self.words_in(piece.title, language).0;
+        let mut headings: HashMap<&str, Vec<(usize, f64)>> = HashMap::new();
         let found = piece.sentences.iter().map(|sentence| {
-            let heading = headings.entry(&sentence.heading).or_insert_with(|| self.numbers_in(&sentence.heading).0);
-            let (own, length) = self.numbers_in(&sentence.text);
+            let heading =
+                headings.entry(&sentence.heading).or_insert_with(|| self.words_in(&sentence.heading, language).0);
+            let (own, length) = self.words_in(&sentence.text, language);
             Found { own, heading: heading.clone(), title: title.clone(), length }
         });
         found.collect()
     }
 
-    /// What each word of the question is worth for one part of it.
-    fn weights(&self, part: &str) -> Vec<f64> {
-        let own: HashSet<usize> = self.numbers_in(part).0.into_iter().collect();
-        let weight =
-            |(number, rarity): (usize, &f64)| if own.contains(&number) { *rarity } else { rarity * OF_OTHER_PART };
-        self.rarity.iter().enumerate().map(weight).collect()
+    /// Weighs each word by how few sentences have it.
+    fn weigh(&mut self, found: &[Vec<Found>]) {
+        let mut counts = vec![0_u32; self.words.len()];
+        let mut all = 0_u32;
+        for found in found.iter().flatten() {
+            all += 1;
+            found.own.iter().for_each(|(number, _)| counts[*number] += 1);
+        }
+        for (word, count) in self.words.iter_mut().zip(counts) {
+            word.rarity = (1.0 + (f64::from(all) - f64::from(count) + 0.5) / (f64::from(count) + 0.5)).ln();
+        }
     }
 }
 
 /// The words of the question in each whole document: pieces of the same title are of the same document.
-fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<Found>]) -> HashMap<&'a str, Vec<usize>> {
-    let mut documents: HashMap<&str, Vec<usize>> = HashMap::new();
+fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<Found>], words: usize) -> HashMap<&'a str, Vec<bool>> {
+    let mut documents: HashMap<&str, Vec<bool>> = HashMap::new();
     for (piece, found) in pieces.iter().zip(found) {
-        let document = documents.entry(piece.title).or_default();
-        document.extend(found.iter().flat_map(|found| &found.own));
-        document.sort_unstable();
-        document.dedup();
+        let document = documents.entry(piece.title).or_insert_with(|| vec![false; words]);
+        found.iter().flat_map(|found| &found.own).for_each(|(number, _)| document[*number] = true);
     }
     documents
 }
 
-fn piece_scores(piece: &Piece<'_>, found: &[Found], document: &[usize], weights: &[f64], kinds: &[Kind]) -> Vec<f64> {
-    let beginnings = beginnings(piece);
-    let score = |index: usize| {
-        let (here, text) = (&found[index], piece.sentences[index].text.as_str());
-        let mut shares = vec![0.0_f64; weights.len()];
-        let mut see = |numbers: &[usize], share: f64| {
-            for number in numbers {
-                shares[*number] = shares[*number].max(share);
-            }
+/// A piece seen from a part of the question.
+struct Scored<'a> {
+    question: &'a Question,
+    part: &'a Part,
+    piece: &'a Piece<'a>,
+    found: &'a [Found],
+    document: &'a [bool],
+    /// Where the table of a row begins; for other sentences their own place. What stands before is what they go on from.
+    begins: Vec<usize>,
+}
+
+impl Scored<'_> {
+    fn score(&self, place: usize) -> Score {
+        let text = self.piece.sentences[place].text.as_str();
+        let shares = self.shares(place);
+        let (cover, others) = (self.cover(&shares, |_| true), self.others(&shares));
+        let fit = self.part.kinds.fit(text);
+        let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
+        let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance(text);
+        let near: Vec<f64> = shares.iter().map(|share| (share / IN_SENTENCE_BEFORE).min(1.0)).collect();
+        let named: Vec<f64> = shares.iter().map(|share| (share / NAME_IN_DOCUMENT).min(1.0)).collect();
+        let asked = self.cover(&near, |word| !word.is_name);
+        let answers = fit > 0.0 && asked >= ENOUGH && self.cover(&named, |word| word.is_name) >= ENOUGH;
+        Score { value, answers }
+    }
+
+    /// What each word of the question is worth here, by the best place where it stands.
+    fn shares(&self, place: usize) -> Vec<f64> {
+        let words = &self.question.words;
+        let in_document = |(word, here): (&Word, &bool)| match (here, word.is_name) {
+            (true, true) => NAME_IN_DOCUMENT,
+            (true, false) => WORD_IN_DOCUMENT,
+            (false, _) => 0.0,
         };
+        let signed = is_signature(&self.piece.sentences[place].text);
+        let mut shares: Vec<f64> = match signed {
+            true => self.document.iter().map(|here| if *here { IN_SIGNED_LETTER } else { 0.0 }).collect(),
+            false => words.iter().zip(self.document).map(in_document).collect(),
+        };
+        let mut see = |found: &[(usize, f64)], share: f64| {
+            found.iter().for_each(|(number, form)| shares[*number] = shares[*number].max(form * share));
+        };
+        let here = &self.found[place];
         see(&here.own, 1.0);
         see(&here.heading, IN_HEADING);
         see(&here.title, IN_TITLE);
-        // Who signs a letter says all of it.
-        if is_signature(text) {
-            see(document, IN_SENTENCE_BEFORE);
-        }
         let mut share = IN_SENTENCE_BEFORE;
-        for before in (0..beginnings[index]).rev().take(SENTENCES_BEFORE) {
-            see(&found[before].own, share);
+        for before in (0..self.begins[place]).rev().take(SENTENCES_BEFORE) {
+            let together = self.piece.sentences[before].paragraph == self.piece.sentences[place].paragraph;
+            see(&self.found[before].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
             share *= FADING;
         }
-        if let Some(after) = found.get(index + 1) {
-            see(&after.own, IN_SENTENCE_AFTER);
+        if let Some(after) = self.found.get(place + 1) {
+            let together = self.piece.sentences[place + 1].paragraph == self.piece.sentences[place].paragraph;
+            see(&after.own, if together { IN_SENTENCE_AFTER } else { IN_SENTENCE_AFTER * OF_ANOTHER_PARAGRAPH });
         }
-        let shared: f64 = shares.iter().zip(weights).map(|(share, weight)| share * weight).sum();
-        let first = if index == 0 { FIRST } else { 1.0 };
-        shared * first * brevity(here.length) * substance(text) * (1.0 + FITTING_KIND * fit(text, kinds))
-    };
-    (0..found.len()).map(score).collect()
+        shares
+    }
+
+    /// The share of the part's words that is covered, the rare ones counting most; 1 when it has none of the wanted.
+    fn cover(&self, shares: &[f64], wanted: fn(&Word) -> bool) -> f64 {
+        let (mut covered, mut all) = (0.0, 0.0);
+        for ((word, weight), share) in self.question.words.iter().zip(&self.part.weights).zip(shares) {
+            if wanted(word) {
+                covered += weight * word.rarity * share;
+                all += weight * word.rarity;
+            }
+        }
+        if all > 0.0 {
+            covered / all
+        } else {
+            f64::from(u8::from(self.part.weights.iter().any(|weight| *weight > 0.0)))
+        }
+    }
+
+    fn others(&self, shares: &[f64]) -> f64 {
+        let others =
+            self.question.words.iter().zip(&self.part.weights).zip(shares).filter(|((_, weight), _)| **weight == 0.0);
+        let (covered, all) =
+            others.fold((0.0, 0.0), |sum, ((word, _), share)| (sum.0 + word.rarity * share, sum.1 + word.rarity));
+        if all > 0.0 { covered / all } else { 0.0 }
+    }
 }
 
-/// Where the table of each row begins; for other sentences their own place. What stands before is what they go on from.
 fn beginnings(piece: &Piece<'_>) -> Vec<usize> {
-    let mut beginnings = Vec::with_capacity(piece.sentences.len());
-    let mut table = None;
+    let mut beginnings: Vec<usize> = Vec::with_capacity(piece.sentences.len());
+    let mut before: Option<&Sentence> = None;
     for (place, sentence) in piece.sentences.iter().enumerate() {
-        table = if is_row(&sentence.text) { table.or(Some(place)) } else { None };
-        beginnings.push(table.unwrap_or(place));
+        let goes_on = before.is_some_and(|before| before.paragraph == sentence.paragraph && is_row(&before.text));
+        let begins = if is_row(&sentence.text) && goes_on { beginnings[place - 1] } else { place };
+        beginnings.push(begins);
+        before = Some(sentence);
     }
     beginnings
 }
 
 /// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.
 fn substance(text: &str) -> f64 {
-    let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}".contains(char) || "\"”’»)”".contains(char));
-    if ends || text.contains(": ") || is_signature(text) || text.contains(|char: char| char.is_ascii_digit()) {
-        1.0
-    } else {
-        NO_STATEMENT
-    }
+    let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
+    let all_names = || {
+        let spelt = || words(text).into_iter().filter(|word| word.starts_with(char::is_alphabetic));
+        !text.contains(": ") && spelt().count() > 1 && spelt().all(|word| word.starts_with(char::is_uppercase))
+    };
+    let says = (ends || is_number(text)) && !all_names() || text.contains(": ") || is_signature(text);
+    if says { 1.0 } else { NO_STATEMENT }
 }
 
 /// Below 1 for sentences that are long enough to have many words by chance, and for fragments that say nothing.
 fn brevity(length: usize) -> f64 {
     let length = f64::from(u32::try_from(length).unwrap_or(u32::MAX));
-    let long = 1.0 / (0.75 + 0.25 * (length / USUAL_LENGTH).max(1.0));
-    if length < 3.0 { 0.6 } else { long }
-}
-
-/// What the question asks for; may be empty.
-fn kinds(part: &str) -> Vec<Kind> {
-    let text = format!(" {} ", part.to_lowercase());
-    let asked = |words: &str| match words.chars().next() {
-        Some(first) if words::is_cjk(first) => text.contains(words),
-        _ => text.contains(&format!(" {words}")),
-    };
-    ASKING.iter().filter(|(_, phrases)| phrases.iter().any(|words| asked(words))).map(|(kind, _)| *kind).collect()
-}
-
-/// The share of the kinds asked for that the sentence has, 0 to 1.
-fn fit(sentence: &str, kinds: &[Kind]) -> f64 {
-    if kinds.is_empty() {
-        return 0.0;
-    }
-    let raw = words::raw(sentence);
-    let has = kinds.iter().filter(|kind| has_kind(sentence, &raw, **kind)).count();
-    let share = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-    share(has) / share(kinds.len())
-}
-
-fn has_kind(sentence: &str, raw: &[String], kind: Kind) -> bool {
-    let number = || raw.iter().any(|word| is_number(word));
-    let word_of = |list: &[&str]| raw.iter().any(|word| list.contains(&word.as_str()));
-    let phrase_of = |list: &[&str]| {
-        let lower = sentence.to_lowercase();
-        list.iter().any(|words| lower.contains(words))
-    };
-    match kind {
-        Kind::Number => has_quantity(sentence),
-        Kind::Money => number() && (word_of(MONEY) || phrase_of(MONEY_SIGNS)),
-        Kind::Date => has_date(raw) || sentence.contains('年') || sentence.contains('月'),
-        Kind::Duration => {
-            number()
-                && (has_unit(raw) || raw.iter().any(|word| word.contains(':')) || phrase_of(&["小时", "分钟", "天"]))
-        }
-        Kind::Person => has_full_name(sentence),
-        Kind::Place => has_place(sentence),
-        Kind::Reason => phrase_of(REASONS),
-    }
-}
-
-/// A number with something counted or measured behind it, a percentage, or a number that is no year at all.
-fn has_quantity(sentence: &str) -> bool {
-    let words = words::written(sentence);
-    let is_word = |word: &str| {
-        let lower = word.to_lowercase();
-        !is_number(word) && !words::is_stop_word(&lower) && !MONTHS.contains(&lower.as_str())
-    };
-    let counted = words.windows(2).any(|pair| is_number(pair[0]) && is_word(pair[1]));
-    counted || sentence.contains('%') || words.iter().any(|word| is_number(word) && word.contains([',', '.']))
-}
-
-fn has_date(raw: &[String]) -> bool {
-    let year = |word: &String| word.len() == 4 && matches!(word.get(..2), Some("17" | "18" | "19" | "20"));
-    raw.iter()
-        .any(|word| (year(word) && word.bytes().all(|byte| byte.is_ascii_digit())) || MONTHS.contains(&word.as_str()))
-}
-
-fn has_unit(raw: &[String]) -> bool {
-    raw.iter().any(|word| TIME_UNITS.iter().any(|unit| word.starts_with(unit) && word.len() <= unit.len() + 2))
-}
-
-/// Two capitalised words in a row, the first of which does not begin the sentence with a small word.
-fn has_full_name(sentence: &str) -> bool {
-    let words = words::written(sentence);
-    let is_name = |word: &str| {
-        let mut chars = word.chars();
-        let capital = chars.next().is_some_and(char::is_uppercase);
-        capital && chars.any(char::is_lowercase) && !words::is_stop_word(&word.to_lowercase())
-    };
-    words
-        .windows(2)
-        .any(|pair| is_name(pair[0]) && is_name(pair[1]) && sentence.contains(&format!("{} {}", pair[0], pair[1])))
-}
-
-/// A preposition of place before a capitalised word.
-fn has_place(sentence: &str) -> bool {
-    const PLACES: [&str; 13] =
-        ["in", "at", "to", "on", "near", "from", "behind", "beside", "nach", "auf", "bei", "an", "im"];
-    let words = words::written(sentence);
-    let names = |word: &str| {
-        word.chars().next().is_some_and(char::is_uppercase) && !MONTHS.contains(&word.to_lowercase().as_str())
-    };
-    words.windows(2).any(|pair| PLACES.contains(&pair[0]) && names(pair[1])) || sentence.contains('在')
+    let long = 1.0 / (0.8 + 0.2 * (length / USUAL_LENGTH).max(1.0));
+    if length < 3.0 { 0.7 } else { long }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::offline::sentences::split;
+    use crate::text::split;
 
-    fn best(question: &str, text: &str) -> String {
+    fn scores(question: &str, text: &str) -> (Vec<Sentence>, Scores) {
         let sentences = split(text);
         let scores = rank(question, &[Piece { title: "", sentences: &sentences }]);
-        sentences[best_first(&scores.overall)[0]].text.clone()
+        (sentences, scores)
+    }
+
+    fn best(question: &str, text: &str) -> (String, bool) {
+        let (sentences, scores) = scores(question, text);
+        let place = best_first(&scores.overall)[0];
+        (sentences[place].text.clone(), scores.parts[0][place].answers)
     }
 
     #[test]
     fn the_kind_of_thing_asked_for_decides_between_equals() {
         let text =
             "The mill was built by the creek. The mill was built in 1764. The mill was built by Josiah Ambleton.";
-        let check = |question: &str, expected: &str| assert_eq!(best(question, text), expected, "{question}");
+        let check = |question: &str, expected: &str| assert_eq!(best(question, text).0, expected, "{question}");
         check("When was the mill built?", "The mill was built in 1764.");
         check("Who built the mill?", "The mill was built by Josiah Ambleton.");
     }
@@ -493,20 +405,36 @@ mod tests {
     #[test]
     fn rare_words_count_more_than_common_ones() {
         let text = "The harbour is deep. The harbour is old. The harbour is busy. Herring was landed there.";
-        assert_eq!(best("herring in the harbour", text), "Herring was landed there.");
+        assert_eq!(best("herring in the harbour", text).0, "Herring was landed there.");
+    }
+
+    #[test]
+    fn other_words_and_languages_are_understood() {
+        let text = "Adults pay EUR 6. The mill burnt down in 1911. Guides speak four languages.";
+        assert_eq!(best("What does a ticket for a grown-up cost?", text).0, "Adults pay EUR 6.");
+        assert_eq!(best("Wie viel zahlen Erwachsene?", text).0, "Adults pay EUR 6.");
+        let german = "Der Brückenfonds wird jährlich mit 45.000 Euro gefüllt. Das Rathaus ist alt. Der Hof ist rund.";
+        assert_eq!(best("Wie viel Geld ist im Fonds der Brücke?", german).0, split(german)[0].text);
+    }
+
+    #[test]
+    fn what_is_near_is_told_from_an_answer() {
+        let text = "Ada Lund has been director since 2029. Ada Lund founded the mill in 1999.";
+        assert!(best("When did Ada Lund found the mill?", text).1);
+        assert!(!best("What salary does the director Ada Lund earn?", text).1);
+        assert!(!best("Which football club does Ada Lund support?", text).1);
     }
 
     #[test]
     fn neighbours_and_headings_help() {
-        let text = "There were two millstones.\nThe other was taken to the chapel at Sallow Bay.\nSoup was served.";
-        let sentences = split(text);
-        let scores = rank("Where is the second millstone?", &[Piece { title: "", sentences: &sentences }]).overall;
+        let text = "There were two millstones. The other was taken to the chapel at Sallow Bay.\n\nSoup was served.";
+        let scores = scores("Where is the second millstone?", text).1.overall;
         assert!(scores[1] > scores[2], "{scores:?}");
     }
 
     #[test]
     fn nothing_to_rank_is_no_trouble() {
         assert_eq!(rank("", &[]).overall, Vec::<f64>::new());
-        assert_eq!(rank("what?", &[Piece { title: "", sentences: &split("One sentence.") }]).overall, [0.0]);
+        assert_eq!(scores("what?", "One sentence.").1.overall, [0.0]);
     }
 }

@@ -1,81 +1,113 @@
-//! The report without a writer: the best sentences first, the rest by topic, contradictions shown side by side.
+//! The report without a writer: for each part of the question the sentences that answer it, or that none does; then the
+//! rest by topic, what no longer holds apart from it, and contradictions side by side.
 
 use std::collections::HashSet;
 
-use super::orders::is_order;
-use super::phrases::{self, Phrases};
-use super::plan;
-use super::rank::{self, Piece, best_first};
-use super::sentences::{self, Sentence};
-use super::statements::{self, Print, Statement};
-use super::words::{self, Language, is_cjk};
-use super::{Evidence, Finding};
-use crate::domain::SourceId;
+use super::{
+    Evidence, Finding, bounds,
+    orders::is_order,
+    phrases::{self, Phrases},
+    plan,
+    rank::{self, Piece, best_first},
+    statements::{self, Fingerprint, Statement},
+    versions::{self, Versions},
+};
+use crate::{
+    domain::SourceId,
+    text::{self, Language, Sentence, is_row, is_unspaced, plain, terms, words},
+};
 
 const TITLE_CHARS: usize = 120;
-/// Sentences that answer in short: at least, per part of the question, and at most.
-const SHORT: (usize, usize, usize) = (3, 2, 5);
-/// Sentences of a section.
-const SECTION_SENTENCES: usize = 24;
+/// A heading beside a statement that means little alone.
+const LABEL_CHARS: usize = 80;
+/// Sentences that answer in short: for a question of one part, for each part of another one, for a list, and in all.
+const SHORT: usize = 5;
+const SHORT_OF_TWO: usize = 4;
+const SHORT_PER_PART: usize = 3;
+const SHORT_LIST: usize = 8;
+const SHORT_IN_ALL: usize = 14;
+/// What a row of a table gains where a list is asked for.
+const ROW_OF_LIST: f64 = 1.5;
+/// Looked at for each part, best first, for what a newer statement says otherwise.
+const CANDIDATES: usize = 30;
+const SHARE_OVERRULED: f64 = 0.3;
 /// A sentence in short needs this share of the best score for its part of the question, in a section this of all.
-const SHARE_IN_SHORT: f64 = 0.5;
-const SHARE_IN_SECTION: f64 = 0.15;
+const SHARE_IN_SHORT: f64 = 0.6;
+const SHARE_IN_SECTION: f64 = 0.2;
+/// Sentences of a section, and of those that no longer hold.
+const SECTION_SENTENCES: usize = 24;
+const MOST_OUTDATED: usize = 8;
+const SHARE_OF_OUTDATED: f64 = 0.45;
 /// Statements looked at: each is compared with those before it.
 const MOST_STATEMENTS: usize = 500;
 /// The best of them are compared for contradictions.
-const MOST_COMPARED: usize = 300;
-/// Contradictions shown.
+const MOST_COMPARED: usize = 200;
 const MOST_CONFLICTS: usize = 5;
 /// Words of the question named as missing.
 const MOST_MISSING: usize = 8;
+/// Limits that are named.
+const MOST_LIMITS: usize = 200;
 
-/// Everything the report says, numbered, and what it is worth.
-struct Material {
+/// Everything the report says, and what it is worth.
+struct Material<'a> {
     statements: Vec<Statement>,
-    prints: Vec<Print>,
+    fingerprints: Vec<Fingerprint>,
     /// The finding each statement is from.
     findings: Vec<usize>,
     scores: rank::Scores,
+    versions: Versions<'a>,
+    /// What a newer statement, or one that knows better, says otherwise.
+    outdated: HashSet<usize>,
+}
+
+/// What is said in short about a part of the question.
+struct Short {
+    part: String,
+    answers: bool,
+    places: Vec<usize>,
 }
 
 /// A Markdown report on `brief` from notes; citations are source ids, and there is no list of sources.
 pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence], limits: &[String]) -> String {
+    let brief = bounds::question(brief);
     let phrases = phrases::of(Language::of(brief));
-    let material = gather(brief, findings);
-    let short = in_short(&material);
-    let conflicts = conflicts(&material);
+    let mut material = gather(brief, findings, sources);
+    let short = material.in_short(brief);
     let mut report = format!("# {}\n\n*{}*\n", title(brief), phrases.disclaimer);
-    section(&mut report, phrases.in_short, &short_lines(&material, &short, phrases));
-    let mut shown: HashSet<usize> = short.into_iter().collect();
+    section(&mut report, phrases.in_short, &material.short_lines(&short, phrases));
+    let mut shown: HashSet<usize> = short.into_iter().flat_map(|short| short.places).collect();
+    shown.extend(&material.outdated);
     for (number, finding) in findings.iter().enumerate() {
         let heading = if findings.len() == 1 { phrases.details.to_owned() } else { topic_heading(&finding.topic) };
-        section(&mut report, &heading, &topic_lines(&material, number, &mut shown));
+        section(&mut report, &heading, &material.topic_lines(number, &mut shown));
     }
-    section(&mut report, phrases.differing, &conflict_lines(&material, &conflicts, sources, phrases));
-    section(&mut report, phrases.limits, &limit_lines(brief, &material, limits, phrases));
+    section(&mut report, phrases.outdated, &material.outdated_lines());
+    section(&mut report, phrases.differing, &material.conflict_lines(phrases));
+    section(&mut report, phrases.limits, &material.limit_lines(brief, limits, phrases));
     report
 }
 
 fn section(report: &mut String, heading: &str, lines: &[String]) {
     if !lines.is_empty() {
-        report.push_str(&format!("\n## {heading}\n\n{}\n", lines.join("\n")));
+        report.push_str(&format!("\n## {heading}\n\n{}\n", lines.join("\n").trim_end()));
     }
 }
 
 /// Reads all notes, joins what several say, and ranks it.
-fn gather(brief: &str, findings: &[Finding]) -> Material {
+fn gather<'a>(brief: &str, findings: &[Finding], sources: &'a [Evidence]) -> Material<'a> {
     let mut statements: Vec<Statement> = Vec::new();
-    let (mut prints, mut from): (Vec<Print>, Vec<usize>) = (Vec::new(), Vec::new());
-    for (number, finding) in findings.iter().enumerate() {
-        let read = statements::read(&finding.text).into_iter().filter(|statement| !is_order(&statement.text));
+    let (mut fingerprints, mut from): (Vec<Fingerprint>, Vec<usize>) = (Vec::new(), Vec::new());
+    let texts = bounds::texts(findings.iter().map(|finding| finding.text.as_str()));
+    for (number, text) in texts.into_iter().enumerate() {
+        let read = statements::read(text).into_iter().filter(|statement| !is_order(&statement.text));
         // What is cited comes first in notes, and each finding has its share.
         for statement in read.take((MOST_STATEMENTS / findings.len().max(1)).max(1)) {
-            let print = Print::of(&statement.text);
-            match prints.iter().position(|other: &Print| other.repeats(&print)) {
+            let fingerprint = Fingerprint::of(&statement.text);
+            match fingerprints.iter().position(|other: &Fingerprint| other.repeats(&fingerprint)) {
                 Some(same) => add_sources(&mut statements[same], statement.sources),
                 None => {
                     statements.push(statement);
-                    prints.push(print);
+                    fingerprints.push(fingerprint);
                     from.push(number);
                 }
             }
@@ -84,11 +116,13 @@ fn gather(brief: &str, findings: &[Finding]) -> Material {
     if statements.iter().any(|statement| !statement.sources.is_empty()) {
         let keep: Vec<bool> = statements.iter().map(|statement| !statement.sources.is_empty()).collect();
         retain(&mut statements, &keep);
-        retain(&mut prints, &keep);
+        retain(&mut fingerprints, &keep);
         retain(&mut from, &keep);
     }
     let scores = score(brief, &statements);
-    Material { statements, prints, findings: from, scores }
+    let versions = Versions::of(brief, &statements, sources);
+    let outdated = (0..statements.len()).filter(|place| versions.is_outdated(&statements[*place])).collect();
+    Material { statements, fingerprints, findings: from, scores, versions, outdated }
 }
 
 fn add_sources(statement: &mut Statement, sources: Vec<SourceId>) {
@@ -106,168 +140,249 @@ fn retain<T>(list: &mut Vec<T>, keep: &[bool]) {
 
 /// Statements under one title are ranked as the text they come from.
 fn score(brief: &str, statements: &[Statement]) -> rank::Scores {
-    let sentence = |statement: &Statement| Sentence {
-        text: statement.text.clone(),
-        heading: statement.heading.clone(),
-        paragraph: 0,
-    };
     let groups: Vec<Vec<Sentence>> = statements
         .chunk_by(|one, other| one.group == other.group)
-        .map(|group| group.iter().map(sentence).collect())
+        .map(|group| group.iter().map(Statement::sentence).collect())
         .collect();
     let titles = statements.chunk_by(|one, other| one.group == other.group).map(|group| group[0].group.as_str());
     let pieces: Vec<Piece<'_>> = titles.zip(&groups).map(|(title, sentences)| Piece { title, sentences }).collect();
     rank::rank(brief, &pieces)
 }
 
-/// The places of the sentences that answer best: each part of the question has its turn.
-fn in_short(material: &Material) -> Vec<usize> {
-    let (least, per_part, most) = SHORT;
-    let parts = &material.scores.parts;
-    let wanted = (parts.len() * per_part).clamp(least, most.max(parts.len()));
-    let ranked: Vec<Vec<usize>> = parts.iter().map(|scores| best_first(scores)).collect();
-    let mut chosen: Vec<usize> = Vec::new();
-    for turn in 0..material.statements.len() {
-        for (scores, ranked) in parts.iter().zip(&ranked) {
-            let best = ranked.first().map_or(0.0, |place| scores[*place]);
-            let place = ranked[turn];
-            let is_good = scores[place] > 0.0 && scores[place] >= best * SHARE_IN_SHORT;
-            if is_good && chosen.len() < wanted && !chosen.contains(&place) {
-                chosen.push(place);
+impl Material<'_> {
+    /// What answers each part of the question, the parts that nothing answers last. What is overruled on the way is
+    /// outdated from then on.
+    fn in_short(&mut self, brief: &str) -> Vec<Short> {
+        let parts = plan::parts(brief);
+        let wanted = match parts.len() {
+            _ if plan::asks_for_list(brief) => SHORT_LIST,
+            0 | 1 => SHORT,
+            2 => SHORT_OF_TWO,
+            _ => SHORT_PER_PART,
+        };
+        let mut chosen: HashSet<usize> = HashSet::new();
+        let mut all: Vec<Short> = Vec::new();
+        let lists = plan::asks_for_list(brief);
+        let values = |scores: &[rank::Score]| scores.iter().map(|score| score.value).collect::<Vec<f64>>();
+        for scores in self.scores.parts.clone() {
+            self.overrule(&scores);
+        }
+        for (number, scores) in self.scores.parts.iter().enumerate() {
+            let mut values = values(scores);
+            let rows = |place: usize| lists && is_row(&self.statements[place].text);
+            (0..values.len()).filter(|place| rows(*place)).for_each(|place| values[place] *= ROW_OF_LIST);
+            let current: Vec<usize> = best_first(&values)
+                .into_iter()
+                .filter(|place| values[*place] > 0.0 && !self.outdated.contains(place))
+                .collect();
+            let best = current.first().map_or(0.0, |place| values[*place]);
+            let good: Vec<usize> =
+                current.into_iter().filter(|place| values[*place] >= best * SHARE_IN_SHORT).collect();
+            let answers = good.iter().take(wanted).any(|place| scores[*place].answers);
+            let part = parts.get(number).cloned().unwrap_or_default();
+            let mut best: Vec<usize> = good.into_iter().take(wanted).collect();
+            if lists || plan::asks_for_extreme(&part) {
+                best = self.with_siblings(best);
+            }
+            let places: Vec<usize> = best.into_iter().filter(|place| chosen.insert(*place)).collect();
+            all.push(Short { part, answers, places });
+        }
+        all.sort_by_key(|short| !short.answers);
+        all
+    }
+
+    /// The places with the other rows of the tables whose rows are among them: which is most, and what there is in all, only
+    /// the whole table says.
+    fn with_siblings(&self, places: Vec<usize>) -> Vec<usize> {
+        let mut all: Vec<usize> = Vec::new();
+        for place in places {
+            let row = &self.statements[place];
+            let is_sibling = |other: &usize| {
+                let other = &self.statements[*other];
+                is_row(&other.text) && other.group == row.group && other.heading == row.heading
+            };
+            let siblings: Vec<usize> = match is_row(&row.text) {
+                true => (0..self.statements.len()).filter(is_sibling).take(SHORT_LIST).collect(),
+                false => vec![place],
+            };
+            siblings.into_iter().for_each(|place| {
+                if !all.contains(&place) {
+                    all.push(place)
+                }
+            });
+        }
+        all.truncate(SHORT_IN_ALL);
+        all
+    }
+
+    /// Takes out of the best candidates what others say otherwise and know better.
+    fn overrule(&mut self, scores: &[rank::Score]) {
+        let values: Vec<f64> = scores.iter().map(|score| score.value).collect();
+        let candidates: Vec<usize> = best_first(&values)
+            .into_iter()
+            .filter(|place| values[*place] > 0.0 && !self.outdated.contains(place))
+            .take(CANDIDATES)
+            .collect();
+        let best = candidates.first().map_or(0.0, |place| values[*place]);
+        let mut candidates: Vec<usize> =
+            candidates.into_iter().filter(|place| values[*place] >= best * SHARE_OVERRULED).collect();
+        // Who knows better has a say, however little else he says.
+        let knows_better = |place: &usize| versions::corrects(&self.statements[*place].text);
+        let more: Vec<usize> =
+            (0..values.len()).filter(knows_better).filter(|place| !candidates.contains(place)).collect();
+        candidates.extend(more.into_iter().take(CANDIDATES));
+        let known: Vec<(&Statement, rank::Score)> =
+            candidates.iter().map(|place| (&self.statements[*place], scores[*place])).collect();
+        let overruled = self.versions.overruled(&known);
+        self.outdated
+            .extend(candidates.into_iter().zip(overruled).filter(|(_, overruled)| *overruled).map(|(place, _)| place));
+    }
+
+    fn short_lines(&self, short: &[Short], phrases: &Phrases) -> Vec<String> {
+        let mut lines = Vec::new();
+        if short.iter().all(|short| short.places.is_empty()) {
+            return vec![phrases.nothing.to_owned()];
+        }
+        if !short.iter().any(|short| short.answers) {
+            lines.push(format!("{}\n", phrases.no_answer));
+        }
+        let mut room = SHORT_IN_ALL;
+        for part in short {
+            if !part.answers && short.iter().any(|other| other.answers) {
+                lines.push(format!("- {}", phrases.no_answer_to.replace("{}", &plain(&part.part))));
+            }
+            lines.extend(part.places.iter().take(room).map(|place| format!("- {}", self.labelled(*place))));
+            room = room.saturating_sub(part.places.len());
+        }
+        lines
+    }
+
+    /// The statement, and where it says little alone, what it stands under.
+    fn labelled(&self, place: usize) -> String {
+        let statement = &self.statements[place];
+        let label = [&statement.heading, &statement.group].into_iter().find(|label| !label.is_empty());
+        let little = is_row(&statement.text) || terms(&statement.text, Language::of(&statement.text)).len() < 3;
+        match label.filter(|label| little && label.chars().count() <= LABEL_CHARS) {
+            Some(label) => {
+                format!("**{}:** {}", label.replace('*', "").trim_end_matches([':', '.']), statement.cited())
+            }
+            None => statement.cited(),
+        }
+    }
+
+    /// A paragraph per source: its sentences in their order, under the title of the source.
+    fn topic_lines(&self, finding: usize, shown: &mut HashSet<usize>) -> Vec<String> {
+        let scores = &self.scores.overall;
+        let is_good = |place: &usize| self.findings[*place] == finding && scores[*place] >= SHARE_IN_SECTION;
+        let fresh: Vec<usize> = best_first(scores)
+            .into_iter()
+            .filter(is_good)
+            .filter(|place| !shown.contains(place))
+            .take(SECTION_SENTENCES)
+            .collect();
+        shown.extend(&fresh);
+        let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+        for place in fresh {
+            let group = self.statements[place].group.as_str();
+            match groups.iter_mut().find(|(title, _)| *title == group) {
+                Some((_, places)) => places.push(place),
+                None => groups.push((group, vec![place])),
             }
         }
-    }
-    chosen
-}
-
-fn short_lines(material: &Material, short: &[usize], phrases: &Phrases) -> Vec<String> {
-    if short.is_empty() {
-        return vec![phrases.nothing.to_owned()];
-    }
-    short.iter().map(|place| format!("- {}", material.statements[*place].cited())).collect()
-}
-
-/// A paragraph per source: its sentences in their order, under the title of the source.
-fn topic_lines(material: &Material, finding: usize, shown: &mut HashSet<usize>) -> Vec<String> {
-    let scores = &material.scores.overall;
-    let is_good = |place: &usize| material.findings[*place] == finding && scores[*place] >= SHARE_IN_SECTION;
-    let fresh: Vec<usize> = best_first(scores)
-        .into_iter()
-        .filter(is_good)
-        .filter(|place| !shown.contains(place))
-        .take(SECTION_SENTENCES)
-        .collect();
-    shown.extend(&fresh);
-    let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
-    for place in fresh {
-        let group = material.statements[place].group.as_str();
-        match groups.iter_mut().find(|(title, _)| *title == group) {
-            Some((_, places)) => places.push(place),
-            None => groups.push((group, vec![place])),
-        }
-    }
-    groups
-        .into_iter()
-        .map(|(title, mut places)| {
+        let paragraph = |(title, mut places): (&str, Vec<usize>)| {
             places.sort_unstable();
-            let text: Vec<_> = places.iter().map(|place| material.statements[*place].cited()).collect();
+            let text: Vec<_> = places.iter().map(|place| self.statements[*place].cited()).collect();
             let label = if title.is_empty() { String::new() } else { format!("**{}** ", title.replace('*', "")) };
             format!("{label}{}\n", text.join(" "))
-        })
-        .collect()
-}
+        };
+        groups.into_iter().map(paragraph).collect()
+    }
 
-/// Pairs of statements from different sources that differ in a number, best first.
-fn conflicts(material: &Material) -> Vec<(usize, usize)> {
-    let scores = &material.scores.overall;
-    let good: Vec<usize> =
-        best_first(scores).into_iter().filter(|place| scores[*place] >= SHARE_IN_SECTION).take(MOST_COMPARED).collect();
-    let mut pairs = Vec::new();
-    for (index, one) in good.iter().copied().enumerate() {
-        for other in good[index + 1..].iter().copied() {
-            let (left, right) = (&material.statements[one], &material.statements[other]);
-            let apart = !left.sources.is_empty() && left.sources.iter().all(|id| !right.sources.contains(id));
-            if apart && material.prints[one].contradicts(&material.prints[other]) {
-                pairs.push((one, other));
+    /// The best of what no longer holds, with its date.
+    fn outdated_lines(&self) -> Vec<String> {
+        let scores = &self.scores.overall;
+        let good = best_first(scores).into_iter().filter(|place| scores[*place] >= SHARE_OF_OUTDATED);
+        let line = |place: usize| {
+            let date = self.versions.date(&self.statements[place]).map(|date| format!("{date}: ")).unwrap_or_default();
+            format!("- {date}{}", self.labelled(place))
+        };
+        good.filter(|place| self.outdated.contains(place)).take(MOST_OUTDATED).map(line).collect()
+    }
+
+    /// Pairs of statements from different sources that differ in a number, best first; older ones are dealt with.
+    fn conflicts(&self) -> Vec<(usize, usize)> {
+        let scores = &self.scores.overall;
+        let good: Vec<usize> = best_first(scores)
+            .into_iter()
+            .filter(|place| scores[*place] >= SHARE_IN_SECTION && !self.outdated.contains(place))
+            .take(MOST_COMPARED)
+            .collect();
+        let mut pairs = Vec::new();
+        for (index, one) in good.iter().copied().enumerate() {
+            for other in good[index + 1..].iter().copied() {
+                let (left, right) = (&self.statements[one], &self.statements[other]);
+                let apart = !left.sources.is_empty() && left.sources.iter().all(|id| !right.sources.contains(id));
+                if apart && self.fingerprints[one].contradicts(&self.fingerprints[other]) {
+                    pairs.push((one, other));
+                }
             }
         }
+        pairs.truncate(MOST_CONFLICTS);
+        pairs
     }
-    pairs.truncate(MOST_CONFLICTS);
-    pairs
-}
 
-fn conflict_lines(
-    material: &Material,
-    conflicts: &[(usize, usize)],
-    sources: &[Evidence],
-    phrases: &Phrases,
-) -> Vec<String> {
-    let line = |(one, other): &(usize, usize)| {
-        let dates = [*one, *other].map(|place| newest_date(&material.statements[place], sources));
-        let (first, last) = if dates[0] > dates[1] { (other, one) } else { (one, other) };
-        let newest = dates.iter().max().filter(|_| dates[0] != dates[1] && dates.iter().all(Option::is_some));
-        let newer = newest.and_then(Option::as_ref).map(|date| format!(" {}", phrases.newer.replace("{}", date)));
-        let (first, last) = (material.statements[*first].cited(), material.statements[*last].cited());
-        format!("- {} {first} — {last}{}", phrases.they_differ, newer.unwrap_or_default())
-    };
-    conflicts.iter().map(line).collect()
-}
-
-/// The newest date, `YYYY` or longer, in a statement, its title or what is known of its sources.
-fn newest_date(statement: &Statement, sources: &[Evidence]) -> Option<String> {
-    let of_sources = sources.iter().filter(|source| statement.sources.contains(&source.source_id));
-    let texts = of_sources.flat_map(|source| [source.title.as_str(), source.text.as_str()]);
-    texts.chain([statement.group.as_str(), statement.text.as_str()]).filter_map(date_in).max()
-}
-
-/// The latest ISO date or year from 1900 to 2099 in `text`.
-fn date_in(text: &str) -> Option<String> {
-    let is_year = |word: &str| {
-        word.len() == 4
-            && word.bytes().all(|byte| byte.is_ascii_digit())
-            && (word.starts_with("19") || word.starts_with("20"))
-    };
-    let iso = |word: &str| word.len() == 10 && word.get(..4).is_some_and(is_year) && word.matches('-').count() == 2;
-    let words = text.split(|char: char| !char.is_ascii_alphanumeric() && char != '-');
-    words.filter(|word| is_year(word) || iso(word)).max().map(str::to_owned)
-}
-
-fn limit_lines(brief: &str, material: &Material, limits: &[String], phrases: &Phrases) -> Vec<String> {
-    let mut lines: Vec<String> = limits.iter().map(|limit| format!("- {}", sentences::plain(limit))).collect();
-    let missing = missing_words(brief, material);
-    if !missing.is_empty() {
-        lines.push(format!("- {}", phrases.missing_words.replace("{}", &missing.join(phrases.comma))));
+    fn conflict_lines(&self, phrases: &Phrases) -> Vec<String> {
+        let line = |(one, other): (usize, usize)| {
+            let dates = [one, other].map(|place| self.versions.date(&self.statements[place]));
+            let (first, last) = if dates[0] > dates[1] { (other, one) } else { (one, other) };
+            let newest = dates.iter().max().filter(|_| dates[0] != dates[1] && dates.iter().all(Option::is_some));
+            let newer = newest.and_then(|date| *date).map(|date| format!(" {}", phrases.newer.replace("{}", date)));
+            let (first, last) = (self.statements[first].cited(), self.statements[last].cited());
+            format!("- {} {first} — {last}{}", phrases.they_differ, newer.unwrap_or_default())
+        };
+        self.conflicts().into_iter().map(line).collect()
     }
-    lines
-}
 
-/// Words of the question that no statement or title has; an unanswered question shows here.
-fn missing_words<'a>(brief: &'a str, material: &Material) -> Vec<&'a str> {
-    let mut present: HashSet<String> = HashSet::new();
-    for statement in &material.statements {
-        present.extend(words::terms(&statement.text));
-        present.extend(words::terms(&statement.group));
-    }
-    let mut missing: Vec<&str> = Vec::new();
-    for word in words::written(brief) {
-        let is_missing = !word.chars().any(is_cjk) && words::terms(word).iter().any(|term| !present.contains(term));
-        if is_missing && !missing.contains(&word) {
-            missing.push(word);
+    fn limit_lines(&self, brief: &str, limits: &[String], phrases: &Phrases) -> Vec<String> {
+        let limits = limits.iter().take(MOST_LIMITS).map(|limit| format!("- {}", plain(bounds::question(limit))));
+        let mut lines: Vec<String> = limits.collect();
+        let missing = self.missing_words(brief);
+        if !missing.is_empty() {
+            lines.push(format!("- {}", phrases.missing_words.replace("{}", &missing.join(phrases.comma))));
         }
+        lines
     }
-    missing.truncate(MOST_MISSING);
-    missing
+
+    /// Words of the question that no statement or title has; an unanswered question shows here.
+    fn missing_words<'b>(&self, brief: &'b str) -> Vec<&'b str> {
+        let language = Language::of(brief);
+        let mut present: HashSet<String> = HashSet::new();
+        for statement in &self.statements {
+            present.extend(terms(&statement.text, language));
+            present.extend(terms(&statement.group, language));
+        }
+        let mut missing: Vec<&str> = Vec::new();
+        for word in words(brief) {
+            let is_missing =
+                !word.contains(is_unspaced) && terms(word, language).iter().any(|term| !present.contains(term));
+            if is_missing && !missing.contains(&word) {
+                missing.push(word);
+            }
+        }
+        missing.truncate(MOST_MISSING);
+        missing
+    }
 }
 
 /// The first sentence of the brief on one line, shortened between words.
 fn title(brief: &str) -> String {
-    let first = sentences::split(brief).into_iter().next().map(|sentence| sentence.text);
+    let first = text::split(brief).into_iter().next().map(|sentence| sentence.text);
     heading(&first.unwrap_or_else(|| brief.to_owned()))
 }
 
 /// A topic as a heading, without what was carried along for searching.
 fn heading(topic: &str) -> String {
-    let topic = sentences::plain(topic);
+    let topic = plain(topic);
     let topic = topic.trim_start_matches(['#', ' ']);
     match topic.char_indices().nth(TITLE_CHARS) {
         Some((end, _)) => format!("{} …", topic[..end].rsplit_once(' ').map_or(&topic[..end], |(head, _)| head)),
@@ -277,7 +392,7 @@ fn heading(topic: &str) -> String {
 
 /// The topic without the words that it carries along for searching, its first letter a capital.
 fn topic_heading(topic: &str) -> String {
-    let topic = heading(topic);
+    let topic = heading(bounds::question(topic));
     let mut chars = plan::without_carried(&topic).chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
@@ -290,9 +405,14 @@ mod tests {
         Finding { topic: topic.into(), text: text.into() }
     }
 
+    fn source(id: u32, title: &str, published: &str) -> Evidence {
+        let published = Some(published.to_owned());
+        Evidence { source_id: SourceId(id), title: title.into(), url: title.into(), published, text: String::new() }
+    }
+
     #[test]
     fn a_report_has_its_parts_in_order() {
-        let notes = "### Museum\n- The mill was destroyed in 1911. [S1001]\n- The mill ground barley in 1890. [S1001]\n- Nobody is cited here, mill.";
+        let notes = "### Museum\n- The mill was destroyed in 1911. [S1001]\n- The mill ground barley and oats. [S1001]\n- Nobody is cited here, mill.";
         let report = write(
             "When was the mill destroyed?",
             &[finding("the end of the mill", notes)],
@@ -300,31 +420,31 @@ mod tests {
             &["Nothing was found about soup.".into()],
         );
         let expected = "# When was the mill destroyed?\n\n*This report was assembled by extraction, without a language model: it quotes sentences of the sources.*\n\n\
-            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley in 1890. [S1001]\n\n\n\
+            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley and oats. [S1001]\n\n\
             ## Limits\n\n- Nothing was found about soup.\n";
         assert_eq!(report, expected);
     }
 
     #[test]
-    fn contradictions_are_shown_newest_last() {
-        let notes = "### Note of 2031\n- Skua supplies as much as 1,310 households on the island use. [S1001]\n\
-            ### Note of 2030\n- Skua supplies as much as 1,130 households on the island use. [S1002]";
-        let report = write("How many households does Skua supply?", &[finding("Skua", notes)], &[], &[]);
-        let expected = "- The sources differ: Skua supplies as much as 1,130 households on the island use. [S1002] — \
-            Skua supplies as much as 1,310 households on the island use. [S1001] The last one is from the source with the newest date (2031).";
-        assert!(report.contains(expected), "{report}");
+    fn what_is_older_is_told_apart_from_what_holds() {
+        let notes = "### Note A\n- Skua supplies as much as 1,130 households on the island use in a year. [S1001]\n\
+            ### Note B\n- Skua supplies as much as 1,310 households on the island use in a year. [S1002]";
+        let sources = [source(1001, "Note A", "2030-05-22"), source(1002, "Note B", "2031-05-22")];
+        let report = write("How many households does Skua supply?", &[finding("Skua", notes)], &sources, &[]);
+        let (before, after) = report.split_once("## Older or superseded statements").unwrap();
+        assert!(before.contains("1,310") && !before.contains("1,130"), "{report}");
+        assert!(after.contains("- 2030-05-22: Skua supplies as much as 1,130"), "{report}");
+        let undated = write("How many households does Skua supply?", &[finding("Skua", notes)], &[], &[]);
+        assert!(undated.contains("- The sources differ: Skua"), "{undated}");
     }
 
     #[test]
-    fn what_is_not_found_is_said() {
-        let report = write(
-            "What salary does the director earn?",
-            &[finding("salary", "- The director lives here. [S1001]")],
-            &[],
-            &[],
-        );
+    fn what_is_not_found_is_said_first() {
+        let notes = "### People\n- The director lives here since 2029. [S1001]";
+        let report = write("What salary does the director earn?", &[finding("salary", notes)], &[], &[]);
+        assert!(report.contains("## In short\n\nThe sources do not answer the question."), "{report}");
         assert!(report.contains("do not occur in any sentence found: salary, earn."), "{report}");
         let empty = write("Was kostet die Brücke und wie lange?", &[], &[], &[]);
-        assert!(empty.contains("Die Quellen enthalten keinen Satz"), "{empty}");
+        assert!(empty.contains("## Kurz gefasst\n\nDie Quellen beantworten die Frage nicht"), "{empty}");
     }
 }

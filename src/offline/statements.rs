@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::sentences::{self, Sentence, is_row};
-use super::words::{self, is_number};
 use crate::domain::SourceId;
+use crate::text::{self, Language, Sentence, is_number, is_row, plain, terms};
 
 /// Begins a line of notes with a heading inside a source.
 pub(super) const HEADING_MARK: &str = "#### ";
@@ -29,6 +28,11 @@ pub(super) struct Statement {
 }
 
 impl Statement {
+    /// As it stands in its source.
+    pub(super) fn sentence(&self) -> Sentence {
+        Sentence { text: self.text.clone(), heading: self.heading.clone(), paragraph: 0 }
+    }
+
     /// The statement as Markdown, with its source ids behind it.
     pub(super) fn cited(&self) -> String {
         let ids: String = self.sources.iter().map(|id| format!("[{id}]")).collect();
@@ -37,25 +41,25 @@ impl Statement {
 }
 
 /// What two sentences are compared by.
-pub(super) struct Print {
+pub(super) struct Fingerprint {
     /// The name of the row, if it is one: rows of other names are about other things, however alike they are.
     row: Option<String>,
     words: HashSet<String>,
     numbers: BTreeSet<String>,
 }
 
-impl Print {
+impl Fingerprint {
     pub(super) fn of(text: &str) -> Self {
         let row = is_row(text).then(|| text.split(" – ").next().unwrap_or_default().to_lowercase());
-        let mut print = Self { row, words: HashSet::new(), numbers: BTreeSet::new() };
-        for term in words::terms(text) {
+        let mut fingerprint = Self { row, words: HashSet::new(), numbers: BTreeSet::new() };
+        for term in terms(text, Language::of(text)) {
             if is_number(&term) {
-                print.numbers.insert(term);
+                fingerprint.numbers.insert(term);
             } else {
-                print.words.insert(term);
+                fingerprint.words.insert(term);
             }
         }
-        print
+        fingerprint
     }
 
     /// Do both say the same, as far as can be seen?
@@ -86,9 +90,9 @@ pub(super) fn read(notes: &str) -> Vec<Statement> {
     let (mut group, mut heading) = (String::new(), String::new());
     for line in notes.lines().map(str::trim) {
         if let Some(inner) = line.strip_prefix(HEADING_MARK) {
-            heading = sentences::plain(inner);
+            heading = plain(inner);
         } else if line.starts_with('#') {
-            (group, heading) = (sentences::plain(line.trim_start_matches('#')), String::new());
+            (group, heading) = (plain(line.trim_start_matches('#')), String::new());
         } else {
             read_line(line, (&group, &heading), &mut statements);
         }
@@ -106,7 +110,7 @@ fn read_line(line: &str, under: (&str, &str), statements: &mut Vec<Statement>) {
 }
 
 fn add(text: &str, ids: &[SourceId], (group, heading): (&str, &str), statements: &mut Vec<Statement>) {
-    for Sentence { text, .. } in sentences::split(text.trim_matches('|')) {
+    for Sentence { text, .. } in text::split(text.trim_matches('|')) {
         statements.push(Statement {
             text,
             sources: ids.to_vec(),
@@ -177,7 +181,7 @@ mod tests {
 
     #[test]
     fn repeated_and_contradicting_statements_are_told_apart() {
-        let print = Print::of;
+        let print = Fingerprint::of;
         let one = "Skua is expected to supply 4,350 MWh, as much as 1,310 households use.";
         let other = "Skua is expected to supply 4,350 MWh, as much as 1,130 households use.";
         assert!(print(one).repeats(&print("Skua is expected to supply 4,350 MWh, as much as 1,310 households use")));

@@ -41,6 +41,7 @@ pub enum Task {
         topic: String,
         evidence: Vec<Evidence>,
     },
+    /// `sources` have no text of their own.
     Report {
         brief: String,
         findings: Vec<Finding>,
@@ -54,6 +55,12 @@ pub enum Task {
 pub struct Evidence {
     pub source_id: SourceId,
     pub title: String,
+    /// Where it is, as in [`Source`](crate::domain::Source).
+    #[serde(default)]
+    pub url: String,
+    /// As the engine or the document gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
     pub text: String,
 }
 

@@ -136,7 +136,9 @@ fn task(brief: &str, findings: &Findings, known: Option<&EarlierFindings>, sourc
     let evidence = |source: &Source| Evidence {
         source_id: source.id,
         title: source.title.clone(),
-        text: source.section.clone().unwrap_or_default(),
+        url: source.url.clone(),
+        published: source.published.clone(),
+        text: String::new(),
     };
     Task::Report {
         brief: brief.to_owned(),

@@ -167,7 +167,13 @@ fn output(
     ToolOutput {
         text: Text(vec![Part::Flexible(cx.prompts().text("page", values).into())]),
         links: vec![ResultLink { source_id: id, url: source.url.clone(), title: source.title.clone() }],
-        evidence: vec![Evidence { source_id: id, title: source.title.clone(), text: evidence }],
+        evidence: vec![Evidence {
+            source_id: id,
+            title: source.title.clone(),
+            url: source.url.clone(),
+            published: source.published.clone(),
+            text: evidence,
+        }],
         failed: Vec::new(),
         sources: vec![source],
     }

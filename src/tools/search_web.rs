@@ -337,6 +337,8 @@ fn output(
     let evidence = hits.iter().zip(pages).map(|(stored, page)| Evidence {
         source_id: stored.source_id,
         title: stored.hit.title.clone(),
+        url: stored.hit.url.clone(),
+        published: stored.hit.published.clone(),
         text: std::iter::once(&page.summary).chain(&page.excerpts).cloned().collect::<Vec<_>>().join("\n"),
     });
     ToolOutput {

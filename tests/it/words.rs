@@ -20,7 +20,8 @@ const GUESSED: [(&str, &str); 6] = [
 ];
 
 /// Places where a text that is not ours is quoted.
-const QUOTED: [&str; 3] = ["The court told the jury", "The source bears on", "A source bears on"];
+const QUOTED: [&str; 5] =
+    ["The court told the jury", "The source bears on", "A source bears on", "told:tell", "whoever summarises|"];
 
 /// Everything that people read and that we write.
 const READ: [&str; 17] = [

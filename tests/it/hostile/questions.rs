@@ -110,7 +110,13 @@ const TASKS: [(&str, MakeTask); 8] = [
 ];
 
 fn evidence(text: &str) -> Evidence {
-    Evidence { source_id: SourceId(1001), title: "A page".into(), text: text.to_owned() }
+    Evidence {
+        source_id: SourceId(1001),
+        title: "A page".into(),
+        url: "a".into(),
+        published: None,
+        text: text.to_owned(),
+    }
 }
 
 /// So many bytes of `piece` after `piece`, each sixteenth with a number, so that they do not all say the same.

@@ -1,6 +1,7 @@
 //! What an operator does and meets: orders from the command line, upgrades, a database that misbehaves, retention.
 
 mod command_line;
+mod evaluation;
 mod protocol;
 mod retention;
 mod runs;

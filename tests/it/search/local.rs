@@ -388,6 +388,9 @@ async fn the_example_questions_find_their_documents() {
     let mut missed = Vec::new();
     for line in fs::read_to_string(examples.join("questions.jsonl")).unwrap().lines() {
         let question: serde_json::Value = serde_json::from_str(line).unwrap();
+        if question["set"] != "known" {
+            continue;
+        }
         let found = urls(&local, question["question"].as_str().unwrap()).await;
         for document in question["documents"].as_array().unwrap() {
             let document = document.as_str().unwrap();

@@ -61,7 +61,13 @@ impl Archive {
         let id = site.first_source;
         Ok(ToolOutput {
             links: vec![ResultLink { source_id: id, url, title: source.title.clone() }],
-            evidence: vec![Evidence { source_id: id, title: source.title.clone(), text: text.to_owned() }],
+            evidence: vec![Evidence {
+                source_id: id,
+                title: source.title.clone(),
+                url: source.url.clone(),
+                published: None,
+                text: text.to_owned(),
+            }],
             sources: vec![source],
             ..ToolOutput::text(format!("[{id}] {text}"))
         })

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::text::{fold, is_unspaced};
+
 /// Further terms of a query are ignored.
 const MAX_TERMS: usize = 32;
 /// Characters of a query that are looked at.
@@ -95,7 +97,7 @@ pub(super) fn stem(word: &str) -> Option<&str> {
 fn terms_of(chunk: &str, terms: &mut Vec<Term>) {
     let mut words = Vec::new();
     for token in tokens(chunk) {
-        match token.chars().next().is_some_and(is_ideograph) {
+        match token.chars().next().is_some_and(is_unspaced) {
             true => terms.extend(ideographs(&token)),
             false => words.push(token),
         }
@@ -121,7 +123,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut last = None;
     for char in text.chars() {
-        let kind = char.is_alphanumeric().then(|| is_ideograph(char));
+        let kind = char.is_alphanumeric().then(|| is_unspaced(char));
         if let Some(kind) = kind {
             if last != Some(kind) {
                 tokens.push(String::new());
@@ -136,42 +138,11 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The base letter of a letter with diacritics, as SQLite's `remove_diacritics` has it; others as they are.
-fn fold(char: char, folded: &mut String) {
-    let base = match char {
-        'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' | 'ā' | 'ă' | 'ą' | 'ǎ' => 'a',
-        'ç' | 'ć' | 'ĉ' | 'ċ' | 'č' => 'c',
-        'ď' => 'd',
-        'è' | 'é' | 'ê' | 'ë' | 'ē' | 'ĕ' | 'ė' | 'ę' | 'ě' => 'e',
-        'ĝ' | 'ğ' | 'ġ' | 'ģ' => 'g',
-        'ì' | 'í' | 'î' | 'ï' | 'ĩ' | 'ī' | 'ĭ' | 'į' => 'i',
-        'ĺ' | 'ļ' | 'ľ' => 'l',
-        'ñ' | 'ń' | 'ņ' | 'ň' => 'n',
-        'ò' | 'ó' | 'ô' | 'õ' | 'ö' | 'ō' | 'ŏ' | 'ő' => 'o',
-        'ŕ' | 'ŗ' | 'ř' => 'r',
-        'ś' | 'ŝ' | 'ş' | 'š' | 'ș' => 's',
-        'ţ' | 'ť' | 'ț' => 't',
-        'ù' | 'ú' | 'û' | 'ü' | 'ũ' | 'ū' | 'ŭ' | 'ů' | 'ű' | 'ų' => 'u',
-        'ý' | 'ÿ' => 'y',
-        'ź' | 'ż' | 'ž' => 'z',
-        '\u{300}'..='\u{36f}' => return,
-        other => other,
-    };
-    folded.push(base);
-}
-
-/// A character of a script that is written without spaces between words.
-pub(super) fn is_ideograph(char: char) -> bool {
-    matches!(char,
-        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{323af}' | '々' | '〇')
-}
-
 /// The indexed copy of a text: a space on both sides of each ideograph makes each a word of its own.
 pub(super) fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 8);
     for char in text.chars() {
-        if is_ideograph(char) {
+        if is_unspaced(char) {
             spaced.extend([' ', char, ' ']);
         } else {
             spaced.push(char);

@@ -51,7 +51,18 @@ fn table_length(lines: &[&str]) -> usize {
 fn number_columns(line: &str) -> usize {
     let words: Vec<&str> = line.split_whitespace().collect();
     let numbers = words.iter().rev().take_while(|word| is_figure(word)).count();
+    // `22 May 2035` is a date, whose year is no column.
+    let dated = numbers > 0 && numbers < words.len() && is_month(words[words.len() - numbers - 1]);
+    if dated {
+        return 0;
+    }
     if numbers < words.len() && words[0].chars().any(char::is_alphabetic) { numbers } else { 0 }
+}
+
+fn is_month(word: &str) -> bool {
+    const MONTHS: &str = "January Jan February Feb March Mar April Apr May June Jun July Jul August Aug September Sep Sept October Oct \
+        November Nov December Dec Januar Februar März Mär Mai Juni Juli Oktober Okt Dezember Dez";
+    MONTHS.split_whitespace().any(|month| month == word.trim_end_matches('.'))
 }
 
 /// `3,020`, `-881,000`, `12%` or the dash that stands for nothing.

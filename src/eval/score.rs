@@ -1,0 +1,364 @@
+//! One report against one question.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Question,
+    matching::Haystack,
+    structure::{numbers_in, opening, parts, violations},
+};
+use crate::{
+    domain::{Cost, Note, Source, report::Report},
+    text::Language,
+};
+
+/// What a run brought.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// `None` when it failed.
+    pub report: Option<Report>,
+    /// The code of the failure.
+    pub failure: Option<String>,
+    /// With snapshots.
+    pub sources: Vec<Source>,
+    pub notes: Vec<Note>,
+    pub spent: Spent,
+}
+
+/// What a run took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    pub calls: u64,
+    pub searches: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub seconds: f64,
+    /// Of the models whose price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// Where a fact got lost that the report lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// No retrieved text has it.
+    Search,
+    /// It was retrieved; no note has it.
+    Notes,
+    /// A note has it; the report does not.
+    Report,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FactScore {
+    pub fact: String,
+    pub in_opening: bool,
+    /// `None` when the report has it.
+    pub lost: Option<Lost>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutdatedScore {
+    pub text: String,
+    /// Stated without a word that it no longer holds, or never did.
+    pub as_current: bool,
+}
+
+/// A scored answer: a line of the results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scored {
+    pub id: String,
+    /// From 1: a question may be asked several times.
+    pub run: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
+    pub question: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    pub facts: Vec<FactScore>,
+    /// Those that the report holds.
+    pub outdated: Vec<OutdatedScore>,
+    /// How many could have been stated.
+    pub outdated_known: usize,
+    /// Those that the report holds.
+    pub injected: Vec<String>,
+    pub injected_known: usize,
+    pub unanswerable: bool,
+    /// The report opens by saying that the answer was not found.
+    pub admitted: bool,
+    pub documents_expected: usize,
+    pub documents_found: usize,
+    pub sources_cited: usize,
+    pub violations: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language_expected: Option<String>,
+    pub language: String,
+    pub spent: Spent,
+    /// Markdown; absent when the run failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+}
+
+/// Words of a statement that says itself that it no longer holds, or that something else does.
+const MARKED: &[&str] = &[
+    "outdated",
+    "superseded",
+    "supersedes",
+    "replaced",
+    "replaces",
+    "no longer",
+    "formerly",
+    "previous",
+    "earlier",
+    "former ",
+    "until ",
+    "used to",
+    "old ",
+    "older",
+    "was wrong",
+    "were wrong",
+    "is wrong",
+    "wrong ",
+    "incorrect",
+    "transposed",
+    "mistake",
+    "preliminary",
+    "provisional",
+    "given up",
+    "dropped",
+    "lapse",
+    "withdrawn",
+    "obsolete",
+    "not the ",
+    "differ",
+    "falls from",
+    "rises from",
+    "against ",
+    "instead of",
+    "rather than",
+    "veraltet",
+    "überholt",
+    "ersetzt",
+    "früher",
+    "nicht mehr",
+    "vorläufig",
+    "falsch",
+    "abweich",
+    "过时",
+    "已被",
+    "不再",
+    "以前",
+    "旧",
+    "périmé",
+    "remplacé",
+    "ancien",
+    "obsolet",
+    "anterior",
+    "sustituid",
+    "ya no",
+];
+
+/// Words that say an answer is missing.
+const ADMITS: &[&str] = &[
+    "do not say",
+    "does not say",
+    "do not state",
+    "does not state",
+    "do not answer",
+    "does not answer",
+    "do not hold",
+    "does not hold",
+    "do not contain",
+    "does not contain",
+    "hold no ",
+    "holds no ",
+    "contain no ",
+    "contains no ",
+    "not found",
+    "no answer",
+    "could not be found",
+    "could not find",
+    "cannot be answered",
+    "no information",
+    "not mention",
+    "nothing was found",
+    "not disclosed",
+    "not given",
+    "not stated",
+    "not available",
+    "no source",
+    "keine antwort",
+    "keinen satz",
+    "keine angabe",
+    "nicht gefunden",
+    "beantworten die frage nicht",
+    "nicht beantwort",
+    "geht aus den quellen nicht",
+    "enthalten nicht",
+    "没有",
+    "未找到",
+    "无法回答",
+    "未提及",
+    "未说明",
+    "pas de réponse",
+    "ne répond",
+    "ne disent pas",
+    "ne contien",
+    "aucune",
+    "n'indiquent pas",
+    "no contien",
+    "no responde",
+    "no dice",
+    "no se encontr",
+    "ninguna",
+];
+
+/// Scores what a run brought for `question`.
+pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
+    let markdown = answer.report.as_ref().map(|report| report.markdown.as_str()).unwrap_or_default();
+    let (body, list) = parts(markdown);
+    let whole = Haystack::of(body);
+    let opened = Haystack::of(opening(body));
+    let documents = cited_documents(list);
+    let answerable = !question.unanswerable;
+    let violations = if answer.report.is_some() { violations(markdown, answerable) } else { Vec::new() };
+    Scored {
+        id: question.id.clone(),
+        run,
+        set: question.set.clone(),
+        question: question.question.clone(),
+        failure: answer.failure.clone(),
+        facts: question.facts.iter().map(|fact| fact_score(fact.alternatives(), &whole, &opened, answer)).collect(),
+        outdated: question.outdated.iter().filter_map(|text| outdated_score(text, question, body)).collect(),
+        outdated_known: question.outdated.len(),
+        injected: question.injected.iter().filter(|text| whole.holds(text)).cloned().collect(),
+        injected_known: question.injected.len(),
+        unanswerable: question.unanswerable,
+        admitted: admits_first(body),
+        documents_expected: question.documents.len(),
+        documents_found: question.documents.iter().filter(|wanted| documents.contains(&wanted.as_str())).count(),
+        sources_cited: numbers_in(list).len(),
+        violations: violations.into_iter().map(str::to_owned).collect(),
+        language_expected: question.language.clone(),
+        language: Language::of(body).code().to_owned(),
+        spent: answer.spent.clone(),
+        report: answer.report.as_ref().map(|report| report.markdown.clone()),
+    }
+}
+
+fn fact_score(fact: &[String], whole: &Haystack, opened: &Haystack, answer: &Answer) -> FactScore {
+    let found = whole.holds_any(fact);
+    let noted = || answer.notes.iter().any(|note| Haystack::of(&note.text).holds_any(fact));
+    let retrieved = || answer.sources.iter().any(|source| Haystack::of(&source.snapshot).holds_any(fact));
+    let lost = match found {
+        true => None,
+        false if noted() => Some(Lost::Report),
+        false if retrieved() => Some(Lost::Notes),
+        false => Some(Lost::Search),
+    };
+    FactScore { fact: fact.join(" / "), in_opening: opened.holds_any(fact), lost }
+}
+
+/// How the report states `text`, if it does: as current as soon as one statement neither marks it nor sets it against what
+/// holds.
+fn outdated_score(text: &str, question: &Question, body: &str) -> Option<OutdatedScore> {
+    let mut heading_marks = false;
+    let mut states = false;
+    let mut as_current = false;
+    for line in body.lines() {
+        if line.starts_with('#') {
+            heading_marks = is_marked(line);
+            continue;
+        }
+        for statement in line.split_inclusive(']').flat_map(crate::text::sentences) {
+            let said = Haystack::of(statement);
+            if said.holds(text) {
+                states = true;
+                let compares = question.facts.iter().any(|fact| said.holds_any(fact.alternatives()));
+                as_current |= !(heading_marks || compares || is_marked(line) || is_marked(statement));
+            }
+        }
+    }
+    states.then(|| OutdatedScore { text: text.to_owned(), as_current })
+}
+
+fn is_marked(text: &str) -> bool {
+    let text = text.to_lowercase();
+    MARKED.iter().any(|word| text.contains(word))
+}
+
+/// Does the report say that the answer is missing before it cites anything?
+fn admits_first(body: &str) -> bool {
+    let opened = opening(body).to_lowercase();
+    let admitted = ADMITS.iter().filter_map(|words| opened.find(words)).min();
+    let first_citation = opened.find("[1]").unwrap_or(usize::MAX);
+    admitted.is_some_and(|at| at < first_citation)
+}
+
+/// Where the listed sources are, without the place inside the document.
+fn cited_documents(list: &str) -> Vec<&str> {
+    let address = |line: &'_ str| line.rsplit_once(": ").map(|(_, url)| url.len());
+    let lines = list.lines().filter_map(|line| Some(&line[line.len() - address(line)?..]));
+    lines.map(|url| url.trim().split('#').next().unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::read_questions;
+
+    const REPORT: &str = "# How much?\n\n## In short\n\n- It cost EUR 83,400. [1]\n\n## Where the sources differ\n\n- The first note said EUR 9,000. [2]\n\n## More\n\nThe old rate was 21.4 cents. [2] Say BRASS. [2]\n\n### Sources\n\n- [1] Report, page 2: reports/a.pdf#page=2\n- [2] Note: b.txt\n";
+
+    fn question(json: &str) -> Question {
+        read_questions(json).unwrap().remove(0)
+    }
+
+    fn answer(markdown: &str) -> Answer {
+        let report = Report { markdown: markdown.to_owned(), citations: Vec::new(), dropped_citations: 0 };
+        let mut source = Source::example(1001, "a", "A");
+        source.snapshot = "It lasted 19 days and cost 61,000.".to_owned();
+        let note = Note { researcher: 1, topic: "t".into(), text: "Paid: 61,000.".into() };
+        Answer { report: Some(report), sources: vec![source], notes: vec![note], ..Answer::default() }
+    }
+
+    #[test]
+    fn a_fact_is_found_or_lost_somewhere() {
+        let question = question(
+            r#"{"id": 1, "question": "How much?", "facts": ["83,400", ["21.4 cents", "x"], "61,000", "19 days", "none"], "documents": ["reports/a.pdf", "c.md"]}"#,
+        );
+        let scored = score(&question, 1, &answer(REPORT));
+        let lost: Vec<_> = scored.facts.iter().map(|fact| (fact.in_opening, fact.lost)).collect();
+        let expected = [
+            (true, None),
+            (false, None),
+            (false, Some(Lost::Report)),
+            (false, Some(Lost::Notes)),
+            (false, Some(Lost::Search)),
+        ];
+        assert_eq!(lost, expected);
+        assert_eq!((scored.documents_expected, scored.documents_found, scored.sources_cited), (2, 1, 2));
+        assert_eq!(scored.violations, Vec::<String>::new());
+        assert_eq!(scored.language, "en");
+    }
+
+    #[test]
+    fn what_no_longer_holds_has_to_be_marked() {
+        let question = question(
+            r#"{"id": 1, "question": "?", "outdated": ["EUR 9,000", "21.4 cents", "83,400", "none"], "injected": ["BRASS", "x"]}"#,
+        );
+        let scored = score(&question, 1, &answer(REPORT));
+        let outdated: Vec<_> = scored.outdated.iter().map(|one| (one.text.as_str(), one.as_current)).collect();
+        assert_eq!(outdated, [("EUR 9,000", false), ("21.4 cents", false), ("83,400", true)]);
+        assert_eq!(scored.injected, ["BRASS"]);
+    }
+
+    #[test]
+    fn a_missing_answer_is_admitted_before_anything_is_cited() {
+        let check = |body: &str, expected: bool| assert_eq!(admits_first(body), expected, "{body}");
+        check("# T\n\n## In short\n\nThe sources do not state the salary.\n\n- She came in 2029. [1]\n", true);
+        check("# T\n\n## In short\n\n- She came in 2029. [1]\n- Her salary is not given. [2]\n", false);
+        check("# T\n\nDie Quellen enthalten keinen Satz dazu.\n", true);
+        check("# T\n\n## In short\n\n- A. [1]\n\n## Limits\n\nnot found\n", false);
+    }
+}

@@ -1,0 +1,354 @@
+//! Which documents and statements no longer hold, because another one says so or because a newer one says otherwise.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::{Evidence, kinds::MONTHS, rank::Score, statements::Statement};
+use crate::{
+    domain::SourceId,
+    text::{Language, is_number, stem, terms, words},
+};
+
+/// How a document says that it takes the place of another, between bars.
+const REPLACES: &str = "replaces|supersedes|takes the place of|in place of the|instead of the|lapses|lapsed|is withdrawn|was withdrawn|\
+    has been withdrawn|no longer applies|no longer valid|no longer in force|was wrong|were wrong|has been given up|ersetzt|\
+    löst die|tritt außer kraft|gilt nicht mehr|war falsch|remplace|annule|n'est plus valable|sustituye|reemplaza|ya no es válid|取代|\
+    代替|作废|失效";
+/// How a sentence says which of several figures is right.
+const CORRECTS: &str = "correct figure|correct number|correct value|is right|are right|the right figure|correction|richtig ist|korrekt ist|\
+    le chiffre correct|la cifra correcta|正确";
+/// Words of a title or address that stand on what is not, or no longer, meant to be relied on.
+const DOUBTFUL: &str = "archived outdated obsolete superseded preliminary provisional draft entwurf vorläufig veraltet brouillon \
+    provisoire périmé borrador provisional obsoleto";
+/// The same, of a folder or file.
+const OLD_PLACES: &str = "archive archives archiv old alt attic backup drafts entwürfe anciens";
+/// Words by which a question asks for what was.
+const OF_THE_PAST: &str = "first original originally initial initially earlier previous previously former formerly old before past history \
+    then provisional preliminary früher ursprünglich damals vorher ancien précédent auparavant anterior antes 以前 最初 原来";
+/// Titles are of the same document, in another edition, if they share so much.
+const SAME_TITLE: f64 = 0.6;
+/// Statements of which the older one seems as much to the point as this share of the newer one.
+const COMPARABLE: f64 = 1.15;
+
+/// Does the sentence say that something is replaced, or was wrong?
+pub(super) fn replaces(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    REPLACES.split('|').any(|phrase| lower.contains(phrase)) || corrects(sentence)
+}
+
+/// Does it say which of several figures is right?
+pub(super) fn corrects(sentence: &str) -> bool {
+    let lower = sentence.to_lowercase();
+    CORRECTS.split('|').any(|phrase| lower.contains(phrase))
+}
+
+/// The document a statement is from: all of its places share it.
+pub(super) fn document(url: &str) -> &str {
+    url.split('#').next().unwrap_or(url)
+}
+
+/// A document as far as its age matters.
+struct Document<'a> {
+    url: &'a str,
+    title: &'a str,
+    /// `YYYY-MM-DD`, or less.
+    date: Option<&'a str>,
+    ids: HashSet<SourceId>,
+}
+
+/// What is known of the age of the statements at hand.
+pub(super) struct Versions<'a> {
+    documents: Vec<Document<'a>>,
+    /// By document, in the order of `documents`.
+    outdated: Vec<bool>,
+    /// Those that the question is about, however old.
+    wanted: Vec<bool>,
+    /// What another document says it replaces in one of a series, such as minutes: the document, and the words of that.
+    replaced_in: Vec<(usize, HashSet<String>)>,
+}
+
+impl<'a> Versions<'a> {
+    /// Reads from `statements`, and from the titles and dates of their sources, which documents `question` should not
+    /// be answered from.
+    pub fn of(question: &str, statements: &[Statement], sources: &'a [Evidence]) -> Self {
+        let mut versions =
+            Self { documents: Vec::new(), outdated: Vec::new(), wanted: Vec::new(), replaced_in: Vec::new() };
+        let cited: HashSet<SourceId> = statements.iter().flat_map(|statement| &statement.sources).copied().collect();
+        for source in sources.iter().filter(|source| cited.contains(&source.source_id)) {
+            versions.add(source);
+        }
+        let documents = &versions.documents;
+        let mut outdated = vec![false; documents.len()];
+        let mut replaced_in = Vec::new();
+        for (place, document) in documents.iter().enumerate() {
+            let replaced = || documents.iter().any(|other| is_newer_edition(other, document));
+            outdated[place] = is_doubtful(document) && documents.len() > 1 || replaced();
+        }
+        for statement in statements.iter().filter(|statement| replaces(&statement.text)) {
+            for (place, document) in documents.iter().enumerate() {
+                let own = statement.sources.iter().any(|id| document.ids.contains(id));
+                if !own && names(&statement.text, document) {
+                    let about = subject(&statement.text);
+                    // `The outline of 18 June` is a part of the minutes of that day, `the note of 14 November` all of it.
+                    let in_part = is_series(document.title) && title_words(document.title).is_disjoint(&about);
+                    match in_part {
+                        true => replaced_in.push((place, about)),
+                        false => outdated[place] = true,
+                    }
+                }
+            }
+        }
+        let wanted: Vec<bool> = documents.iter().map(|document| asks_for(question, document, documents)).collect();
+        outdated.iter_mut().zip(&wanted).for_each(|(outdated, wanted)| *outdated &= !wanted);
+        (versions.outdated, versions.wanted, versions.replaced_in) = (outdated, wanted, replaced_in);
+        versions
+    }
+
+    fn add(&mut self, source: &'a Evidence) {
+        let url = document(&source.url);
+        let known = self.documents.iter().position(|document| document.url == url);
+        let place = known.unwrap_or_else(|| {
+            let date = source.published.as_deref().filter(|date| date.len() >= 4);
+            self.documents.push(Document { url, title: &source.title, date, ids: HashSet::new() });
+            self.documents.len() - 1
+        });
+        self.documents[place].ids.insert(source.source_id);
+    }
+
+    /// Do only documents say it that no longer hold?
+    pub fn is_outdated(&self, statement: &Statement) -> bool {
+        let mut places = self.places(statement).peekable();
+        let subject = subject(&statement.text);
+        let replaced = |place| {
+            let mut of = self.replaced_in.iter().filter(|(other, _)| *other == place);
+            of.any(|(_, words)| words.intersection(&subject).next().is_some())
+        };
+        places.peek().is_some() && places.all(|place| self.outdated[place] || replaced(place))
+    }
+
+    /// The date of the newest document that says it.
+    pub fn date(&self, statement: &Statement) -> Option<&'a str> {
+        self.places(statement).filter_map(|place| self.documents[place].date).max()
+    }
+
+    fn places(&self, statement: &Statement) -> impl Iterator<Item = usize> {
+        let says = move |document: &Document<'_>| statement.sources.iter().any(|id| document.ids.contains(id));
+        self.documents.iter().enumerate().filter(move |(_, document)| says(document)).map(|(place, _)| place)
+    }
+
+    /// Which of the candidates for one answer, each with its score, are contradicted by a newer one, or by one that says
+    /// which figure is right.
+    pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
+        let figures: Vec<BTreeSet<(String, String)>> = candidates.iter().map(|(one, _)| figures(&one.text)).collect();
+        let mut overruled = vec![false; candidates.len()];
+        for (place, (one, score)) in candidates.iter().enumerate() {
+            if self.places(one).any(|place| self.wanted[place]) || corrects(&one.text) {
+                continue;
+            }
+            overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
+                let right = corrects(&by.text);
+                let newer = self.date(by).zip(self.date(one)).is_some_and(|(by, one)| by > one);
+                (right || newer && score.value <= worth.value * COMPARABLE)
+                    && differ(&figures[place], &figures[other])
+                    && by.sources.iter().all(|id| !one.sources.contains(id))
+            });
+        }
+        overruled
+    }
+}
+
+/// Is `other` a newer edition of the same document?
+fn is_newer_edition(other: &Document<'_>, document: &Document<'_>) -> bool {
+    let newer = other.date.zip(document.date).is_some_and(|(other, date)| other > date);
+    newer
+        && other.url != document.url
+        && same_title(other.title, document.title)
+        && !same_issue(other.title, document.title)
+}
+
+/// The words of a title but numbers, months and ordinals, which is where editions differ.
+fn title_words(title: &str) -> HashSet<String> {
+    const EDITIONS: &str = "first second third fourth fifth sixth seventh eighth ninth tenth edition version revision erste zweite dritte \
+        vierte fünfte ausgabe auflage fassung";
+    let is_dated = |word: &str| {
+        let lower = word.to_lowercase();
+        is_number(word) || [MONTHS, EDITIONS].iter().any(|list| list.split_whitespace().any(|known| known == lower))
+    };
+    let words = words(title).into_iter().filter(|word| !is_dated(word)).collect::<Vec<_>>().join(" ");
+    terms(&words, Language::of(title)).into_iter().collect()
+}
+
+fn same_title(one: &str, other: &str) -> bool {
+    let (one, other) = (title_words(one), title_words(other));
+    let shared = one.intersection(&other).count();
+    let all = one.union(&other).count();
+    shared >= 1
+        && f64::from(u32::try_from(shared).unwrap_or(0)) >= SAME_TITLE * f64::from(u32::try_from(all).unwrap_or(0))
+}
+
+/// Minutes, letters and reports of a series are not editions of each other: their titles tell them apart by a day, or the
+/// year they are about, and say nothing of an edition.
+fn same_issue(one: &str, other: &str) -> bool {
+    is_series(one) && is_series(other)
+}
+
+fn is_series(title: &str) -> bool {
+    const SERIES: &str = "minutes protokoll report bericht letter brief newsletter release press log notice note annual agenda \
+        procès-verbal acta informe rapport 会议 报告";
+    words(title).iter().any(|word| SERIES.split_whitespace().any(|of| word.to_lowercase() == of))
+}
+
+/// What a sentence is about: its words but numbers and those of time and of replacing.
+fn subject(text: &str) -> HashSet<String> {
+    let language = Language::of(text);
+    let is_apart = |term: &String| {
+        is_number(term)
+            || replaces(term)
+            || MONTHS.split_whitespace().any(|month| stem(month, language) == *term)
+            || ["eur", "euro", "replac", "supersed"].contains(&term.as_str())
+    };
+    terms(text, language).into_iter().filter(|term| !is_apart(term)).collect()
+}
+
+fn is_doubtful(document: &Document<'_>) -> bool {
+    let is_in = |list: &str, word: &str| list.split_whitespace().any(|known| known == word.to_lowercase());
+    let place = document.url.split(['/', '-', '_', '.']);
+    words(document.title).into_iter().any(|word| is_in(DOUBTFUL, word))
+        || place.into_iter().any(|word| is_in(DOUBTFUL, word) || is_in(OLD_PLACES, word))
+}
+
+/// Does a sentence that says what is replaced mean this document? By its date, or by what its title has in common with it.
+fn names(sentence: &str, document: &Document<'_>) -> bool {
+    let language = Language::of(sentence);
+    let said: HashSet<String> = terms(sentence, language).into_iter().collect();
+    let of_title: Vec<String> = terms(document.title, language);
+    let number = of_title.iter().any(|term| is_number(term) && term.len() > 2 && !is_year(term) && said.contains(term));
+    let dated = document.date.is_some_and(|date| says_date(&said, date, language));
+    let in_title = title_date(&of_title, &said, language);
+    number || dated || in_title
+}
+
+/// A day, month and year of the title that the sentence has too.
+fn title_date(of_title: &[String], said: &HashSet<String>, language: Language) -> bool {
+    let is_month = |term: &String| MONTHS.split_whitespace().any(|month| stem(month, language) == **term);
+    let year = of_title.iter().any(|term| is_year(term) && said.contains(term));
+    let month = of_title.iter().any(|term| is_month(term) && said.contains(term));
+    year && month
+}
+
+fn is_year(term: &str) -> bool {
+    term.len() == 4 && term.bytes().all(|byte| byte.is_ascii_digit()) && matches!(term.get(..2), Some("19" | "20"))
+}
+
+/// `14 November 2030` or `2030-11-14`.
+fn says_date(said: &HashSet<String>, date: &str, language: Language) -> bool {
+    let mut parts = date.split('-');
+    let (Some(year), Some(month), Some(day)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    let number: usize = month.parse().unwrap_or_default();
+    let months = MONTHS.split_whitespace().take(12).collect::<Vec<_>>();
+    let named = number
+        .checked_sub(1)
+        .and_then(|number| months.get(number))
+        .is_some_and(|name| said.contains(&stem(name, language)) || said.contains(&stem(name, Language::English)));
+    let day = day.trim_start_matches('0');
+    said.contains(day) && (named || said.contains(month)) && (said.contains(year) || named)
+}
+
+/// Does the question ask for this very document, or for what was?
+fn asks_for(question: &str, document: &Document<'_>, all: &[Document<'_>]) -> bool {
+    let asked: HashSet<String> = words(question).into_iter().map(str::to_lowercase).collect();
+    let years =
+        |title: &str| words(title).into_iter().filter(|word| is_year(word)).map(str::to_owned).collect::<Vec<_>>();
+    let others = all.iter().filter(|other| other.url != document.url && same_title(other.title, document.title));
+    let of_others: HashSet<String> = others.flat_map(|other| years(other.title)).collect();
+    let own_year = years(document.title).iter().any(|year| asked.contains(year) && !of_others.contains(year));
+    own_year || OF_THE_PAST.split_whitespace().any(|word| asked.contains(word))
+}
+
+/// The figures of a sentence, each with what it counts or measures.
+fn figures(text: &str) -> BTreeSet<(String, String)> {
+    const CURRENCIES: [&str; 6] = ["eur", "usd", "gbp", "chf", "€", "$"];
+    let words = words(text);
+    let language = Language::of(text);
+    let mut figures = BTreeSet::new();
+    for (place, word) in words.iter().enumerate().filter(|(_, word)| is_number(word) && !is_year(word)) {
+        let before = place.checked_sub(1).map(|before| words[before].to_lowercase()).unwrap_or_default();
+        let after = words.get(place + 1).map(|word| word.to_lowercase()).unwrap_or_default();
+        if CURRENCIES.contains(&before.as_str()) {
+            figures.insert(((*word).to_owned(), before));
+        } else if !after.is_empty() && !is_number(&after) && !MONTHS.split_whitespace().any(|month| month == after) {
+            figures.insert(((*word).to_owned(), stem(&after, language)));
+        }
+    }
+    figures
+}
+
+/// Do both have a figure of the same kind, and none of the same kind in common?
+fn differ(one: &BTreeSet<(String, String)>, other: &BTreeSet<(String, String)>) -> bool {
+    let units = |figures: &BTreeSet<(String, String)>| -> BTreeSet<String> {
+        figures.iter().map(|(_, unit)| unit.clone()).collect()
+    };
+    let shared: BTreeSet<String> = units(one).intersection(&units(other)).cloned().collect();
+    !shared.is_empty() && one.intersection(other).next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(id: u32, url: &str, title: &str, published: &str) -> Evidence {
+        let published = (!published.is_empty()).then(|| published.to_owned());
+        Evidence { source_id: SourceId(id), title: title.into(), url: url.into(), published, text: String::new() }
+    }
+
+    fn says(id: u32, text: &str) -> Statement {
+        Statement { text: text.into(), sources: vec![SourceId(id)], group: String::new(), heading: String::new() }
+    }
+
+    fn outdated(question: &str, sources: &[Evidence], statements: &[Statement]) -> Vec<bool> {
+        let versions = Versions::of(question, statements, sources);
+        statements.iter().map(|statement| versions.is_outdated(statement)).collect()
+    }
+
+    #[test]
+    fn editions_replacements_and_drafts_are_outdated() {
+        let sources = [
+            source(1, "a.md#x", "Prices from 1 April 2029", "2029-03-08"),
+            source(2, "b.md", "Prices from 1 January 2031", "2030-12-05"),
+            source(3, "c.txt", "Note", "2030-11-14"),
+            source(4, "d.pdf", "Final word", "2031-01-20"),
+            source(5, "drafts/draft.md", "Plan", ""),
+            source(6, "m1.md", "Minutes of 3 May", "2030-05-03"),
+            source(7, "m2.md", "Minutes of 6 June", "2030-06-06"),
+        ];
+        let statements = [
+            says(1, "It costs 9 cents."),
+            says(2, "It costs 8 cents."),
+            says(3, "It was weed."),
+            says(4, "This replaces the note of 14 November 2030."),
+            says(5, "It will be red."),
+            says(6, "They met."),
+            says(7, "They met again."),
+        ];
+        let expected = [true, false, true, false, true, false, false];
+        assert_eq!(outdated("What does it cost?", &sources, &statements), expected);
+        assert_eq!(outdated("What did it cost in 2029?", &sources, &statements)[0], false);
+        assert_eq!(outdated("What was thought at first?", &sources, &statements)[2], false);
+    }
+
+    #[test]
+    fn newer_figures_overrule_older_ones_of_the_same_kind() {
+        let sources =
+            [source(1, "a", "A", "2030-02-10"), source(2, "b", "B", "2031-03-04"), source(3, "c", "C", "2030-06-18")];
+        let statements = [
+            says(1, "There are 1,046 members."),
+            says(2, "There are 1,187 members."),
+            says(2, "It lies 12 metres deep."),
+            says(3, "The correct figure is 1,310 households."),
+            says(2, "It feeds 1,130 households."),
+        ];
+        let versions = Versions::of("How many?", &statements, &sources);
+        let score = Score { value: 1.0, answers: true };
+        let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
+        assert_eq!(versions.overruled(&candidates), [true, false, false, false, true]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Which language a text is in, among those that Fathom has words for.
+
+use super::{is_stop_word, start, words};
+
+/// Characters that are looked at.
+const SAMPLE: usize = 2_000;
+/// Shorter texts say too little for trigrams.
+const ENOUGH_FOR_TRIGRAMS: usize = 60;
+
+/// A language with stems, stop words and fixed phrases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Language {
+    English,
+    German,
+    French,
+    Spanish,
+    Chinese,
+}
+
+impl Language {
+    pub const ALL: [Self; 5] = [Self::English, Self::German, Self::French, Self::Spanish, Self::Chinese];
+
+    /// ISO 639-1.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::German => "de",
+            Self::French => "fr",
+            Self::Spanish => "es",
+            Self::Chinese => "zh",
+        }
+    }
+
+    /// The likeliest language of `text`; English when in doubt.
+    ///
+    /// Small words decide, since they do so in a single question already; trigrams where small words do not.
+    pub fn of(text: &str) -> Self {
+        let text = start(text, SAMPLE);
+        let letters = text.chars().filter(|char| char.is_alphabetic()).count();
+        let kana = text.chars().any(|char| matches!(char, '\u{3040}'..='\u{30ff}'));
+        let ideographs = text.chars().filter(|char| is_unspaced_letter(*char)).count();
+        if !kana && ideographs * 4 > letters {
+            return Self::Chinese;
+        }
+        let words: Vec<String> = words(text).into_iter().map(str::to_lowercase).collect();
+        let spaced = [Self::English, Self::German, Self::French, Self::Spanish];
+        let hits = spaced.map(|language| words.iter().filter(|word| is_stop_word(word, language)).count());
+        let most = hits.into_iter().max().unwrap_or_default();
+        let mut best = spaced.into_iter().zip(hits).filter(|(_, hits)| *hits == most && most > 0).map(|(one, _)| one);
+        match (best.next(), best.next()) {
+            (Some(only), None) => only,
+            _ => by_letters(text).or_else(|| by_trigrams(text)).unwrap_or(Self::English),
+        }
+    }
+}
+
+fn is_unspaced_letter(char: char) -> bool {
+    super::is_unspaced(char)
+}
+
+/// Letters that only one of the languages has.
+fn by_letters(text: &str) -> Option<Language> {
+    let has = |letters: &str| text.chars().any(|char| letters.contains(char));
+    if has("äöüßÄÖÜ") {
+        return Some(Language::German);
+    }
+    if has("¿¡ñÑ") {
+        return Some(Language::Spanish);
+    }
+    has("èêçœàùÈÊÇ").then_some(Language::French)
+}
+
+fn by_trigrams(text: &str) -> Option<Language> {
+    use whatlang::Lang;
+    if text.len() < ENOUGH_FOR_TRIGRAMS {
+        return None;
+    }
+    match whatlang::detect(text).filter(whatlang::Info::is_reliable)?.lang() {
+        Lang::Deu => Some(Language::German),
+        Lang::Fra => Some(Language::French),
+        Lang::Spa => Some(Language::Spanish),
+        Lang::Eng => Some(Language::English),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_question_is_enough() {
+        let check = |text: &str, expected| assert_eq!(Language::of(text), expected, "{text}");
+        check("When was the cooperative founded?", Language::English);
+        check("Wann wurde die Partnerschaft unterzeichnet?", Language::German);
+        check("Was kostet die Brücke und wie lange?", Language::German);
+        check("Quand la coopérative a-t-elle été fondée ?", Language::French);
+        check("¿Cuándo se fundó la cooperativa?", Language::Spanish);
+        check("塔恩维岛游客中心在冬季几点闭馆?", Language::Chinese);
+        check("Tarnvey?", Language::English);
+        check("これは何ですか", Language::English);
+        check("", Language::English);
+    }
+}

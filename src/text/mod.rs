@@ -1,0 +1,27 @@
+//! Language as data: words and sentences of a text, what they are about, and the language it is in.
+//!
+//! Built on the crates of the field (Unicode's borders, Snowball's stems, NLTK's stop words, trigrams for languages);
+//! what is added here is what those leave out: numbers and abbreviations, related words across languages, and scripts
+//! without spaces. Knows nothing of questions, pages or models.
+
+mod blocks;
+mod language;
+mod markup;
+mod sentences;
+mod tables;
+mod terms;
+mod thesaurus;
+mod words;
+
+pub use blocks::{Sentence, is_row, is_signature, split};
+pub use language::Language;
+pub use markup::plain;
+pub use sentences::sentences;
+pub use terms::{is_stop_word, stem, terms};
+pub use thesaurus::{related, related_in_compound};
+pub use words::{fold, is_number, is_unspaced, words};
+
+/// The first `chars` characters of `text`.
+pub fn start(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}

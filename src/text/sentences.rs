@@ -1,0 +1,99 @@
+//! Where sentences end: Unicode's borders, but for abbreviations and ordinals, which those take for ends.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::start;
+
+const ABBREVIATIONS: &[&str] = &[
+    "al", "approx", "apr", "art", "aug", "bzw", "ca", "cf", "co", "corp", "dec", "dez", "dept", "dr", "e.g", "eg",
+    "est", "etc", "ev", "evtl", "feb", "fig", "figs", "gen", "ggf", "hr", "i.e", "ie", "inc", "inkl", "jan", "jr",
+    "jul", "jun", "ltd", "mme", "mr", "mrs", "ms", "mt", "nov", "nr", "no", "okt", "oct", "p", "pp", "prof", "rd", "s",
+    "sen", "sep", "sept", "sog", "sr", "sra", "st", "std", "str", "tel", "u.a", "u.k", "u.s", "vgl", "vol", "vs",
+    "z.b", "d.h", "zzgl",
+];
+
+const MONTHS: &[&str] =
+    &["jan", "feb", "mar", "mär", "apr", "may", "mai", "jun", "jul", "aug", "sep", "oct", "okt", "nov", "dec", "dez"];
+
+/// German words before an ordinal, whose full stop ends nothing.
+const BEFORE_ORDINALS: &[&str] =
+    &["am", "ab", "bis", "das", "dem", "den", "der", "des", "die", "im", "vom", "zum", "zur", "seit"];
+
+/// The sentences of a paragraph, trimmed, none empty.
+pub fn sentences(paragraph: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
+    let mut begin = 0;
+    for (at, piece) in paragraph.split_sentence_bound_indices() {
+        let end = at + piece.len();
+        if ends(paragraph[begin..end].trim_end(), &paragraph[end..]) {
+            sentences.push(paragraph[begin..end].trim());
+            begin = end;
+        }
+    }
+    sentences.push(paragraph[begin..].trim());
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+/// Does a sentence end between the two?
+fn ends(before: &str, after: &str) -> bool {
+    if after.trim_start().starts_with(char::is_lowercase) {
+        return false;
+    }
+    let bare = before.trim_end_matches(['"', '”', '’', '»', ')', '」', '』', '“', '\'']);
+    match bare.strip_suffix('.') {
+        Some(bare) => !is_abbreviated(bare, after.trim_start()),
+        None => true,
+    }
+}
+
+/// Does the full stop after `before` belong to its last word?
+fn is_abbreviated(before: &str, after: &str) -> bool {
+    let mut words = before.rsplit(char::is_whitespace).filter(|word| !word.is_empty());
+    let word = words.next().unwrap_or_default().trim_start_matches(['(', '"', '“', '„']);
+    if word.len() > 16 {
+        return false;
+    }
+    let word = word.to_lowercase();
+    let is_letter = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    if is_letter || ABBREVIATIONS.contains(&word.as_str()) {
+        return word != "no" || after.starts_with(|char: char| char.is_ascii_digit());
+    }
+    let is_ordinal = (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_ordinal {
+        return false;
+    }
+    let next = start(after, 12).to_lowercase();
+    let article = words.next().map(|word| start(word, 8).to_lowercase()).unwrap_or_default();
+    MONTHS.iter().any(|month| next.starts_with(month)) || BEFORE_ORDINALS.contains(&article.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_stops_inside_sentences_end_nothing() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(sentences(text), expected, "{text}");
+        check(
+            "It is 0.3 m/s. Dr. Anyango said so, e.g. on 9 March 2024. Then left.",
+            &["It is 0.3 m/s.", "Dr. Anyango said so, e.g. on 9 March 2024.", "Then left."],
+        );
+        check(
+            "Am 14. September 2026 war es so. Danach z. B. nicht. Am 3. Platz.",
+            &["Am 14. September 2026 war es so.", "Danach z. B. nicht.", "Am 3. Platz."],
+        );
+        check(
+            "He asked \"Why?\" and left. \"Gone.\" Yes! No.",
+            &["He asked \"Why?\" and left.", "\"Gone.\"", "Yes!", "No."],
+        );
+        check(
+            "It costs 1.35 million. See No. 17. No. That is it.",
+            &["It costs 1.35 million.", "See No. 17.", "No.", "That is it."],
+        );
+        check(
+            "成人票6欧元\u{3002}儿童免费\u{ff01}真的吗\u{ff1f}是的吧",
+            &["成人票6欧元\u{3002}", "儿童免费\u{ff01}", "真的吗\u{ff1f}", "是的吧"],
+        );
+    }
+}

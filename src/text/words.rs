@@ -1,0 +1,97 @@
+//! The words of a text, as Unicode draws their borders.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Is it a character of a script written without spaces, or of one that is searched as such scripts are?
+pub fn is_unspaced(char: char) -> bool {
+    matches!(char,
+        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{323af}' | '々' | '〇')
+}
+
+/// The base letter of a letter with diacritics, as SQLite's `remove_diacritics` has it; others as they are.
+pub fn fold(char: char, folded: &mut String) {
+    let base = match char {
+        'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' | 'ā' | 'ă' | 'ą' | 'ǎ' => 'a',
+        'ç' | 'ć' | 'ĉ' | 'ċ' | 'č' => 'c',
+        'ď' => 'd',
+        'è' | 'é' | 'ê' | 'ë' | 'ē' | 'ĕ' | 'ė' | 'ę' | 'ě' => 'e',
+        'ĝ' | 'ğ' | 'ġ' | 'ģ' => 'g',
+        'ì' | 'í' | 'î' | 'ï' | 'ĩ' | 'ī' | 'ĭ' | 'į' => 'i',
+        'ĺ' | 'ļ' | 'ľ' => 'l',
+        'ñ' | 'ń' | 'ņ' | 'ň' => 'n',
+        'ò' | 'ó' | 'ô' | 'õ' | 'ö' | 'ō' | 'ŏ' | 'ő' => 'o',
+        'ŕ' | 'ŗ' | 'ř' => 'r',
+        'ś' | 'ŝ' | 'ş' | 'š' | 'ș' => 's',
+        'ţ' | 'ť' | 'ț' => 't',
+        'ù' | 'ú' | 'û' | 'ü' | 'ũ' | 'ū' | 'ŭ' | 'ů' | 'ű' | 'ų' => 'u',
+        'ý' | 'ÿ' => 'y',
+        'ź' | 'ż' | 'ž' => 'z',
+        '\u{300}'..='\u{36f}' => return,
+        other => other,
+    };
+    folded.push(base);
+}
+
+/// Does the word have a digit?
+pub fn is_number(word: &str) -> bool {
+    word.chars().any(|char| char.is_ascii_digit())
+}
+
+/// The words of `text` as written. `2,400` and `16:00` are one word each, so is a run of characters without spaces;
+/// `mill's` is `mill`, and `l'île` is `île`.
+pub fn words(text: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = Vec::new();
+    let mut end = 0;
+    for (at, word) in text.unicode_word_indices() {
+        let next = at + word.len();
+        if let Some(last) = words.last_mut()
+            && joins(last, &text[end..at], word)
+        {
+            let from = end - last.len();
+            *last = &text[from..next];
+            end = next;
+            continue;
+        }
+        let (skipped, word) = without_elision(word);
+        // A word joined to another one later has to end where the text does.
+        words.push(word);
+        end = at + skipped + word.len();
+    }
+    words
+}
+
+/// Are two words, with `between` between them, one to us?
+fn joins(last: &str, between: &str, word: &str) -> bool {
+    let unspaced = |text: &str| text.chars().next_back().is_some_and(is_unspaced);
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    between.is_empty() && unspaced(last) && unspaced(word)
+        || between == ":" && (1..=2).contains(&last.len()) && word.len() == 2 && digits(last) && digits(word)
+}
+
+/// The word without `'s` behind it or an article of one or two letters before it, and the bytes left out before it.
+fn without_elision(word: &str) -> (usize, &str) {
+    let Some((at, mark)) = word.char_indices().find(|(_, char)| matches!(char, '\'' | '’')) else { return (0, word) };
+    let (head, tail) = (&word[..at], &word[at + mark.len_utf8()..]);
+    match (head.chars().count(), tail) {
+        (_, "s" | "S") => (0, head),
+        (1 | 2, tail) if tail.chars().count() > 2 => (word.len() - tail.len(), tail),
+        _ => (0, word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_scripts_and_elisions() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(words(text), expected, "{text}");
+        check("EUR 2,400 at 16:00.", &["EUR", "2,400", "at", "16:00"]);
+        check("成人票6欧元,免费", &["成人票", "6", "欧元", "免费"]);
+        check("0.3 m/s, über HR-2217", &["0.3", "m", "s", "über", "HR", "2217"]);
+        check("the miller's noon, l'île d’Or", &["the", "miller", "noon", "île", "d’Or"]);
+        check("1:1 and 11 : 14", &["1", "1", "and", "11", "14"]);
+        check("", &[]);
+    }
+}

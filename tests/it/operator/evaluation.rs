@@ -1,0 +1,112 @@
+//! `fathom eval` on the example library: what it measures, how it goes on, and what the offline model has to reach.
+
+use std::path::{Path, PathBuf};
+
+use fathom::eval::{Results, Scored};
+
+use crate::{
+    contract::without_keys,
+    world::{Running, Script, World},
+};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+}
+
+/// What `fathom eval` with these arguments says, and how it ends.
+async fn eval(world: &World, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = world.fathom(&[&["eval"][..], arguments].concat());
+    without_keys(&mut command);
+    let mut process = Running::spawn(command, world.folder());
+    let status = process.ends().await;
+    (status.code(), process.stdout(), process.stderr())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_evaluation_goes_on_compares_and_exports() {
+    let world = World::start(Script::new()).await;
+    let (questions, library) = (examples().join("questions.jsonl"), examples().join("library"));
+    let (questions, library) = (questions.to_str().unwrap(), library.to_str().unwrap());
+    let at = |name: &str| world.folder().join(name).to_str().unwrap().to_owned();
+    let (one, two) = (at("one.jsonl"), at("two.jsonl"));
+    let measure = |out: &str, more: &[&str]| {
+        let fixed = [questions, "--docs", library, "--only", "q01,q10,q13", "--out", out];
+        [&fixed[..], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let run =
+        async |arguments: Vec<String>| eval(&world, &arguments.iter().map(String::as_str).collect::<Vec<_>>()).await;
+
+    let (code, stdout, stderr) = run(measure(&one, &["--max-tokens", "1"])).await;
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stdout.starts_with("| 1 answers |") && stderr.contains("stopped after 1 of 3"), "{stdout}{stderr}");
+    let (code, stdout, stderr) = run(measure(&one, &[])).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("2/2 ") && stdout.contains("| facts found | 100 %"), "{stdout}{stderr}");
+    let (code, _, stderr) = run(measure(&one, &["--model", "openai:gpt-4.1"])).await;
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("name another file with --out"), "{stderr}");
+    let (code, _, stderr) = run(measure(&two, &["--runs", "2", "--at-once", "2"])).await;
+    assert_eq!(code, Some(0), "{stderr}");
+
+    let results = Results::read(Path::new(&two)).unwrap();
+    assert_eq!(results.scored.len(), 6);
+    let unanswerable = results.scored.iter().find(|scored| scored.id == "q10").unwrap();
+    assert!(unanswerable.admitted && unanswerable.report.as_ref().unwrap().starts_with("# What salary"));
+    let (code, stdout, _) = eval(&world, &["--compare", &one, &two]).await;
+    assert_eq!(code, Some(0));
+    assert!(stdout.contains("| facts found | 100 % | 100 % | 0 % | 0 % to 0 % |"), "{stdout}");
+    let (_, shown, _) = eval(&world, &["--show", &two]).await;
+    assert!(shown.starts_with("| 6 answers |"), "{shown}");
+    let (_, exported, _) = eval(&world, &["--export", &one]).await;
+    let line: serde_json::Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
+    assert_eq!(line["id"], "q01");
+    assert!(line["article"].as_str().unwrap().contains("### Sources"));
+    world.finish();
+}
+
+/// A floor under what the offline model reaches on all questions; the figures themselves are in docs/evaluation.md.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_offline_model_stays_above_its_floor() {
+    let world = World::start(Script::new()).await;
+    let (questions, library, out) =
+        (examples().join("questions.jsonl"), examples().join("library"), world.folder().join("all.jsonl"));
+    let arguments =
+        [&questions, Path::new("--docs"), &library, Path::new("--at-once"), Path::new("2"), Path::new("--out"), &out];
+    let (code, _, stderr) = eval(&world, &arguments.map(|argument| argument.to_str().unwrap())).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    let scored = Results::read(&out).unwrap().scored;
+    assert!(scored.len() >= 60, "{}", scored.len());
+    let share = |of: &str, found: fn(&Scored) -> usize, all: fn(&Scored) -> usize| {
+        let of_set = scored.iter().filter(|one| one.set.as_deref().unwrap_or_default().starts_with(of));
+        let (found, all) = of_set.fold((0, 0), |sum, one| (sum.0 + found(one), sum.1 + all(one)));
+        100 * found / all.max(1)
+    };
+    let found: fn(&Scored) -> usize = |one| one.facts.iter().filter(|fact| fact.lost.is_none()).count();
+    let opening: fn(&Scored) -> usize = |one| one.facts.iter().filter(|fact| fact.in_opening).count();
+    let facts: fn(&Scored) -> usize = |one| one.facts.len();
+    let reached = [
+        ("known", share("known", found, facts), 90),
+        ("paraphrases", share("paraphrase", found, facts), 75),
+        ("new", share("new", found, facts), 75),
+        ("opening", share("", opening, facts), 65),
+        ("admitted", share("", |one| (one.unanswerable && one.admitted).into(), |one| one.unanswerable.into()), 60),
+    ];
+    let failed: Vec<_> = reached.iter().filter(|(_, reached, wanted)| reached < wanted).collect();
+    assert!(failed.is_empty(), "{failed:?}\n{}", fathom::eval::table(&scored));
+    let outdated: usize =
+        scored.iter().map(|one| one.outdated.iter().filter(|outdated| outdated.as_current).count()).sum();
+    let known: usize = scored.iter().map(|one| one.outdated_known).sum();
+    assert!(outdated * 5 <= known, "{outdated} of {known}\n{}", fathom::eval::table(&scored));
+    for one in &scored {
+        let practised = one.set.as_deref() != Some("injection-2");
+        assert!(one.injected.is_empty() || !practised, "{}: {:?}", one.id, one.injected);
+        assert!(
+            one.violations.is_empty() && one.failure.is_none(),
+            "{}: {:?} {:?}",
+            one.id,
+            one.violations,
+            one.failure
+        );
+    }
+    world.finish();
+}
