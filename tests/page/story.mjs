@@ -50,10 +50,11 @@ export async function story(tell, { expected = [], ...options } = {}) {
     page.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
     });
+    page.on("response", (response) => { if (response.status() >= 500) complaints.push(`${response.status()} ${response.url()}`); });
     page.on("request", (request) => { if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) complaints.push(`asked ${request.url()}`); });
     await tell(page, context);
     const bad = complaints.filter((complaint) => !expected.some((pattern) => pattern.test(complaint)));
-    assert(!bad.length, bad.join("\n"));
+    assert(!bad.length, bad.join(" | "));
     console.log("DONE");
   } catch (error) {
     const shown = await browser.contexts()[0]?.pages()[0]?.evaluate(() => document.body.innerText).catch(() => "");

@@ -130,7 +130,7 @@ async fn tools_have_the_schemas_of_the_original() {
     let supervisor = &world.models.calls_of(Kind::Supervisor)[0];
     let researcher = &world.models.calls_of(Kind::Researcher)[0];
     assert_eq!(supervisor.tools(), ["ConductResearch", "ResearchComplete", "think_tool"]);
-    assert_eq!(researcher.tools(), ["search_web", "think_tool", "ResearchComplete"]);
+    assert_eq!(researcher.tools(), ["search_web", "read_page", "think_tool", "ResearchComplete"]);
     let check = |call: &Call, name: &str, argument: Option<(&str, Value)>| {
         let parameters = &tool(call, name)["parameters"];
         assert_eq!(parameters["type"], "object");
