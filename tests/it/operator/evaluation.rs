@@ -1,13 +1,19 @@
 //! `fathom eval` on the example library: what it measures, how it goes on, and what the offline model has to reach.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use fathom::eval::{Results, Scored};
 
 use crate::{
     contract::without_keys,
-    world::{Running, Script, World},
+    world::{Script, World},
 };
+
+/// A hundred questions take a minute or two, on a busy machine more.
+const LIMIT: Duration = Duration::from_secs(600);
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
@@ -17,9 +23,9 @@ fn examples() -> PathBuf {
 async fn eval(world: &World, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = world.fathom(&[&["eval"][..], arguments].concat());
     without_keys(&mut command);
-    let mut process = Running::spawn(command, world.folder());
-    let status = process.ends().await;
-    (status.code(), process.stdout(), process.stderr())
+    let output = tokio::time::timeout(LIMIT, command.output()).await.expect("it ends").unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
 #[tokio::test(flavor = "multi_thread")]
