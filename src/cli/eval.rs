@@ -110,7 +110,7 @@ impl Evaluation {
         let models = models(config);
         if args.max_cost.is_some() {
             let unpriced =
-                models.iter().find(|model| !model.is_offline() && config.prices.get(&model.to_string()).is_none());
+                models.iter().find(|model| !model.is_offline() && !config.prices.contains_key(&model.to_string()));
             unpriced.map_or(Ok(()), |model| Err(format!("--max-cost needs the price of {model} (FATHOM_PRICES)")))?;
         }
         let header = Header {

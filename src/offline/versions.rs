@@ -331,8 +331,8 @@ mod tests {
         ];
         let expected = [true, false, true, false, true, false, false];
         assert_eq!(outdated("What does it cost?", &sources, &statements), expected);
-        assert_eq!(outdated("What did it cost in 2029?", &sources, &statements)[0], false);
-        assert_eq!(outdated("What was thought at first?", &sources, &statements)[2], false);
+        assert!(!outdated("What did it cost in 2029?", &sources, &statements)[0]);
+        assert!(!outdated("What was thought at first?", &sources, &statements)[2]);
     }
 
     #[test]
