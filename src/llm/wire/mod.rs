@@ -2,7 +2,7 @@
 //! failure to our own words.
 //!
 //! Pure functions: nothing here knows a network. What all dialects share in reading (limits, thinking text, ids) is in
-//! [`assembly`](super::assembly), what they share in failing in [`failure`](super::failure).
+//! `assembly.rs`, what they share in failing in `failure.rs`.
 
 mod chat;
 mod gemini;
