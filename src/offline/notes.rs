@@ -42,7 +42,7 @@ pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
         return beginning(&sentences, max_chars);
     }
     chosen.sort_unstable();
-    joined(&sentences, &chosen)
+    cut(joined(&sentences, &chosen), max_chars)
 }
 
 /// The best few sentences of `page`, each alone, best first.
@@ -55,7 +55,11 @@ pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> 
 
 fn beginning(sentences: &[Sentence], max_chars: usize) -> String {
     let all: Vec<usize> = (0..sentences.len()).collect();
-    let text = joined(sentences, &all);
+    cut(joined(sentences, &all), max_chars)
+}
+
+/// The text, or as many whole words of it as fit: headings come on top of what was counted.
+fn cut(text: String, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => text[..end].rsplit_once(' ').map_or(&text[..end], |(head, _)| head).trim_end().to_owned(),
         None => text,

@@ -246,14 +246,16 @@ impl Material<'_> {
         if !short.iter().any(|short| short.answers) {
             lines.push(format!("{}\n", phrases.no_answer));
         }
-        let mut room = SHORT_IN_ALL;
+        // What answers each part best comes before what else there is to any of them.
         for part in short {
             if !part.answers && short.iter().any(|other| other.answers) {
                 lines.push(format!("- {}", phrases.no_answer_to.replace("{}", &plain(&part.part))));
             }
-            lines.extend(part.places.iter().take(room).map(|place| format!("- {}", self.labelled(*place))));
-            room = room.saturating_sub(part.places.len());
+            lines.extend(part.places.first().map(|place| format!("- {}", self.labelled(*place))));
         }
+        let rest = short.iter().flat_map(|part| part.places.iter().skip(1));
+        let room = SHORT_IN_ALL.saturating_sub(short.len());
+        lines.extend(rest.take(room).map(|place| format!("- {}", self.labelled(*place))));
         lines
     }
 
