@@ -149,6 +149,17 @@ fn score(brief: &str, statements: &[Statement]) -> rank::Scores {
     rank::rank(brief, &pieces)
 }
 
+/// Leaves each statement to one part: to the one that it answers best, else to the first.
+fn share_out(all: &mut [Short]) {
+    let mut chosen: HashSet<usize> = HashSet::new();
+    let mut claim = |place: &usize| chosen.insert(*place);
+    let firsts: Vec<Option<usize>> = all.iter().map(|short| short.places.first().copied().filter(&mut claim)).collect();
+    for (short, first) in all.iter_mut().zip(firsts) {
+        let rest: Vec<usize> = short.places.drain(..).filter(&mut claim).collect();
+        short.places = first.into_iter().chain(rest).collect();
+    }
+}
+
 impl Material<'_> {
     /// What answers each part of the question, the parts that nothing answers last. What is overruled on the way is
     /// outdated from then on.
@@ -160,7 +171,6 @@ impl Material<'_> {
             2 => SHORT_OF_TWO,
             _ => SHORT_PER_PART,
         };
-        let mut chosen: HashSet<usize> = HashSet::new();
         let mut all: Vec<Short> = Vec::new();
         let lists = plan::asks_for_list(brief);
         let values = |scores: &[rank::Score]| scores.iter().map(|score| score.value).collect::<Vec<f64>>();
@@ -184,9 +194,9 @@ impl Material<'_> {
             if lists || plan::asks_for_extreme(&part) {
                 best = self.with_siblings(best);
             }
-            let places: Vec<usize> = best.into_iter().filter(|place| chosen.insert(*place)).collect();
-            all.push(Short { part, answers, places });
+            all.push(Short { part, answers, places: best });
         }
+        share_out(&mut all);
         all.sort_by_key(|short| !short.answers);
         all
     }
