@@ -14,9 +14,8 @@ use super::{EvalArgs, Exit, complain, print, signals};
 use crate::{
     app::App,
     config::Config,
-    domain::{Cost, ModelName, RunId, Usage},
+    domain::{Cost, ModelName, RunId, Usage, digest},
     eval::{self, Answer, Header, Question, Results, Scored, Spent},
-    journal,
     runs::{Ended, WorkError},
     search::ROWS,
     store::{self, Database},
@@ -116,7 +115,7 @@ impl Evaluation {
         let header = Header {
             fathom: env!("CARGO_PKG_VERSION").to_owned(),
             models: models.iter().map(ToString::to_string).collect(),
-            questions: journal::sha256(text.as_bytes()),
+            questions: digest::sha256_hex(text.as_bytes()),
             documents: config.search.folder(ROWS).map(|folder| folder.display().to_string()),
         };
         let out = args.out.clone().unwrap_or_else(|| default_out(path));

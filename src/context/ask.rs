@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{Cx, Deadline, Error, fit, spending::Purpose, watch};
 use crate::{
-    domain::{Event, Failure, FailureCode, ModelName, WarningCode},
-    journal::{self, Asked, CallRecord, Entry, StepKind, Stop},
+    domain::{Event, Failure, FailureCode, ModelName, WarningCode, digest},
+    journal::{Asked, CallRecord, Entry, StepKind, Stop},
     llm::{
         self, Completion, Delta, OutputFormat, Request,
         structured::{self, Strategies, Strategy},
@@ -465,7 +465,9 @@ fn asked(role: Role, request: &Request, task: &Task) -> Asked {
         Task::Brief { question } => json!({"brief": question}),
         Task::Supervise { brief, round } => json!({"supervise": brief, "round": round}),
         Task::Research { topic, turn, .. } => json!({"research": topic, "turn": turn}),
-        Task::Summarise { question, page } => json!({"summarise": journal::sha256(page.as_bytes()), "for": question}),
+        Task::Summarise { question, page } => {
+            json!({"summarise": digest::sha256_hex(page.as_bytes()), "for": question})
+        }
         Task::Compress { topic, evidence } => json!({"compress": topic, "evidence": shown(evidence)}),
         Task::Report { brief, findings, sources, limits } => {
             let findings: Vec<_> = findings.iter().map(|finding| (&finding.topic, &finding.text)).collect();
@@ -475,8 +477,8 @@ fn asked(role: Role, request: &Request, task: &Task) -> Asked {
     let is_text = matches!(task, Task::Other | Task::Answer { .. } | Task::Compress { .. } | Task::Report { .. });
     let said: Vec<&str> = if is_text { request.messages.iter().filter_map(said).collect() } else { Vec::new() };
     Asked {
-        request: journal::hash_of(request),
-        inputs: journal::hash_of(&(role.as_str(), form, request.tool_choice, tools, about, said)),
+        request: digest::sha256_json(request),
+        inputs: digest::sha256_json(&(role.as_str(), form, request.tool_choice, tools, about, said)),
     }
 }
 
