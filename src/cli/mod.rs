@@ -454,6 +454,9 @@ fn range(kind: OptionKind) -> String {
         OptionKind::Integer { min, max } => format!("{min} to {max}"),
         OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
         OptionKind::Choice(names) => names.join(", "),
+        OptionKind::OptionalChoice(names) => format!("null, {}", names.join(", ")),
+        OptionKind::OptionalDomains => "null, or names of sites".to_owned(),
+        OptionKind::OptionalLanguage | OptionKind::OptionalCountry => "null, or two letters".to_owned(),
         OptionKind::TimeZone => "an IANA name".to_owned(),
         OptionKind::Model => "provider:model".to_owned(),
         OptionKind::Engines => {

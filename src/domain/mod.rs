@@ -20,6 +20,7 @@ mod progress;
 pub mod report;
 pub mod run;
 mod search_api;
+mod search_filter;
 pub mod time;
 pub mod wildcard;
 pub mod wording;
@@ -39,4 +40,5 @@ pub use run::{
     Thread, ThreadStatus, Usage, Waiting,
 };
 pub use search_api::SearchApi;
+pub use search_filter::{Domains, TimeRange, Topic};
 pub use time::Timestamp;

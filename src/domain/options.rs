@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, str::FromStr as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ModelName, SearchApi, nearest::nearest, time, wildcard};
+use super::{Domains, ModelName, SearchApi, TimeRange, Topic, nearest::nearest, time, wildcard};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -41,6 +41,23 @@ pub struct RunOptions {
     /// Runs stored before there was this option have no such tool.
     #[serde(default)]
     pub read_pages: bool,
+    /// Runs stored before there was this option have none; as the filters below.
+    #[serde(default)]
+    pub max_pages_per_search: u32,
+    #[serde(default)]
+    pub search_time_range: Option<TimeRange>,
+    #[serde(default)]
+    pub include_domains: Option<Domains>,
+    #[serde(default)]
+    pub exclude_domains: Option<Domains>,
+    /// ISO 639-1, in lower case.
+    #[serde(default)]
+    pub search_language: Option<String>,
+    /// ISO 3166-1, in upper case.
+    #[serde(default)]
+    pub search_country: Option<String>,
+    #[serde(default)]
+    pub search_topic: Topic,
     /// Dates the prompts; an IANA name. Runs stored before there was this option are dated in UTC.
     #[serde(default = "default_timezone")]
     pub timezone: String,
@@ -70,6 +87,13 @@ pub enum OptionKind {
         max: u32,
     },
     Choice(&'static [&'static str]),
+    OptionalChoice(&'static [&'static str]),
+    /// Names of sites.
+    OptionalDomains,
+    /// Two lower-case letters.
+    OptionalLanguage,
+    /// Two upper-case letters.
+    OptionalCountry,
     /// An IANA name.
     TimeZone,
     Model,
@@ -180,6 +204,48 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Boolean,
         default: "true",
         meaning: "may researchers of the web open pages by their address?",
+    },
+    OptionSpec {
+        name: "max_pages_per_search",
+        kind: OptionKind::Integer { min: 0, max: 20 },
+        default: "3",
+        meaning: "pages of one search that are fetched when the engine sends excerpts only",
+    },
+    OptionSpec {
+        name: "search_time_range",
+        kind: OptionKind::OptionalChoice(&TimeRange::NAMES),
+        default: "null",
+        meaning: "searches find pages of the last day, week, month or year only; null: the model may choose",
+    },
+    OptionSpec {
+        name: "include_domains",
+        kind: OptionKind::OptionalDomains,
+        default: "null",
+        meaning: "searches find pages of these sites only, subdomains included; names separated by commas",
+    },
+    OptionSpec {
+        name: "exclude_domains",
+        kind: OptionKind::OptionalDomains,
+        default: "null",
+        meaning: "searches find no pages of these sites, subdomains included; names separated by commas",
+    },
+    OptionSpec {
+        name: "search_language",
+        kind: OptionKind::OptionalLanguage,
+        default: "null",
+        meaning: "language of the pages searched for, where the engine can tell (ISO 639-1: de)",
+    },
+    OptionSpec {
+        name: "search_country",
+        kind: OptionKind::OptionalCountry,
+        default: "null",
+        meaning: "country that results are meant for, where the engine can tell (ISO 3166-1: DE)",
+    },
+    OptionSpec {
+        name: "search_topic",
+        kind: OptionKind::Choice(&Topic::NAMES),
+        default: "\"general\"",
+        meaning: "kind of pages searched for, where the engine can tell",
     },
     OptionSpec {
         name: "timezone",
@@ -500,6 +566,13 @@ impl OptionSpec {
             OptionKind::Choice(_) | OptionKind::Model | OptionKind::Engines | OptionKind::TimeZone => {
                 Value::String(text.trim().to_owned())
             }
+            OptionKind::OptionalChoice(_)
+            | OptionKind::OptionalDomains
+            | OptionKind::OptionalLanguage
+            | OptionKind::OptionalCountry => match text.trim() {
+                "null" => Value::Null,
+                text => Value::String(text.to_owned()),
+            },
             _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
         }
     }
@@ -521,6 +594,22 @@ impl OptionSpec {
                 let given = value.as_str().unwrap_or_default();
                 (names.contains(&given), format!("one of {}", names.join(", ")))
             }
+            OptionKind::OptionalChoice(names) => {
+                let fits = value.is_null() || names.contains(&value.as_str().unwrap_or_default());
+                (fits, format!("null or one of {}", names.join(", ")))
+            }
+            OptionKind::OptionalDomains => match Option::<Domains>::deserialize(&value) {
+                Ok(domains) => return Ok(json!(domains)),
+                Err(expected) => (false, format!("null or {expected}")),
+            },
+            OptionKind::OptionalLanguage => (
+                value.is_null() || is_code(&value, u8::is_ascii_lowercase),
+                "null or the two lower-case letters of a language, such as de".to_owned(),
+            ),
+            OptionKind::OptionalCountry => (
+                value.is_null() || is_code(&value, u8::is_ascii_uppercase),
+                "null or the two upper-case letters of a country, such as DE".to_owned(),
+            ),
             OptionKind::Engines => match SearchApi::deserialize(&value) {
                 Ok(search_api) => return Ok(json!(search_api)),
                 Err(expected) => (false, expected.to_string()),
@@ -549,6 +638,13 @@ impl OptionSpec {
                 json!({"type": ["integer", "null"], "minimum": min, "maximum": max})
             }
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
+            OptionKind::OptionalChoice(names) => {
+                let names: Vec<_> = names.iter().map(|name| json!(name)).chain([Value::Null]).collect();
+                json!({"type": ["string", "null"], "enum": names})
+            }
+            OptionKind::OptionalDomains => json!({"type": ["string", "null"], "examples": ["example.org,example.com"]}),
+            OptionKind::OptionalLanguage => json!({"type": ["string", "null"], "pattern": "^[a-z]{2}$"}),
+            OptionKind::OptionalCountry => json!({"type": ["string", "null"], "pattern": "^[A-Z]{2}$"}),
             OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
             OptionKind::Engines => json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"}),
@@ -556,6 +652,11 @@ impl OptionSpec {
         schema["description"] = json!(self.meaning);
         schema
     }
+}
+
+/// Two letters of that kind.
+fn is_code(value: &Value, fits: fn(&u8) -> bool) -> bool {
+    value.as_str().is_some_and(|code| code.len() == 2 && code.bytes().all(|byte| fits(&byte)))
 }
 
 /// Agrees with the table, as a test holds.
@@ -625,7 +726,7 @@ mod tests {
     #[test]
     fn options_stored_before_there_were_these_still_read() {
         let Value::Object(mut stored) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
-        for newer in ["max_run_seconds", "follow_up", "max_model_calls", "max_searches", "max_tokens"] {
+        for newer in ["max_run_seconds", "follow_up", "max_model_calls", "max_searches", "max_tokens", "search_topic"] {
             stored.remove(newer).unwrap();
         }
         assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());
@@ -647,6 +748,13 @@ mod tests {
         options.set_text("follow_up", " research").unwrap();
         options.set_text("max_run_seconds", "604800").unwrap();
         assert_eq!((options.follow_up, options.max_run_seconds), (FollowUp::Research, 604_800));
+        options.set_text("search_time_range", "week").unwrap();
+        options.set_text("include_domains", "Example.org, b.test").unwrap();
+        options.set_text("search_country", "DE").unwrap();
+        assert_eq!(options.search_time_range, Some(TimeRange::Week));
+        assert_eq!(options.include_domains.as_ref().map(ToString::to_string).as_deref(), Some("example.org,b.test"));
+        options.set_text("include_domains", "null").unwrap();
+        assert_eq!((options.include_domains.clone(), options.search_country.as_deref()), (None, Some("DE")));
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
         assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b"));
@@ -725,6 +833,15 @@ mod tests {
             refusal("max_run_seconds", "9"),
             "option 'max_run_seconds' must be an integer from 10 to 604800, not 9"
         );
+        let language = refusal("search_language", "DE");
+        assert!(
+            language.ends_with("null or the two lower-case letters of a language, such as de, not \"DE\""),
+            "{language}"
+        );
+        let range = refusal("search_time_range", "hour");
+        assert!(range.ends_with("must be null or one of day, week, month, year, not \"hour\""), "{range}");
+        let domains = refusal("exclude_domains", "https://a.test/");
+        assert!(domains.contains("must be null or names of 100 sites at most"), "{domains}");
         assert_eq!(refusal("follow_up", "always"), "option 'follow_up' must be one of auto, research, not \"always\"");
         assert_eq!(
             refusal("research_model", "gpt-4.1"),
