@@ -435,7 +435,7 @@ async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
     let mut config = engine::config(&world, &database, &[], &[]).unwrap();
     let price = fathom::domain::Price { input: 2.0, cached: Some(0.5), output: 8.0 };
     config.prices.insert("openai:gpt-4.1".to_owned(), price);
-    let service = Service::of(&config, Timeouts::default()).await;
+    let service = Service::of(&config, &database, Timeouts::default()).await;
     let started = service.start_run().await;
     let mut stream = service.stream(&started.events_path(), &[]).await;
     let mut drawn = Drawn::default();
