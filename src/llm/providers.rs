@@ -3,6 +3,7 @@
 //!
 //! Facts are the vendors' own, of November 2026.
 
+use super::catalogue::Facts;
 use super::structured::Strategy;
 use super::wire::Wire;
 
@@ -108,6 +109,23 @@ impl Quirks {
         reasoning_beside: false,
         headers: &[],
     };
+    /// The same for a model of which this is known.
+    pub fn of_model(mut self, facts: &Facts) -> Self {
+        if facts.forced_calls == Some(false) {
+            self.required = Self::UNFORCED;
+        }
+        let weaker = match (facts.schema, facts.tools) {
+            (Some(false), Some(false)) => Strategy::Prompt,
+            (Some(false), _) => Strategy::Tool,
+            _ => Strategy::Native,
+        };
+        self.structured = self.structured.max(weaker);
+        self
+    }
+
+    /// In place of the word that forces a call.
+    pub const UNFORCED: &'static str = "auto";
+
     const LIKE_OPENAI: Self = Self { output_limit: OutputLimit::ByModel, ..Self::NONE };
     const NEW_LIMIT: Self = Self { output_limit: OutputLimit::MaxCompletionTokens, ..Self::NONE };
 }

@@ -16,7 +16,14 @@ use fathom::llm::{
     ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
-const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 2, reasoning_tokens: 1, cost: None };
+const USAGE: Usage = Usage {
+    input_tokens: 40,
+    cached_tokens: 30,
+    cache_write_tokens: 0,
+    output_tokens: 2,
+    reasoning_tokens: 1,
+    cost: None,
+};
 const KEY: &str = "sk-test-0123456789";
 
 fn settings(vendor: &FakeVendor) -> Settings {
