@@ -246,6 +246,7 @@ static INVENTED: [Provider; 1] = [Provider {
     wire: Wire::ChatCompletions,
     base_url: Some("https://models.acme.test/v9"),
     variables: Variables { api_key: "ACME_API_KEY", base_url: "ACME_BASE_URL", headers: "ACME_HEADERS" },
+    other_key: None,
     key: Key::Needed,
     auth: Auth::Header("x-acme-key"),
     lists: Lists::Nothing,
@@ -259,6 +260,8 @@ static INVENTED: [Provider; 1] = [Provider {
         headers: &[("x-acme-version", "9")],
         ..Quirks::NONE
     },
+    example: "m",
+    note: "",
 }];
 
 #[tokio::test]
