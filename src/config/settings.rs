@@ -85,7 +85,7 @@ pub enum Kind {
     Research(&'static OptionSpec),
 }
 
-/// Every setting but the file's own place and the prices, in the order they are shown.
+/// Every setting but the file's own place and its tables of models, in the order they are shown.
 pub fn all() -> &'static [Setting] {
     static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
         let (before, behind) = TABLE.split_at(TABLE.iter().position(|row| row.0.starts_with("timeouts.")).unwrap_or(0));

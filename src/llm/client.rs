@@ -16,8 +16,8 @@ use super::stream::{Delta, Reading, ReplyStream};
 use super::structured::Strategy;
 use super::transport;
 use super::wire::Reader;
-use super::{BadSetting, Caller, Completion, Endpoint, Error, Failed, Message, Request, limits};
-use crate::domain::{ModelName, WaitKind};
+use super::{BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, limits};
+use crate::domain::{Cost, ModelName, Usage, WaitKind};
 use crate::net::{self, ApiClients, Circuit, RetryPolicy};
 
 /// For questions beside the research, such as which models there are.
@@ -141,12 +141,15 @@ impl Llm {
         Ok(reading.into_stream(first))
     }
 
-    /// The tokens that a request to `model` and its answer may have together: what its server reported, else what is
-    /// known of the name, else a cautious guess.
+    /// The tokens that a request to `model` and its answer may have together: what its server reported in an
+    /// error, else what the settings say, what its server lists, what the catalogue knows of the name, or a cautious guess.
     ///
     /// Servers that may know better than we do are asked once, for 3 seconds at most.
     pub async fn context_window(&self, model: &ModelName) -> u32 {
         if let Some(tokens) = self.inner.memory.window(model, Instant::now()) {
+            return tokens;
+        }
+        if let Some(tokens) = self.inner.settings.models.get(&model.to_string()).and_then(|own| own.window) {
             return tokens;
         }
         let listed = match self.inner.server(model) {
@@ -156,7 +159,17 @@ impl Llm {
             }
             _ => None,
         };
-        listed.or_else(|| limits::context_window(model)).unwrap_or(limits::UNKNOWN_WINDOW)
+        listed.or_else(|| self.facts(model).window).unwrap_or(limits::UNKNOWN_WINDOW)
+    }
+
+    /// What is known of `model`: what the settings say, and the catalogue where they say nothing.
+    pub fn facts(&self, model: &ModelName) -> Facts {
+        self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default()
+    }
+
+    /// What a finished call costs; `None` when the price of its model is not known, and its provider did not say.
+    pub fn cost(&self, model: &ModelName, usage: &Usage) -> Option<Cost> {
+        usage.cost.or_else(|| Some(self.facts(model).price?.cost(usage)))
     }
 
     /// Asks the provider's server for its models, to see whether it is there and takes the key.
@@ -249,7 +262,8 @@ impl Llm {
     /// Where to begin asking `model` for a structured answer, by what it could answer lately.
     pub fn first_strategy(&self, model: &ModelName) -> Strategy {
         let learnt = self.inner.memory.strategy(model, Instant::now());
-        self.inner.server(model).map_or(learnt, |server| learnt.max(server.provider().quirks.structured))
+        let structured = |server: &Arc<Server>| server.provider().quirks.of_model(&server.facts(model)).structured;
+        self.inner.server(model).map_or(learnt, |server| learnt.max(structured(server)))
     }
 
     /// `model` gave a structured answer by `strategy`. `refused` says that its provider does not know a surer one.

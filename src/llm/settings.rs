@@ -9,6 +9,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use url::Url;
 
+use super::catalogue::KnownModels;
 use super::providers::{PROVIDERS, Provider};
 use crate::net::{self, RetryPolicy, Timeouts};
 
@@ -61,6 +62,8 @@ pub struct Settings {
     /// The providers there are.
     pub providers: &'static [Provider],
     pub endpoints: Endpoints,
+    /// What the operator says of models; counts before the catalogue.
+    pub models: KnownModels,
     /// For the TCP and TLS handshakes.
     pub connect_timeout: Duration,
     /// For a whole answer that is not streamed, from sending the request to its last byte.
@@ -82,6 +85,7 @@ impl Default for Settings {
         Self {
             providers: PROVIDERS,
             endpoints: Endpoints::default(),
+            models: KnownModels::default(),
             connect_timeout: Duration::from_secs(10),
             total_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(300),

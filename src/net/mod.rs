@@ -3,6 +3,7 @@
 //! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`, the one policy
 //! for models and searches, and `circuit`, what calls to one provider share.
 
+mod canonical;
 mod circuit;
 mod clock;
 mod gate;
@@ -17,6 +18,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 use url::{Host, Url};
 
+pub use canonical::canonical_url;
 pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Reach, guarded, is_public};
