@@ -315,6 +315,7 @@ fn llm(layers: &Layers<'_>) -> llm::Settings {
         stream_timeout: layers.seconds("timeouts.model_stream_seconds"),
         retry_for: layers.seconds("timeouts.retry_seconds"),
         max_concurrent_calls: layers.count("limits.model_concurrency"),
+        limits: provider_limits(layers),
         ..llm::Settings::default()
     }
 }
@@ -381,6 +382,14 @@ fn caps(layers: &Layers<'_>) -> Caps {
         caps.add(&cap).expect("checked when it was read");
     }
     caps
+}
+
+fn provider_limits(layers: &Layers<'_>) -> llm::ProviderLimits {
+    let mut limits = llm::ProviderLimits::default();
+    for limit in layers.list("limits.providers") {
+        limits.add(&limit).expect("checked when it was read");
+    }
+    limits
 }
 
 fn queue(layers: &Layers<'_>) -> QueueSettings {
