@@ -12,7 +12,7 @@ use crate::{
         Caps, ModelName, SearchApi,
         options::{OptionError, OptionKind, OptionSpec, unknown_provider},
     },
-    llm::providers,
+    llm::{ProviderLimits, providers},
     search, telemetry, webhooks,
 };
 
@@ -48,6 +48,8 @@ pub enum Kind {
     Models,
     /// A list in the file, separated by commas in a variable: `NAME=NUMBER` of research options.
     Caps,
+    /// A list in the file, separated by commas in a variable: `PROVIDER.NAME=NUMBER`.
+    ProviderLimits,
     HeaderName,
     /// Directives of the log.
     Filter,
@@ -64,7 +66,7 @@ impl Kind {
             Self::Path => Value::String(text.to_owned()),
             Self::Number { .. } | Self::Boolean => serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into()),
             Self::Headers => pairs(trimmed).unwrap_or_else(|| trimmed.into()),
-            Self::Origins | Self::Hosts | Self::Models | Self::Caps => {
+            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::ProviderLimits => {
                 trimmed.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(Value::from).collect()
             }
             Self::Research(spec) => spec.read(text),
@@ -83,6 +85,7 @@ impl Kind {
             Self::Models => return self.list(&value, model_pattern),
             Self::Hosts => return self.list(&value, host),
             Self::Caps => return caps(value),
+            Self::ProviderLimits => return provider_limits(value),
             _ => {}
         }
         let text = value.as_str();
@@ -103,7 +106,7 @@ impl Kind {
                 known(&model)?;
                 true
             }
-            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::Research(_) => {
+            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::ProviderLimits | Self::Research(_) => {
                 unreachable!("returned above")
             }
         };
@@ -135,6 +138,7 @@ impl Kind {
             Self::Hosts => "research.example.com",
             Self::Models => "openai:gpt-4.1*",
             Self::Caps => "max_run_seconds=3600,max_researcher_iterations=4",
+            Self::ProviderLimits => "openai.requests_per_minute=500,openai.tokens_per_minute=200000,ollama.in_flight=2",
             Self::HeaderName => "X-Forwarded-User",
             Self::Filter => "info,fathom::events=debug",
             Self::Model => "openai:gpt-4.1",
@@ -162,6 +166,9 @@ impl Kind {
             Self::Models => "model names such as openai:gpt-4.1*, separated by commas (in a file: a list)",
             Self::Hosts => "names of hosts such as research.example.com, separated by commas (in a file: a list), or *",
             Self::Caps => "NAME=NUMBER of research options, separated by commas (in a file: a list)",
+            Self::ProviderLimits => {
+                "PROVIDER.NAME=NUMBER of in_flight, requests_per_minute or tokens_per_minute, separated by commas (in a file: a list)"
+            }
             Self::HeaderName => "the name of a header such as X-Forwarded-User",
             Self::Filter => "error, warn, info, debug, trace or directives such as info,fathom=debug",
             Self::Model | Self::Research(_) => "a model name of the form provider:model",
@@ -245,6 +252,13 @@ fn host(name: &str) -> Option<String> {
     let name = name.trim().trim_end_matches('.').to_ascii_lowercase();
     let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
     (fits || name == "*").then_some(name)
+}
+
+fn provider_limits(value: Value) -> Result<Value, String> {
+    let given = value.as_array().ok_or_else(|| Kind::ProviderLimits.expected())?;
+    let mut limits = ProviderLimits::default();
+    given.iter().try_for_each(|limit| limits.add(limit.as_str().unwrap_or_default()))?;
+    Ok(value)
 }
 
 fn caps(value: Value) -> Result<Value, String> {

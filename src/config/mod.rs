@@ -196,7 +196,7 @@ impl Config {
             None => rooms::platform_data_dir(&layers)?,
         };
         let (timeouts, limits) = (layers.section("timeouts")?, layers.section("limits")?);
-        let llm = llm::Settings { models: file.models, ..rooms::llm(&layers, &timeouts, &limits) };
+        let llm = llm::Settings { models: file.models, ..rooms::llm(&layers, &timeouts, &limits)? };
         let search = rooms::search(&layers, &timeouts, &limits, &data_dir);
         let mut notices = Vec::new();
         if found {

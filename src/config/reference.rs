@@ -176,7 +176,7 @@ fn values(kind: Kind) -> String {
         Kind::Number { min, max } => format!("{min} to {max}"),
         Kind::Boolean => "true or false".to_owned(),
         Kind::Choice(names) => names.join(", "),
-        Kind::Origins | Kind::Hosts | Kind::Models | Kind::Caps => "a list".to_owned(),
+        Kind::Origins | Kind::Hosts | Kind::Models | Kind::Caps | Kind::ProviderLimits => "a list".to_owned(),
         Kind::Headers => "`Name=value,…`".to_owned(),
         Kind::Research(spec) => option_values(spec.kind),
         _ => String::new(),

@@ -54,6 +54,8 @@ pub struct Limits {
     pub allowed_models: Vec<String>,
     #[serde(default)]
     option_caps: Vec<String>,
+    #[serde(default)]
+    providers: Vec<String>,
     model_concurrency: usize,
     search_concurrency: usize,
 }
@@ -120,9 +122,11 @@ pub struct Telemetry {
     content: bool,
 }
 
-pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> llm::Settings {
+/// # Errors
+/// A limit of a provider that is none.
+pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> Result<llm::Settings, ConfigError> {
     let endpoints = PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.settings())));
-    llm::Settings {
+    Ok(llm::Settings {
         endpoints: endpoints.filter(|(_, endpoint)| endpoint.is_set() || !endpoint.headers.is_empty()).collect(),
         connect_timeout: timeouts.connect_seconds,
         total_timeout: timeouts.model_seconds,
@@ -130,8 +134,9 @@ pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> llm::Se
         stream_timeout: timeouts.model_stream_seconds,
         retry_for: timeouts.retry_seconds,
         max_concurrent_calls: limits.model_concurrency,
+        limits: limits.of_providers()?,
         ..llm::Settings::default()
-    }
+    })
 }
 
 fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
@@ -160,10 +165,17 @@ impl Limits {
     pub fn caps(&self) -> Result<Caps, ConfigError> {
         let mut caps = Caps::default();
         for cap in &self.option_caps {
-            let wrong = |expected| ConfigError::Value { place: "limits.option_caps".to_owned(), expected };
-            caps.add(cap).map_err(wrong)?;
+            caps.add(cap).map_err(|expected| wrong("limits.option_caps", expected))?;
         }
         Ok(caps)
+    }
+
+    fn of_providers(&self) -> Result<llm::ProviderLimits, ConfigError> {
+        let mut limits = llm::ProviderLimits::default();
+        for limit in &self.providers {
+            limits.add(limit).map_err(|expected| wrong("limits.providers", expected))?;
+        }
+        Ok(limits)
     }
 
     pub fn queue(&self) -> QueueSettings {
@@ -254,6 +266,10 @@ impl From<Telemetry> for telemetry::TraceSettings {
             content: table.content,
         }
     }
+}
+
+fn wrong(key: &str, expected: String) -> ConfigError {
+    ConfigError::Value { place: key.to_owned(), expected }
 }
 
 pub fn days(days: u64) -> Duration {

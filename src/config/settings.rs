@@ -183,6 +183,7 @@ const TABLE: &[Row] = &[
     ("limits.allowed_models", "FATHOM_ALLOWED_MODELS", None, Kind::Models, Unset, "models that requests may name, * for any text, beside those that the server uses; unset: all"),
     ("limits.option_caps", "FATHOM_OPTION_CAPS", None, Kind::Caps, Unset, "the most that runs of the service may ask for, by research option"),
     ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
+    ("limits.providers", "FATHOM_PROVIDER_LIMITS", None, Kind::ProviderLimits, Unset, "what providers of models may be asked: PROVIDER.in_flight, .requests_per_minute or .tokens_per_minute=NUMBER, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
 
     ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes); unset: there are none"),

@@ -36,7 +36,7 @@ pub use message::{
     Carry, Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec,
 };
 pub use server::BadSetting;
-pub use settings::{Endpoint, Endpoints, Settings};
+pub use settings::{Endpoint, Endpoints, ProviderLimits, Settings};
 pub use stream::{Delta, ReplyStream};
 
 /// A model call that failed for good, named by what the caller does next.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OnceCell;
 use url::Url;
 
 use super::catalogue::{self, Facts, KnownModels};
@@ -15,7 +15,7 @@ use super::settings::{Endpoint, Settings};
 use super::wire::{Encoded, Reader};
 use super::{Error, Request};
 use crate::domain::ModelName;
-use crate::net::{self, ApiClients};
+use crate::net::{self, ApiClients, Limiter};
 
 /// Shorter keys (`ollama`, `none`) are placeholders, and hiding them would garble messages.
 const MIN_SECRET_BYTES: usize = 8;
@@ -42,7 +42,8 @@ pub(super) struct Server {
     models: KnownModels,
     key: Option<SecretString>,
     headers: HeaderMap,
-    permits: Arc<Semaphore>,
+    /// Shared with the other dialects of the same account.
+    pub(super) limiter: Arc<Limiter>,
     /// Asked once and only when needed; `None` when the server would not say.
     pub(super) listed: OnceCell<Option<Listed>>,
 }
@@ -55,6 +56,7 @@ impl Server {
         endpoint: &Endpoint,
         settings: &Settings,
         clients: &ApiClients,
+        limiter: Arc<Limiter>,
     ) -> Result<Self, BadSetting> {
         let bad = |problem: String| BadSetting { provider: provider.name, problem };
         let key = endpoint.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty());
@@ -69,7 +71,7 @@ impl Server {
             base_url,
             headers: headers(provider.auth, key.as_ref(), &endpoint.headers).map_err(bad)?,
             key,
-            permits: Arc::new(Semaphore::new(settings.max_concurrent_calls.clamp(1, Semaphore::MAX_PERMITS))),
+            limiter,
             listed: OnceCell::new(),
         })
     }
@@ -136,12 +138,6 @@ impl Server {
 
     pub(super) fn headers(&self) -> &HeaderMap {
         &self.headers
-    }
-
-    /// Waits for a place in the queue; dropping the permit gives it back.
-    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        // Never closed, so this is never `None`; without a permit the call would merely go uncounted.
-        Arc::clone(&self.permits).acquire_owned().await.ok()
     }
 
     pub(super) fn provider(&self) -> &'static Provider {
@@ -227,7 +223,8 @@ mod tests {
     use super::*;
 
     fn build(provider: &'static Provider, endpoint: &Endpoint) -> Result<Server, BadSetting> {
-        Server::new(provider, endpoint, &Settings::default(), &ApiClients::new(net::Timeouts::default()).unwrap())
+        let (settings, limiter) = (Settings::default(), Limiter::new(net::Limits::in_flight(1)));
+        Server::new(provider, endpoint, &settings, &ApiClients::new(net::Timeouts::default()).unwrap(), limiter)
     }
 
     fn server(provider: &'static Provider, base_url: Option<&str>, key: Option<&str>) -> Server {
