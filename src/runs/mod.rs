@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, ThreadId},
+    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -80,7 +80,6 @@ pub struct Settings {
     pub caps: Caps,
     /// How long calls that are under way may take when the process stops.
     pub grace: Duration,
-    pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
     /// A run that kills processes is given up when it has done so for this long.
@@ -206,17 +205,7 @@ impl Runs {
         if !lowered.is_empty() {
             tracing::debug!(?lowered, "stored options were lowered to what is allowed by now");
         }
-        let mut wrong = Vec::new();
-        for (name, value) in given {
-            // For each wrong name the nearest right one is looked for, and a request has room for many of them.
-            if wrong.len() == MAX_WRONG_OPTIONS {
-                break;
-            }
-            let checked = self.parts.settings.caps.check(name, value);
-            if let Err(error) = checked.and_then(|()| options.set(name, value.clone())) {
-                wrong.push(error);
-            }
-        }
+        let mut wrong = options.lay_over(given, &self.parts.settings.caps, MAX_WRONG_OPTIONS);
         if given.contains_key("search_api") {
             wrong.extend(self.parts.engines.check(&options.search_api).err());
         }

@@ -39,6 +39,11 @@ const MAX_TITLE_CHARS: usize = 300;
 const MAX_ADDRESS_CHARS: usize = 2_000;
 /// Values of `search_api` that Open Deep Research has and that stand for searching by the provider of a model.
 const NATIVE: [&str; 2] = ["openai", "anthropic"];
+/// Engines that people ask for and that cannot be one, and what to do instead.
+const ELSEWHERE: [(&str, &str); 2] = [
+    ("duckduckgo", "DuckDuckGo has no search for programs; a SearXNG of your own can ask it"),
+    ("bing", "Bing's search for programs was switched off in 2025"),
+];
 
 /// The results of a search, once they are there.
 pub type Results<'a> = BoxFuture<'a, Result<Vec<Hit>, Error>>;

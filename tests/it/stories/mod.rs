@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod engine;
+mod engines;
 
 mod bad_input;
 mod binary;
@@ -10,6 +11,7 @@ mod citations;
 mod deadline;
 mod dialects;
 mod follow_up;
+mod governed;
 mod limits;
 mod outages;
 mod pages;
