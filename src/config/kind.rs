@@ -140,7 +140,7 @@ impl Kind {
             Self::Caps => "max_run_seconds=3600,max_researcher_iterations=4",
             Self::ProviderLimits => "openai.requests_per_minute=500,openai.tokens_per_minute=200000,ollama.in_flight=2",
             Self::HeaderName => "X-Forwarded-User",
-            Self::Filter => "info,fathom::events=debug",
+            Self::Filter => "info,fathom=debug",
             Self::Model => "openai:gpt-4.1",
             Self::Research(spec) => return spec.example(),
         }
