@@ -62,7 +62,7 @@ async fn a_doctor_names_what_is_wrong_with_a_model_server() {
         (Reply::text(200, "text/html", page), "it answers something that is no JSON, such as a web page"),
         (Reply::text(404, "text/html", page), "check OPENAI_BASE_URL"),
         (Reply::json(500, "{}"), "check OPENAI_BASE_URL"),
-        (Reply::json(200, r#"{"data": ["#).then_cut(), "could not be reached"),
+        (Reply::json(200, r#"{"data": ["#).then_cut(), "no JSON"),
     ] {
         let vendor = FakeVendor::start([answer]).await;
         let (code, report) = doctor(&world, &vendor.base_url(), &[]).await;
