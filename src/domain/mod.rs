@@ -27,7 +27,7 @@ pub mod wording;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
-pub use model_name::ModelName;
+pub use model_name::{ModelName, Models};
 pub use options::{Caps, FollowUp, OptionError, RunOptions};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};

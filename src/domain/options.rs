@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, str::FromStr as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ModelName, SearchApi, nearest::nearest, time, wildcard};
+use super::{ModelName, Models, SearchApi, nearest::nearest, time, wildcard};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -45,13 +45,13 @@ pub struct RunOptions {
     #[serde(default = "default_timezone")]
     pub timezone: String,
     pub max_content_length: u32,
-    pub summarization_model: ModelName,
+    pub summarization_model: Models,
     pub summarization_model_max_tokens: u32,
-    pub research_model: ModelName,
+    pub research_model: Models,
     pub research_model_max_tokens: u32,
-    pub compression_model: ModelName,
+    pub compression_model: Models,
     pub compression_model_max_tokens: u32,
-    pub final_report_model: ModelName,
+    pub final_report_model: Models,
     pub final_report_model_max_tokens: u32,
     /// Tokens; `None` means: known from the model's name, learned from the server, or a cautious default.
     pub model_context_window: Option<u32>,
@@ -197,7 +197,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "summarization_model",
         kind: OptionKind::Model,
         default: "\"openai:gpt-4.1-mini\"",
-        meaning: "summarises pages",
+        meaning: "summarises pages; of several, separated by commas, the later ones stand in for the first, as for every role",
     },
     OptionSpec {
         name: "summarization_model_max_tokens",
@@ -309,21 +309,9 @@ impl Caps {
     /// # Errors
     /// [`OptionError::Invalid`] with what would be accepted.
     pub fn check(&self, name: &str, value: &Value) -> Result<(), OptionError> {
-        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
-            && let Some((provider, _)) = value.as_str().and_then(|model| model.split_once(':'))
-            && !self.providers.is_empty()
-            && !self.providers.contains(&provider)
-        {
-            let expected = unknown_provider(provider, &self.providers);
-            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
-        }
-        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
-            && let Some(model) = value.as_str()
-            && !self.models.is_empty()
-            && !self.models.iter().any(|pattern| wildcard::matches(pattern, model))
-        {
-            let expected = format!("one of the models that this server allows ({})", self.models.join(", "));
-            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        let names = MODEL_OPTIONS.into_iter().find(|option| *option == name).zip(value.as_str());
+        if let Some((name, models)) = names {
+            models.split(',').try_for_each(|model| self.check_model(name, model.trim()))?;
         }
         match self.most.get_key_value(name) {
             Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
@@ -332,6 +320,18 @@ impl Caps {
             }
             _ => Ok(()),
         }
+    }
+
+    fn check_model(&self, name: &'static str, model: &str) -> Result<(), OptionError> {
+        let provider = model.split_once(':').map(|(provider, _)| provider);
+        let unknown = provider.filter(|name| !self.providers.is_empty() && !self.providers.contains(name));
+        let expected = match unknown {
+            Some(provider) => unknown_provider(provider, &self.providers),
+            None if self.models.is_empty() => return Ok(()),
+            None if self.models.iter().any(|pattern| wildcard::matches(pattern, model)) => return Ok(()),
+            None => format!("one of the models that this server allows ({})", self.models.join(", ")),
+        };
+        Err(OptionError::Invalid { name, expected, given: json!(model).to_string() })
     }
 
     /// Brings options that are above their caps down to them, and replaces models that are not allowed by those of
@@ -353,7 +353,7 @@ impl Caps {
         let pattern = |text: &String| escaped_pattern(text);
         let allowed = self.models.iter().map(pattern).collect::<Vec<_>>().join("|");
         for name in MODEL_OPTIONS.iter().filter(|_| !allowed.is_empty()) {
-            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})$"));
+            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})(?:, ?(?:{allowed}))*$"));
         }
     }
 }
@@ -437,21 +437,26 @@ impl RunOptions {
         self.set(name, value)
     }
 
-    /// Uses `model` in every role.
-    pub fn set_all_models(&mut self, model: &ModelName) {
+    /// Uses `models` in every role.
+    pub fn set_all_models(&mut self, models: &Models) {
         for role in [
             &mut self.summarization_model,
             &mut self.research_model,
             &mut self.compression_model,
             &mut self.final_report_model,
         ] {
-            *role = model.clone();
+            *role = models.clone();
         }
     }
 
-    /// The models of all roles.
-    pub fn models(&self) -> [&ModelName; 4] {
+    /// The models of each role, in the order of [`MODEL_OPTIONS`].
+    pub fn roles(&self) -> [&Models; 4] {
         [&self.summarization_model, &self.research_model, &self.compression_model, &self.final_report_model]
+    }
+
+    /// The models of all roles, those that stand in included.
+    pub fn models(&self) -> impl Iterator<Item = &ModelName> {
+        self.roles().into_iter().flat_map(Models::iter)
     }
 
     /// The options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client generated
@@ -529,7 +534,7 @@ impl OptionSpec {
                 let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
                 (value.as_str().is_some_and(time::is_zone), expected)
             }
-            OptionKind::Model => match value.as_str().map(ModelName::from_str) {
+            OptionKind::Model => match value.as_str().map(Models::from_str) {
                 Some(Ok(_)) => (true, String::new()),
                 Some(Err(expected)) => (false, expected),
                 None => (false, "a model name of the form provider:model".to_owned()),
@@ -649,7 +654,7 @@ mod tests {
         assert_eq!((options.follow_up, options.max_run_seconds), (FollowUp::Research, 604_800));
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
-        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b"));
+        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b").into());
     }
 
     #[test]
