@@ -198,6 +198,11 @@ impl Llm {
             });
         }
         let body = self.get_models(server, model).await.map_err(|failure| server.presentable(failure.error))?;
+        if serde_json::from_str::<serde::de::IgnoredAny>(&body).is_err() {
+            // A portal, a proxy's page, or a web server that knows nothing of models.
+            let detail = "it answers something that is no JSON, such as a web page".to_owned();
+            return Err(Error::Malformed { model: model.clone(), detail });
+        }
         let listed = Listed::read(&body).unwrap_or_default();
         Ok(ProbeReport {
             base_url: server.shown_url(),

@@ -205,17 +205,7 @@ impl Runs {
         if !lowered.is_empty() {
             tracing::debug!(?lowered, "stored options were lowered to what is allowed by now");
         }
-        let mut wrong = Vec::new();
-        for (name, value) in given {
-            // For each wrong name the nearest right one is looked for, and a request has room for many of them.
-            if wrong.len() == MAX_WRONG_OPTIONS {
-                break;
-            }
-            let checked = self.parts.settings.caps.check(name, value);
-            if let Err(error) = checked.and_then(|()| options.set(name, value.clone())) {
-                wrong.push(error);
-            }
-        }
+        let mut wrong = options.lay_over(given, &self.parts.settings.caps, MAX_WRONG_OPTIONS);
         if given.contains_key("search_api") {
             wrong.extend(self.parts.engines.check(&options.search_api).err());
         }
