@@ -24,7 +24,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 pub use crate::net::{Caller, Gate, Open, Rest};
 use crate::{
     domain::{printable_line, shortened},
-    net::AtOnce,
+    net::NoWait,
     pages::extract::date,
 };
 pub use engines::ROWS;
@@ -167,7 +167,7 @@ impl Engine {
         self.open().await?;
         if self.corpus() != Corpus::Documents {
             let limits = Limits { max_results: 1, max_content_length: 1_000, ..Limits::default() };
-            self.search("Fathom", &limits, &AtOnce).await?;
+            self.search("Fathom", &limits, &NoWait).await?;
         }
         Ok(begun.elapsed())
     }

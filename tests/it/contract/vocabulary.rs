@@ -129,6 +129,7 @@ one_of_each!(warning_codes: WarningCode {
     StructuredOutputFailed,
     StorageDelayed,
     FindingsLeftOut,
+    ModelReplaced,
 });
 
 fn usage() -> Usage {

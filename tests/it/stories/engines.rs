@@ -69,9 +69,7 @@ async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Respo
     let page = |number: usize| format!("{}/page/{number}", site.base);
     match uri.path() {
         "/search" => {
-            let result = |number: usize| {
-                json!({"url": page(number), "title": format!("Page {number}"), "content": "An excerpt."})
-            };
+            let result = |number: usize| json!({"url": page(number), "title": format!("Page {number}"), "content": "An excerpt."});
             let elsewhere = json!({"url": "https://elsewhere.test/", "title": "Elsewhere", "content": "An excerpt."});
             let mut results: Vec<_> = (1..=4).map(result).collect();
             results.push(elsewhere);
@@ -86,7 +84,8 @@ async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Respo
             (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"type": "ErrorResponse", "error": error}))).into_response()
         }
         path if path.starts_with("/page/") => {
-            let text = format!("<p>Dues of four crowns pay the tide gate, says {path}. {}</p>", "It is old. ".repeat(60));
+            let text =
+                format!("<p>Dues of four crowns pay the tide gate, says {path}. {}</p>", "It is old. ".repeat(60));
             let page = format!("<html><head><title>Ledger</title></head><body><article>{text}</article></body></html>");
             ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
         }
