@@ -138,7 +138,7 @@ async fn one_of_several_engines_that_fails_is_a_warning() {
 async fn the_only_engine_that_refuses_its_key_ends_the_run() {
     let (world, web) = (World::start(searching(json!({"queries": ["dues"]}))).await, Web::start().await);
     let story = web.research(&world, &["search_api=brave"], "bad-k3y").await;
-    assert_eq!(story.run.failure.as_ref().map(|failure| failure.code), Some(FailureCode::SearchAuth));
+    assert_eq!(story.run.error.as_ref().map(|failure| failure.code), Some(FailureCode::SearchAuth));
     world.finish();
 }
 

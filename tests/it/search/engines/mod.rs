@@ -117,7 +117,7 @@ impl Fake {
 
     fn engine(&self, case: &Case) -> Engine {
         let retry =
-            RetryPolicy { patience: Duration::from_millis(3), first_within: Duration::from_millis(1), timeouts: 1 };
+            RetryPolicy { max_wait: Duration::from_millis(3), first_within: Duration::from_millis(1), timeouts: 1 };
         let mut settings = Settings { retry, max_answer_bytes: 200_000, ..Settings::default() };
         settings = settings.with(case.address, self.address.clone());
         for key in case.keys {
