@@ -12,6 +12,7 @@ pub mod ids;
 mod merge;
 mod model_name;
 pub mod nearest;
+mod option_table;
 pub mod options;
 mod owner;
 pub mod presets;

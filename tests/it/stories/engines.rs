@@ -58,7 +58,11 @@ impl Web {
             ("BRAVE_API_KEY", key.to_owned()),
         ];
         let engine = Engine::with(world, &database, options, &variables).await.unwrap();
-        let story = engine.research(QUESTION).await;
+        let mut story = engine.research(QUESTION).await;
+        for source in &mut story.sources {
+            let stored = engine.app.runs.store().source(story.run.id, source.id).await.unwrap().unwrap();
+            source.snapshot = stored.snapshot;
+        }
         engine.app.close().await;
         story
     }
