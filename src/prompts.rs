@@ -24,6 +24,7 @@ templates![
     "answer",
     "bad_arguments",
     "brief",
+    "claims",
     "clarify",
     "compress_request",
     "compress_system",
@@ -33,6 +34,7 @@ templates![
     "nudge_researcher",
     "nudge_supervisor",
     "queries_left_out",
+    "repair",
     "repeated_call",
     "report",
     "research_failed",
@@ -152,7 +154,7 @@ impl Flexible {
 }
 
 /// Tags that separate data from instructions: in our prompts, and in the templates of chat models.
-const TAGS: [&str; 44] = [
+const TAGS: [&str; 45] = [
     "source",
     "sources",
     "page",
@@ -194,6 +196,7 @@ const TAGS: [&str; 44] = [
     "start_of_turn",
     "end_of_turn",
     "start_of_image",
+    "statement",
     "end_of_text",
     "endoftext",
     "instructions",

@@ -466,6 +466,7 @@ fn asked(role: Role, request: &Request, task: &Task) -> Asked {
         Task::Supervise { brief, round } => json!({"supervise": brief, "round": round}),
         Task::Research { topic, turn, .. } => json!({"research": topic, "turn": turn}),
         Task::Summarise { question, page } => json!({"summarise": journal::sha256(page.as_bytes()), "for": question}),
+        Task::Verify { statements } => json!({"verify": statements}),
         Task::Compress { topic, evidence } => json!({"compress": topic, "evidence": shown(evidence)}),
         Task::Report { brief, findings, sources, limits } => {
             let findings: Vec<_> = findings.iter().map(|finding| (&finding.topic, &finding.text)).collect();

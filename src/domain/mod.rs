@@ -3,10 +3,13 @@
 //! No I/O, no async, and nothing from another room. What is public JSON (events, runs, options) is defined
 //! here and nowhere else.
 
+pub mod claim;
 pub mod event;
 #[cfg(test)]
 pub mod growth;
 pub mod ids;
+mod limit_wording;
+pub mod limits;
 mod merge;
 mod model_name;
 pub mod nearest;
@@ -27,7 +30,7 @@ pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, W
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
 pub use model_name::ModelName;
-pub use options::{Caps, FollowUp, OptionError, RunOptions};
+pub use options::{Caps, FollowUp, OptionError, RunOptions, Verify};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, Price, Prices};
 pub use printable::{printable, printable_line, printable_log, shortened};

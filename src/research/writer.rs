@@ -17,11 +17,14 @@ use super::{
     citations::{self, Resolver},
     cut,
     earlier::EarlierFindings,
+    verify,
 };
 use crate::{
     context::{Cx, Error, Role, TextSink, Unanswered},
     domain::{
-        Event, Failure, FailureCode, Note, Source, SourceId, WarningCode,
+        Event, Failure, FailureCode, Note, Source, SourceId, Verify, WarningCode,
+        claim::VerdictCounts,
+        limits::Limits,
         report::{Citation, Report},
     },
     journal::{self, Stop},
@@ -52,15 +55,22 @@ pub async fn write(
 ) -> Result<Report, Error> {
     let sources = cx.sources();
     let prompt = prompt(cx, conversation, brief, findings, known, &sources).await?;
-    compose(cx, "report", prompt, task(brief, findings, known, &sources)).await
+    let question = format!("{brief}\n{}", conversation.question());
+    compose(cx, "report", &question, prompt, task(brief, findings, known, &sources)).await
 }
 
 /// Has the model write a text with citations, which its readers see grow; `name` says what it is, and is its journal
-/// key.
+/// key; `question` is what it answers.
 ///
 /// # Errors
 /// As [`write()`].
-pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> Result<Report, Error> {
+pub async fn compose(
+    cx: &Cx,
+    name: &'static str,
+    question: &str,
+    prompt: Text,
+    task: Task,
+) -> Result<Report, Error> {
     let attempt = cx.report_attempts();
     let mut writing = Writing { cx, name, calls: 0, tries: 0, attempt, page: None, sources: cx.sources() };
     let mut messages = vec![Message::User { content: prompt }];
@@ -83,7 +93,7 @@ pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> R
             cx.warn(&format!("{name}/cut"), WarningCode::OutputCut, detail).await?;
         }
     }
-    writing.finish().await
+    writing.finish(question).await
 }
 
 /// The one message the writer gets.
@@ -208,11 +218,15 @@ impl<'a> Writing<'a> {
         Ok(page)
     }
 
-    async fn finish(self) -> Result<Report, Error> {
-        let Some(page) = self.page else {
+    /// Settles the text, holds it against its sources, and publishes what is left to publish.
+    async fn finish(self, question: &str) -> Result<Report, Error> {
+        let Some(mut page) = self.page else {
             return Err(Failure::new(FailureCode::Internal, "no report was written").into());
         };
-        page.finish().await
+        let draft = page.settle().await?;
+        let mut draft = verify::verified(self.cx, self.name, question, draft).await?;
+        add_limits(&mut draft.report, &self.cx.limits());
+        page.finish(draft).await
     }
 }
 
@@ -319,18 +333,32 @@ impl<'a> Page<'a> {
         events.collect()
     }
 
-    async fn finish(mut self) -> Result<Report, Error> {
-        let rest = self.resolver.finish();
-        self.hold(&rest);
-        let streamed = format!("{}{}", self.text, self.held);
-        let Settled { resolver, report, as_streamed } = settled(self.resolver, streamed).await?;
+    /// The whole text; what is not passed on yet is kept back.
+    async fn settle(&mut self) -> Result<Draft, Error> {
+        let mut resolver = std::mem::replace(&mut self.resolver, Resolver::new(Vec::new()));
+        let rest = resolver.finish();
+        let streamed = format!("{}{}{rest}", self.text, std::mem::take(&mut self.held));
+        self.held_since = None;
+        settled(resolver, streamed).await
+    }
+
+    async fn finish(mut self, draft: Draft) -> Result<Report, Error> {
+        let Draft { resolver, report } = draft;
+        let sent = resolver.citations().get(..self.citations_sent);
+        let is_same = |(one, other): (&Citation, &Citation)| (one.number, one.start) == (other.number, other.start);
+        let as_sent = sent.is_some_and(|sent| {
+            report.citations.len() >= sent.len() && sent.iter().zip(&report.citations).all(is_same)
+        });
         self.resolver = resolver;
-        if as_streamed {
-            self.flush().await?
-        } else {
-            self.publish(&report).await?
+        match report.markdown.strip_prefix(&self.text).filter(|_| as_sent) {
+            Some(rest) => self.end(rest, &report.citations).await?,
+            None => self.publish(&report).await?,
         }
         self.warn_of_removals(&report).await?;
+        if self.cx.options().verify != Verify::Off && !report.citations.is_empty() {
+            let counts = VerdictCounts::of(&report.claims);
+            self.cx.emit(vec![Event::ClaimsChecked { counts }]).await?;
+        }
         let finished = Event::ReportFinished {
             attempt: self.attempt,
             chars: self.offset,
@@ -341,6 +369,17 @@ impl<'a> Page<'a> {
         };
         self.cx.emit(vec![finished]).await?;
         Ok(report)
+    }
+
+    /// Passes on what readers have not seen of the text.
+    async fn end(&mut self, rest: &str, citations: &[Citation]) -> Result<(), Stop> {
+        let mut events = Vec::new();
+        if !rest.is_empty() {
+            events.push(Event::ReportDelta { attempt: self.attempt, offset: self.offset, text: rest.to_owned() });
+            self.offset += rest.chars().count();
+        }
+        events.extend(self.citation_events(&citations[self.citations_sent..]));
+        self.cx.emit(events).await
     }
 
     /// Publishes the whole report as a new attempt, since what readers have seen cannot be taken back.
@@ -376,35 +415,49 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A finished report.
-struct Settled {
+/// A report with its list of sources, not all of which its readers have seen.
+#[derive(Debug)]
+pub struct Draft {
     /// What resolved it last.
-    resolver: Resolver,
-    report: Report,
-    /// Is it what its readers saw come?
-    as_streamed: bool,
+    pub resolver: Resolver,
+    pub report: Report,
+}
+
+/// Writes the section on the limits above the list of sources.
+fn add_limits(report: &mut Report, limits: &Limits) {
+    let section = limits.section(&report.claims, &report.citations, report.wording());
+    if section.is_empty() {
+        return;
+    }
+    let (text, list) = report.parts();
+    let gap = match text {
+        text if text.ends_with("\n\n") => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    let between = if list.is_empty() { "" } else { "\n" };
+    report.markdown = format!("{text}{gap}{section}{between}{list}");
 }
 
 /// Resolves the report once more if the model has numbered its sources itself, and reads it as a reader's program will;
 /// off the runtime's threads, since a long one takes time.
-async fn settled(resolver: Resolver, streamed: String) -> Result<Settled, Error> {
+async fn settled(resolver: Resolver, streamed: String) -> Result<Draft, Error> {
     let settled = tokio::task::spawn_blocking(move || settle(resolver, streamed)).await;
     settled
         .map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be read: {error}")).into())
 }
 
-fn settle(resolver: Resolver, streamed: String) -> Settled {
+/// The report of a resolver that has written `streamed`.
+pub fn settle(resolver: Resolver, streamed: String) -> Draft {
     let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
-    let mut as_streamed = renumbered.is_none();
     let (resolver, markdown) = renumbered.unwrap_or((resolver, streamed));
     let citations = resolver.citations().to_vec();
-    let mut report = Report { markdown, citations, dropped_citations: resolver.dropped() };
+    let mut report = Report { markdown, citations, dropped_citations: resolver.dropped(), ..Report::default() };
     if let Some(proof) = citations::proof(&report.markdown, &report.citations) {
-        as_streamed = false;
         report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
         (report.markdown, report.citations) = (proof.markdown, proof.citations);
     }
-    Settled { resolver, report, as_streamed }
+    Draft { resolver, report }
 }
 
 impl TextSink for Page<'_> {

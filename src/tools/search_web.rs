@@ -234,6 +234,13 @@ async fn one_query(
     };
     let outcome: Result<Vec<StoredHit>, String> =
         cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
+    if outcome.is_err() {
+        let engine = engine.name();
+        cx.limit(|limits| match limits.failed_searches.iter_mut().find(|(name, _)| name == engine) {
+            Some((_, count)) => *count += 1,
+            None => limits.failed_searches.push((engine.to_owned(), 1)),
+        });
+    }
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
         && reason.starts_with(search::KEY_REFUSED)
@@ -245,6 +252,7 @@ async fn one_query(
         cx.register(Source { content_hash, ..source(&stored.hit, stored.source_id, String::new()) });
         if let (Some(hash), Some(text)) = (&stored.text_hash, &stored.own_text) {
             cx.keep_text(&page_key(&stored.hit.url, hash), text);
+            cx.keep_other_text(&stored.hit.url, text);
         }
     }
     Ok(outcome)
