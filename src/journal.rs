@@ -14,14 +14,13 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use sha2::{Digest, Sha256};
 use tokio::{sync::watch, time::Instant};
 
 use self::activity::Activity;
 pub use self::activity::Resting;
 pub use crate::store::{CallRecord, NewEvent, Step, StepKind};
 use crate::{
-    domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Note, RunId, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
     store::{self, Commit, Lease},
     telemetry::metrics,
@@ -194,6 +193,11 @@ impl Journal {
     pub fn ending_at(mut self, ends_at: Instant) -> Self {
         self.ends_at = Some(ends_at);
         self
+    }
+
+    /// Whose journal it is.
+    pub fn run_id(&self) -> RunId {
+        self.lease.run_id
     }
 
     /// When all work ends; `None`: never.
@@ -418,28 +422,6 @@ pub fn now(scope: &Scope, event: Event) -> NewEvent {
     NewEvent { ts: Timestamp::now(), scope: scope.clone(), event }
 }
 
-/// SHA-256 of the JSON form of a request, hex.
-pub fn hash_of(request: &impl Serialize) -> String {
-    let mut hasher = HashWriter(Sha256::new());
-    // A value that cannot be serialized hashes as what was written of it, which is still the same on replay.
-    let _ = serde_json::to_writer(&mut hasher, request);
-    hex(&hasher.0.finalize())
-}
-
-/// SHA-256 of bytes, hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 /// Steps that something was learned by. A failure was stored as such, and marks are the run's own.
 fn is_answer(step: &Step) -> bool {
     step.kind != StepKind::Mark && !step.value.starts_with("{\"Err\":")
@@ -447,17 +429,4 @@ fn is_answer(step: &Step) -> bool {
 
 fn corrupt(key: &str, error: &serde_json::Error) -> Stop {
     Stop::Storage(store::Error::Corrupt(format!("step '{key}': {error}")))
-}
-
-struct HashWriter(Sha256);
-
-impl std::io::Write for HashWriter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

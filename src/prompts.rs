@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
-use crate::llm::{Part, Text};
+use crate::{
+    domain::digest::{hex, sha256},
+    llm::{Part, Text},
+};
 
 /// Stand around the number of a [`Flexible`] text between rendering and splitting. Private-use characters.
 const MARKS: [char; 2] = ['\u{E000}', '\u{E001}'];
@@ -118,11 +120,9 @@ impl Prompts {
 
 /// Of the release too, since it decides what the texts are filled with.
 fn wording() -> String {
-    let mut hasher = Sha256::new_with_prefix(env!("CARGO_PKG_VERSION"));
-    for (name, source) in TEMPLATES {
-        hasher.update([name, "\n", source, "\0"].concat());
-    }
-    hasher.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut all = env!("CARGO_PKG_VERSION").to_owned();
+    all.extend(TEMPLATES.iter().flat_map(|(name, source)| [name, "\n", source, "\0"]));
+    hex(&sha256(all.as_bytes())[..8])
 }
 
 /// Texts of a prompt that may be shortened when the context window is too small. They are long, so the template sees

@@ -14,9 +14,9 @@ use super::{EvalArgs, Exit, complain, print, signals};
 use crate::{
     app::App,
     config::Config,
-    domain::{Cost, ModelName, RunId, Usage},
+    domain::{Cost, ModelName, RunId, Usage, digest},
     eval::{self, Answer, Header, Question, Results, Scored, Spent},
-    journal,
+    llm::Llm,
     runs::{Ended, WorkError},
     search::ROWS,
     store::{self, Database},
@@ -109,14 +109,16 @@ impl Evaluation {
         }
         let models = models(config);
         if args.max_cost.is_some() {
-            let unpriced =
-                models.iter().find(|model| !model.is_offline() && !config.prices.contains_key(&model.to_string()));
-            unpriced.map_or(Ok(()), |model| Err(format!("--max-cost needs the price of {model} (FATHOM_PRICES)")))?;
+            let llm = Llm::new(config.llm.clone()).map_err(|error| error.to_string())?;
+            let unpriced = models.iter().find(|model| !model.is_offline() && llm.facts(model).price.is_none());
+            unpriced.map_or(Ok(()), |model| {
+                Err(format!("--max-cost needs the price of {model}: [models.\"{model}\"] in the settings file"))
+            })?;
         }
         let header = Header {
             fathom: env!("CARGO_PKG_VERSION").to_owned(),
             models: models.iter().map(ToString::to_string).collect(),
-            questions: journal::sha256(text.as_bytes()),
+            questions: digest::sha256_hex(text.as_bytes()),
             documents: config.search.folder(ROWS).map(|folder| folder.display().to_string()),
         };
         let out = args.out.clone().unwrap_or_else(|| default_out(path));

@@ -28,7 +28,7 @@ use spending::Refusal;
 use waits::{RunWaits, WaitClock};
 
 use crate::{
-    domain::{Event, Failure, Note, Prices, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode, limits::Limits},
+    domain::{Event, Failure, Note, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode, limits::Limits},
     journal::{self, Asked, Entry, Journal, NewEvent, StepKind, Stop},
     llm::Llm,
     prompts::Prompts,
@@ -63,8 +63,6 @@ pub struct Services {
     pub prompts: Arc<Prompts>,
     /// The engine of the run's `search_api`; `None` for `none`.
     pub search: Option<Engine>,
-    /// What models cost, where the operator says it.
-    pub prices: Arc<Prices>,
     pub snapshots: Snapshots,
 }
 

@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::OnceCell;
 
 use super::Cx;
-use crate::{domain::Source, journal};
+use crate::domain::{Source, digest};
 
 /// What a researcher is shown of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,7 @@ impl Cx {
 
 /// Names a page with a certain text, in the journal too: engines may return one address with different texts.
 pub fn page_key(url: &str, text_hash: &str) -> String {
-    format!("page/{}", &journal::hash_of(&(url, text_hash))[..16])
+    format!("page/{}", &digest::sha256_json(&(url, text_hash))[..16])
 }
 
 /// What a run knew of a source that was met.

@@ -4,6 +4,7 @@
 //! here and nowhere else.
 
 pub mod claim;
+pub mod digest;
 pub mod event;
 #[cfg(test)]
 pub mod growth;
@@ -32,7 +33,7 @@ pub use merge::merge;
 pub use model_name::ModelName;
 pub use options::{Caps, FollowUp, OptionError, RunOptions, Verify};
 pub use owner::{Caller, Owner, Reach};
-pub use price::{Cost, Price, Prices};
+pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};
 pub use progress::ProgressChange;
 pub use report::{Note, Source};

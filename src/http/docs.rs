@@ -14,10 +14,10 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
-use sha2::{Digest, Sha256};
 use utoipa_swagger_ui::Config;
 
 use super::{error::ApiError, extract::has_version};
+use crate::domain::digest::{hex, sha256};
 
 /// The contract of this build.
 pub const CONTRACT: &str = include_str!("../../openapi.yaml");
@@ -118,6 +118,6 @@ pub fn fresh_or(headers: &HeaderMap, etag: &HeaderValue, body: impl FnOnce() -> 
 
 /// Names a content by its hash.
 pub fn etag(content: &[u8]) -> HeaderValue {
-    let hash: String = Sha256::digest(content)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&sha256(content)[..8]);
     HeaderValue::from_str(&format!("\"{hash}\"")).expect("hex digits between quotes are visible ASCII")
 }

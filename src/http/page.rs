@@ -12,7 +12,6 @@ use std::{
 use axum::{body::Bytes, http::HeaderValue};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
-use sha2::{Digest as _, Sha256};
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::{
@@ -22,6 +21,7 @@ use super::{
 use crate::domain::{
     RunId, Source,
     claim::{Claim, Verdict},
+    digest::sha256,
     report::{Citation, Report},
     wording,
 };
@@ -132,7 +132,7 @@ pub fn render(report: &Report, sources: &[Source]) -> String {
 /// but ours counts.
 pub fn policy() -> HeaderValue {
     static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-        let style = BASE64.encode(Sha256::digest(STYLE.as_bytes()));
+        let style = BASE64.encode(sha256(STYLE.as_bytes()));
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         );

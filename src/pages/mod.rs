@@ -13,8 +13,6 @@ mod worker;
 
 use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 
-use sha2::{Digest, Sha256};
-
 pub use extract::{Document, Format, Section, Unreadable};
 pub use web::{NotRead, Web, WebPage, WebSettings};
 pub use worker::run as work;
@@ -23,6 +21,7 @@ use self::{
     pool::Pool,
     protocol::{Answer, Job},
 };
+use crate::domain::digest;
 
 /// The hidden subcommand of the program that starts a parser process.
 pub const SUBCOMMAND: &str = "parse-worker";
@@ -108,7 +107,7 @@ impl Parser {
             return tidied(text.to_owned()).await;
         }
         let html = text.as_bytes();
-        let hash: [u8; 32] = Sha256::digest(html).into();
+        let hash = digest::sha256(html);
         self.pool.refuse_known(&hash)?;
         let answer = self.pool.ask(name, Job::Plain, html, self.pool.settings().page_time).await;
         match answer {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::agent::{Agent, Answer};
 use crate::{
     context::{Cx, Error, Registered},
-    domain::{Event, Failure, SourceId, ToolKind, WarningCode},
-    journal::{self, Asked, Entry, StepKind},
+    domain::{Event, Failure, SourceId, ToolKind, WarningCode, digest},
+    journal::{Asked, Entry, StepKind},
     llm::{Part, ToolCall},
     telemetry::{metrics, spans},
     tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, ToolSet},
@@ -207,7 +207,7 @@ async fn perform(
         return tool.call(cx, site, arguments).await;
     }
     let key = format!("{}/call/{}", site.turn, site.index);
-    let asked = Asked::from(journal::hash_of(&(name, &arguments)));
+    let asked = Asked::from(digest::sha256_json(&(name, &arguments)));
     let work = async {
         if let Some(inherited) = cx.journal().inherited::<Result<ToolOutput, Failed>>(&key, &asked)
             // Sources of another run would have to be taken over with their texts: they are retrieved again.

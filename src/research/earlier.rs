@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::{citations, source_list};
 use crate::{
     context::{Cx, Error},
-    domain::{Event, Note, RunId, Source, SourceId, WarningCode, report::Report},
-    journal::{self, Entry, StepKind},
+    domain::{Event, Note, RunId, Source, SourceId, WarningCode, digest, report::Report},
+    journal::{Entry, StepKind},
 };
 
 /// Sources taken over at most, those the reports cite first.
@@ -70,7 +70,7 @@ impl EarlierFindings {
 /// [`Error::Stop`].
 pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Error> {
     let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
-    let hash = journal::hash_of(&runs);
+    let hash = digest::sha256_json(&runs);
     let known: EarlierFindings =
         cx.journal().step("earlier", StepKind::Value, hash, async { Ok(with_events(cx, chosen(earlier))) }).await?;
     for source in &known.sources {

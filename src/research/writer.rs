@@ -23,11 +23,11 @@ use crate::{
     context::{Cx, Error, Role, TextSink, Unanswered},
     domain::{
         Event, Failure, FailureCode, Note, Source, SourceId, Verify, WarningCode,
-        claim::VerdictCounts,
+        claim::VerdictCounts, digest,
         limits::Limits,
         report::{Citation, Report},
     },
-    journal::{self, Stop},
+    journal::Stop,
     llm::{Completion, Message, StopReason, Text},
     offline::{Evidence, Finding, Task},
     prompts::{Flexible, untrusted},
@@ -365,7 +365,7 @@ impl<'a> Page<'a> {
             sources: self.resolver.cited(),
             dropped_citations: report.dropped_citations,
             degraded: report.is_degraded(),
-            sha256: journal::sha256(report.markdown.as_bytes()),
+            sha256: digest::sha256_hex(report.markdown.as_bytes()),
         };
         self.cx.emit(vec![finished]).await?;
         Ok(report)

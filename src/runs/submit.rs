@@ -9,8 +9,7 @@ use super::{
     owned::{Access, OwnedRun, OwnedThread},
 };
 use crate::{
-    domain::{Caller, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp},
-    journal::sha256,
+    domain::{Caller, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp, digest::sha256_hex},
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
 };
 
@@ -41,7 +40,7 @@ pub struct Key {
 impl Key {
     /// `request` is the body of the request.
     pub fn new(operation: &str, key: String, request: &[u8]) -> Self {
-        Self { operation: operation.to_owned(), key, request_hash: sha256(request) }
+        Self { operation: operation.to_owned(), key, request_hash: sha256_hex(request) }
     }
 }
 

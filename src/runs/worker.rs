@@ -226,7 +226,6 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         llm: parts.llm.clone(),
         prompts: Arc::clone(&parts.prompts),
         search: Some(search),
-        prices: Arc::clone(&parts.settings.prices),
         snapshots: snapshots(parts, run.id),
     };
     let cx = Cx::new(

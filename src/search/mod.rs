@@ -4,7 +4,6 @@
 //! `web.rs` has what those on the web share, `merged.rs` asks several at once. Knows nothing of models, journals or source
 //! ids; `tools` makes sources of the hits.
 
-mod canonical;
 pub mod engines;
 mod merged;
 mod registry;
@@ -26,7 +25,6 @@ use crate::{
     net::AtOnce,
     pages::extract::date,
 };
-pub use canonical::canonical_url;
 pub use engines::ROWS;
 use merged::Merged;
 pub use registry::{Engines, Missing, automatic, check_names, nothing};

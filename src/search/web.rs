@@ -12,10 +12,10 @@ use serde_json::{Value, value::RawValue};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
-use super::{Error, Hit, Limits, Row, Search, Settings, canonical_url, row};
+use super::{Error, Hit, Limits, Row, Search, Settings, row};
 use crate::{
     domain::WaitKind,
-    net::{self, Attempt, Caller, Circuit, Trouble, Verdict},
+    net::{self, Attempt, Caller, Circuit, Trouble, Verdict, canonical_url},
     pages::{self, Parser, extract},
 };
 

@@ -4,11 +4,10 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::{EventRow, Step, group::RunRow, group::UsageRow};
-use crate::domain::{Note, Source, event::Phase};
+use crate::domain::{Note, Source, digest, event::Phase};
 
 /// A column and where its values come from.
 pub struct Column<T> {
@@ -132,7 +131,7 @@ pub static NOTES: [Column<Note>; 3] = [
 
 /// SHA-256 of an address, by which a page is known in its run.
 pub fn url_hash(url: &str) -> Vec<u8> {
-    Sha256::digest(url.as_bytes()).to_vec()
+    digest::sha256(url.as_bytes()).to_vec()
 }
 
 /// The columns' names, each behind `prefix`, separated by commas.

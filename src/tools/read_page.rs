@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, spec};
 use crate::{
     context::Cx,
-    domain::{Source, SourceId, Timestamp, ToolKind, event::ResultLink},
-    journal,
+    domain::{Source, SourceId, Timestamp, ToolKind, digest, event::ResultLink},
     llm::{Part, Text, ToolCall, ToolSpec},
     offline::Evidence,
     pages::{Web, WebPage, extract::passages},
@@ -184,14 +183,14 @@ fn source(cx: &Cx, id: SourceId, page: &WebPage) -> Source {
     Source {
         id,
         aliases: Vec::new(),
-        url: crate::search::canonical_url(&page.url),
+        url: crate::net::canonical_url(&page.url),
         title: page.title.clone(),
         section: None,
         engine: ENGINE.to_owned(),
         score: None,
         published: page.published.clone(),
         fetched_at: Timestamp::now(),
-        content_hash: journal::sha256(snapshot.as_bytes()),
+        content_hash: digest::sha256_hex(snapshot.as_bytes()),
         snapshot,
     }
 }

@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 use super::{Admitted, LeftOut, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, property, summary};
 use crate::{
     context::{Cx, Error, PageText, Registered, page_key},
-    domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, event::ResultLink},
-    journal::{self, Asked, Entry, StepKind},
+    domain::{
+        Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest, event::ResultLink,
+    },
+    journal::{Asked, Entry, StepKind},
     llm::{Part, Text, ToolCall, ToolSpec},
     offline::Evidence,
     prompts::{Prompts, untrusted},
@@ -201,7 +203,7 @@ async fn one_query(
     let Some(engine) = cx.search() else { return Ok(Err("no search engine is configured".to_owned())) };
     let limits =
         Limits { max_results: MAX_RESULTS as usize, max_content_length: cx.options().max_content_length as usize };
-    let hash = journal::hash_of(&(query, limits.max_results, limits.max_content_length));
+    let hash = digest::sha256_json(&(query, limits.max_results, limits.max_content_length));
     let first = site.first_source.0 + MAX_RESULTS * u32::try_from(index).unwrap_or(u32::MAX / MAX_RESULTS);
     let asked = Asked::from(hash);
     let work = async {
@@ -309,7 +311,7 @@ fn source(hit: &Hit, id: SourceId, snapshot: String) -> Source {
         score: hit.score,
         published: hit.published.clone(),
         fetched_at: Timestamp::now(),
-        content_hash: journal::sha256(snapshot.as_bytes()),
+        content_hash: digest::sha256_hex(snapshot.as_bytes()),
         snapshot,
     }
 }

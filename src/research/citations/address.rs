@@ -1,6 +1,6 @@
 //! Web addresses in text: what counts as one, where it ends, and which of them are the same page.
 
-use crate::search::canonical_url;
+use crate::net::canonical_url;
 
 /// Longest name of a scheme that is looked for.
 const LONGEST_SCHEME: usize = 32;

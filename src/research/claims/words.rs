@@ -58,13 +58,13 @@ const ABOUT: &str = "about around roughly nearly almost approximately some over 
 
 /// Say that a number was computed.
 const COMPUTED: &str = "total totalling sum together combined altogether difference more less fewer increase increased decrease decreased rise rose risen fell fallen grew grown \
-    gain double doubled twice triple half third quarter ratio share percent per average mean later earlier after before longer older younger years months days between over within \
-    insgesamt zusammen summe mehr weniger differenz gestiegen gesunken stieg sank doppelt hälfte anteil prozent durchschnitt später früher jahre tage \
-    ensemble somme plus moins différence hausse baisse double moitié part moyenne ans jours tard \
-    total suma juntos más menos diferencia aumento subió bajó doble mitad promedio años días después \
-    totale somma insieme più meno differenza aumento doppio metà media anni giorni \
-    soma juntos mais diferença aumento dobro metade média anos dias totaal samen meer minder verschil stijging daling dubbel helft gemiddeld jaar dagen \
-    всего вместе больше меньше разница рост вдвое половина лет";
+    gain double doubled twice triple half third quarter ratio share percent per average mean later earlier after before longer older younger \
+    insgesamt zusammen summe mehr weniger differenz gestiegen gesunken stieg sank doppelt hälfte anteil prozent durchschnitt später früher \
+    ensemble somme plus moins différence hausse baisse double moitié part moyenne tard \
+    total suma juntos más menos diferencia aumento subió bajó doble mitad promedio después \
+    totale somma insieme più meno differenza aumento doppio metà media \
+    soma juntos mais diferença aumento dobro metade média totaal samen meer minder verschil stijging daling dubbel helft gemiddeld \
+    всего вместе больше меньше разница рост вдвое половина";
 
 static MONTH_OF: LazyLock<HashMap<&str, u8>> = LazyLock::new(|| {
     let of_line = |line: &'static str| (1..).zip(line.split_whitespace());

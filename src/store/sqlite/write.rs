@@ -10,6 +10,7 @@ use serde_json::Value;
 use sqlx::{Row as _, query};
 
 use super::{Db, Engine};
+use crate::domain::digest::hex;
 use crate::store::{
     Error,
     group::{Group, Row},
@@ -171,13 +172,6 @@ fn push_text(json: &mut String, text: &str) {
     }
     json.push_str(rest);
     json.push('"');
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom::{
-    domain::{Agent, Event, MessageRole, Outcome, RunStatus, Usage},
-    journal::sha256,
+    domain::{Agent, Event, MessageRole, Outcome, RunStatus, Usage, digest::sha256_hex},
     runs::Ended,
 };
 
@@ -131,7 +130,7 @@ fn deltas_are_the_report(story: &Story) {
             }
             Event::ReportFinished { attempt, chars, sha256: sum, dropped_citations, .. } => {
                 assert_eq!((*attempt, *chars), (attempts, text.chars().count()));
-                assert_eq!(*sum, sha256(text.as_bytes()));
+                assert_eq!(*sum, sha256_hex(text.as_bytes()));
                 assert_eq!(*dropped_citations, report.dropped_citations);
             }
             _ => {}

@@ -11,14 +11,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sha2::{Digest, Sha256};
 use sqlx::{
     ConnectOptions, Executor as _, Row, Sqlite, SqlitePool, Transaction,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous},
 };
 
 use super::{query::spaced, rank::Candidate};
-use crate::files;
+use crate::{
+    domain::digest::{hex, sha256},
+    files,
+};
 
 /// Raised whenever the tables, or the passages made of a document, change.
 const VERSION: i64 = 2;
@@ -86,8 +88,7 @@ fn is_damage(error: &sqlx::Error) -> bool {
 
 /// Where the index of a folder lies.
 pub(super) fn file_of(folder: &Path, index_dir: &Path) -> PathBuf {
-    let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
-    let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let name = hex(&sha256(folder.as_os_str().as_encoded_bytes())[..8]);
     index_dir.join(format!("{name}.db"))
 }
 
@@ -274,7 +275,7 @@ async fn insert_passage(
 /// Of the letters and digits alone, so that marks and line ends do not tell copies apart.
 fn hash(body: &str) -> String {
     let letters: String = body.chars().filter(|char| char.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    Sha256::digest(letters.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(&sha256(letters.as_bytes())[..16])
 }
 
 /// Waits for the lock file, at most [`PATIENCE`]; dropping the file gives it free.

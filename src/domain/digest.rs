@@ -1,0 +1,59 @@
+//! SHA-256 of contents and requests, and hexadecimal: the one place that hashes.
+
+use std::io;
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 of bytes.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// The same, hex.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&sha256(bytes))
+}
+
+/// SHA-256 of the JSON form of a value, hex.
+pub fn sha256_json(value: &impl Serialize) -> String {
+    let mut hasher = HashWriter(Sha256::new());
+    // A value that cannot be serialized hashes as what was written of it, which is the same each time.
+    let _ = serde_json::to_writer(&mut hasher, value);
+    hex(&hasher.0.finalize())
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+struct HashWriter(Sha256);
+
+impl io::Write for HashWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_hashes_as_its_json() {
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256_hex(b"abc"), abc);
+        assert_eq!(sha256_json(&("a", 1)), sha256_hex(br#"["a",1]"#));
+        assert_eq!(hex(&[0, 0x0f, 0xff]), "000fff");
+    }
+}
