@@ -15,7 +15,7 @@ pub enum Verdict {
     NotCheckable,
 }
 
-/// The place of a source that a statement rests on, as far as that can be told.
+/// The place of a source that a statement rests on, as far as that can be seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
     pub text: String,

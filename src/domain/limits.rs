@@ -39,6 +39,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Counts a search of that engine that failed.
+    pub fn search_failed(&mut self, engine: &str) {
+        match self.failed_searches.iter_mut().find(|(name, _)| name == engine) {
+            Some((_, count)) => *count += 1,
+            None => self.failed_searches.push((engine.to_owned(), 1)),
+        }
+    }
+
     /// The section under a report, heading included; empty when there is nothing to say.
     pub fn section(&self, claims: &[Claim], citations: &[Citation], wording: &Wording) -> String {
         let words = wording.limits;
@@ -99,7 +107,8 @@ fn quoted(words: &str) -> String {
 
 /// Text from elsewhere on one line, without what could make a link, a citation or other markup of it.
 fn text(text: &str) -> String {
-    let plain: String = text.chars().map(|char| if "[]<>`\\*_|#{}".contains(char) || char.is_control() { ' ' } else { char }).collect();
+    let plain: String =
+        text.chars().map(|char| if "[]<>`\\*_|#{}".contains(char) || char.is_control() { ' ' } else { char }).collect();
     let plain = plain.replace("://", ": ").split_whitespace().collect::<Vec<_>>().join(" ");
     if plain.chars().count() <= TEXT_CHARS {
         return plain;

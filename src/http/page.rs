@@ -418,8 +418,7 @@ mod tests {
 
     fn page(markdown: &str, cited: &[(u32, usize)]) -> String {
         let source = Source::example(1001, "https://a.test/x?b=1&c=2", "A: <b>");
-        let citation =
-            |(number, start): &(u32, usize)| Citation::new(*number, SourceId(1001), *start, *start + 3);
+        let citation = |(number, start): &(u32, usize)| Citation::new(*number, SourceId(1001), *start, *start + 3);
         let citations = cited.iter().map(citation).collect();
         render(&Report { markdown: markdown.to_owned(), citations, ..Report::default() }, &[source])
     }

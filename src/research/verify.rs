@@ -88,7 +88,9 @@ pub async fn verified(cx: &Cx, name: &'static str, question: &str, draft: Draft)
 /// Off the runtime's threads: reports and pages are long.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be checked: {error}")).into())
+    done.map_err(|error| {
+        Failure::new(FailureCode::Internal, format!("the report could not be checked: {error}")).into()
+    })
 }
 
 async fn checked(mut draft: Draft, texts: &Arc<Texts>, question: &Arc<str>) -> Result<Draft, Error> {
@@ -154,6 +156,7 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
         settle(resolver, markdown)
     })
     .await?;
+    repaired.as_streamed = false;
     repaired.report.dropped_citations = repaired.report.dropped_citations.saturating_add(dropped);
     Ok(Some(repaired))
 }
@@ -241,7 +244,8 @@ async fn judged(
     texts: &Texts,
 ) -> Result<Vec<Judgement>, Error> {
     let claims = places.iter().map(|place| &draft.report.claims[*place]);
-    let shown: Vec<Value> = (1..).zip(claims.clone()).map(|(number, claim)| shown(number, claim, draft, texts)).collect();
+    let shown: Vec<Value> =
+        (1..).zip(claims.clone()).map(|(number, claim)| shown(number, claim, draft, texts)).collect();
     let verdicts = ["supported", "partly", "not_supported", "not_checkable"];
     let schema = json!({
         "type": "object",
@@ -270,7 +274,10 @@ async fn judged(
 /// The worse of what code and model say counts.
 fn apply(claim: &mut Claim, citations: &mut [Citation], judgement: Option<&Judgement>) {
     let verdict = match (claim.verdict, judgement.map(|judgement| judgement.verdict)) {
-        (by_code @ (Verdict::NotSupported | Verdict::Partly), None | Some(Verdict::Supported | Verdict::NotCheckable)) => by_code,
+        (
+            by_code @ (Verdict::NotSupported | Verdict::Partly),
+            None | Some(Verdict::Supported | Verdict::NotCheckable),
+        ) => by_code,
         (Verdict::NotSupported, Some(_)) => Verdict::NotSupported,
         (_, None) => Verdict::NotCheckable,
         (by_code, Some(Verdict::NotCheckable)) => by_code,

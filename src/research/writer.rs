@@ -23,7 +23,8 @@ use crate::{
     context::{Cx, Error, Role, TextSink, Unanswered},
     domain::{
         Event, Failure, FailureCode, Note, Source, SourceId, Verify, WarningCode,
-        claim::VerdictCounts, digest,
+        claim::VerdictCounts,
+        digest,
         limits::Limits,
         report::{Citation, Report},
     },
@@ -64,13 +65,7 @@ pub async fn write(
 ///
 /// # Errors
 /// As [`write()`].
-pub async fn compose(
-    cx: &Cx,
-    name: &'static str,
-    question: &str,
-    prompt: Text,
-    task: Task,
-) -> Result<Report, Error> {
+pub async fn compose(cx: &Cx, name: &'static str, question: &str, prompt: Text, task: Task) -> Result<Report, Error> {
     let attempt = cx.report_attempts();
     let mut writing = Writing { cx, name, calls: 0, tries: 0, attempt, page: None, sources: cx.sources() };
     let mut messages = vec![Message::User { content: prompt }];
@@ -224,6 +219,7 @@ impl<'a> Writing<'a> {
             return Err(Failure::new(FailureCode::Internal, "no report was written").into());
         };
         let draft = page.settle().await?;
+        page.show_text(&draft).await?;
         let mut draft = verify::verified(self.cx, self.name, question, draft).await?;
         add_limits(&mut draft.report, &self.cx.limits());
         page.finish(draft).await
@@ -240,6 +236,7 @@ struct Page<'a> {
     cx: &'a Cx,
     attempt: u32,
     resolver: Resolver,
+    sources: Vec<Source>,
     text: String,
     /// The last word of the model's text: left out if the output limit cut it off.
     word: String,
@@ -256,7 +253,8 @@ impl<'a> Page<'a> {
         Self {
             cx,
             attempt,
-            resolver: Resolver::new(sources),
+            resolver: Resolver::new(sources.clone()),
+            sources,
             text: String::new(),
             word: String::new(),
             held: String::new(),
@@ -320,7 +318,7 @@ impl<'a> Page<'a> {
 
     fn citation_events(&self, citations: &[Citation]) -> Vec<Event> {
         let events = citations.iter().filter_map(|citation| {
-            let source = self.resolver.source(citation.number)?;
+            let source = self.sources.iter().find(|source| source.id == citation.source_id)?;
             Some(Event::ReportCitation {
                 number: citation.number,
                 source_id: citation.source_id,
@@ -343,15 +341,10 @@ impl<'a> Page<'a> {
     }
 
     async fn finish(mut self, draft: Draft) -> Result<Report, Error> {
-        let Draft { resolver, report } = draft;
-        let sent = resolver.citations().get(..self.citations_sent);
-        let is_same = |(one, other): (&Citation, &Citation)| (one.number, one.start) == (other.number, other.start);
-        let as_sent = sent.is_some_and(|sent| {
-            report.citations.len() >= sent.len() && sent.iter().zip(&report.citations).all(is_same)
-        });
+        let Draft { resolver, report, as_streamed } = draft;
         self.resolver = resolver;
-        match report.markdown.strip_prefix(&self.text).filter(|_| as_sent) {
-            Some(rest) => self.end(rest, &report.citations).await?,
+        match report.markdown.strip_prefix(&self.text).filter(|_| as_streamed) {
+            Some(rest) => self.pass_on(rest, &report.citations).await?,
             None => self.publish(&report).await?,
         }
         self.warn_of_removals(&report).await?;
@@ -371,14 +364,25 @@ impl<'a> Page<'a> {
         Ok(report)
     }
 
-    /// Passes on what readers have not seen of the text.
-    async fn end(&mut self, rest: &str, citations: &[Citation]) -> Result<(), Stop> {
+    /// Passes on the text, so that nobody waits for it while it is checked.
+    async fn show_text(&mut self, draft: &Draft) -> Result<(), Stop> {
+        let (text, _) = draft.report.parts();
+        match text.strip_prefix(&self.text).filter(|_| draft.as_streamed) {
+            Some(rest) => self.pass_on(rest, &draft.report.citations).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Passes on what readers have not seen yet.
+    async fn pass_on(&mut self, rest: &str, citations: &[Citation]) -> Result<(), Stop> {
         let mut events = Vec::new();
+        self.text.push_str(rest);
         if !rest.is_empty() {
             events.push(Event::ReportDelta { attempt: self.attempt, offset: self.offset, text: rest.to_owned() });
             self.offset += rest.chars().count();
         }
-        events.extend(self.citation_events(&citations[self.citations_sent..]));
+        events.extend(self.citation_events(citations.get(self.citations_sent..).unwrap_or_default()));
+        self.citations_sent = citations.len();
         self.cx.emit(events).await
     }
 
@@ -421,6 +425,8 @@ pub struct Draft {
     /// What resolved it last.
     pub resolver: Resolver,
     pub report: Report,
+    /// Is it what its readers saw come?
+    pub as_streamed: bool,
 }
 
 /// Writes the section on the limits above the list of sources.
@@ -450,14 +456,16 @@ async fn settled(resolver: Resolver, streamed: String) -> Result<Draft, Error> {
 /// The report of a resolver that has written `streamed`.
 pub fn settle(resolver: Resolver, streamed: String) -> Draft {
     let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
+    let mut as_streamed = renumbered.is_none();
     let (resolver, markdown) = renumbered.unwrap_or((resolver, streamed));
     let citations = resolver.citations().to_vec();
     let mut report = Report { markdown, citations, dropped_citations: resolver.dropped(), ..Report::default() };
     if let Some(proof) = citations::proof(&report.markdown, &report.citations) {
+        as_streamed = false;
         report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
         (report.markdown, report.citations) = (proof.markdown, proof.citations);
     }
-    Draft { resolver, report }
+    Draft { resolver, report, as_streamed }
 }
 
 impl TextSink for Page<'_> {

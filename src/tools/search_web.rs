@@ -237,11 +237,7 @@ async fn one_query(
     let outcome: Result<Vec<StoredHit>, String> =
         cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
     if outcome.is_err() {
-        let engine = engine.name();
-        cx.limit(|limits| match limits.failed_searches.iter_mut().find(|(name, _)| name == engine) {
-            Some((_, count)) => *count += 1,
-            None => limits.failed_searches.push((engine.to_owned(), 1)),
-        });
+        cx.limit(|limits| limits.search_failed(engine.name()));
     }
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome

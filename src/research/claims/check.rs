@@ -119,7 +119,8 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
         _ => None,
     };
     let near = number.is_about && (here.value - there.value).abs() < here.last_digit();
-    near || in_unit.is_some_and(|value| rounds_to(value, here)) || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here)
+    near || in_unit.is_some_and(|value| rounds_to(value, here))
+        || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here)
 }
 
 /// Is `reading` the value, rounded to the digits that are written?
@@ -132,7 +133,8 @@ fn rounds_to(value: i128, reading: Reading) -> bool {
 fn follows(reading: Reading, operands: &[i128]) -> bool {
     let is_it = |value: Option<i128>| value.is_some_and(|value| rounds_to(value.abs(), reading));
     let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
-    let pairs = operands.iter().enumerate().flat_map(|(at, one)| operands[at + 1..].iter().map(move |other| (*one, *other)));
+    let pairs =
+        operands.iter().enumerate().flat_map(|(at, one)| operands[at + 1..].iter().map(move |other| (*one, *other)));
     let mut of_pairs = pairs.flat_map(|(one, other)| {
         let share = |one, other| ratio(one, other).map(|ratio| ratio * 100);
         // Next to a number, a far smaller one tells nothing.

@@ -218,7 +218,8 @@ impl<'a> Reader<'a> {
 
     /// The year at a token, behind a comma or `de`, and the tokens used until then.
     fn year_behind(self, ahead: usize) -> (Option<i32>, usize) {
-        let skipped = usize::from(self.token(ahead).is_some_and(|token| ".,،".contains(token.text)) || self.is_of(ahead));
+        let skipped =
+            usize::from(self.token(ahead).is_some_and(|token| ".,،".contains(token.text)) || self.is_of(ahead));
         match self.year(ahead + skipped) {
             Some(year) => (Some(year), ahead + skipped + 1),
             None => (None, ahead),
@@ -230,7 +231,9 @@ impl<'a> Reader<'a> {
         let hour = self.whole(0, 2).filter(|hour| *hour <= 24)?;
         let (mut minute, mut used) = (0, 1);
         let is_between = self.token(1).is_some_and(|token| token.is(':') || token.text == "h");
-        if is_between && self.is_glued(0) && self.is_glued(1)
+        if is_between
+            && self.is_glued(0)
+            && self.is_glued(1)
             && let Some(minutes) = self.whole(2, 2).filter(|minutes| *minutes < 60)
         {
             (minute, used) = (minutes, 3);
@@ -239,7 +242,10 @@ impl<'a> Reader<'a> {
         let half = match word.as_str() {
             "pm" => Some(12),
             "am" => Some(0),
-            "p" | "a" if self.token(used + 1).is_some_and(|token| token.is('.')) && self.word(used + 2).as_deref() == Some("m") => {
+            "p" | "a"
+                if self.token(used + 1).is_some_and(|token| token.is('.'))
+                    && self.word(used + 2).as_deref() == Some("m") =>
+            {
                 Some(if word == "p" { 12 } else { 0 })
             }
             _ => None,
@@ -292,7 +298,8 @@ impl<'a> Reader<'a> {
         let word = self.word(0)?;
         let is_sign = |ahead: usize| self.token(ahead).is_some_and(|token| is_numeral(token.text));
         if is_sign(0) {
-            let signs: Vec<&str> = (0..).take_while(|ahead| is_sign(*ahead)).map(|ahead| self.tokens[self.at + ahead].text).collect();
+            let signs: Vec<&str> =
+                (0..).take_while(|ahead| is_sign(*ahead)).map(|ahead| self.tokens[self.at + ahead].text).collect();
             let value = words::ideographs(&signs.concat()).filter(|_| signs.len() > 1)?;
             let number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
             return Some((Figure::Number(number), signs.len()));
@@ -305,7 +312,9 @@ impl<'a> Reader<'a> {
             && ones < 10 * ONE
         {
             (value, used) = (value + ones, 3);
-        } else if let Some(hundred) = self.word(1).and_then(|word| words::number(&word)).filter(|next| [100 * ONE, 1_000 * ONE].contains(next)) {
+        } else if let Some(hundred) =
+            self.word(1).and_then(|word| words::number(&word)).filter(|next| [100 * ONE, 1_000 * ONE].contains(next))
+        {
             (value, used) = (value * (hundred / ONE), 2);
         }
         let number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
@@ -318,7 +327,10 @@ impl<'a> Reader<'a> {
         if let Some(multiple) = words::multiple(&word) {
             number.multiple = multiple;
             for reading in &mut number.readings {
-                *reading = Reading { value: reading.value.saturating_mul(multiple), step: reading.step.saturating_mul(multiple) };
+                *reading = Reading {
+                    value: reading.value.saturating_mul(multiple),
+                    step: reading.step.saturating_mul(multiple),
+                };
             }
             used += 1;
             used += usize::from(self.token(used).is_some_and(|token| token.is('.')) && self.is_glued(used - 1));
@@ -330,23 +342,34 @@ impl<'a> Reader<'a> {
         });
         number.is_percent = self.token(used).is_some_and(|token| token.is('%') || token.is('％'))
             || ["percent", "prozent", "процент", "процентов"].contains(&&*word)
-            || (["per", "pour", "por"].contains(&&*word) && self.word(used + 1).is_some_and(|next| next.starts_with("cent") || next.starts_with("cient")));
+            || (["per", "pour", "por"].contains(&&*word)
+                && self.word(used + 1).is_some_and(|next| next.starts_with("cent") || next.starts_with("cient")));
         let before = |back: usize| self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
-        number.is_about = (1..=2).any(|back| before(back).is_some_and(|token| token.is_word() && words::is_about(&token.text.to_lowercase())));
+        number.is_about = (1..=2).any(|back| {
+            before(back).is_some_and(|token| token.is_word() && words::is_about(&token.text.to_lowercase()))
+        });
         number.is_about |= (1..=2).any(|back| before(back).is_some_and(|token| token.is('~') || token.is('≈')));
         (Figure::Number(number), used)
     }
 }
 
-const EMPTY: Number =
-    Number { readings: Vec::new(), parts: Vec::new(), multiple: 1, unit: None, is_percent: false, is_word: false, is_about: false };
+const EMPTY: Number = Number {
+    readings: Vec::new(),
+    parts: Vec::new(),
+    multiple: 1,
+    unit: None,
+    is_percent: false,
+    is_word: false,
+    is_about: false,
+};
 
 fn is_ordinal(word: &str) -> bool {
     ["st", "nd", "rd", "th", "er", "ère", "e", "º", "ª"].contains(&word)
 }
 
 fn is_currency(word: &str) -> bool {
-    ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RMB", "US", "A", "C", "R", "NOK", "SEK", "DKK", "PLN", "CZK"].contains(&word)
+    ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RMB", "US", "A", "C", "R", "NOK", "SEK", "DKK", "PLN", "CZK"]
+        .contains(&word)
 }
 
 fn is_numeral(text: &str) -> bool {
@@ -367,14 +390,19 @@ fn dates([one, two, three]: [i64; 3]) -> Option<Vec<Date>> {
         let [month, day] = [month, day].map(|part| u8::try_from(part).ok());
         is_date.then_some(Date { year: i32::try_from(year).ok(), month, day })
     };
-    let mut dates: Vec<Date> = [date(one, two, three), date(three, two, one), date(three, one, two)].into_iter().flatten().collect();
+    let mut dates: Vec<Date> =
+        [date(one, two, three), date(three, two, one), date(three, one, two)].into_iter().flatten().collect();
     dates.dedup();
     (!dates.is_empty()).then_some(dates)
 }
 
 /// Which numbers a run of digits with separators may be: one number, read in one of several ways, or several numbers.
 fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
-    let marks: Vec<char> = text.chars().filter(|char| digit(*char).is_none()).map(|mark| if is_space(mark) { ' ' } else { mark }).collect();
+    let marks: Vec<char> = text
+        .chars()
+        .filter(|char| digit(*char).is_none())
+        .map(|mark| if is_space(mark) { ' ' } else { mark })
+        .collect();
     let groups: Vec<String> = text
         .split(|char| digit(char).is_none())
         .map(|group| group.chars().filter_map(digit).map(|digit| char::from(b'0' + digit)).collect())
@@ -388,7 +416,9 @@ fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
     let found: Vec<Option<Reading>> = match last {
         None => vec![whole()],
         // Thousands, then a fraction.
-        Some(last) if is_point(last) && !before.is_empty() && before.iter().all(|mark| *mark != last) => vec![decimal()],
+        Some(last) if is_point(last) && !before.is_empty() && before.iter().all(|mark| *mark != last) => {
+            vec![decimal()]
+        }
         Some(last) if is_point(last) && before.is_empty() => match threes && groups[0] != "0" {
             true => vec![whole(), decimal()],
             false => vec![decimal()],
@@ -396,7 +426,8 @@ fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
         Some(_) if threes => vec![whole()],
         Some(_) => Vec::new(),
     };
-    let parts = if groups.len() > 1 && last.is_some_and(|last| last != '.' || found.is_empty()) { parts } else { Vec::new() };
+    let parts =
+        if groups.len() > 1 && last.is_some_and(|last| last != '.' || found.is_empty()) { parts } else { Vec::new() };
     (found.into_iter().flatten().collect(), parts)
 }
 
@@ -445,9 +476,22 @@ mod tests {
     fn dates_are_one_in_every_spelling() {
         let date = Figure::Date(vec![Date { year: Some(2030), month: Some(11), day: Some(14) }]);
         for text in [
-            "2030-11-14", "14.11.2030", "14/11/2030", "11/14/2030", "14 November 2030", "November 14, 2030", "14. November 2030",
-            "14th of November, 2030", "14 novembre 2030", "14 de noviembre de 2030", "14 ноября 2030", "2030年11月14日",
-            "2030년 11월 14일", "14 نوفمبر 2030", "14 november 2030", "14 de novembro de 2030",
+            "2030-11-14",
+            "14.11.2030",
+            "14/11/2030",
+            "11/14/2030",
+            "14 November 2030",
+            "November 14, 2030",
+            "14. November 2030",
+            "14th of November, 2030",
+            "14 novembre 2030",
+            "14 de noviembre de 2030",
+            "14 ноября 2030",
+            "2030年11月14日",
+            "2030년 11월 14일",
+            "14 نوفمبر 2030",
+            "14 november 2030",
+            "14 de novembro de 2030",
         ] {
             assert_eq!(found(text), [date.clone()], "{text}");
         }

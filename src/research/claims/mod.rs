@@ -92,6 +92,15 @@ pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &s
     claims.collect()
 }
 
+/// A page that a statement cites, and what of the statement stands there.
+struct Held<'a> {
+    page: &'a Page,
+    /// Of what is checked, figures first, then names.
+    found: HashSet<usize>,
+    /// The sentence that is nearest to the statement.
+    best: Option<usize>,
+}
+
 /// Checks one statement against the sources behind its citations.
 fn checked(
     text: &str,
@@ -104,52 +113,20 @@ fn checked(
     let figures = figures::figures(text, &tokens);
     let statement = Statement { text, keys: word_keys(&tokens).map(|(key, _)| key).collect(), figures };
     let names = if names::has_names(language) { telling(&tokens, asked) } else { Vec::new() };
-    let (mut found, mut checkable) = (HashSet::new(), HashSet::new());
-    let mut places = Vec::new();
-    for citation in citations.iter() {
-        let page = texts.pages.get(&citation.source_id);
-        places.push(page.map(|(page, its_language)| {
-            let mut own = HashSet::new();
-            let standings = statement.standings(page);
-            let mut sentences = Vec::new();
-            for (number, standing) in standings.into_iter().enumerate() {
-                match standing {
-                    Standing::In(sentence) => {
-                        own.insert(number);
-                        sentences.push(sentence);
-                    }
-                    Standing::Missing => {}
-                    Standing::Free => continue,
-                }
-                checkable.insert(number);
-            }
-            for (number, keys) in names.iter().enumerate().filter(|_| *its_language == language) {
-                let number = statement.figures.len() + number;
-                checkable.insert(number);
-                if keys.1.iter().all(|key| page.has_word(*key)) {
-                    own.insert(number);
-                }
-            }
-            (page, own, page.best_sentence(&statement.keys, &sentences))
-        }));
+    let mut checkable = HashSet::new();
+    let held = citations.iter().map(|citation| {
+        let (page, its_language) = texts.pages.get(&citation.source_id)?;
+        let names = if *its_language == language { names.as_slice() } else { &[] };
+        Some(held_against(page, &statement, names, &mut checkable))
+    });
+    let mut held: Vec<Option<Held<'_>>> = held.collect();
+    add_derived(&statement, &checkable, &mut held);
+    for (citation, held) in citations.iter_mut().zip(&held) {
+        let verdict = held.as_ref().map(|held| verdict(held.found.len(), checkable.len()));
+        citation.verdict = Some(verdict.unwrap_or(Verdict::NotCheckable));
+        citation.passage = held.as_ref().and_then(|held| held.page.passage(held.best?));
     }
-    let pages: Vec<(&Page, Option<usize>)> = places.iter().flatten().map(|(page, _, best)| (*page, *best)).collect();
-    for (number, figure) in statement.figures.iter().enumerate() {
-        let is_found = places.iter().flatten().any(|(_, own, _)| own.contains(&number));
-        if let Figure::Number(value) = &figure.figure
-            && !is_found
-            && checkable.contains(&number)
-            && statement.is_derived(value, &pages)
-        {
-            places.iter_mut().flatten().for_each(|(_, own, _)| _ = own.insert(number));
-        }
-    }
-    for (citation, place) in citations.iter_mut().zip(&places) {
-        let own = place.as_ref().map(|(_, own, _)| own.len());
-        citation.verdict = Some(own.map_or(Verdict::NotCheckable, |own| verdict(own, checkable.len())));
-        citation.passage = place.as_ref().and_then(|(page, _, best)| page.passage((*best)?));
-    }
-    found.extend(places.iter().flatten().flat_map(|(_, own, _)| own.iter().copied()));
+    let found: HashSet<usize> = held.iter().flatten().flat_map(|held| held.found.iter().copied()).collect();
     let label = |number: &usize| match statement.figures.get(*number) {
         Some(found) => text[found.start..found.end].to_owned(),
         None => names[*number - statement.figures.len()].0.clone(),
@@ -157,6 +134,47 @@ fn checked(
     let mut missing: Vec<usize> = checkable.difference(&found).copied().collect();
     missing.sort_unstable();
     (verdict(found.len(), checkable.len()), missing.iter().map(label).collect())
+}
+
+fn held_against<'a>(
+    page: &'a Page,
+    statement: &Statement<'_>,
+    names: &[(String, Vec<u64>)],
+    checkable: &mut HashSet<usize>,
+) -> Held<'a> {
+    let (mut found, mut sentences) = (HashSet::new(), Vec::new());
+    for (number, standing) in statement.standings(page).into_iter().enumerate() {
+        match standing {
+            Standing::Free => continue,
+            Standing::Missing => {}
+            Standing::In(sentence) => {
+                found.insert(number);
+                sentences.push(sentence);
+            }
+        }
+        checkable.insert(number);
+    }
+    for (number, (_, keys)) in (statement.figures.len()..).zip(names) {
+        checkable.insert(number);
+        if keys.iter().all(|key| page.has_word(*key)) {
+            found.insert(number);
+        }
+    }
+    Held { page, found, best: page.best_sentence(&statement.keys, &sentences) }
+}
+
+/// What stands nowhere may follow from what stands in all of the pages together.
+fn add_derived(statement: &Statement<'_>, checkable: &HashSet<usize>, held: &mut [Option<Held<'_>>]) {
+    let pages: Vec<(&Page, Option<usize>)> = held.iter().flatten().map(|held| (held.page, held.best)).collect();
+    for (number, figure) in statement.figures.iter().enumerate().filter(|(number, _)| checkable.contains(number)) {
+        let is_found = held.iter().flatten().any(|held| held.found.contains(&number));
+        if let Figure::Number(value) = &figure.figure
+            && !is_found
+            && statement.is_derived(value, &pages)
+        {
+            held.iter_mut().flatten().for_each(|held| _ = held.found.insert(number));
+        }
+    }
 }
 
 fn verdict(found: usize, checkable: usize) -> Verdict {
@@ -173,7 +191,8 @@ fn telling(tokens: &[Token<'_>], asked: &HashSet<u64>) -> Vec<(String, Vec<u64>)
     let names = names::names(tokens).into_iter().map(|name| {
         let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();
         let own = name.iter().filter(|at| names::is_telling(tokens[**at].text));
-        let keys = own.flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
+        let keys =
+            own.flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
         (words.join(" "), keys.collect::<Vec<_>>())
     });
     names.filter(|(_, keys)| !keys.is_empty()).collect()

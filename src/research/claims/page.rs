@@ -102,7 +102,8 @@ impl Page {
                 self.times.push((hour, minute, sentence));
             }
             Figure::Code(code) => {
-                let digits: Vec<&str> = code.split(|char: char| !char.is_ascii_digit()).filter(|part| !part.is_empty()).collect();
+                let digits: Vec<&str> =
+                    code.split(|char: char| !char.is_ascii_digit()).filter(|part| !part.is_empty()).collect();
                 for part in digits.iter().filter_map(|part| part.parse::<i128>().ok()?.checked_mul(ONE)) {
                     self.numbers.entry(part).or_default().push(sentence);
                 }
@@ -128,12 +129,14 @@ impl Page {
     /// The first sentence with a date that is the same as far as `date` says; its year may stand anywhere.
     pub fn sentence_with_date(&self, date: Date) -> Option<usize> {
         let fits = |known: &Date| {
-            let year = date.year.is_none() || known.year == date.year || known.year.is_none() && self.knows_year(date.year);
+            let year =
+                date.year.is_none() || known.year == date.year || known.year.is_none() && self.knows_year(date.year);
             let month = date.month.is_none() || known.month == date.month;
             year && month && (date.day.is_none() || known.day == date.day)
         };
         let own = self.dates.iter().find(|(known, _)| fits(known)).map(|(_, sentence)| *sentence);
-        let around = || self.around.iter().any(|figure| matches!(figure, Figure::Date(dates) if dates.iter().any(fits)));
+        let around =
+            || self.around.iter().any(|figure| matches!(figure, Figure::Date(dates) if dates.iter().any(fits)));
         own.or_else(|| around().then_some(usize::MAX))
     }
 
@@ -145,9 +148,13 @@ impl Page {
     /// Do title, date or address hold the number?
     pub fn around_has(&self, value: i128) -> bool {
         self.around.iter().any(|figure| match figure {
-            Figure::Number(number) => number.readings.iter().any(|reading| reading.value == value) || number.parts.contains(&value),
+            Figure::Number(number) => {
+                number.readings.iter().any(|reading| reading.value == value) || number.parts.contains(&value)
+            }
             Figure::Date(dates) => dates.iter().any(|date| date.year.map(|year| i128::from(year) * ONE) == Some(value)),
-            Figure::Code(code) => code.split(|char: char| !char.is_ascii_digit()).any(|part| part.parse::<i128>().is_ok_and(|part| part * ONE == value)),
+            Figure::Code(code) => code
+                .split(|char: char| !char.is_ascii_digit())
+                .any(|part| part.parse::<i128>().is_ok_and(|part| part * ONE == value)),
             Figure::Time(..) => false,
         })
     }
@@ -164,11 +171,17 @@ impl Page {
 
     pub fn sentence_with_code(&self, code: &str) -> Option<usize> {
         let known = self.codes.get(&squeezed(code)).copied();
-        known.or_else(|| {
-            let at = self.text.to_lowercase().find(code)?;
-            Some(self.sentence_at(at.min(self.text.len().saturating_sub(1))))
-        })
-        .or_else(|| self.around.iter().any(|figure| matches!(figure, Figure::Code(known) if squeezed(known) == squeezed(code))).then_some(usize::MAX))
+        known
+            .or_else(|| {
+                let at = self.text.to_lowercase().find(code)?;
+                Some(self.sentence_at(at.min(self.text.len().saturating_sub(1))))
+            })
+            .or_else(|| {
+                self.around
+                    .iter()
+                    .any(|figure| matches!(figure, Figure::Code(known) if squeezed(known) == squeezed(code)))
+                    .then_some(usize::MAX)
+            })
     }
 
     /// Does one of the words stand in the text by itself?

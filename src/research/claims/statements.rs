@@ -29,7 +29,8 @@ pub fn cited(text: &str, citations: &[Citation]) -> Vec<Cited> {
     let (mut next, mut at) = (0, 0);
     for line in text.split_inclusive('\n') {
         let end = at + line.len();
-        let last = places[next..].iter().position(|place| place.start >= end).map_or(places.len(), |found| next + found);
+        let last =
+            places[next..].iter().position(|place| place.start >= end).map_or(places.len(), |found| next + found);
         let groups = groups(text, &places, next..last);
         statements.extend(of_line(text, at..end, &groups));
         (next, at) = (last, end);
@@ -104,9 +105,11 @@ fn has_words(text: &str) -> bool {
 fn plain(line: &str) -> String {
     let line = line.trim_start_matches(['>', '#', '-', '*', '+', '|', ' ', '\t']);
     let digits = line.len() - line.trim_start_matches(|char: char| char.is_ascii_digit()).len();
-    let is_item = (1..=3).contains(&digits) && line[digits..].starts_with([')', '.']) && line[digits + 1..].starts_with(' ');
+    let is_item =
+        (1..=3).contains(&digits) && line[digits..].starts_with([')', '.']) && line[digits + 1..].starts_with(' ');
     let line = if is_item { &line[digits + 1..] } else { line };
-    let shown: String = line.chars().map(|char| if char == '|' { ' ' } else { char }).filter(|char| !"*`\\".contains(*char)).collect();
+    let shown: String =
+        line.chars().map(|char| if char == '|' { ' ' } else { char }).filter(|char| !"*`\\".contains(*char)).collect();
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     shown.trim_start_matches([',', ';', ':', '.', ')', ' ', '–', '—']).to_owned()
 }

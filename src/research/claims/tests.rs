@@ -148,7 +148,11 @@ fn one_digit_makes_the_difference() {
         }
     }
     assert!(quoted > 200, "{quoted}");
-    assert!(unsupported.len() * 100 <= quoted, "{} of {quoted} do not support themselves: {unsupported:#?}", unsupported.len());
+    assert!(
+        unsupported.len() * 100 <= quoted,
+        "{} of {quoted} do not support themselves: {unsupported:#?}",
+        unsupported.len()
+    );
     assert!(unnoticed.len() * 100 <= altered * 10, "{} of {altered} pass altered: {unnoticed:#?}", unnoticed.len());
 }
 
@@ -192,7 +196,9 @@ fn long_texts_take_time_that_grows_with_their_length() {
         let texts = Texts::read(&[source(1001, page)], &HashMap::new());
         check(text, &mut citations, &texts, "");
     };
-    growth::check("Dues 12 of 1,234 crowns on 14 November 2030; day 18.9. ", 20_000, |page| checked("It cost 77 dues [1].", page));
+    growth::check("Dues 12 of 1,234 crowns on 14 November 2030; day 18.9. ", 20_000, |page| {
+        checked("It cost 77 dues [1].", page)
+    });
     growth::check("The day costs 77 dues of 9,999 crowns [1]. ", 4_000, |text| checked(text, PAGE));
     growth::check("1.2,3 ", 8_000, |text| checked(text, text));
 }

@@ -49,7 +49,8 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
         } else if is_unspaced(first) {
             (Kind::Word, first.len_utf8())
         } else if first.is_alphabetic() {
-            let is_part = |char: char| (char.is_alphabetic() || ('\u{300}'..='\u{36f}').contains(&char)) && !is_unspaced(char);
+            let is_part =
+                |char: char| (char.is_alphabetic() || ('\u{300}'..='\u{36f}').contains(&char)) && !is_unspaced(char);
             (Kind::Word, rest.find(|char| !is_part(char)).unwrap_or(rest.len()))
         } else {
             (Kind::Mark(first), first.len_utf8())

@@ -34,19 +34,37 @@ const MULTIPLES: &[(i8, &str)] = &[
     (2, "百 백"),
     (3, "thousand thousands tausend tsd mille mil miles mila duizend тысяч тысячи тысяча тыс ألف آلاف k 千 천"),
     (4, "万 萬 만"),
-    (6, "million millions millionen mio mln millón millones milione milioni milhão milhões miljoen миллион миллиона миллионов млн مليون ملايين mn"),
+    (
+        6,
+        "million millions millionen mio mln millón millones milione milioni milhão milhões miljoen миллион миллиона миллионов млн مليون ملايين mn",
+    ),
     (8, "億 亿 억"),
-    (9, "billion billions bn milliarde milliarden mrd milliard milliards miliardo miliardi miljard миллиард миллиарда миллиардов млрд مليار"),
+    (
+        9,
+        "billion billions bn milliarde milliarden mrd milliard milliards miliardo miliardi miljard миллиард миллиарда миллиардов млрд مليار",
+    ),
     (12, "trillion trillions billionen 兆 조"),
 ];
 
 /// Units by what they measure: the name of each, and how many of the smallest ones of its line it is.
 const UNITS: &[(&str, &str)] = &[
-    ("length", "mm=1 cm=10 m=1000 metre=1000 metres=1000 meter=1000 meters=1000 km=1000000 kilometre=1000000 kilometres=1000000 kilometer=1000000 kilometers=1000000"),
-    ("weight", "mg=1 g=1000 kg=1000000 kilogram=1000000 kilograms=1000000 t=1000000000 tonne=1000000000 tonnes=1000000000 tonnen=1000000000 ton=1000000000 tons=1000000000"),
-    ("power", "w=1 kw=1000 mw=1000000 gw=1000000000 kilowatt=1000 kilowatts=1000 megawatt=1000000 megawatts=1000000 gigawatt=1000000000 gigawatts=1000000000"),
+    (
+        "length",
+        "mm=1 cm=10 m=1000 metre=1000 metres=1000 meter=1000 meters=1000 km=1000000 kilometre=1000000 kilometres=1000000 kilometer=1000000 kilometers=1000000",
+    ),
+    (
+        "weight",
+        "mg=1 g=1000 kg=1000000 kilogram=1000000 kilograms=1000000 t=1000000000 tonne=1000000000 tonnes=1000000000 tonnen=1000000000 ton=1000000000 tons=1000000000",
+    ),
+    (
+        "power",
+        "w=1 kw=1000 mw=1000000 gw=1000000000 kilowatt=1000 kilowatts=1000 megawatt=1000000 megawatts=1000000 gigawatt=1000000000 gigawatts=1000000000",
+    ),
     ("energy", "wh=1 kwh=1000 mwh=1000000 gwh=1000000000 twh=1000000000000"),
-    ("time", "second=1 seconds=1 sekunden=1 minute=60 minutes=60 min=60 minuten=60 hour=3600 hours=3600 h=3600 stunden=3600 stunde=3600 heures=3600 horas=3600 day=86400 days=86400 tage=86400 tagen=86400 jours=86400 días=86400 week=604800 weeks=604800 wochen=604800 semaines=604800 semanas=604800"),
+    (
+        "time",
+        "second=1 seconds=1 sekunden=1 minute=60 minutes=60 min=60 minuten=60 hour=3600 hours=3600 h=3600 stunden=3600 stunde=3600 heures=3600 horas=3600 day=86400 days=86400 tage=86400 tagen=86400 jours=86400 días=86400 week=604800 weeks=604800 wochen=604800 semaines=604800 semanas=604800",
+    ),
     ("volume", "ml=1 cl=10 l=1000 litre=1000 litres=1000 liter=1000 liters=1000 hl=100000"),
     ("area", "ha=10000 hectare=10000 hectares=10000 hektar=10000"),
     ("money", "cent=1 cents=1 ct=1 euro=100 euros=100 eur=100 dollar=100 dollars=100 usd=100"),
