@@ -3,12 +3,12 @@
 //!
 //! Names and defaults are those of Open Deep Research's current release, so its users' settings carry over.
 
-use std::{collections::BTreeMap, str::FromStr as _};
+use std::str::FromStr as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ModelName, SearchApi, nearest::nearest, time, wildcard};
+use super::{Caps, ModelName, Models, SearchApi, nearest::nearest, time};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -48,13 +48,13 @@ pub struct RunOptions {
     #[serde(default = "default_timezone")]
     pub timezone: String,
     pub max_content_length: u32,
-    pub summarization_model: ModelName,
+    pub summarization_model: Models,
     pub summarization_model_max_tokens: u32,
-    pub research_model: ModelName,
+    pub research_model: Models,
     pub research_model_max_tokens: u32,
-    pub compression_model: ModelName,
+    pub compression_model: Models,
     pub compression_model_max_tokens: u32,
-    pub final_report_model: ModelName,
+    pub final_report_model: Models,
     pub final_report_model_max_tokens: u32,
     /// Tokens; `None` means: known from the model's name, learned from the server, or a cautious default.
     pub model_context_window: Option<u32>,
@@ -206,7 +206,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "summarization_model",
         kind: OptionKind::Model,
         default: "\"openai:gpt-4.1-mini\"",
-        meaning: "summarises pages",
+        meaning: "summarises pages; of several, separated by commas, the later ones stand in for the first, as for every role",
     },
     OptionSpec {
         name: "summarization_model_max_tokens",
@@ -258,6 +258,25 @@ pub const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
+/// Options that Open Deep Research has too, with the same meaning; there their names in upper case are variables.
+pub const ORIGINAL: [&str; 15] = [
+    "allow_clarification",
+    "max_structured_output_retries",
+    "max_concurrent_research_units",
+    "max_researcher_iterations",
+    "max_react_tool_calls",
+    "search_api",
+    "max_content_length",
+    "summarization_model",
+    "summarization_model_max_tokens",
+    "research_model",
+    "research_model_max_tokens",
+    "compression_model",
+    "compression_model_max_tokens",
+    "final_report_model",
+    "final_report_model_max_tokens",
+];
+
 /// What Open Deep Research knows and Fathom does not, and what to do instead.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("mcp_config", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
@@ -271,119 +290,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
 pub const MODEL_OPTIONS: [&str; 4] =
     ["summarization_model", "research_model", "compression_model", "final_report_model"];
 
-/// What requests may ask for on a server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Caps {
-    /// The most, by option; only options that are whole numbers have one.
-    most: BTreeMap<&'static str, u32>,
-    /// Models that may be named, `*` standing for any text; empty when any may.
-    models: Vec<String>,
-    /// Providers that there are; empty when it is not checked.
-    providers: Vec<&'static str>,
-}
-
-impl Caps {
-    /// Refuses models of other providers than these.
-    pub fn know_providers(&mut self, names: Vec<&'static str>) {
-        self.providers = names;
-    }
-
-    /// Adds one from `NAME=NUMBER`.
-    ///
-    /// # Errors
-    /// What would have been accepted.
-    pub fn add(&mut self, text: &str) -> Result<(), String> {
-        let (name, most) = text.split_once('=').ok_or("NAME=NUMBER")?;
-        let spec = OptionSpec::find(name.trim()).map_err(|unknown| format!("NAME=NUMBER ({unknown})"))?;
-        let OptionKind::Integer { min, max } = spec.kind else {
-            return Err(format!("NAME=NUMBER with an option that is a whole number, which {} is not", spec.name));
-        };
-        let most = most.trim().parse().ok().filter(|most| (min..=max).contains(most));
-        self.most.insert(spec.name, most.ok_or_else(|| format!("{}=NUMBER from {min} to {max}", spec.name))?);
-        Ok(())
-    }
-
-    /// Lets requests name these models only, beside those that the server uses itself.
-    pub fn allow_models(&mut self, patterns: Vec<String>, own: &RunOptions) {
-        self.models = patterns;
-        if !self.models.is_empty() {
-            self.models.extend(own.models().map(ToString::to_string));
-            self.models.sort();
-            self.models.dedup();
-        }
-    }
-
-    /// Refuses a value that is above the cap of its option, and a model that is not allowed or of nobody known.
-    ///
-    /// # Errors
-    /// [`OptionError::Invalid`] with what would be accepted.
-    pub fn check(&self, name: &str, value: &Value) -> Result<(), OptionError> {
-        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
-            && let Some((provider, _)) = value.as_str().and_then(|model| model.split_once(':'))
-            && !self.providers.is_empty()
-            && !self.providers.contains(&provider)
-        {
-            let expected = unknown_provider(provider, &self.providers);
-            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
-        }
-        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
-            && let Some(model) = value.as_str()
-            && !self.models.is_empty()
-            && !self.models.iter().any(|pattern| wildcard::matches(pattern, model))
-        {
-            let expected = format!("one of the models that this server allows ({})", self.models.join(", "));
-            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
-        }
-        match self.most.get_key_value(name) {
-            Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
-                let expected = format!("{most} at most on this server");
-                Err(OptionError::Invalid { name, expected, given: value.to_string() })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Brings options that are above their caps down to them, and replaces models that are not allowed by those of
-    /// `own`. Returns the names of what it changed.
-    pub fn lower(&self, options: &mut RunOptions, own: &RunOptions) -> Vec<&'static str> {
-        let given = serde_json::to_value(&*options).unwrap_or_default();
-        let own = serde_json::to_value(own).unwrap_or_default();
-        let caps = self.most.iter().map(|(name, most)| (*name, json!(most)));
-        let models = MODEL_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
-        let beyond = caps.chain(models).filter(|(name, _)| self.check(name, &given[*name]).is_err());
-        beyond.filter(|(name, value)| options.set(name, value.clone()).is_ok()).map(|(name, _)| name).collect()
-    }
-
-    /// Shows the caps as the maxima of a schema made by [`RunOptions::json_schema`].
-    fn narrow(&self, schema: &mut Value) {
-        for (name, most) in &self.most {
-            schema["properties"][*name]["maximum"] = json!(most);
-        }
-        let pattern = |text: &String| escaped_pattern(text);
-        let allowed = self.models.iter().map(pattern).collect::<Vec<_>>().join("|");
-        for name in MODEL_OPTIONS.iter().filter(|_| !allowed.is_empty()) {
-            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})$"));
-        }
-    }
-}
-
 /// What would be accepted in place of a model of a provider that there is not.
 pub fn unknown_provider(given: &str, known: &[&'static str]) -> String {
     let meant = nearest(given, known.iter().copied()).map(|name| format!("; did you mean {name}?"));
     format!("a model of a known provider ({}){}", known.join(", "), meant.unwrap_or_default())
-}
-
-/// The pattern, in which `*` stands for any text, as a regular expression (ECMA-262).
-fn escaped_pattern(pattern: &str) -> String {
-    pattern.chars().fold(String::new(), |mut text, character| {
-        match character {
-            '*' => text.push_str(".*"),
-            // No others: with the flag `u`, as validators set it, an escape without need is an error.
-            c if r"^$\.+?()[]{}|".contains(c) => text.extend(['\\', c]),
-            c => text.push(c),
-        }
-        text
-    })
 }
 
 /// Why an option was refused; says what would be accepted.
@@ -446,21 +356,40 @@ impl RunOptions {
         self.set(name, value)
     }
 
-    /// Uses `model` in every role.
-    pub fn set_all_models(&mut self, model: &ModelName) {
+    /// Sets all that can be set of `given`, and returns what is wrong with the rest, the first `most` of it: for each wrong
+    /// name the nearest right one is looked for, and a request has room for many of them.
+    pub fn lay_over(&mut self, given: &Map<String, Value>, caps: &Caps, most: usize) -> Vec<OptionError> {
+        let mut wrong = Vec::new();
+        for (name, value) in given {
+            if wrong.len() == most {
+                break;
+            }
+            let checked = caps.check(name, value);
+            wrong.extend(checked.and_then(|()| self.set(name, value.clone())).err());
+        }
+        wrong
+    }
+
+    /// Uses `models` in every role.
+    pub fn set_all_models(&mut self, models: &Models) {
         for role in [
             &mut self.summarization_model,
             &mut self.research_model,
             &mut self.compression_model,
             &mut self.final_report_model,
         ] {
-            *role = model.clone();
+            *role = models.clone();
         }
     }
 
-    /// The models of all roles.
-    pub fn models(&self) -> [&ModelName; 4] {
+    /// The models of each role, in the order of [`MODEL_OPTIONS`].
+    pub fn roles(&self) -> [&Models; 4] {
         [&self.summarization_model, &self.research_model, &self.compression_model, &self.final_report_model]
+    }
+
+    /// The models of all roles, those that stand in included.
+    pub fn models(&self) -> impl Iterator<Item = &ModelName> {
+        self.roles().into_iter().flat_map(Models::iter)
     }
 
     /// The options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client generated
@@ -503,6 +432,14 @@ impl OptionSpec {
         serde_json::from_str(self.default).expect("a test parses every default")
     }
 
+    /// A value that is accepted, as in a variable.
+    pub fn example(&self) -> String {
+        match self.kind {
+            OptionKind::OptionalInteger { min, max } => 131_072.clamp(min, max).to_string(),
+            _ => self.default.trim_matches('"').to_owned(),
+        }
+    }
+
     /// A value given as text, not checked yet.
     pub fn read(&self, text: &str) -> Value {
         match self.kind {
@@ -538,7 +475,7 @@ impl OptionSpec {
                 let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
                 (value.as_str().is_some_and(time::is_zone), expected)
             }
-            OptionKind::Model => match value.as_str().map(ModelName::from_str) {
+            OptionKind::Model => match value.as_str().map(Models::from_str) {
                 Some(Ok(_)) => (true, String::new()),
                 Some(Err(expected)) => (false, expected),
                 None => (false, "a model name of the form provider:model".to_owned()),
@@ -613,6 +550,7 @@ pub enum FollowUp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::growth;
     use super::*;
 
     fn refusal(name: &str, value: &str) -> String {
@@ -659,6 +597,23 @@ mod tests {
         assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());
     }
 
+    /// Two megabytes of unknown options are refused as soon as the first few are, each with what was meant.
+    #[test]
+    fn many_unknown_options_are_refused_early() {
+        let given = |text: &str| -> Map<String, Value> {
+            text.split_terminator(',').enumerate().map(|(n, name)| (format!("{name}{n}"), json!(n))).collect()
+        };
+        let refuse = |text: &str| RunOptions::default().lay_over(&given(text), &Caps::default(), 8);
+        growth::check("max_react_toolcalls,", 32 * 1024, |text| drop(refuse(text)));
+        let many = "max_react_toolcalls,".repeat(100_000);
+        let wrong = refuse(&many);
+        let nearest = Some("max_react_tool_calls");
+        assert_eq!(wrong.len(), 8);
+        assert_eq!(wrong[0], OptionError::Unknown { name: "max_react_toolcalls0".to_owned(), nearest });
+        let long = Map::from_iter([("n".repeat(2 << 20), json!(1))]);
+        assert_eq!(RunOptions::default().lay_over(&long, &Caps::default(), 8).len(), 1);
+    }
+
     #[test]
     fn values_come_as_text() {
         let mut options = RunOptions::default();
@@ -670,61 +625,7 @@ mod tests {
         assert_eq!((options.follow_up, options.max_run_seconds), (FollowUp::Research, 604_800));
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
-        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b"));
-    }
-
-    #[test]
-    fn caps_bound_what_is_asked_for() {
-        let mut caps = Caps::default();
-        caps.add("max_run_seconds = 60").unwrap();
-        caps.add("max_react_tool_calls=10").unwrap();
-        assert!(caps.check("max_run_seconds", &json!(60)).is_ok());
-        let error = caps.check("max_run_seconds", &json!(61)).unwrap_err().to_string();
-        assert_eq!(error, "option 'max_run_seconds' must be 60 at most on this server, not 61");
-        let mut options = RunOptions::default();
-        assert_eq!(caps.lower(&mut options, &RunOptions::default()), ["max_run_seconds"]);
-        assert_eq!((options.max_run_seconds, options.max_react_tool_calls), (60, 10));
-        let schema = options.offered(&caps);
-        let property = |name: &str| schema["properties"][name].clone();
-        let seconds = property("max_run_seconds");
-        assert_eq!((&seconds["maximum"], &seconds["default"]), (&json!(60), &json!(60)));
-        assert_eq!(property("model_context_window")["default"], Value::Null);
-        assert!(OPTIONS.iter().all(|spec| property(spec.name).get("default").is_some()));
-        for wrong in ["", "max_run_seconds", "max_run_seconds=0", "research_model=1", "max_run=1"] {
-            assert!(caps.add(wrong).unwrap_err().contains("NUMBER"), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn models_of_providers_that_nobody_knows_are_refused_with_what_was_meant() {
-        let mut caps = Caps::default();
-        assert!(caps.check("research_model", &json!("acmee:x")).is_ok());
-        caps.know_providers(vec!["acme", "offline"]);
-        assert!(caps.check("research_model", &json!("acme:x")).is_ok());
-        let refusal = caps.check("research_model", &json!("acmee:x")).unwrap_err().to_string();
-        let expected = "must be a model of a known provider (acme, offline); did you mean acme?, not \"acmee:x\"";
-        assert!(refusal.ends_with(expected), "{refusal}");
-    }
-
-    #[test]
-    fn models_that_are_not_allowed_give_way_to_the_servers_own() {
-        let own = RunOptions::default();
-        let mut caps = Caps::default();
-        caps.allow_models(vec!["ollama:qwen*".to_owned()], &own);
-        let mut options = RunOptions::default();
-        options.set_text("research_model", "ollama:qwen3").unwrap();
-        options.set_text("final_report_model", "other:acme/x").unwrap();
-        assert_eq!(caps.lower(&mut options, &own), ["final_report_model"]);
-        assert_eq!(options.final_report_model, own.final_report_model);
-        assert_eq!(options.research_model.to_string(), "ollama:qwen3");
-    }
-
-    #[test]
-    fn a_pattern_escapes_what_means_something_and_nothing_else() {
-        let check = |pattern: &str, expected: &str| assert_eq!(escaped_pattern(pattern), expected);
-        check("openai:gpt-4.1*", r"openai:gpt-4\.1.*");
-        check("ollama:a/b@c_d-e,f#g~h!i", "ollama:a/b@c_d-e,f#g~h!i");
-        check(r"^$\.+?()[]{}|", r"\^\$\\\.\+\?\(\)\[\]\{\}\|");
+        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b").into());
     }
 
     #[test]

@@ -73,13 +73,13 @@ pub async fn verified(cx: &Cx, name: &'static str, question: &str, draft: Draft)
     let texts = aside(move || Texts::read(&sources, &others)).await?;
     let (texts, question) = (Arc::new(texts), Arc::<str>::from(question));
     let mut draft = checked(draft, &texts, &question).await?;
-    if !cx.options().final_report_model.is_offline() && draft.report.claims.iter().any(is_wrong) {
+    if !cx.options().final_report_model.first().is_offline() && draft.report.claims.iter().any(is_wrong) {
         draft = match repaired(cx, name, &draft, &texts).await? {
             Some(repaired) => checked(repaired, &texts, &question).await?,
             None => draft,
         };
     }
-    if verify == Verify::Claims && !cx.options().research_model.is_offline() {
+    if verify == Verify::Claims && !cx.options().research_model.first().is_offline() {
         judge(cx, name, &mut draft, &texts).await?;
     }
     Ok(draft)
