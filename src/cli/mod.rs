@@ -455,6 +455,9 @@ fn range(kind: OptionKind) -> String {
         OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
         OptionKind::Choice(names) => names.join(", "),
         OptionKind::TimeZone => "an IANA name".to_owned(),
+        OptionKind::McpServers => "all, none, names".to_owned(),
+        OptionKind::McpConfig => "null, or JSON".to_owned(),
+        OptionKind::OptionalText { .. } => "null, or a text".to_owned(),
         OptionKind::Model => "provider:model".to_owned(),
         OptionKind::Engines => {
             format!("auto, none, {}", ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))

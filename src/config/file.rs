@@ -15,6 +15,8 @@ use crate::domain::{ModelName, Price, Prices, nearest::nearest};
 
 /// The table of prices, whose names are those of models.
 const PRICES: &str = "prices";
+/// The list of MCP servers, or a table of them by name.
+const MCP: &str = "mcp";
 
 /// A file that was read and checked; empty when there is none.
 #[derive(Default)]
@@ -23,6 +25,8 @@ pub struct File {
     /// By key of the table of settings. Secrets stand here in plain: neither shown nor kept.
     pub values: HashMap<&'static str, Value>,
     pub prices: Prices,
+    /// As it stands in the file, secrets included; null when it names no MCP servers.
+    pub mcp: Value,
 }
 
 impl File {
@@ -44,6 +48,7 @@ impl File {
         for (name, value) in table {
             match (name.as_str(), value) {
                 (PRICES, toml::Value::Table(prices)) => file.take_prices(prices)?,
+                (MCP, servers) => file.mcp = serde_json::to_value(servers).unwrap_or_default(),
                 (name, value) => file.take(name, value)?,
             }
         }
@@ -113,7 +118,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
 /// Keys are compared with keys and tables with tables.
 fn unknown(key: &str, is_table: bool) -> String {
     let meant = match is_table {
-        true => nearest(key, sections().chain([PRICES])),
+        true => nearest(key, sections().chain([PRICES, MCP])),
         false => nearest(key, settings::all().iter().map(|setting| &*setting.key)),
     };
     let hint = meant.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();

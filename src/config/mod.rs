@@ -24,7 +24,7 @@ use url::Url;
 use crate::{
     domain::{Caps, OptionError, Prices, RunOptions, nearest::nearest, options::OPTIONS},
     llm::{self, Endpoint, providers::PROVIDERS},
-    pages,
+    mcp, pages,
     pages::WebSettings,
     search::{self, ROWS},
     store::{Database, Synchronous},
@@ -66,6 +66,7 @@ pub struct Config {
     pub queue: QueueSettings,
     pub webhooks: webhooks::Settings,
     pub web: WebSettings,
+    pub mcp: mcp::Settings,
     pub log: telemetry::LogSettings,
     pub telemetry: telemetry::TraceSettings,
     /// What models cost, as far as the file tells.
@@ -207,6 +208,10 @@ impl Config {
         keep_to(&caps, &layers, &mut options, &mut notices)?;
         caps.know_providers(settings::provider_names());
         caps.allow_models(layers.list("limits.allowed_models"), &options);
+        let mcp = mcp_servers(&layers, &file, &options)?;
+        let names = mcp.servers.iter().map(|server| server.name.clone()).collect();
+        caps.know_mcp(names, layers.flag("limits.request_mcp"), &options);
+        caps.check_value(&options, "mcp_servers")?;
         let http = http(&layers);
         if http.cors_origins == CorsOrigins::All {
             notices.push(ANY_PAGE.to_owned());
@@ -226,6 +231,7 @@ impl Config {
             queue: queue(&layers),
             webhooks: webhooks(&layers),
             web: web(&layers),
+            mcp,
             log: log(&layers),
             telemetry: telemetry(&layers),
             prices: file.prices,
@@ -274,6 +280,9 @@ fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Re
     let mut keys: Vec<_> =
         file.values.keys().filter(|key| settings::find(key).is_some_and(|s| s.leads_out())).collect();
     keys.sort();
+    if !file.mcp.is_null() {
+        keys.push(&"mcp");
+    }
     match keys.first() {
         Some(key) => {
             let problem = format!(
@@ -330,6 +339,29 @@ fn search_settings(layers: &Layers<'_>, data_dir: &Path) -> search::Settings {
         Some(text) => settings.with(key, text),
         None => settings,
     })
+}
+
+/// The MCP servers of the settings file and of the file of other programs, and the operator's own `mcp_config`.
+fn mcp_servers(layers: &Layers<'_>, file: &File, options: &RunOptions) -> Result<mcp::Settings, ConfigError> {
+    let variables = |name: &str| layers.variable(name);
+    let wrong = |path: &Path| {
+        let path = path.to_owned();
+        move |problem: String| ConfigError::File { path, problem }
+    };
+    let mut servers = Vec::new();
+    if !file.mcp.is_null() {
+        servers = mcp::read(&file.mcp, &variables).map_err(wrong(&file.path))?;
+    }
+    if let Some(path) = layers.path("mcp_file") {
+        let text = std::fs::read_to_string(&path).map_err(|error| wrong(&path)(format!("cannot be read: {error}")))?;
+        for server in mcp::read_json(&text, &variables).map_err(wrong(&path))? {
+            if servers.iter().any(|known| known.name == server.name) {
+                return Err(wrong(&path)(format!("the MCP server {} is in the settings file, too", server.name)));
+            }
+            servers.push(server);
+        }
+    }
+    Ok(mcp::Settings { servers, own: options.mcp_config.clone() })
 }
 
 fn database(layers: &Layers<'_>, data_dir: &Path) -> Database {

@@ -8,6 +8,7 @@ pub mod event;
 #[cfg(test)]
 pub mod growth;
 pub mod ids;
+pub mod mcp;
 mod merge;
 mod model_name;
 pub mod nearest;
@@ -26,6 +27,7 @@ pub mod wording;
 
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
+pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::ModelName;
 pub use options::{Caps, FollowUp, OptionError, RunOptions};

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, str::FromStr as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ModelName, SearchApi, nearest::nearest, time, wildcard};
+use super::{McpConfig, McpServers, ModelName, SearchApi, nearest::nearest, time, wildcard};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -41,6 +41,14 @@ pub struct RunOptions {
     /// Runs stored before there was this option have no such tool.
     #[serde(default)]
     pub read_pages: bool,
+    /// Runs stored before there was this option use none, as the next two.
+    #[serde(default = "McpServers::none")]
+    pub mcp_servers: McpServers,
+    #[serde(default)]
+    pub mcp_config: Option<McpConfig>,
+    /// Stands in the researchers' instructions.
+    #[serde(default)]
+    pub mcp_prompt: Option<String>,
     /// Dates the prompts; an IANA name. Runs stored before there was this option are dated in UTC.
     #[serde(default = "default_timezone")]
     pub timezone: String,
@@ -75,6 +83,13 @@ pub enum OptionKind {
     Model,
     /// `auto`, `none`, or names of search engines; which there are is known by `search`.
     Engines,
+    /// `all`, `none`, or names of MCP servers; which there are is known by the settings.
+    McpServers,
+    McpConfig,
+    /// Null, or a text of so many characters at most.
+    OptionalText {
+        max: u32,
+    },
 }
 
 /// One row of the table.
@@ -182,6 +197,24 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "may researchers of the web open pages by their address?",
     },
     OptionSpec {
+        name: "mcp_servers",
+        kind: OptionKind::McpServers,
+        default: "\"all\"",
+        meaning: "MCP servers whose tools researchers may call: all that are configured, none, or names separated by commas",
+    },
+    OptionSpec {
+        name: "mcp_config",
+        kind: OptionKind::McpConfig,
+        default: "null",
+        meaning: "one more MCP server as Open Deep Research has it: url, tools, auth_required; requests may set it where limits.request_mcp allows it",
+    },
+    OptionSpec {
+        name: "mcp_prompt",
+        kind: OptionKind::OptionalText { max: 8_000 },
+        default: "null",
+        meaning: "instructions to researchers about the tools of MCP servers",
+    },
+    OptionSpec {
         name: "timezone",
         kind: OptionKind::TimeZone,
         default: "\"UTC\"",
@@ -251,8 +284,6 @@ pub const OPTIONS: &[OptionSpec] = &[
 
 /// What Open Deep Research knows and Fathom does not, and what to do instead.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("mcp_config", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
-    ("mcp_prompt", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
     ("apiKeys", "keys are settings of the server (fathom config lists them): OPENAI_API_KEY and the like"),
     ("thread_id", "a thread's id is in the path: POST /api/v1/threads/{id}/messages"),
     ("x-supabase-access-token", "sign-in is up to the proxy in front, which names the user in FATHOM_OWNER_HEADER"),
@@ -261,6 +292,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
 /// Options that name a model, one per role.
 pub const MODEL_OPTIONS: [&str; 4] =
     ["summarization_model", "research_model", "compression_model", "final_report_model"];
+
+/// Options that [`Caps::know_mcp`] bounds.
+const MCP_OPTIONS: [&str; 2] = ["mcp_servers", "mcp_config"];
 
 /// What requests may ask for on a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -271,12 +305,73 @@ pub struct Caps {
     models: Vec<String>,
     /// Providers that there are; empty when it is not checked.
     providers: Vec<&'static str>,
+    /// MCP servers that are configured.
+    mcp_servers: Vec<String>,
+    /// May requests name an address of an MCP server (`mcp_config`)?
+    request_mcp: bool,
+    /// The server's own `mcp_config`.
+    own_mcp: Option<McpConfig>,
 }
 
 impl Caps {
     /// Refuses models of other providers than these.
     pub fn know_providers(&mut self, names: Vec<&'static str>) {
         self.providers = names;
+    }
+
+    /// Refuses MCP servers of other names than these, and addresses of others unless requests may name them.
+    pub fn know_mcp(&mut self, names: Vec<String>, request_mcp: bool, own: &RunOptions) {
+        self.mcp_servers = names;
+        self.request_mcp = request_mcp;
+        self.own_mcp.clone_from(&own.mcp_config);
+    }
+
+    /// Refuses an option of the server itself, as it would be of a request.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn check_value(&self, options: &RunOptions, name: &str) -> Result<(), OptionError> {
+        self.check(name, &serde_json::to_value(options).unwrap_or_default()[name])
+    }
+
+    /// Puts names where all MCP servers are meant, so that a run keeps to those there were when it was created.
+    pub fn resolve(&self, options: &mut RunOptions) {
+        if options.mcp_servers.is_all() {
+            let names = self.mcp_servers.join(",");
+            options.mcp_servers = names.parse().unwrap_or_else(|_| McpServers::none());
+        }
+    }
+
+    fn check_mcp(&self, name: &str, value: &Value) -> Result<(), OptionError> {
+        let refused = |name, expected: String| Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        match name {
+            "mcp_servers" => {
+                let named = value.as_str().and_then(|text| McpServers::from_str(text).ok());
+                let known = |name: &str| self.mcp_servers.iter().any(|known| known == name);
+                match named.as_ref().map(|named| named.names().all(known)) {
+                    Some(false) => refused("mcp_servers", self.known_servers()),
+                    _ => Ok(()),
+                }
+            }
+            "mcp_config" => {
+                let is_own =
+                    serde_json::from_value::<Option<McpConfig>>(value.clone()).is_ok_and(|own| own == self.own_mcp);
+                let may = self.request_mcp || value.is_null() || is_own;
+                if may {
+                    Ok(())
+                } else {
+                    refused("mcp_config", "null on this server (limits.request_mcp is off)".to_owned())
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn known_servers(&self) -> String {
+        match &self.mcp_servers[..] {
+            [] => "all or none: this server has no MCP servers".to_owned(),
+            names => format!("all, none, or MCP servers of this server ({})", names.join(", ")),
+        }
     }
 
     /// Adds one from `NAME=NUMBER`.
@@ -325,6 +420,7 @@ impl Caps {
             let expected = format!("one of the models that this server allows ({})", self.models.join(", "));
             return Err(OptionError::Invalid { name, expected, given: value.to_string() });
         }
+        self.check_mcp(name, value)?;
         match self.most.get_key_value(name) {
             Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
                 let expected = format!("{most} at most on this server");
@@ -341,7 +437,8 @@ impl Caps {
         let own = serde_json::to_value(own).unwrap_or_default();
         let caps = self.most.iter().map(|(name, most)| (*name, json!(most)));
         let models = MODEL_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
-        let beyond = caps.chain(models).filter(|(name, _)| self.check(name, &given[*name]).is_err());
+        let mcp = MCP_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
+        let beyond = caps.chain(models).chain(mcp).filter(|(name, _)| self.check(name, &given[*name]).is_err());
         beyond.filter(|(name, value)| options.set(name, value.clone()).is_ok()).map(|(name, _)| name).collect()
     }
 
@@ -497,9 +594,12 @@ impl OptionSpec {
     /// A value given as text, not checked yet.
     pub fn read(&self, text: &str) -> Value {
         match self.kind {
-            OptionKind::Choice(_) | OptionKind::Model | OptionKind::Engines | OptionKind::TimeZone => {
-                Value::String(text.trim().to_owned())
-            }
+            OptionKind::Choice(_)
+            | OptionKind::Model
+            | OptionKind::Engines
+            | OptionKind::McpServers
+            | OptionKind::TimeZone => Value::String(text.trim().to_owned()),
+            OptionKind::OptionalText { .. } if text.trim() != "null" => Value::String(text.to_owned()),
             _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
         }
     }
@@ -525,6 +625,21 @@ impl OptionSpec {
                 Ok(search_api) => return Ok(json!(search_api)),
                 Err(expected) => (false, expected.to_string()),
             },
+            OptionKind::McpServers => match value.as_str().map(McpServers::from_str) {
+                Some(Ok(servers)) => return Ok(json!(servers)),
+                Some(Err(expected)) => (false, expected),
+                None => (false, "all, none, or names of MCP servers".to_owned()),
+            },
+            OptionKind::McpConfig => {
+                let read = serde_json::from_value::<Option<McpConfig>>(value.clone());
+                let fits = read.is_ok_and(|config| config.is_none_or(|config| config.is_usable()));
+                (fits, McpConfig::EXPECTED.to_owned())
+            }
+            OptionKind::OptionalText { max } => {
+                let fits = |text: &str| text.chars().count() <= max as usize;
+                let expected = format!("null or a text of {max} characters at most");
+                (value.is_null() || value.as_str().is_some_and(fits), expected)
+            }
             OptionKind::TimeZone => {
                 let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
                 (value.as_str().is_some_and(time::is_zone), expected)
@@ -551,6 +666,17 @@ impl OptionSpec {
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
             OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
+            OptionKind::McpServers => json!({"type": "string", "pattern": "^[a-z0-9_-]+(,[a-z0-9_-]+)*$"}),
+            OptionKind::McpConfig => json!({
+                "type": ["object", "null"],
+                "required": ["url"],
+                "properties": {
+                    "url": {"type": "string", "format": "uri", "description": "address of the server, without /mcp"},
+                    "tools": {"type": ["array", "null"], "items": {"type": "string"}, "description": "tools that may be called"},
+                    "auth_required": {"type": "boolean", "description": "must be false: sign-in is for servers in the settings file"},
+                },
+            }),
+            OptionKind::OptionalText { max } => json!({"type": ["string", "null"], "maxLength": max}),
             OptionKind::Engines => json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"}),
         };
         schema["description"] = json!(self.meaning);
@@ -625,7 +751,15 @@ mod tests {
     #[test]
     fn options_stored_before_there_were_these_still_read() {
         let Value::Object(mut stored) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
-        for newer in ["max_run_seconds", "follow_up", "max_model_calls", "max_searches", "max_tokens"] {
+        for newer in [
+            "mcp_config",
+            "mcp_prompt",
+            "max_run_seconds",
+            "follow_up",
+            "max_model_calls",
+            "max_searches",
+            "max_tokens",
+        ] {
             stored.remove(newer).unwrap();
         }
         assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());

@@ -11,6 +11,7 @@ mod deadline;
 mod dialects;
 mod follow_up;
 mod limits;
+mod mcp;
 mod outages;
 mod pages;
 mod report;
