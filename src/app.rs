@@ -73,7 +73,6 @@ impl App {
             settings: runs::Settings {
                 options: config.options.clone(),
                 caps: config.caps.clone(),
-                prices: Arc::new(config.prices.clone()),
                 lease: config.lease,
                 crash_loop: config.crash_loop,
                 marks: config.data_dir.join("processes"),

@@ -20,7 +20,7 @@ use self::activity::Activity;
 pub use self::activity::Resting;
 pub use crate::store::{CallRecord, NewEvent, Step, StepKind};
 use crate::{
-    domain::{Event, Note, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Note, RunId, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
     store::{self, Commit, Lease},
     telemetry::metrics,
@@ -193,6 +193,11 @@ impl Journal {
     pub fn ending_at(mut self, ends_at: Instant) -> Self {
         self.ends_at = Some(ends_at);
         self
+    }
+
+    /// Whose journal it is.
+    pub fn run_id(&self) -> RunId {
+        self.lease.run_id
     }
 
     /// When all work ends; `None`: never.

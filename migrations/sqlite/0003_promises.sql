@@ -15,13 +15,10 @@ ALTER TABLE steps ADD COLUMN prompts TEXT NOT NULL DEFAULT '';
 -- Taken over from the run that this one retries: that run has paid for it, so it is no part of this run's usage.
 ALTER TABLE steps ADD COLUMN inherited INTEGER NOT NULL DEFAULT 0;
 
--- Whose thread it is. Threads are counted per owner, so that nobody can fill the database, and read by owner where users
--- do not share the service. Those from before belong to the one owner there was.
-ALTER TABLE threads ADD COLUMN owner TEXT NOT NULL DEFAULT 'local';
-UPDATE runs SET owner = 'local' WHERE owner = '';
--- The threads and the runs of an owner, newest first.
-CREATE INDEX threads_of_owner ON threads (owner, created_at, id);
-CREATE INDEX runs_of_owner ON runs (owner, created_at, id);
+-- Whose thread it is: threads are counted per owner, so that nobody can fill the database. Those from before count for
+-- nobody in particular.
+ALTER TABLE threads ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE INDEX threads_by_owner ON threads (owner);
 
 -- Whom calls of the run wait for since when (JSON; empty or null: for nobody), and until when, so that whoever waits for
 -- a provider that is away is seen to wait and does not count as stuck.

@@ -16,6 +16,7 @@ use crate::{
     config::Config,
     domain::{Cost, ModelName, RunId, Usage, digest},
     eval::{self, Answer, Header, Question, Results, Scored, Spent},
+    llm::Llm,
     runs::{Ended, WorkError},
     search::ROWS,
     store::{self, Database},
@@ -108,9 +109,11 @@ impl Evaluation {
         }
         let models = models(config);
         if args.max_cost.is_some() {
-            let unpriced =
-                models.iter().find(|model| !model.is_offline() && !config.prices.contains_key(&model.to_string()));
-            unpriced.map_or(Ok(()), |model| Err(format!("--max-cost needs the price of {model} (FATHOM_PRICES)")))?;
+            let llm = Llm::new(config.llm.clone()).map_err(|error| error.to_string())?;
+            let unpriced = models.iter().find(|model| !model.is_offline() && llm.facts(model).price.is_none());
+            unpriced.map_or(Ok(()), |model| {
+                Err(format!("--max-cost needs the price of {model}: [models.\"{model}\"] in the settings file"))
+            })?;
         }
         let header = Header {
             fathom: env!("CARGO_PKG_VERSION").to_owned(),

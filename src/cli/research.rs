@@ -1,6 +1,7 @@
 //! `fathom research`, `fathom resume` and `fathom ask`: one run, from the question to the printed report.
 
 use std::{
+    collections::BTreeMap,
     io::{self, BufRead, IsTerminal, Read},
     path::{Path, PathBuf},
     time::Duration,
@@ -17,7 +18,8 @@ use crate::{
     app::App,
     config::Config,
     domain::{
-        MessageRole, ModelName, Outcome, Prices, Run, RunId, RunOptions, Timestamp, options::OptionSpec, report::Report,
+        MessageRole, ModelName, ModelUsage, Outcome, Run, RunId, RunOptions, Timestamp, options::OptionSpec,
+        report::Report,
     },
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
     search::ROWS,
@@ -26,12 +28,12 @@ use crate::{
 
 /// Starts a run and carries it to its report, asking the user when the model does.
 pub async fn start(args: ResearchArgs, config: Config) -> Exit {
-    let (notices, prices) = (config.notices.clone(), config.prices.clone());
+    let notices = config.notices.clone();
     let (app, options) = match prepare(&args, config).await {
         Ok(prepared) => prepared,
         Err(message) => return usage(&message),
     };
-    let session = Session::new(app, args.output.out, prices);
+    let session = Session::new(app, args.output.out);
     let question = match question(&args.question) {
         Ok(question) => question,
         Err(message) => return session.end(usage(&message)).await,
@@ -52,12 +54,11 @@ pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
     if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
         return usage(&message);
     }
-    let prices = config.prices.clone();
     let (app, run, options) = match reopen(config, &args).await {
         Ok(reopened) => reopened,
         Err(exit) => return exit,
     };
-    let session = Session::new(app, args.output.out, prices);
+    let session = Session::new(app, args.output.out);
     let exit = match &run {
         run if is_question(run) => session.ask_again(run).await,
         run if run.is_retryable() => session.retry(run, options).await,
@@ -81,7 +82,6 @@ pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
         Ok(message) => message,
         Err(message) => return usage(&message),
     };
-    let prices = config.prices.clone();
     let (store, run) = match open_run(&config, args.run_id).await {
         Ok(opened) => opened,
         Err(exit) => return exit,
@@ -98,7 +98,7 @@ pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
         Ok(app) => app,
         Err(error) => return usage(&format!("{error:#}")),
     };
-    let session = Session::new(app, args.output.out, prices);
+    let session = Session::new(app, args.output.out);
     let exit = match session.app.runs.reply(run.thread_id, &message, options.clone()).await {
         Ok(run) => session.converse(run, &options).await,
         Err(refusal) => refused(&refusal),
@@ -208,19 +208,18 @@ const STOPPING: Duration = Duration::from_secs(60);
 struct Session {
     app: App,
     out: Option<PathBuf>,
-    prices: Prices,
     screen: Screen,
     cancel: CancellationToken,
     _signals: Option<DropGuard>,
 }
 
 impl Session {
-    fn new(app: App, out: Option<PathBuf>, prices: Prices) -> Self {
+    fn new(app: App, out: Option<PathBuf>) -> Self {
         let cancel = CancellationToken::new();
         let screen = Screen::new();
         let notices = screen.clone();
         let signals = signals::listen(cancel.clone(), move |message| notices.say(message), STOPPING);
-        Self { app, out, prices, screen, cancel, _signals: signals }
+        Self { app, out, screen, cancel, _signals: signals }
     }
 
     async fn end(self, exit: Exit) -> Exit {
@@ -372,8 +371,7 @@ impl Session {
         let begun = run.run.started_at.unwrap_or(run.run.created_at);
         let took = run.run.finished_at.unwrap_or_else(Timestamp::now).after(begun);
         parts.push(format!("{:.1} s", took.as_secs_f64()));
-        let priced = run.usage.iter().filter_map(|(model, usage)| Some(self.prices.get(model)?.of(&usage.tokens)));
-        parts.extend(priced.reduce(|sum, cost| sum + cost).map(|cost| format!("{cost:.4} dollars")));
+        parts.extend(money(&run.usage));
         parts.push(format!("run {run_id}"));
         Some(format!("{}; follow up with: fathom ask {run_id} \"…\"", parts.join(", ")))
     }
@@ -391,6 +389,18 @@ impl Session {
         complain(&format!("interrupted; {fate}; to go on: fathom resume {run_id}"));
         Exit::Interrupted
     }
+}
+
+/// What the run cost, and of which models that is not known. The offline model costs nothing.
+fn money(usage: &BTreeMap<String, ModelUsage>) -> Vec<String> {
+    let offline = ModelName::offline().to_string();
+    let (priced, unpriced): (Vec<_>, Vec<_>) =
+        usage.iter().filter(|(model, _)| **model != offline).partition(|(_, usage)| usage.tokens.cost.is_some());
+    let cost = priced.iter().filter_map(|(_, usage)| usage.tokens.cost).reduce(|sum, cost| sum + cost);
+    let known = cost.map(|cost| format!("{:.4} dollars", cost.dollars()));
+    let names: Vec<&str> = unpriced.into_iter().map(|(model, _)| model.as_str()).collect();
+    let unknown = (!names.is_empty()).then(|| format!("price of {} unknown", names.join(" and ")));
+    known.into_iter().chain(unknown).collect()
 }
 
 fn sources_cited(report: &Report) -> String {

@@ -26,7 +26,7 @@ pub async fn run(config: Config) -> Exit {
         return Exit::Usage;
     }
     // First, since reading the documents counts already.
-    let metrics = Metrics::install(&config.prices);
+    let metrics = Metrics::install();
     let prepared = async {
         let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
         let listener = TcpListener::bind(listen).await;

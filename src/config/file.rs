@@ -11,9 +11,11 @@ use serde_json::Value;
 use toml::Table;
 
 use super::{ConfigError, settings};
-use crate::domain::{ModelName, Price, Prices, nearest::nearest};
+use crate::domain::{ModelName, Price, nearest::nearest};
+use crate::llm::{Facts, KnownModels};
 
-/// The table of prices, whose names are those of models.
+/// The tables whose names are those of models: what is known of them, and their prices alone.
+const MODELS: &str = "models";
 const PRICES: &str = "prices";
 /// The list of MCP servers, or a table of them by name.
 const MCP: &str = "mcp";
@@ -24,7 +26,7 @@ pub struct File {
     pub path: PathBuf,
     /// By key of the table of settings. Secrets stand here in plain: neither shown nor kept.
     pub values: HashMap<&'static str, Value>,
-    pub prices: Prices,
+    pub models: KnownModels,
     /// As it stands in the file, secrets included; null when it names no MCP servers.
     pub mcp: Value,
 }
@@ -47,6 +49,7 @@ impl File {
         let table = Table::from_str(text).map_err(|error| file.problem(syntax(text, &error)))?;
         for (name, value) in table {
             match (name.as_str(), value) {
+                (MODELS, toml::Value::Table(models)) => file.take_models(models)?,
                 (PRICES, toml::Value::Table(prices)) => file.take_prices(prices)?,
                 (MCP, servers) => file.mcp = serde_json::to_value(servers).unwrap_or_default(),
                 (name, value) => file.take(name, value)?,
@@ -70,7 +73,7 @@ impl File {
             toml::Value::Table(table) if is_section(key) => {
                 table.into_iter().try_for_each(|(name, value)| self.take(&format!("{key}.{name}"), value))
             }
-            _ if is_section(key) || key == PRICES => Err(self.wrong(key, "a table")),
+            _ if is_section(key) || [MODELS, PRICES].contains(&key) => Err(self.wrong(key, "a table")),
             value => Err(self.problem(unknown(key, value.is_table()))),
         }
     }
@@ -79,10 +82,24 @@ impl File {
         for (model, price) in prices {
             let key = format!("{PRICES}.\"{model}\"");
             ModelName::from_str(&model).map_err(|expected| self.wrong(&key, &expected))?;
-            let price = price.try_into().ok().filter(is_price).ok_or_else(|| {
+            let price = price.try_into().ok().filter(Price::is_sound).ok_or_else(|| {
                 self.wrong(&key, "a table of input, output and perhaps cached, in dollars per million tokens")
             })?;
-            self.prices.insert(model, price);
+            self.models.entry(model).or_default().price.get_or_insert(price);
+        }
+        Ok(())
+    }
+
+    fn take_models(&mut self, models: Table) -> Result<(), ConfigError> {
+        for (model, facts) in models {
+            let key = format!("{MODELS}.\"{model}\"");
+            ModelName::from_str(&model).map_err(|expected| self.wrong(&key, &expected))?;
+            let facts: Facts = facts.try_into().map_err(|error: toml::de::Error| {
+                self.problem(format!("{key}: {}", error.message().lines().next().unwrap_or_default()))
+            })?;
+            facts.check().map_err(|expected| self.wrong(&key, expected))?;
+            let priced = self.models.get(&model).copied().unwrap_or_default();
+            self.models.insert(model, facts.or(priced));
         }
         Ok(())
     }
@@ -102,10 +119,6 @@ fn syntax(text: &str, error: &toml::de::Error) -> String {
     format!("line {line}: {}", error.message().lines().next().unwrap_or_default())
 }
 
-fn is_price(price: &Price) -> bool {
-    [Some(price.input), price.cached, Some(price.output)].into_iter().flatten().all(|d| d.is_finite() && d >= 0.0)
-}
-
 fn is_section(key: &str) -> bool {
     sections().any(|section| section == key)
 }
@@ -118,7 +131,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
 /// Keys are compared with keys and tables with tables.
 fn unknown(key: &str, is_table: bool) -> String {
     let meant = match is_table {
-        true => nearest(key, sections().chain([PRICES, MCP])),
+        true => nearest(key, sections().chain([MODELS, PRICES, MCP])),
         false => nearest(key, settings::all().iter().map(|setting| &*setting.key)),
     };
     let hint = meant.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
@@ -139,7 +152,7 @@ mod tests {
     fn values_are_found_under_their_keys() {
         let file = parse(
             "listen = '0.0.0.0:80'\ndocs = ''\n[providers.openai]\nheaders = {A = '1'}\n[options]\nmax_react_tool_calls = 5\n\
-             [prices]\n'openai:gpt-4.1' = {input = 2, output = 8.5}\n",
+             [prices]\n'openai:gpt-4.1' = {input = 2, output = 8.5}\n[models.'openai:gpt-4.1']\nwindow = 9000\n",
         )
         .unwrap();
         let expected = [
@@ -148,8 +161,9 @@ mod tests {
             ("options.max_react_tool_calls", json!(5)),
         ];
         assert_eq!(file.values, HashMap::from(expected));
-        let price = Price { input: 2.0, cached: None, output: 8.5 };
-        assert_eq!(file.prices, Prices::from([("openai:gpt-4.1".to_owned(), price)]));
+        let price = Some(Price { input: 2.0, output: 8.5, ..Price::default() });
+        let facts = Facts { price, window: Some(9_000), ..Facts::default() };
+        assert_eq!(file.models, KnownModels::from([("openai:gpt-4.1".to_owned(), facts)]));
         assert!(parse("").unwrap().values.is_empty());
     }
 
@@ -176,6 +190,15 @@ mod tests {
             "prices.\"openai:m\" must be a table of input, output and perhaps cached, in dollars per million tokens",
         );
         check("[prices]\nm = {input = 1, output = 1}", "prices.\"m\" must be a model name of the form provider:model");
+        check("[models]\nm = {}", "models.\"m\" must be a model name of the form provider:model");
+        check(
+            "[models.'openai:m']\nwindows = 9",
+            "models.\"openai:m\": unknown field `windows`, expected one of `window`, `max_output`, `price`, `tools`, `forced_calls`, `schema`, `streaming`",
+        );
+        check(
+            "[models.'openai:m']\nwindow = 0",
+            "models.\"openai:m\" must be a number of tokens from 1 to 100000000 as window and max_output",
+        );
         let broken = parse("listen = 'x'\nkey = 'secret").err().unwrap();
         assert!(broken.starts_with("f.toml: line 2: ") && !broken.contains("secret"), "{broken}");
     }

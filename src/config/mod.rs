@@ -22,7 +22,7 @@ use reqwest::header::HeaderName;
 use url::Url;
 
 use crate::{
-    domain::{Caps, OptionError, Prices, RunOptions, nearest::nearest, options::OPTIONS},
+    domain::{Caps, OptionError, RunOptions, nearest::nearest, options::OPTIONS},
     llm::{self, Endpoint, providers::PROVIDERS},
     mcp, pages,
     pages::WebSettings,
@@ -69,8 +69,6 @@ pub struct Config {
     pub mcp: mcp::Settings,
     pub log: telemetry::LogSettings,
     pub telemetry: telemetry::TraceSettings,
-    /// What models cost, as far as the file tells.
-    pub prices: Prices,
     /// What the user should know about how settings were combined; one sentence each.
     pub notices: Vec<String>,
     /// The file that was read.
@@ -197,7 +195,8 @@ impl Config {
             Some(folder) => folder,
             None => platform_data_dir(&layers)?,
         };
-        let (llm, search) = (llm(&layers), search_settings(&layers, &data_dir));
+        let llm = llm::Settings { models: file.models.clone(), ..llm(&layers) };
+        let search = search_settings(&layers, &data_dir);
         let mut notices = Vec::new();
         if found {
             notices.push(format!("settings are also read from {}, found in this folder", file.path.display()));
@@ -234,7 +233,6 @@ impl Config {
             mcp,
             log: log(&layers),
             telemetry: telemetry(&layers),
-            prices: file.prices,
             notices,
             file: Some(file.path).filter(|path| !path.as_os_str().is_empty()),
             effective: Vec::new(),
@@ -326,6 +324,7 @@ fn llm(layers: &Layers<'_>) -> llm::Settings {
         stream_timeout: layers.seconds("timeouts.model_stream_seconds"),
         retry_for: layers.seconds("timeouts.retry_seconds"),
         max_concurrent_calls: layers.count("limits.model_concurrency"),
+        limits: provider_limits(layers),
         ..llm::Settings::default()
     }
 }
@@ -415,6 +414,14 @@ fn caps(layers: &Layers<'_>) -> Caps {
         caps.add(&cap).expect("checked when it was read");
     }
     caps
+}
+
+fn provider_limits(layers: &Layers<'_>) -> llm::ProviderLimits {
+    let mut limits = llm::ProviderLimits::default();
+    for limit in layers.list("limits.providers") {
+        limits.add(&limit).expect("checked when it was read");
+    }
+    limits
 }
 
 fn queue(layers: &Layers<'_>) -> QueueSettings {
@@ -707,7 +714,7 @@ mod tests {
         let file = File::parse(Path::new("fathom.example.toml"), &example).unwrap();
         let known: BTreeSet<_> = settings::all().iter().map(|setting| &*setting.key).collect();
         assert_eq!(file.values.keys().copied().collect::<BTreeSet<_>>(), known);
-        assert!(!file.prices.is_empty());
+        assert!(!file.models.is_empty());
     }
 
     #[test]

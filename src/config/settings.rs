@@ -13,7 +13,10 @@ use crate::{
         Caps, ModelName, SearchApi,
         options::{OPTIONS, OptionError, OptionKind, OptionSpec, unknown_provider},
     },
-    llm::providers::{self, Provider},
+    llm::{
+        ProviderLimits,
+        providers::{self, Provider},
+    },
     search, telemetry, webhooks,
 };
 
@@ -77,6 +80,8 @@ pub enum Kind {
     Models,
     /// A list in the file, separated by commas in a variable: `NAME=NUMBER` of research options.
     Caps,
+    /// A list in the file, separated by commas in a variable: `PROVIDER.NAME=NUMBER`.
+    ProviderLimits,
     HeaderName,
     /// Directives of the log.
     Filter,
@@ -85,7 +90,7 @@ pub enum Kind {
     Research(&'static OptionSpec),
 }
 
-/// Every setting but the file's own place and the prices, in the order they are shown.
+/// Every setting but the file's own place and its tables of models, in the order they are shown.
 pub fn all() -> &'static [Setting] {
     static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
         let (before, behind) = TABLE.split_at(TABLE.iter().position(|row| row.0.starts_with("timeouts.")).unwrap_or(0));
@@ -233,6 +238,7 @@ const TABLE: &[Row] = &[
     ("limits.option_caps", "FATHOM_OPTION_CAPS", None, Kind::Caps, Unset, "the most that runs of the service may ask for, by research option"),
     ("limits.request_mcp", "FATHOM_REQUEST_MCP", None, Kind::Boolean, Is("false"), "may requests name the address of an MCP server (mcp_config)? Only public ones are called for them"),
     ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
+    ("limits.providers", "FATHOM_PROVIDER_LIMITS", None, Kind::ProviderLimits, Unset, "what providers of models may be asked: PROVIDER.in_flight, .requests_per_minute or .tokens_per_minute=NUMBER, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
 
     ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes); unset: there are none"),
@@ -260,7 +266,7 @@ impl Kind {
             Self::Path => Value::String(text.to_owned()),
             Self::Number { .. } | Self::Boolean => serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into()),
             Self::Headers => pairs(trimmed).unwrap_or_else(|| trimmed.into()),
-            Self::Origins | Self::Hosts | Self::Models | Self::Caps => {
+            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::ProviderLimits => {
                 trimmed.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(Value::from).collect()
             }
             Self::Research(spec) => spec.read(text),
@@ -279,6 +285,7 @@ impl Kind {
             Self::Models => return self.list(&value, model_pattern),
             Self::Hosts => return self.list(&value, host),
             Self::Caps => return caps(value),
+            Self::ProviderLimits => return provider_limits(value),
             _ => {}
         }
         let text = value.as_str();
@@ -299,7 +306,7 @@ impl Kind {
                 known(&model)?;
                 true
             }
-            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::Research(_) => {
+            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::ProviderLimits | Self::Research(_) => {
                 unreachable!("returned above")
             }
         };
@@ -333,6 +340,9 @@ impl Kind {
             Self::Models => "model names such as openai:gpt-4.1*, separated by commas (in a file: a list)",
             Self::Hosts => "names of hosts such as research.example.com, separated by commas (in a file: a list), or *",
             Self::Caps => "NAME=NUMBER of research options, separated by commas (in a file: a list)",
+            Self::ProviderLimits => {
+                "PROVIDER.NAME=NUMBER of in_flight, requests_per_minute or tokens_per_minute, separated by commas (in a file: a list)"
+            }
             Self::HeaderName => "the name of a header such as X-Forwarded-User",
             Self::Filter => "error, warn, info, debug, trace or directives such as info,fathom=debug",
             Self::Model | Self::Research(_) => "a model name of the form provider:model",
@@ -422,6 +432,13 @@ fn caps(value: Value) -> Result<Value, String> {
     let given = value.as_array().ok_or_else(|| Kind::Caps.expected())?;
     let mut caps = Caps::default();
     given.iter().try_for_each(|cap| caps.add(cap.as_str().unwrap_or_default()))?;
+    Ok(value)
+}
+
+fn provider_limits(value: Value) -> Result<Value, String> {
+    let given = value.as_array().ok_or_else(|| Kind::ProviderLimits.expected())?;
+    let mut limits = ProviderLimits::default();
+    given.iter().try_for_each(|limit| limits.add(limit.as_str().unwrap_or_default()))?;
     Ok(value)
 }
 

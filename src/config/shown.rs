@@ -71,7 +71,7 @@ impl Usable {
     }
 }
 
-/// Every setting as it counts in `config`, in the order of the table, then the prices.
+/// Every setting as it counts in `config`, in the order of the table, then the models of the file.
 pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
     let options = serde_json::to_value(&config.options).unwrap_or_default();
     let one = |setting: &Setting| Effective {
@@ -83,12 +83,12 @@ pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
         source: source(layers, setting),
     };
     let mut all: Vec<_> = settings::all().iter().map(one).collect();
-    let mut models: Vec<_> = config.prices.iter().collect();
+    let mut models: Vec<_> = config.llm.models.iter().collect();
     models.sort_by_key(|(model, _)| *model);
     let source = config.file.clone().map_or(Origin::Default, Origin::File);
-    let price =
-        |(model, price)| Effective { key: format!("prices.\"{model}\""), value: json!(price), source: source.clone() };
-    all.extend(models.into_iter().map(price));
+    let known =
+        |(model, facts)| Effective { key: format!("models.\"{model}\""), value: json!(facts), source: source.clone() };
+    all.extend(models.into_iter().map(known));
     // Of a server's settings, where it is; the rest may be secret.
     let server = |server: &crate::mcp::Server| Effective {
         key: format!("mcp.{}", server.name),

@@ -55,10 +55,6 @@ impl Call {
         self.request.tools = tools.to_vec();
         self
     }
-
-    fn is_offline(&self) -> bool {
-        self.request.model.is_offline()
-    }
 }
 
 /// The form of a structured answer.
@@ -262,8 +258,10 @@ impl Cx {
             Some(window) => window,
             None => self.run.services.llm.context_window(&model).await,
         };
+        let mut request = call.request;
+        request.max_tokens = self.run.services.llm.facts(&model).max_output.unwrap_or(u32::MAX).min(request.max_tokens);
         for shortening in 0.. {
-            let fitted = fit::fit(&call.request, window);
+            let fitted = fit::fit(&request, window);
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
@@ -272,7 +270,7 @@ impl Cx {
                 Err(refusal) => return Ok(self.refused(&refusal, Err(Unanswered::lasting(refusal.failure())))),
             };
             let answer = match &mut sink {
-                sink if call.is_offline() => Ok(Ok(offline_answer(&call.task, fitted.tokens, sink).await?)),
+                sink if model.is_offline() => Ok(Ok(offline_answer(&call.task, fitted.tokens, sink).await?)),
                 Some(sink) => Box::pin(self.stream(role, &fitted.request, *sink)).await?,
                 None => Box::pin(self.run.services.llm.complete(&fitted.request, &self.patient(role))).await.map(Ok),
             };
@@ -280,7 +278,7 @@ impl Cx {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
-                Ok(Ok(completion)) => return Ok(self.answered(role, &model.to_string(), completion)),
+                Ok(Ok(completion)) => return Ok(self.answered(role, &model, completion)),
                 Ok(Err(broken_off)) => {
                     return Ok(Entry::new(Err(broken_off)));
                 }
@@ -292,17 +290,16 @@ impl Cx {
         unreachable!("the loop returns")
     }
 
-    fn answered(&self, role: Role, model: &str, mut completion: Completion) -> Entry<Outcome> {
+    fn answered(&self, role: Role, model: &ModelName, mut completion: Completion) -> Entry<Outcome> {
         self.run.spending.end_call(completion.usage.total());
-        let price = self.run.services.prices.get(model);
-        completion.usage.cost = price.map(|price| price.cost(&completion.usage));
+        completion.usage.cost = self.run.services.llm.cost(model, &completion.usage);
         let call = CallRecord {
-            model: model.to_owned(),
+            model: model.to_string(),
             role: role.as_str().to_owned(),
             attempts: completion.attempts,
             usage: completion.usage,
         };
-        let event = Event::Usage { model: model.to_owned(), role: role.as_str().to_owned(), tokens: completion.usage };
+        let event = Event::Usage { model: model.to_string(), role: role.as_str().to_owned(), tokens: completion.usage };
         Entry { call: Some(call), ..Entry::new(Ok(completion)).event(&self.scope, event) }
     }
 

@@ -27,7 +27,7 @@ use spending::Refusal;
 use waits::{RunWaits, WaitClock};
 
 use crate::{
-    domain::{Event, Failure, Note, Prices, RunOptions, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Failure, Note, RunOptions, Scope, Source, Timestamp, WarningCode},
     journal::{self, Asked, Entry, Journal, NewEvent, StepKind, Stop},
     llm::Llm,
     prompts::Prompts,
@@ -62,8 +62,6 @@ pub struct Services {
     pub prompts: Arc<Prompts>,
     /// The engine of the run's `search_api`; `None` for `none`.
     pub search: Option<Engine>,
-    /// What models cost, where the operator says it.
-    pub prices: Arc<Prices>,
 }
 
 /// The context of one run, as one agent of it sees it. Cheap to clone.

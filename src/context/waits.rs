@@ -300,6 +300,10 @@ impl Caller for Patient<'_> {
         self.ends
     }
 
+    fn run(&self) -> u128 {
+        self.cx.run.journal.run_id().0.as_u128()
+    }
+
     fn gate(&self) -> &dyn Gate {
         self.cx
     }

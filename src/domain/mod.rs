@@ -32,7 +32,7 @@ pub use merge::merge;
 pub use model_name::ModelName;
 pub use options::{Caps, FollowUp, OptionError, RunOptions};
 pub use owner::{Caller, Owner, Reach};
-pub use price::{Cost, Price, Prices};
+pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};
 pub use progress::ProgressChange;
 pub use report::{Note, Source};

@@ -1,25 +1,36 @@
-//! What a model's tokens cost. The program knows no price; the operator may tell.
-
-use std::collections::HashMap;
+//! What a model's tokens cost. Prices are data: those of the catalogue (`llm/catalogue.toml`) and of the settings file.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::run::Usage;
 
 /// The price of one model, in dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     pub input: f64,
     /// Input that the provider had in its cache; absent: as any input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
+    /// Input that the provider writes into its cache; absent: as any input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
     /// Reasoning included.
     pub output: f64,
+    /// A higher price for long prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long: Option<LongPrompt>,
 }
 
-/// By `provider:model`.
-pub type Prices = HashMap<String, Price>;
+/// By how much a call costs more whose prompt is longer than `above` tokens: all of it, not just what is above.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LongPrompt {
+    pub above: u64,
+    /// Factor on everything that is read, from or into the cache too.
+    pub input: f64,
+    pub output: f64,
+}
 
 /// Money: billionths of a dollar, so that sums are exact. In JSON it is dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +43,11 @@ impl Cost {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float becomes the nearest u64")]
     fn of_dollars(dollars: f64) -> Self {
         Self((dollars * 1e9).round() as u64)
+    }
+
+    /// What one call cost by what its provider says, in dollars; `None` for what is no sum of money.
+    pub fn reported(dollars: f64) -> Option<Self> {
+        (dollars.is_finite() && dollars >= 0.0).then(|| Self::of_dollars(dollars).min(Self::MOST))
     }
 
     pub fn dollars(self) -> f64 {
@@ -60,19 +76,28 @@ impl<'de> Deserialize<'de> for Cost {
 }
 
 impl Price {
-    /// The same as a sum of money.
+    /// What these tokens of one call cost.
     pub fn cost(&self, usage: &Usage) -> Cost {
-        Cost::of_dollars(self.of(usage)).min(Cost::MOST)
-    }
-
-    /// What these tokens cost, in dollars.
-    pub fn of(&self, usage: &Usage) -> f64 {
         // Nobody uses so many tokens that a float would not count them.
         let millions = |tokens: u64| tokens as f64 / 1e6;
         let cached = usage.cached_tokens.min(usage.input_tokens);
-        millions(usage.input_tokens - cached) * self.input
+        let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
+        let read = millions(usage.input_tokens - cached - written) * self.input
             + millions(cached) * self.cached.unwrap_or(self.input)
-            + millions(usage.output_tokens) * self.output
+            + millions(written) * self.cache_write.unwrap_or(self.input);
+        let wrote = millions(usage.output_tokens) * self.output;
+        let dollars = match self.long.filter(|long| usage.input_tokens > long.above) {
+            Some(long) => read * long.input + wrote * long.output,
+            None => read + wrote,
+        };
+        Cost::of_dollars(dollars).min(Cost::MOST)
+    }
+
+    /// Is each number of it a price?
+    pub fn is_sound(&self) -> bool {
+        let factors = self.long.map(|long| [long.input, long.output]).into_iter().flatten();
+        let prices = [Some(self.input), self.cached, self.cache_write, Some(self.output)];
+        prices.into_iter().flatten().chain(factors).all(|number| number.is_finite() && number >= 0.0)
     }
 }
 
@@ -82,28 +107,43 @@ mod tests {
 
     #[test]
     fn money_is_dollars_in_json_and_adds_up_exactly() {
-        let price = Price { input: 0.1, cached: None, output: 0.4 };
+        let price = Price { input: 0.1, output: 0.4, ..Price::default() };
         let call = price.cost(&Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() });
         assert_eq!(call, Cost(500));
         let total = (0..10_000).fold(Cost::default(), |sum, _| sum + call);
         assert_eq!(serde_json::to_string(&total).unwrap(), "0.005");
         assert_eq!(serde_json::from_str::<Cost>("0.005").unwrap(), total);
         assert_eq!(serde_json::from_str::<Cost>("-1").unwrap(), Cost(0));
+        assert_eq!(
+            (Cost::reported(-1.0), Cost::reported(f64::NAN), Cost::reported(0.5)),
+            (None, None, Some(Cost(500_000_000)))
+        );
     }
 
     #[test]
-    fn cached_input_has_its_own_price() {
+    fn what_the_cache_gives_and_takes_has_prices_of_its_own() {
         let usage = Usage {
-            input_tokens: 3_000_000,
+            input_tokens: 4_000_000,
             cached_tokens: 1_000_000,
+            cache_write_tokens: 1_000_000,
             output_tokens: 500_000,
-            reasoning_tokens: 9,
-            cost: None,
+            ..Usage::default()
         };
-        let check = |cached: Option<f64>, expected: f64| {
-            assert_eq!(Price { input: 2.0, cached, output: 8.0 }.of(&usage), expected);
+        let check = |cached: Option<f64>, cache_write: Option<f64>, expected: f64| {
+            let price = Price { input: 2.0, cached, cache_write, output: 8.0, long: None };
+            assert_eq!(price.cost(&usage).dollars(), expected);
         };
-        check(Some(0.5), 8.5);
-        check(None, 10.0);
+        check(Some(0.5), None, 10.5);
+        check(None, Some(2.5), 12.5);
+        check(None, None, 12.0);
+    }
+
+    #[test]
+    fn a_prompt_above_the_step_costs_more_as_a_whole() {
+        let long = Some(LongPrompt { above: 200_000, input: 2.0, output: 1.5 });
+        let price = Price { input: 1.0, output: 10.0, long, ..Price::default() };
+        let cost =
+            |input_tokens| price.cost(&Usage { input_tokens, output_tokens: 100_000, ..Usage::default() }).dollars();
+        assert_eq!((cost(200_000), cost(300_000)), (1.2, 2.1));
     }
 }

@@ -365,10 +365,14 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Part of `input_tokens` that the provider had cached.
     pub cached_tokens: u64,
+    /// Part of `input_tokens` that the provider wrote into its cache. Neither stored nor shown: only the price of a call
+    /// depends on it.
+    #[serde(skip)]
+    pub cache_write_tokens: u64,
     pub output_tokens: u64,
     /// Part of `output_tokens` spent on hidden reasoning.
     pub reasoning_tokens: u64,
-    /// What the calls cost of whose models a price is known; absent when of none.
+    /// What the calls cost whose price is known; absent when of none, which is not the same as nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
@@ -388,6 +392,7 @@ impl Usage {
         Self {
             input_tokens: self.input_tokens.min(Self::MOST_PER_CALL),
             cached_tokens: self.cached_tokens.min(Self::MOST_PER_CALL),
+            cache_write_tokens: self.cache_write_tokens.min(Self::MOST_PER_CALL),
             output_tokens: self.output_tokens.min(Self::MOST_PER_CALL),
             reasoning_tokens: self.reasoning_tokens.min(Self::MOST_PER_CALL),
             cost: self.cost,

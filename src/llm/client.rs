@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::OwnedSemaphorePermit;
-
 use super::assembly::{Assembly, malformed};
 use super::failure::Failure;
 use super::memory::Memory;
@@ -16,9 +14,9 @@ use super::stream::{Delta, Reading, ReplyStream};
 use super::structured::Strategy;
 use super::transport;
 use super::wire::Reader;
-use super::{BadSetting, Caller, Completion, Endpoint, Error, Failed, Message, Request, limits};
-use crate::domain::{ModelName, WaitKind};
-use crate::net::{self, ApiClients, Circuit, RetryPolicy};
+use super::{BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, limits};
+use crate::domain::{Cost, ModelName, Usage, WaitKind};
+use crate::net::{self, ApiClients, Circuit, Limiter, Permit, RetryPolicy};
 
 /// For questions beside the research, such as which models there are.
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -80,10 +78,14 @@ impl Llm {
         let clients = ApiClients::new(settings.timeouts())
             .map_err(|problem| BadSetting { provider: "HTTPS", problem: problem.to_string() })?;
         let unset = Endpoint::default();
-        let mut servers = HashMap::new();
+        let (mut servers, mut limiters) = (HashMap::new(), HashMap::new());
         for provider in settings.providers {
             let endpoint = settings.endpoints.get(provider.name).unwrap_or(&unset);
-            servers.insert(provider.name, Arc::new(Server::new(provider, endpoint, &settings, &clients)?));
+            let limiter = limiters
+                .entry(provider.settings())
+                .or_insert_with(|| Limiter::new(settings.limits_of(provider.settings())));
+            let server = Server::new(provider, endpoint, &settings, &clients, Arc::clone(limiter))?;
+            servers.insert(provider.name, Arc::new(server));
         }
         let inner = Inner {
             servers,
@@ -141,12 +143,15 @@ impl Llm {
         Ok(reading.into_stream(first))
     }
 
-    /// The tokens that a request to `model` and its answer may have together: what its server reported, else what is
-    /// known of the name, else a cautious guess.
+    /// The tokens that a request to `model` and its answer may have together: what its server reported in an
+    /// error, else what the settings say, what its server lists, what the catalogue knows of the name, or a cautious guess.
     ///
     /// Servers that may know better than we do are asked once, for 3 seconds at most.
     pub async fn context_window(&self, model: &ModelName) -> u32 {
         if let Some(tokens) = self.inner.memory.window(model, Instant::now()) {
+            return tokens;
+        }
+        if let Some(tokens) = self.inner.settings.models.get(&model.to_string()).and_then(|own| own.window) {
             return tokens;
         }
         let listed = match self.inner.server(model) {
@@ -156,7 +161,17 @@ impl Llm {
             }
             _ => None,
         };
-        listed.or_else(|| limits::context_window(model)).unwrap_or(limits::UNKNOWN_WINDOW)
+        listed.or_else(|| self.facts(model).window).unwrap_or(limits::UNKNOWN_WINDOW)
+    }
+
+    /// What is known of `model`: what the settings say, and the catalogue where they say nothing.
+    pub fn facts(&self, model: &ModelName) -> Facts {
+        self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default()
+    }
+
+    /// What a finished call costs; `None` when the price of its model is not known, and its provider did not say.
+    pub fn cost(&self, model: &ModelName, usage: &Usage) -> Option<Cost> {
+        usage.cost.or_else(|| Some(self.facts(model).price?.cost(usage)))
     }
 
     /// Asks the provider's server for its models, to see whether it is there and takes the key.
@@ -203,7 +218,12 @@ impl Llm {
             let call = Box::pin(call(server));
             async move {
                 let failed = |failure: Failure| failure.map(|error| server.presentable(error));
-                call.await.map_err(failed).inspect_err(|failure| self.learn(&failure.error))
+                call.await.map_err(failed).inspect_err(|failure| {
+                    self.learn(&failure.error);
+                    if failure.is_too_many() {
+                        server.limiter.refused();
+                    }
+                })
             }
         };
         let done = Box::pin(net::retry(&circuit, &self.inner.policy, caller, attempt)).await;
@@ -211,17 +231,21 @@ impl Llm {
     }
 
     async fn call(&self, server: &Server, request: &Request, caller: &dyn Caller) -> Result<Completion, Failure> {
-        let _permit = turn(server, caller).await;
+        let mut permit = turn(server, request, caller).await;
         caller.gate().pass().await;
         let body = tokio::time::timeout(self.inner.settings.total_timeout, transport::call(server, request))
             .await
             .map_err(|_| Error::Timeout { model: request.model.clone() })??;
         let (reader, assembly) = (server.reader(), Assembly::new(request));
-        if body.len() <= READ_HERE {
-            return read(reader, assembly, body);
-        }
-        let lost = |problem| malformed(&request.model, format!("its answer could not be read: {problem}"));
-        tokio::task::spawn_blocking(|| read(reader, assembly, body)).await.map_err(lost)?
+        let completion = if body.len() <= READ_HERE {
+            read(reader, assembly, body)?
+        } else {
+            let lost = |problem| malformed(&request.model, format!("its answer could not be read: {problem}"));
+            tokio::task::spawn_blocking(|| read(reader, assembly, body)).await.map_err(lost)??
+        };
+        permit.used(completion.usage.total());
+        server.limiter.answered();
+        Ok(completion)
     }
 
     async fn begin(
@@ -230,7 +254,7 @@ impl Llm {
         request: &Request,
         caller: &dyn Caller,
     ) -> Result<(Reading, Option<Delta>), Failure> {
-        let permit = turn(server, caller).await;
+        let permit = turn(server, request, caller).await;
         caller.gate().pass().await;
         let settings = &self.inner.settings;
         let ends = tokio::time::Instant::now() + settings.stream_timeout;
@@ -249,7 +273,8 @@ impl Llm {
     /// Where to begin asking `model` for a structured answer, by what it could answer lately.
     pub fn first_strategy(&self, model: &ModelName) -> Strategy {
         let learnt = self.inner.memory.strategy(model, Instant::now());
-        self.inner.server(model).map_or(learnt, |server| learnt.max(server.provider().quirks.structured))
+        let structured = |server: &Arc<Server>| server.provider().quirks.of_model(&server.facts(model)).structured;
+        self.inner.server(model).map_or(learnt, |server| learnt.max(structured(server)))
     }
 
     /// `model` gave a structured answer by `strategy`. `refused` says that its provider does not know a surer one.
@@ -314,9 +339,11 @@ fn read(mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Com
 }
 
 /// Waits until the server may be asked once more.
-async fn turn(server: &Server, caller: &dyn Caller) -> Option<OwnedSemaphorePermit> {
+async fn turn(server: &Server, request: &Request, caller: &dyn Caller) -> Permit {
     let _rest = caller.gate().rest();
-    server.permit().await
+    let limiter = &server.limiter;
+    let tokens = if limiter.counts_tokens() { limits::estimate_request(request) + request.max_tokens / 4 } else { 0 };
+    limiter.permit(&request.model.to_string(), tokens.into(), caller).await
 }
 
 impl Inner {

@@ -32,6 +32,16 @@ impl Failure {
         Self { error: change(self.error), ..self }
     }
 
+    /// Did the provider say that there are too many calls?
+    pub(super) fn is_too_many(&self) -> bool {
+        match &self.error {
+            Error::RateLimited { .. } => true,
+            // Anthropic's word for it.
+            Error::Overloaded { detail, .. } => detail.starts_with("529"),
+            _ => false,
+        }
+    }
+
     /// An error that the same request would meet again.
     pub(super) fn lasting(error: Error) -> Self {
         Self { error, retry_after: None, trouble: None }

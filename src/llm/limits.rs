@@ -1,9 +1,8 @@
-//! How much a model can read, and how much a request is: estimates, since no tokenizer fits all models.
+//! How many tokens a request is: estimates, since no tokenizer fits all models.
 //!
 //! An estimate decides what to shorten *before* a call; a provider's "too long" stays a normal answer after it.
 
 use super::{Message, OutputFormat, Request, Text, ToolCall};
-use crate::domain::ModelName;
 
 /// Tokens assumed for a model nobody knows.
 pub const UNKNOWN_WINDOW: u32 = 32_768;
@@ -12,92 +11,6 @@ pub const UNKNOWN_WINDOW: u32 = 32_768;
 const PER_MESSAGE: u32 = 4;
 /// Tokens that a tool or a call costs besides its text and JSON.
 const PER_TOOL: u32 = 8;
-
-/// Windows by the beginning of the name, without a vendor's `vendor/` before it; the first match counts. Where a
-/// family has several sizes, or servers commonly cut it down, the smallest stands here. An unknown newer version of a
-/// family has the newest window. As vendors and catalogues tell in November 2026; `model_context_window` overrides it.
-const WINDOWS: &[(&str, u32)] = &[
-    ("gpt-6", 1_050_000),
-    ("gpt-5.6", 1_050_000),
-    ("gpt-5.5", 1_050_000),
-    ("gpt-5.4-", 400_000),
-    ("gpt-5.4", 1_050_000),
-    ("gpt-5-chat", 128_000),
-    ("gpt-5", 400_000),
-    ("gpt-4.1", 1_047_576),
-    ("gpt-4o", 128_000),
-    ("chatgpt-4o", 128_000),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-4", 8_192),
-    ("gpt-3.5", 16_385),
-    ("gpt-oss", 131_072),
-    ("o1-mini", 128_000),
-    ("o1-preview", 128_000),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4", 200_000),
-    // Before Opus 4.6, Sonnet 4.6 and Haiku 5.5.
-    ("claude-2", 200_000),
-    ("claude-3", 200_000),
-    ("claude-instant", 100_000),
-    ("claude-opus-4-6", 1_000_000),
-    ("claude-opus-4-7", 1_000_000),
-    ("claude-opus-4-8", 1_000_000),
-    ("claude-opus-4.6", 1_000_000),
-    ("claude-opus-4.7", 1_000_000),
-    ("claude-opus-4.8", 1_000_000),
-    ("claude-opus-4", 200_000),
-    ("claude-sonnet-4-6", 1_000_000),
-    ("claude-sonnet-4.6", 1_000_000),
-    ("claude-sonnet-4", 200_000),
-    ("claude-haiku-4", 200_000),
-    ("claude-", 1_000_000),
-    ("gemini-", 1_048_576),
-    ("gemma-3", 131_072),
-    ("gemma3", 131_072),
-    ("gemma", 8_192),
-    ("grok-4.3", 1_000_000),
-    ("grok-4.20", 1_000_000),
-    ("grok-4.", 500_000),
-    ("grok-", 131_072),
-    ("llama-4", 131_072),
-    ("llama-3.", 131_072),
-    ("llama3.", 131_072),
-    ("llama", 8_192),
-    ("qwen3", 40_960),
-    ("qwen", 32_768),
-    ("mistral-large", 262_144),
-    ("mistral-medium", 262_144),
-    ("mistral-small", 262_144),
-    ("mistral-nemo", 131_072),
-    ("mistral", 32_768),
-    ("mixtral", 32_768),
-    ("magistral", 40_960),
-    ("deepseek-v4", 1_000_000),
-    ("deepseek-flash", 1_000_000),
-    ("deepseek", 65_536),
-    ("kimi-k3", 1_048_576),
-    ("kimi-k2.6", 262_144),
-    ("kimi-k2", 131_072),
-    ("glm-5.3", 1_000_000),
-    ("glm-5", 200_000),
-    ("glm-4", 131_072),
-    ("minimax-m3", 1_000_000),
-    ("sonar-pro", 200_000),
-    ("sonar", 128_000),
-    ("nova-2-lite", 1_000_000),
-    ("nova-pro", 300_000),
-    ("phi-4", 16_384),
-    ("phi4", 16_384),
-    ("command-a", 256_000),
-    ("command-r", 131_072),
-];
-
-/// The window of a well-known model in tokens, prompt and answer together.
-pub fn context_window(model: &ModelName) -> Option<u32> {
-    let name = model.model.rsplit('/').next()?.to_ascii_lowercase();
-    WINDOWS.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, tokens)| *tokens)
-}
 
 /// About how many tokens `text` is: one per 3.6 ASCII characters, one per Chinese, Japanese or Korean character, one
 /// per two others. Within 15 % for English prose and Markdown; low for long numbers and base64.
@@ -160,28 +73,6 @@ mod tests {
     use super::*;
     use crate::llm::{ToolChoice, ToolSpec};
     use serde_json::json;
-
-    #[test]
-    fn well_known_models_have_a_window() {
-        fn check(model: &str, expected: impl Into<Option<u32>>) {
-            assert_eq!(context_window(&model.parse().unwrap()), expected.into(), "{model}");
-        }
-        check("openai:gpt-4.1-mini", 1_047_576);
-        check("openai:gpt-5", 400_000);
-        check("openai:o3", 200_000);
-        check("any:openai/gpt-4o-mini", 128_000);
-        check("any:openai/gpt-5.4-mini", 400_000);
-        check("any:openai/gpt-6-sol", 1_050_000);
-        check("any:anthropic/claude-sonnet-4", 200_000);
-        check("any:claude-opus-4-6", 1_000_000);
-        check("any:claude-opus-7", 1_000_000);
-        check("any:google/gemini-2.5-flash:free", 1_048_576);
-        check("any:meta-llama/Llama-3.3-70B", 131_072);
-        check("any:grok-4.7", 500_000);
-        check("any:deepseek-v4-pro", 1_000_000);
-        check("ollama:qwen3:8b", 40_960);
-        check("openai:local", None);
-    }
 
     #[test]
     fn tokens_are_estimated_by_script() {

@@ -2,10 +2,11 @@
 //!
 //! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire/`, one file per dialect (our request to bytes) →
 //! `transport.rs` (HTTP, with its caps), and its answer comes back through the dialect and `assembly.rs`, or through
-//! `failure.rs`. `providers.rs` has a row for each provider. `structured.rs` asks for a Rust type, `limits.rs` knows how
-//! much a model can read. This room knows nothing of research, journals or prompts.
+//! `failure.rs`. `providers.rs` has a row for each provider. `structured.rs` asks for a Rust type, `catalogue.rs`
+//! knows models, `limits.rs` how many tokens a request is. This room knows nothing of research, journals or prompts.
 
 mod assembly;
+pub mod catalogue;
 mod client;
 mod failure;
 #[cfg(fuzzing)]
@@ -29,12 +30,13 @@ use std::time::Duration;
 
 use crate::domain::ModelName;
 pub use crate::net::{Caller, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
+pub use catalogue::{Facts, KnownModels};
 pub use client::{Llm, ProbeReport};
 pub use message::{
     Carry, Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec,
 };
 pub use server::BadSetting;
-pub use settings::{Endpoint, Endpoints, Settings};
+pub use settings::{Endpoint, Endpoints, ProviderLimits, Settings};
 pub use stream::{Delta, ReplyStream};
 
 /// A model call that failed for good, named by what the caller does next.

@@ -3,6 +3,7 @@
 //!
 //! Facts are the vendors' own, of November 2026.
 
+use super::catalogue::Facts;
 use super::structured::Strategy;
 use super::wire::Wire;
 
@@ -17,6 +18,8 @@ pub struct Provider {
     /// Where its API begins; `None` when each user has an address of their own.
     pub base_url: Option<&'static str>,
     pub variables: Variables,
+    /// Another variable that may hold the key, where that of `variables` is not set.
+    pub other_key: Option<&'static str>,
     pub key: Key,
     pub auth: Auth,
     pub lists: Lists,
@@ -25,6 +28,10 @@ pub struct Provider {
     /// What is used when its key is all that is set.
     pub defaults: Option<Defaults>,
     pub quirks: Quirks,
+    /// A model of it, as in `provider:model`; for the documentation, as the next.
+    pub example: &'static str,
+    /// What its users should know; Markdown.
+    pub note: &'static str,
 }
 
 /// The models of a provider that are used unless others are named.
@@ -108,6 +115,23 @@ impl Quirks {
         reasoning_beside: false,
         headers: &[],
     };
+    /// The same for a model of which this is known.
+    pub fn of_model(mut self, facts: &Facts) -> Self {
+        if facts.forced_calls == Some(false) {
+            self.required = Self::UNFORCED;
+        }
+        let weaker = match (facts.schema, facts.tools) {
+            (Some(false), Some(false)) => Strategy::Prompt,
+            (Some(false), _) => Strategy::Tool,
+            _ => Strategy::Native,
+        };
+        self.structured = self.structured.max(weaker);
+        self
+    }
+
+    /// In place of the word that forces a call.
+    pub const UNFORCED: &'static str = "auto";
+
     const LIKE_OPENAI: Self = Self { output_limit: OutputLimit::ByModel, ..Self::NONE };
     const NEW_LIMIT: Self = Self { output_limit: OutputLimit::MaxCompletionTokens, ..Self::NONE };
 }
@@ -128,6 +152,7 @@ const fn cloud(
     title: &'static str,
     base_url: &'static str,
     variables: Variables,
+    example: &'static str,
     quirks: Quirks,
 ) -> Provider {
     Provider {
@@ -136,51 +161,80 @@ const fn cloud(
         wire: Wire::ChatCompletions,
         base_url: Some(base_url),
         variables,
+        other_key: None,
         key: Key::Needed,
         auth: Auth::Bearer,
         lists: Lists::Names,
         settings_of: None,
         defaults: None,
         quirks,
+        example,
+        note: "",
     }
 }
 
 /// A server of one's own that speaks Chat Completions.
-const fn local(name: &'static str, title: &'static str, base_url: &'static str, variables: Variables) -> Provider {
-    Provider { key: Key::Optional, lists: Lists::Windows, ..cloud(name, title, base_url, variables, Quirks::NONE) }
+const fn local(
+    name: &'static str,
+    title: &'static str,
+    base_url: &'static str,
+    variables: Variables,
+    example: &'static str,
+) -> Provider {
+    Provider {
+        key: Key::Optional,
+        lists: Lists::Windows,
+        ..cloud(name, title, base_url, variables, example, Quirks::NONE)
+    }
 }
 
 /// All of them, in the order in which they are shown.
 pub const PROVIDERS: &[Provider] = &[
-    cloud("openai", "OpenAI", "https://api.openai.com/v1", variables!("OPENAI"), Quirks::LIKE_OPENAI),
+    Provider {
+        note: "the default; `OPENAI_BASE_URL` may be any server of this dialect",
+        ..cloud("openai", "OpenAI", "https://api.openai.com/v1", variables!("OPENAI"), "gpt-4.1", Quirks::LIKE_OPENAI)
+    },
     // The same account, by the dialect that keeps a model's reasoning between its turns.
     Provider {
         wire: Wire::Responses,
         settings_of: Some("openai"),
-        ..cloud("openai-responses", "OpenAI Responses", "https://api.openai.com/v1", variables!("OPENAI"), Quirks::NONE)
+        note: "the same key; keeps a model's reasoning between its turns; answers are not stored at OpenAI",
+        ..cloud(
+            "openai-responses",
+            "OpenAI Responses",
+            "https://api.openai.com/v1",
+            variables!("OPENAI"),
+            "gpt-5.4",
+            Quirks::NONE,
+        )
     },
     Provider {
         wire: Wire::Messages,
         auth: Auth::Header("x-api-key"),
         defaults: Some(Defaults { large: "claude-sonnet-5-5", small: "claude-haiku-5-5" }),
+        note: "prompt caching in loops; thoughts go back signed; newer models take no forced tool call, so structured answers use schemas",
         ..cloud(
             "anthropic",
             "Anthropic",
             "https://api.anthropic.com/v1",
             variables!("ANTHROPIC"),
+            "claude-sonnet-5-5",
             Quirks { required: "any", ..Quirks::NONE },
         )
     },
     Provider {
         wire: Wire::Gemini,
+        other_key: Some("GOOGLE_API_KEY"),
         auth: Auth::Header("x-goog-api-key"),
         lists: Lists::Windows,
         defaults: Some(Defaults { large: "gemini-3.1-pro-preview", small: "gemini-3.6-flash" }),
+        note: "a key of AI Studio; signatures of thoughts go back",
         ..cloud(
             "google",
             "Google Gemini",
             "https://generativelanguage.googleapis.com/v1beta",
             variables!("GEMINI"),
+            "gemini-3.6-flash",
             Quirks { required: "ANY", ..Quirks::NONE },
         )
     },
@@ -189,66 +243,131 @@ pub const PROVIDERS: &[Provider] = &[
     Provider {
         base_url: None,
         auth: Auth::Header("api-key"),
-        ..cloud("azure", "Azure OpenAI", "", variables!("AZURE_OPENAI"), Quirks::LIKE_OPENAI)
+        note: "the model is the name of the deployment; an older address with `?api-version=` works too",
+        ..cloud("azure", "Azure OpenAI", "", variables!("AZURE_OPENAI"), "MY-DEPLOYMENT", Quirks::LIKE_OPENAI)
     },
     Provider {
         lists: Lists::Windows,
         defaults: Some(Defaults { large: "openai/gpt-4.1", small: "openai/gpt-4.1-mini" }),
-        ..cloud("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", variables!("OPENROUTER"), Quirks::NONE)
+        note: "tells the windows of its models",
+        ..cloud(
+            "openrouter",
+            "OpenRouter",
+            "https://openrouter.ai/api/v1",
+            variables!("OPENROUTER"),
+            "openai/gpt-4.1",
+            Quirks::NONE,
+        )
     },
-    local("ollama", "Ollama", "http://127.0.0.1:11434/v1", variables!("OLLAMA")),
-    local("vllm", "vLLM", "http://127.0.0.1:8000/v1", variables!("VLLM")),
-    local("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", variables!("LLAMACPP")),
-    local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", variables!("LMSTUDIO")),
+    Provider {
+        note: "start it with `OLLAMA_CONTEXT_LENGTH=64000`: it cuts longer prompts silently",
+        ..local("ollama", "Ollama", "http://127.0.0.1:11434/v1", variables!("OLLAMA"), "qwen3:8b")
+    },
+    Provider {
+        note: "start it with `--enable-auto-tool-choice` and a tool parser",
+        ..local("vllm", "vLLM", "http://127.0.0.1:8000/v1", variables!("VLLM"), "Qwen/Qwen3-32B")
+    },
+    Provider {
+        note: "tells its window",
+        ..local("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", variables!("LLAMACPP"), "local")
+    },
+    local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", variables!("LMSTUDIO"), "openai/gpt-oss-20b"),
     // It thinks, and then refuses forced tool calls; it knows no schema of answers; unknown fields count as not there.
-    cloud(
-        "deepseek",
-        "DeepSeek",
-        "https://api.deepseek.com",
-        variables!("DEEPSEEK"),
-        Quirks { structured: Strategy::Prompt, required: "auto", ..Quirks::NONE },
-    ),
+    Provider {
+        note: "structured answers by prompt: it has no schemas, and refuses forced tool calls",
+        ..cloud(
+            "deepseek",
+            "DeepSeek",
+            "https://api.deepseek.com",
+            variables!("DEEPSEEK"),
+            "deepseek-flash",
+            Quirks { structured: Strategy::Prompt, required: "auto", ..Quirks::NONE },
+        )
+    },
     // Unknown fields are errors, and so are ids of another length.
     cloud(
         "mistral",
         "Mistral",
         "https://api.mistral.ai/v1",
         variables!("MISTRAL"),
+        "mistral-large-latest",
         Quirks { required: "any", stream_options: false, short_ids: true, ..Quirks::NONE },
     ),
-    cloud("groq", "Groq", "https://api.groq.com/openai/v1", variables!("GROQ"), Quirks::NEW_LIMIT),
+    cloud(
+        "groq",
+        "Groq",
+        "https://api.groq.com/openai/v1",
+        variables!("GROQ"),
+        "openai/gpt-oss-120b",
+        Quirks::NEW_LIMIT,
+    ),
     cloud(
         "xai",
         "xAI",
         "https://api.x.ai/v1",
         variables!("XAI"),
+        "grok-4.7",
         Quirks { reasoning_beside: true, ..Quirks::NEW_LIMIT },
     ),
-    cloud("together", "Together", "https://api.together.xyz/v1", variables!("TOGETHER"), Quirks::NONE),
-    cloud("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", variables!("FIREWORKS"), Quirks::NONE),
-    cloud("cerebras", "Cerebras", "https://api.cerebras.ai/v1", variables!("CEREBRAS"), Quirks::NEW_LIMIT),
-    // Forced tool calls are refused.
     cloud(
-        "moonshot",
-        "Moonshot",
-        "https://api.moonshot.ai/v1",
-        variables!("MOONSHOT"),
-        Quirks { required: "auto", ..Quirks::NONE },
+        "together",
+        "Together",
+        "https://api.together.xyz/v1",
+        variables!("TOGETHER"),
+        "openai/gpt-oss-120b",
+        Quirks::NONE,
     ),
+    cloud(
+        "fireworks",
+        "Fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        variables!("FIREWORKS"),
+        "accounts/fireworks/models/MODEL",
+        Quirks::NONE,
+    ),
+    cloud(
+        "cerebras",
+        "Cerebras",
+        "https://api.cerebras.ai/v1",
+        variables!("CEREBRAS"),
+        "gpt-oss-120b",
+        Quirks::NEW_LIMIT,
+    ),
+    // Forced tool calls are refused.
+    Provider {
+        note: "refuses forced tool calls",
+        ..cloud(
+            "moonshot",
+            "Moonshot",
+            "https://api.moonshot.ai/v1",
+            variables!("MOONSHOT"),
+            "kimi-k2.6",
+            Quirks { required: "auto", ..Quirks::NONE },
+        )
+    },
     // Its models search by themselves and take no tools: for reports and summaries.
     Provider {
         lists: Lists::Nothing,
-        ..cloud("perplexity", "Perplexity", "https://api.perplexity.ai", variables!("PERPLEXITY"), Quirks::NONE)
+        note: "no tools: for `final_report_model` and `summarization_model` only",
+        ..cloud(
+            "perplexity",
+            "Perplexity",
+            "https://api.perplexity.ai",
+            variables!("PERPLEXITY"),
+            "sonar-pro",
+            Quirks::NONE,
+        )
     },
     Provider {
         quirks: Quirks::LIKE_OPENAI,
-        ..local("litellm", "LiteLLM", "http://127.0.0.1:4000/v1", variables!("LITELLM"))
+        ..local("litellm", "LiteLLM", "http://127.0.0.1:4000/v1", variables!("LITELLM"), "MODEL")
     },
     Provider {
         base_url: None,
         key: Key::Optional,
         lists: Lists::Windows,
-        ..cloud("compatible", "any server of OpenAI's API", "", variables!("COMPATIBLE"), Quirks::LIKE_OPENAI)
+        note: "whatever else speaks OpenAI's Chat Completions",
+        ..cloud("compatible", "any server of OpenAI's API", "", variables!("COMPATIBLE"), "MODEL", Quirks::LIKE_OPENAI)
     },
 ];
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OnceCell;
 use url::Url;
 
+use super::catalogue::{self, Facts, KnownModels};
 use super::failure::{Failure, one_line};
 use super::models::Listed;
 use super::providers::{Auth, Key, Lists, Provider};
@@ -14,7 +15,7 @@ use super::settings::{Endpoint, Settings};
 use super::wire::{Encoded, Reader};
 use super::{Error, Request};
 use crate::domain::ModelName;
-use crate::net::{self, ApiClients};
+use crate::net::{self, ApiClients, Limiter};
 
 /// Shorter keys (`ollama`, `none`) are placeholders, and hiding them would garble messages.
 const MIN_SECRET_BYTES: usize = 8;
@@ -35,9 +36,14 @@ pub(super) struct Server {
     base_url: Url,
     /// Must an address be set first?
     is_nowhere: bool,
+    /// Is this the provider's own address?
+    is_own_cloud: bool,
+    /// What the operator says of models.
+    models: KnownModels,
     key: Option<SecretString>,
     headers: HeaderMap,
-    permits: Arc<Semaphore>,
+    /// Shared with the other dialects of the same account.
+    pub(super) limiter: Arc<Limiter>,
     /// Asked once and only when needed; `None` when the server would not say.
     pub(super) listed: OnceCell<Option<Listed>>,
 }
@@ -50,6 +56,7 @@ impl Server {
         endpoint: &Endpoint,
         settings: &Settings,
         clients: &ApiClients,
+        limiter: Arc<Limiter>,
     ) -> Result<Self, BadSetting> {
         let bad = |problem: String| BadSetting { provider: provider.name, problem };
         let key = endpoint.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty());
@@ -59,10 +66,12 @@ impl Server {
             provider,
             http,
             is_nowhere: endpoint.base_url.is_none() && provider.base_url.is_none(),
+            is_own_cloud: is_own_cloud(provider, &base_url),
+            models: of_provider(&settings.models, provider.name),
             base_url,
             headers: headers(provider.auth, key.as_ref(), &endpoint.headers).map_err(bad)?,
             key,
-            permits: Arc::new(Semaphore::new(settings.max_concurrent_calls.clamp(1, Semaphore::MAX_PERMITS))),
+            limiter,
             listed: OnceCell::new(),
         })
     }
@@ -73,32 +82,33 @@ impl Server {
         if self.is_nowhere {
             return Some(variables.base_url);
         }
-        let needs_key = self.provider.key == Key::Needed && (self.is_own_cloud() || self.provider.base_url.is_none());
+        let needs_key = self.provider.key == Key::Needed && (self.is_own_cloud || self.provider.base_url.is_none());
         (needs_key && self.key.is_none()).then_some(variables.api_key)
     }
 
-    /// Is this the provider's own address?
-    fn is_own_cloud(&self) -> bool {
-        let own = self.provider.base_url.and_then(|own| Url::parse(own).ok());
-        own.is_some_and(|own| own.host_str() == self.base_url.host_str())
-    }
-
-    /// May the server's list of models tell more of them than [`limits`](super::limits) knows?
+    /// May the server's list of models tell more of them than the catalogue knows?
     pub(super) fn tells_windows(&self) -> bool {
         match self.provider.lists {
             Lists::Windows => true,
             // What is behind another address is another server.
-            Lists::Names | Lists::Nothing => !self.is_own_cloud(),
+            Lists::Names | Lists::Nothing => !self.is_own_cloud,
         }
     }
 
     /// Is there a list of models to ask for?
     pub(super) fn has_list(&self) -> bool {
-        self.provider.lists != Lists::Nothing || !self.is_own_cloud()
+        self.provider.lists != Lists::Nothing || !self.is_own_cloud
+    }
+
+    /// What is known of `model` on this server.
+    pub(super) fn facts(&self, model: &ModelName) -> Facts {
+        let own = self.models.get(&model.to_string()).copied().unwrap_or_default();
+        own.or(catalogue::facts(model, self.provider.settings(), self.is_own_cloud))
     }
 
     pub(super) fn encode(&self, request: &Request, is_stream: bool) -> serde_json::Result<Encoded> {
-        self.provider.wire.encode(request, &self.provider.quirks, is_stream)
+        let facts = self.facts(&request.model);
+        self.provider.wire.encode(request, &self.provider.quirks.of_model(&facts), is_stream)
     }
 
     pub(super) fn reader(&self) -> Reader {
@@ -130,12 +140,6 @@ impl Server {
         &self.headers
     }
 
-    /// Waits for a place in the queue; dropping the permit gives it back.
-    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        // Never closed, so this is never `None`; without a permit the call would merely go uncounted.
-        Arc::clone(&self.permits).acquire_owned().await.ok()
-    }
-
     pub(super) fn provider(&self) -> &'static Provider {
         self.provider
     }
@@ -160,6 +164,16 @@ impl Server {
         let password = self.base_url.password();
         net::redact(&text, values.chain(key).chain(password).filter(|secret| secret.len() >= MIN_SECRET_BYTES))
     }
+}
+
+fn is_own_cloud(provider: &Provider, base_url: &Url) -> bool {
+    let own = provider.base_url.and_then(|own| Url::parse(own).ok());
+    own.is_some_and(|own| own.host_str() == base_url.host_str())
+}
+
+fn of_provider(models: &KnownModels, provider: &str) -> KnownModels {
+    let is_own = |name: &str| name.split_once(':').is_some_and(|(own, _)| own == provider);
+    models.iter().filter(|(name, _)| is_own(name)).map(|(name, facts)| (name.clone(), *facts)).collect()
 }
 
 /// Stands in where no address is known; [`Server::missing`] keeps calls from being made.
@@ -209,7 +223,8 @@ mod tests {
     use super::*;
 
     fn build(provider: &'static Provider, endpoint: &Endpoint) -> Result<Server, BadSetting> {
-        Server::new(provider, endpoint, &Settings::default(), &ApiClients::new(net::Timeouts::default()).unwrap())
+        let (settings, limiter) = (Settings::default(), Limiter::new(net::Limits::in_flight(1)));
+        Server::new(provider, endpoint, &settings, &ApiClients::new(net::Timeouts::default()).unwrap(), limiter)
     }
 
     fn server(provider: &'static Provider, base_url: Option<&str>, key: Option<&str>) -> Server {

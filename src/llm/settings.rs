@@ -9,8 +9,10 @@ use std::time::Duration;
 use secrecy::SecretString;
 use url::Url;
 
+use super::catalogue::KnownModels;
 use super::providers::{PROVIDERS, Provider};
-use crate::net::{self, RetryPolicy, Timeouts};
+use crate::domain::nearest::nearest;
+use crate::net::{self, Limits, RetryPolicy, Timeouts};
 
 /// Attempts that may end without an answer in time: each may be billed.
 const TIMEOUTS: u32 = 3;
@@ -55,12 +57,45 @@ impl Endpoint {
     }
 }
 
+/// What one provider may be asked, where the operator bounds it: `openai.requests_per_minute=500`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProviderLimits(BTreeMap<&'static str, BTreeMap<&'static str, u64>>);
+
+impl ProviderLimits {
+    const NAMES: [&str; 3] = ["in_flight", "requests_per_minute", "tokens_per_minute"];
+
+    /// Adds one from `PROVIDER.NAME=NUMBER`.
+    ///
+    /// # Errors
+    /// What would have been accepted.
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        let form = || format!("PROVIDER.NAME=NUMBER with a NAME of {}", Self::NAMES.join(", "));
+        let (name, number) = text.split_once('=').ok_or_else(form)?;
+        let (provider, name) = name.trim().split_once('.').ok_or_else(form)?;
+        let own = || PROVIDERS.iter().filter(|provider| provider.settings_of.is_none()).map(|provider| provider.name);
+        let provider = own().find(|known| *known == provider).ok_or_else(|| {
+            let meant = nearest(provider, own()).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            format!("{} of a known provider{meant}", form())
+        })?;
+        let name = Self::NAMES.into_iter().find(|known| *known == name).ok_or_else(form)?;
+        let number = number.trim().parse().ok().filter(|number| (1..=1_000_000_000_000).contains(number));
+        self.0.entry(provider).or_default().insert(name, number.ok_or_else(|| format!("{}, from 1", form()))?);
+        Ok(())
+    }
+
+    fn get(&self, provider: &str, name: &str) -> Option<u64> {
+        self.0.get(provider)?.get(name).copied()
+    }
+}
+
 /// Everything [`Llm`](super::Llm) needs.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The providers there are.
     pub providers: &'static [Provider],
     pub endpoints: Endpoints,
+    /// What the operator says of models; counts before the catalogue.
+    pub models: KnownModels,
     /// For the TCP and TLS handshakes.
     pub connect_timeout: Duration,
     /// For a whole answer that is not streamed, from sending the request to its last byte.
@@ -73,8 +108,10 @@ pub struct Settings {
     pub retry_for: Duration,
     /// The wait before the second attempt is random between zero and this; it doubles from attempt to attempt.
     pub first_retry_within: Duration,
-    /// Calls in flight per provider; more wait for their turn, in order.
+    /// Calls in flight per provider and key; more wait for their turn, run by run.
     pub max_concurrent_calls: usize,
+    /// Less than that, by provider.
+    pub limits: ProviderLimits,
 }
 
 impl Default for Settings {
@@ -82,6 +119,7 @@ impl Default for Settings {
         Self {
             providers: PROVIDERS,
             endpoints: Endpoints::default(),
+            models: KnownModels::default(),
             connect_timeout: Duration::from_secs(10),
             total_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(300),
@@ -89,6 +127,7 @@ impl Default for Settings {
             retry_for: Duration::from_secs(4 * 3_600),
             first_retry_within: Duration::from_millis(500),
             max_concurrent_calls: 10_000,
+            limits: ProviderLimits::default(),
         }
     }
 }
@@ -97,6 +136,17 @@ impl Settings {
     /// The longest that an attempt at a call may take without a word of its answer.
     pub fn longest_silence(&self) -> Duration {
         self.total_timeout.max(self.idle_timeout)
+    }
+
+    /// What the provider of these settings may be asked.
+    pub(super) fn limits_of(&self, provider: &str) -> Limits {
+        let own = |name| self.limits.get(provider, name);
+        let in_flight = own("in_flight").and_then(|calls| usize::try_from(calls).ok()).unwrap_or(usize::MAX);
+        Limits {
+            requests_per_minute: own("requests_per_minute"),
+            tokens_per_minute: own("tokens_per_minute"),
+            ..Limits::in_flight(in_flight.min(self.max_concurrent_calls))
+        }
     }
 
     pub(super) fn timeouts(&self) -> Timeouts {

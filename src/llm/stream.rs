@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use crate::net::Permit;
 use futures::{Stream, StreamExt};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::assembly::Assembly;
 use super::failure::Failure;
@@ -52,19 +52,14 @@ pub(super) struct Reading {
     /// HTTP requests made, this one included; for the completion.
     pub(super) attempts: u32,
     server: Arc<Server>,
-    /// Holds our place among the server's callers until the answer ends.
-    _permit: Option<OwnedSemaphorePermit>,
+    /// Our place among the server's callers, until the answer ends.
+    permit: Option<Permit>,
 }
 
 impl Reading {
-    pub(super) fn new(
-        frames: Frames,
-        assembly: Assembly,
-        server: Arc<Server>,
-        permit: Option<OwnedSemaphorePermit>,
-    ) -> Self {
+    pub(super) fn new(frames: Frames, assembly: Assembly, server: Arc<Server>, permit: Permit) -> Self {
         let reader = server.reader();
-        Self { frames, assembly: Some(assembly), reader, end: None, attempts: 1, server, _permit: permit }
+        Self { frames, assembly: Some(assembly), reader, end: None, attempts: 1, server, permit: Some(permit) }
     }
 
     /// The next piece; `None` after the end.
@@ -92,6 +87,10 @@ impl Reading {
     fn finish(&mut self) -> Result<String, Failure> {
         let Some(assembly) = self.assembly.take() else { return Ok(String::new()) };
         let (completion, passed) = assembly.finish_stream()?;
+        if let Some(mut permit) = self.permit.take() {
+            permit.used(completion.usage.total());
+        }
+        self.server.limiter.answered();
         let rest = completion.text.get(passed..).unwrap_or_default().to_owned();
         self.end = Some(completion);
         Ok(rest)

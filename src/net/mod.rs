@@ -1,13 +1,15 @@
 //! Outbound HTTP as every room needs it: one way to build a client, bodies with a cap, retries with a bound.
 //!
 //! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`, the one policy
-//! for models and searches, and `circuit`, what calls to one provider share.
+//! for models and searches, and `circuit`, what calls to one provider share; `limiter` says whose turn it is.
 
 mod canonical;
 mod circuit;
 mod clock;
 mod gate;
 mod guard;
+mod limiter;
+mod quota;
 mod redact;
 mod retry;
 mod sse;
@@ -22,6 +24,8 @@ pub use canonical::canonical_url;
 pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Reach, guarded, is_public};
+pub use limiter::{Limiter, Limits, Permit};
+pub use quota::Quota;
 pub use redact::{redact, shown_url};
 pub use retry::{
     AtOnce, Attempt, Caller, GaveUp, LONGEST_BACKOFF, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,

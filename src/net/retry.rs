@@ -98,6 +98,11 @@ pub trait Caller: Send + Sync {
         None
     }
 
+    /// On whose behalf: calls of different runs take turns.
+    fn run(&self) -> u128 {
+        0
+    }
+
     /// Passed right before each attempt, the first included.
     fn gate(&self) -> &dyn Gate {
         &Open

@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    domain::{Caps, ModelName, OptionError, Prices, Run, RunDetails, RunId, RunOptions, ThreadId},
+    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -80,7 +80,6 @@ pub struct Settings {
     pub caps: Caps,
     /// How long calls that are under way may take when the process stops.
     pub grace: Duration,
-    pub prices: Arc<Prices>,
     /// How long a silent owner keeps its runs.
     pub lease: Duration,
     /// A run that kills processes is given up when it has done so for this long.

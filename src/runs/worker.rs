@@ -222,12 +222,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     events.extend(skipped_documents(&search));
     // Waited for: nothing is paid for before a write has shown that its result can be stored.
     journal.emit_stored(events).await.map_err(stopped)?;
-    let services = Services {
-        llm: parts.llm.clone(),
-        prompts: Arc::clone(&parts.prompts),
-        search: Some(search),
-        prices: Arc::clone(&parts.settings.prices),
-    };
+    let services = Services { llm: parts.llm.clone(), prompts: Arc::clone(&parts.prompts), search: Some(search) };
     let cx = Cx::new(
         Arc::clone(&journal),
         services,

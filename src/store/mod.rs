@@ -38,7 +38,7 @@ pub use records::{
 pub use wakes::{Heard, Listener, Wake};
 
 /// The version of the newest migration this program knows.
-const NEWEST_SCHEMA: i64 = 3;
+const NEWEST_SCHEMA: i64 = 4;
 
 /// How long a reader waits for a connection.
 const READER_LIMIT: Duration = Duration::from_secs(3);

@@ -167,10 +167,12 @@ fn migrator() -> Migrator {
     let first = include_str!("../../migrations/sqlite/0001_first.sql");
     let service = include_str!("../../migrations/sqlite/0002_service.sql");
     let promises = include_str!("../../migrations/sqlite/0003_promises.sql");
+    let owners = include_str!("../../migrations/sqlite/0004_owners.sql");
     let migrations = vec![
         migration(1, "first", first),
         migration(2, "service", service),
-        migration(NEWEST_SCHEMA, "promises", promises),
+        migration(3, "promises", promises),
+        migration(NEWEST_SCHEMA, "owners", owners),
     ];
     // Those of a newer release are ignored: it says by itself whether this program may go on.
     Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }

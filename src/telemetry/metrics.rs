@@ -13,7 +13,7 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{ModelName, Prices, Usage};
+use crate::domain::{ModelName, Usage};
 
 /// The names of the series. A test holds the documentation to them.
 pub mod name {
@@ -49,7 +49,6 @@ const SHORT: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const LONG: &[f64] = &[0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0];
 
 static INSTALLED: OnceLock<Result<Metrics, String>> = OnceLock::new();
-static PRICES: OnceLock<Prices> = OnceLock::new();
 
 /// The metrics of this process; a cheap clone.
 #[derive(Clone)]
@@ -62,17 +61,16 @@ impl std::fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Begins to count. Installed again, the first ones are returned, and their prices stay.
+    /// Begins to count. Installed again, the first ones are returned.
     ///
     /// # Errors
     /// Another recorder was installed in this process; one sentence.
-    pub fn install(prices: &Prices) -> Result<Self, String> {
+    pub fn install() -> Result<Self, String> {
         let install = || {
             let recorder = builder().map_err(|error| error.to_string())?.build_recorder();
             let handle = recorder.handle();
             metrics::set_global_recorder(recorder).map_err(|error| error.to_string())?;
             describe();
-            let _ = PRICES.set(prices.clone());
             Ok(Self(handle))
         };
         INSTALLED.get_or_init(install).clone()
@@ -128,7 +126,7 @@ fn describe() {
     describe_counter!(name::MODEL_CALLS, "Model calls, retries included, by model, role and result");
     describe_histogram!(name::MODEL_CALL_DURATION, Unit::Seconds, "Model calls, retries included, by model");
     describe_counter!(name::TOKENS, "Tokens by model and type; cached ones are input too, reasoning ones output");
-    describe_gauge!(name::COST, "Dollars spent since the start, by model, as far as prices are set; only grows");
+    describe_gauge!(name::COST, "Dollars spent since the start, by model, as far as prices are known; only grows");
     describe_counter!(name::SEARCHES, "Searches by engine and result");
     describe_counter!(name::PARSERS_ENDED, "Parser processes that a document or page ended, by reason");
     describe_gauge!(name::SSE_READERS, "Event streams that are open");
@@ -201,10 +199,10 @@ pub fn model_called(model: &ModelName, role: &'static str, result: &'static str,
     histogram!(name::MODEL_CALL_DURATION, "model" => model).record(duration);
 }
 
-/// Tokens, and what they cost when a price is set.
+/// Tokens, and what they cost when that is known.
 pub fn tokens(model: &ModelName, usage: &Usage) {
-    if let Some(price) = PRICES.get().and_then(|prices| prices.get(&model.to_string())) {
-        gauge!(name::COST, "model" => bounded(model)).increment(price.of(usage));
+    if let Some(cost) = usage.cost {
+        gauge!(name::COST, "model" => bounded(model)).increment(cost.dollars());
     }
     let model = bounded(model);
     for (kind, count) in [
@@ -262,6 +260,7 @@ fn within(known: &mut HashSet<String>, name: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Cost;
 
     #[test]
     fn labels_of_models_are_bounded() {
@@ -275,12 +274,11 @@ mod tests {
 
     #[test]
     fn metrics_are_installed_once_and_had_again() {
-        let price = crate::domain::Price { input: 1.0, cached: None, output: 2.0 };
         let model: ModelName = "openai:priced".parse().unwrap();
-        let prices = Prices::from([(model.to_string(), price)]);
-        let first = Metrics::install(&prices).unwrap();
-        let second = Metrics::install(&Prices::new()).unwrap();
-        let usage = Usage { input_tokens: 500_000, output_tokens: 1_000_000, ..Usage::default() };
+        let first = Metrics::install().unwrap();
+        let second = Metrics::install().unwrap();
+        let cost = Cost::reported(2.5);
+        let usage = Usage { input_tokens: 500_000, output_tokens: 1_000_000, cost, ..Usage::default() };
         tokens(&model, &usage);
         http_request("/api/v1/runs/{id}", "GET", 200, Duration::from_millis(3));
         for text in [first.render(), second.render()] {

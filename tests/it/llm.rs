@@ -16,7 +16,14 @@ use fathom::llm::{
     ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
-const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 2, reasoning_tokens: 1, cost: None };
+const USAGE: Usage = Usage {
+    input_tokens: 40,
+    cached_tokens: 30,
+    cache_write_tokens: 0,
+    output_tokens: 2,
+    reasoning_tokens: 1,
+    cost: None,
+};
 const KEY: &str = "sk-test-0123456789";
 
 fn settings(vendor: &FakeVendor) -> Settings {
@@ -239,6 +246,7 @@ static INVENTED: [Provider; 1] = [Provider {
     wire: Wire::ChatCompletions,
     base_url: Some("https://models.acme.test/v9"),
     variables: Variables { api_key: "ACME_API_KEY", base_url: "ACME_BASE_URL", headers: "ACME_HEADERS" },
+    other_key: None,
     key: Key::Needed,
     auth: Auth::Header("x-acme-key"),
     lists: Lists::Nothing,
@@ -252,6 +260,8 @@ static INVENTED: [Provider; 1] = [Provider {
         headers: &[("x-acme-version", "9")],
         ..Quirks::NONE
     },
+    example: "m",
+    note: "",
 }];
 
 #[tokio::test]

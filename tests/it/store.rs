@@ -670,8 +670,14 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
         Event::warning(WarningCode::SearchFailed, "d"),
     ];
     let events = events.map(|event| NewEvent { ts: NOW, scope: Scope::ROOT, event });
-    let tokens =
-        Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1, cost: Some(Cost(7)) };
+    let tokens = Usage {
+        input_tokens: 10,
+        cached_tokens: 4,
+        output_tokens: 3,
+        reasoning_tokens: 1,
+        cost: Some(Cost(7)),
+        ..Usage::default()
+    };
     let call = CallRecord { model: "openai:gpt".to_owned(), role: "research".to_owned(), attempts: 2, usage: tokens };
     let called = |key: &str| Step { call: Some(call.clone()), ..step(key) };
     let one = Commit { steps: vec![called("a"), called("b")], events: events.to_vec(), ..Commit::new(lease) };
@@ -902,8 +908,14 @@ async fn a_page_met_twice_has_the_smallest_id_whoever_came_first(database: TestD
 async fn the_ledger_adds_up(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
-    let usage =
-        Usage { input_tokens: 10, cached_tokens: 4, output_tokens: 3, reasoning_tokens: 1, cost: Some(Cost(7)) };
+    let usage = Usage {
+        input_tokens: 10,
+        cached_tokens: 4,
+        output_tokens: 3,
+        reasoning_tokens: 1,
+        cost: Some(Cost(7)),
+        ..Usage::default()
+    };
     let call = CallRecord { model: "openai:gpt".to_owned(), role: "research".to_owned(), attempts: 2, usage };
     let calls = [("lead/1", 2), ("lead/0", 1)].map(|(key, after_ms)| Step {
         call: Some(call.clone()),

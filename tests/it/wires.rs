@@ -13,7 +13,14 @@ use fathom::llm::{
 };
 
 const KEY: &str = "key-test-0123456789";
-const USAGE: Usage = Usage { input_tokens: 40, cached_tokens: 30, output_tokens: 12, reasoning_tokens: 5, cost: None };
+const USAGE: Usage = Usage {
+    input_tokens: 40,
+    cached_tokens: 30,
+    cache_write_tokens: 0,
+    output_tokens: 12,
+    reasoning_tokens: 5,
+    cost: None,
+};
 
 fn quietly(_: Wait) {}
 
@@ -109,6 +116,8 @@ mod messages {
     use super::*;
 
     const MODEL: &str = "anthropic:claude-sonnet-5";
+    /// What was written into the cache is counted as input, and costs more.
+    const USAGE: Usage = Usage { cache_write_tokens: 2, ..super::USAGE };
 
     fn usage() -> Value {
         json!({"input_tokens": 8, "cache_creation_input_tokens": 2, "cache_read_input_tokens": 30,
@@ -662,6 +671,23 @@ mod gemini {
 }
 
 /// No dialect sends what belongs to another provider, and all take up the same conversation.
+/// A router that says what a call cost is believed; a model at another address than its provider's has no known price.
+#[tokio::test]
+async fn what_a_call_cost_is_known_or_said_to_be_unknown() {
+    let usage = json!({"prompt_tokens": 9, "completion_tokens": 1, "cost": 0.25});
+    let body = json!({"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}], "usage": usage});
+    let vendor = FakeVendor::start([Reply::json(200, &body.to_string())]).await;
+    let llm = llm(&vendor, "openrouter");
+    let done = llm.complete(&request("openrouter:acme/x"), &quietly).await.unwrap();
+    let model = |name: &str| name.parse().unwrap();
+    assert_eq!(llm.cost(&model("openrouter:acme/x"), &done.usage).unwrap().dollars(), 0.25);
+    assert_eq!(llm.cost(&model("openrouter:openai/gpt-4.1"), &USAGE), None);
+    assert_eq!(llm.cost(&model("acme:x"), &USAGE), None);
+    // The catalogue has it at 2, 0.5 and 8 dollars.
+    let cost = llm.cost(&model("openai:gpt-4.1"), &USAGE).unwrap();
+    assert_eq!(cost.dollars(), (10.0 * 2.0 + 30.0 * 0.5 + 12.0 * 8.0) / 1e6);
+}
+
 #[tokio::test]
 async fn a_conversation_moves_between_all_of_them() {
     let turn = Completion {

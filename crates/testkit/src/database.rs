@@ -9,7 +9,7 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -23,10 +23,11 @@ const INSTALL: &str = "run scripts/test.sh, which installs PostgreSQL";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const TABLES: [&str; 7] = ["threads", "messages", "runs", "steps", "events", "sources", "notes"];
 
-/// An empty database of its own for one test; gone with the value, or with the cluster.
+/// An empty database of its own for one test; gone with the last clone of the value, or with the cluster.
+#[derive(Clone)]
 pub struct TestDatabase {
     pub database: Database,
-    _folder: Option<TempDir>,
+    _folder: Option<Arc<TempDir>>,
 }
 
 impl TestDatabase {
@@ -34,7 +35,7 @@ impl TestDatabase {
     pub fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data").join("fathom.db");
-        Self { database: Database::Sqlite { path, synchronous: Synchronous::Normal }, _folder: Some(folder) }
+        Self { database: Database::Sqlite { path, synchronous: Synchronous::Normal }, _folder: Some(Arc::new(folder)) }
     }
 
     /// A new database in this process's cluster.

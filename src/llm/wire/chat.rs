@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Encoded, Joined, Strict, arguments, parse, short_id};
-use crate::domain::Usage;
+use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure, is_html};
 use crate::llm::providers::{OutputLimit, Quirks};
@@ -330,12 +330,17 @@ struct RawUsage {
     /// DeepSeek's.
     #[serde(default)]
     prompt_cache_hit_tokens: Option<u64>,
+    /// OpenRouter's, in dollars; what others call so is something else.
+    #[serde(default)]
+    cost: Value,
 }
 
 #[derive(Default, Deserialize)]
 struct Details {
     #[serde(default)]
     cached_tokens: Option<u64>,
+    #[serde(default)]
+    cache_write_tokens: Option<u64>,
     #[serde(default)]
     reasoning_tokens: Option<u64>,
 }
@@ -353,8 +358,9 @@ fn usage(raw: Value, quirks: &Quirks) -> Option<Usage> {
     Some(Usage {
         input_tokens: raw.prompt_tokens.unwrap_or_default(),
         cached_tokens: prompt.cached_tokens.or(raw.prompt_cache_hit_tokens).unwrap_or_default(),
+        cache_write_tokens: prompt.cache_write_tokens.unwrap_or_default(),
         output_tokens: raw.completion_tokens.unwrap_or_default().saturating_add(beside),
         reasoning_tokens: reasoning,
-        cost: None,
+        cost: raw.cost.as_f64().and_then(Cost::reported),
     })
 }

@@ -149,7 +149,8 @@ impl<'a> Body<'a> {
     fn of(request: &'a Request, quirks: &Quirks) -> Self {
         let mode = match request.tool_choice {
             ToolChoice::Auto => "AUTO",
-            ToolChoice::Required => quirks.required,
+            ToolChoice::Required if quirks.required != Quirks::UNFORCED => quirks.required,
+            ToolChoice::Required => "AUTO",
         };
         let system: Vec<Part<'a>> = request.messages.iter().filter_map(instruction).collect();
         let declarations: Vec<_> = request.tools.iter().map(Declaration::of).collect();
@@ -388,6 +389,6 @@ fn usage(raw: Value) -> Option<Usage> {
         cached_tokens: raw.cached_content_token_count.unwrap_or_default(),
         output_tokens: sum([raw.candidates_token_count, raw.thoughts_token_count]),
         reasoning_tokens: raw.thoughts_token_count.unwrap_or_default(),
-        cost: None,
+        ..Usage::default()
     })
 }

@@ -17,20 +17,6 @@ use crate::llm::{Message, OutputFormat, Part, Request, ToolChoice, ToolSpec};
 
 const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
 
-/// Models that answer 400 to a forced tool call, and their successors, of which the same is assumed.
-const UNFORCED: [&str; 4] = ["claude-opus-5-5", "claude-sonnet-5-5", "claude-fable", "claude-mythos"];
-/// Of other models of the family, these take one.
-const FORCED: [&str; 8] = [
-    "claude-2",
-    "claude-3",
-    "claude-opus-4",
-    "claude-opus-5",
-    "claude-sonnet-4",
-    "claude-sonnet-5",
-    "claude-haiku-4",
-    "claude-haiku-5",
-];
-
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
     Ok(Encoded { path: "messages".into(), headers: HEADERS, body })
@@ -143,8 +129,8 @@ impl<'a> Body<'a> {
         let tools = tools(request);
         let choice = match request.tool_choice {
             _ if request.tools.is_empty() => "none",
-            ToolChoice::Required if takes_forced_calls(&request.model.model) => quirks.required,
-            ToolChoice::Required | ToolChoice::Auto => "auto",
+            ToolChoice::Required => quirks.required,
+            ToolChoice::Auto => "auto",
         };
         Self {
             model: &request.model.model,
@@ -194,11 +180,6 @@ fn mark(block: Option<&mut Block<'_>>) {
     if let Some(Block::Own(block)) = block {
         block.cache_control = Some(CacheControl { kind: "ephemeral" });
     }
-}
-
-fn takes_forced_calls(model: &str) -> bool {
-    let begins = |families: &[&str]| families.iter().any(|family| model.starts_with(family));
-    !model.starts_with("claude") || (begins(&FORCED) && !begins(&UNFORCED))
 }
 
 fn instruction(message: &Message) -> Option<Block<'_>> {
@@ -421,6 +402,7 @@ impl State {
         assembly.count(Usage {
             input_tokens: input,
             cached_tokens: read.unwrap_or_default(),
+            cache_write_tokens: written.unwrap_or_default(),
             output_tokens: own.output_tokens.unwrap_or_default(),
             reasoning_tokens: own.output_tokens_details.and_then(|details| details.thinking_tokens).unwrap_or_default(),
             cost: None,

@@ -59,6 +59,16 @@ pub(super) enum Reader {
 impl Wire {
     pub const ALL: [Self; 4] = [Self::ChatCompletions, Self::Responses, Self::Messages, Self::Gemini];
 
+    /// Its vendor's name of it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ChatCompletions => "Chat Completions",
+            Self::Responses => "Responses",
+            Self::Messages => "Messages",
+            Self::Gemini => "Gemini",
+        }
+    }
+
     /// Writes the request once, from its own text.
     pub(super) fn encode(self, request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
         match self {

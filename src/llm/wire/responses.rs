@@ -305,15 +305,19 @@ struct Details {
     #[serde(default)]
     cached_tokens: Option<u64>,
     #[serde(default)]
+    cache_write_tokens: Option<u64>,
+    #[serde(default)]
     reasoning_tokens: Option<u64>,
 }
 
 /// Counts that cannot be read are no reason to lose a paid answer.
 fn usage(raw: Value) -> Option<Usage> {
     let raw: RawUsage = serde_json::from_value(Some(raw).filter(Value::is_object)?).ok()?;
+    let input = raw.input_tokens_details.unwrap_or_default();
     Some(Usage {
         input_tokens: raw.input_tokens.unwrap_or_default(),
-        cached_tokens: raw.input_tokens_details.unwrap_or_default().cached_tokens.unwrap_or_default(),
+        cached_tokens: input.cached_tokens.unwrap_or_default(),
+        cache_write_tokens: input.cache_write_tokens.unwrap_or_default(),
         output_tokens: raw.output_tokens.unwrap_or_default(),
         reasoning_tokens: raw.output_tokens_details.unwrap_or_default().reasoning_tokens.unwrap_or_default(),
         cost: None,

@@ -433,9 +433,10 @@ async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
     let world = World::start(Script::whole_run(shape)).await;
     world.web.first("", [Found::fault(reply::status(400))]);
     let mut config = engine::config(&world, &database, &[], &[]).unwrap();
-    let price = fathom::domain::Price { input: 2.0, cached: Some(0.5), output: 8.0 };
-    config.prices.insert("openai:gpt-4.1".to_owned(), price);
-    let service = Service::of(&config, Timeouts::default()).await;
+    let price = fathom::domain::Price { input: 2.0, cached: Some(0.5), output: 8.0, ..Default::default() };
+    let facts = fathom::llm::Facts { price: Some(price), ..Default::default() };
+    config.llm.models.insert("openai:gpt-4.1".to_owned(), facts);
+    let service = Service::of(&config, &database, Timeouts::default()).await;
     let started = service.start_run().await;
     let mut stream = service.stream(&started.events_path(), &[]).await;
     let mut drawn = Drawn::default();

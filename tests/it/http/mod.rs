@@ -58,6 +58,8 @@ pub struct Service {
     shutdown: CancellationToken,
     app: App,
     tasks: JoinSet<()>,
+    /// Held so that its files stay as long as the service works on them.
+    _database: TestDatabase,
 }
 
 /// The names of what a request created.
@@ -92,11 +94,11 @@ impl Service {
         let mut config = engine::config(world, database, &[], &variables).unwrap();
         // A silent model holds a run at its place for as long as a story wants it there.
         config.llm.idle_timeout = 2 * PATIENCE;
-        Self::of(&config, patience).await
+        Self::of(&config, database, patience).await
     }
 
     /// Put together as `fathom serve` does it.
-    async fn of(config: &Config, patience: Timeouts) -> Self {
+    async fn of(config: &Config, database: &TestDatabase, patience: Timeouts) -> Self {
         let app = App::build(config).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -108,7 +110,7 @@ impl Service {
         tasks.spawn(async move { dispatcher.run(&token).await });
         tasks.spawn(serve(listener, state));
         let client = Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
-        Self { address, client, shutdown, app, tasks }
+        Self { address, client, shutdown, app, tasks, _database: database.clone() }
     }
 
     /// Begins to stop, as at a signal.

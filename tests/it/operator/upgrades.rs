@@ -358,6 +358,9 @@ async fn the_statements_of_the_first_release_run_on_the_newest_schema(database: 
     assert_eq!(store.commit(vec![finish_of(lease)]).await, [Ok(())]);
 }
 
+/// A schema that this program does not know yet: one more than the migrations there are.
+const LATER: i64 = 5;
+
 /// What a later release will do: a migration that adds something, its word about older programs, and runs with options
 /// and failures that only it knows.
 async fn migrate_on(database: &TestDatabase, oldest_program: i64) {
@@ -367,9 +370,9 @@ async fn migrate_on(database: &TestDatabase, oldest_program: i64) {
     };
     let migration = format!(
         "ALTER TABLE runs ADD COLUMN flavour TEXT NOT NULL DEFAULT 'plain'; \
-         INSERT INTO schema_compatibility (version, oldest_program) VALUES (4, {oldest_program}); \
+         INSERT INTO schema_compatibility (version, oldest_program) VALUES ({LATER}, {oldest_program}); \
          INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
-         VALUES (4, 'flavour', TRUE, {recorded}, 1); \
+         VALUES ({LATER}, 'flavour', TRUE, {recorded}, 1); \
          UPDATE runs SET options = REPLACE(options, '{{', '{{\"flavour\":\"plain\",'), phase = 'tasting', \
          error_code = 'bitter', error_message = 'Too bitter.' WHERE status = 'running'"
     );
@@ -397,19 +400,34 @@ async fn a_newer_schema_that_says_so_is_worked_on(database: TestDatabase) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newer_schema_that_needs_newer_programs_is_refused(database: TestDatabase) {
     database.open().await;
-    migrate_on(&database, 4).await;
+    migrate_on(&database, LATER).await;
     let error = Store::open(&database.database).await.unwrap_err();
-    let said = |text: &str| text.contains("version 4") && text.contains("knows version 3");
+    let said = |text: &str| {
+        text.contains(&format!("version {LATER}")) && text.contains(&format!("knows version {}", LATER - 1))
+    };
     assert!(matches!(&error, Error::Unusable(text) if said(text)), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_refusal_is_one_line_of_the_binary() {
     let site = Site::new(Engine::Sqlite, Script::new()).await;
-    migrate_on(&site.database, 4).await;
+    migrate_on(&site.database, LATER).await;
     let mut process = site.spawn(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(process.ends().await.code(), Some(2));
     let stderr = process.stderr();
     assert!(stderr.lines().count() == 1 && stderr.contains("start the newer release that wrote it"), "{stderr}");
     site.world.finish();
+}
+
+/// A migration that has run anywhere stays as it is, byte for byte: a database that has it is refused by a program whose
+/// text of it is another one. A change is a migration of its own.
+#[test_case("postgres/0001_first.sql", "9deffee28195f4a1a93a62a7ce630ce2d42d40ab81641c71a3e366b9f639b529"; "first, postgres")]
+#[test_case("postgres/0002_service.sql", "23b53207f6c4a5359491c55b708fcd72d3155c6362f7de948f5eeb1051901f0e"; "second, postgres")]
+#[test_case("postgres/0003_promises.sql", "84d127e7fe6ea4535fde052a3c27d5a5128cf893b519fd50b12e72ca637e345a"; "third, postgres")]
+#[test_case("sqlite/0001_first.sql", "971a6e306a6212d91dcffe53125b12aae19aaa0df66e5db07ac9e08461b22c02"; "first, sqlite")]
+#[test_case("sqlite/0002_service.sql", "16f4a8c98faf36e647e801c2b3a018618c3f2bdc386737837a7d9316277b2a1e"; "second, sqlite")]
+#[test_case("sqlite/0003_promises.sql", "6237ba516fece03d6f8e6f24d5df2c07fc996903a6a3151baee087f373bae44a"; "third, sqlite")]
+fn a_released_migration_never_changes(file: &str, digest: &str) {
+    let path = format!("{}/migrations/{file}", env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(fathom::domain::digest::sha256_hex(&std::fs::read(path).unwrap()), digest);
 }

@@ -27,6 +27,8 @@ pub const QUESTION: &str = "How does the harbour of Skelderwick pay for its tide
 pub struct Engine {
     pub app: App,
     pub options: RunOptions,
+    /// Held so that its files stay as long as the engine works on them.
+    pub _database: TestDatabase,
 }
 
 /// What a run left behind.
@@ -94,7 +96,7 @@ impl Engine {
         variables: &[(&'static str, String)],
     ) -> anyhow::Result<Self> {
         let config = config(world, database, options, variables)?;
-        Ok(Self { app: App::build(&config).await?, options: config.options })
+        Ok(Self { app: App::build(&config).await?, options: config.options, _database: database.clone() })
     }
 
     /// A run of a thread of its own.

@@ -10,6 +10,7 @@ mod citations;
 mod deadline;
 mod dialects;
 mod follow_up;
+mod governed;
 mod limits;
 mod mcp;
 mod outages;

@@ -54,7 +54,7 @@ async fn config_tells_values_and_their_sources_and_no_secret() {
         ("options.max_content_length", "2000  # flag --set"),
         ("options.research_model", "openai:from-file  # file fathom.toml"),
         ("options.require_think", "false  # default"),
-        ("prices.\"openai:m\"", r#"{"input":1.0,"output":2.0}  # file fathom.toml"#),
+        ("models.\"openai:m\"", r#"{"price":{"input":1.0,"output":2.0}}  # file fathom.toml"#),
     ] {
         assert_eq!(line(&told_text, key), expected, "{key}");
     }

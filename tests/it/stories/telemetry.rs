@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom::{domain::Prices, telemetry::metrics::Metrics};
+use fathom::telemetry::metrics::Metrics;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -193,7 +193,7 @@ async fn the_log_as_json_is_one_object_a_line() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_is_counted() {
     let database = TestDatabase::sqlite();
-    let metrics = Metrics::install(&Prices::new()).unwrap();
+    let metrics = Metrics::install().unwrap();
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let models =
         ["research", "summarization", "compression", "final_report"].map(|role| format!("{role}_model=openai:counted"));

@@ -120,7 +120,8 @@ async fn with_archive(world: &World, database: &TestDatabase, options: &[&str]) 
     let counted = Arc::clone(&asked);
     let toolbox = Toolbox::default().with(move |_| Archive { asked: Arc::clone(&counted) });
     let store = Store::open(&config.database).await.unwrap();
-    (Engine { app: App::with_tools(store, &config, toolbox).await.unwrap(), options: config.options }, asked)
+    let app = App::with_tools(store, &config, toolbox).await.unwrap();
+    (Engine { app, options: config.options, _database: database.clone() }, asked)
 }
 
 fn ask(signature: &str) -> Reply {

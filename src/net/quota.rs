@@ -1,0 +1,118 @@
+//! What is left of a provider's own limits, as the headers of its answers say.
+//!
+//! OpenAI, Groq and Azure: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, the reset as `6m0s`, `547ms` or
+//! seconds. Anthropic: `anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{limit,remaining,reset}`, the reset
+//! as a date. Both refill all the time: the reset is when all is there again.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// Where nothing is left, so much of the whole is waited for.
+const SHARE: u32 = 10;
+
+/// How long to wait for each kind of which nothing is left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    pub(super) waits: Vec<Duration>,
+}
+
+impl Quota {
+    pub fn of(headers: &HeaderMap) -> Self {
+        let openai = ["requests", "tokens"].map(|kind| {
+            let name = |what: &str| format!("x-ratelimit-{what}-{kind}");
+            (name("remaining"), name("reset"))
+        });
+        let anthropic = ["requests", "tokens", "input-tokens", "output-tokens"].map(|kind| {
+            let name = |what: &str| format!("anthropic-ratelimit-{kind}-{what}");
+            (name("remaining"), name("reset"))
+        });
+        let word = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+        let wait = |(remaining, reset): (String, String)| {
+            let left: f64 = word(&remaining)?.parse().ok()?;
+            (left < 1.0).then(|| span(word(&reset)?)).flatten().map(|reset| reset / SHARE)
+        };
+        Self { waits: openai.into_iter().chain(anthropic).filter_map(wait).collect() }
+    }
+
+    /// How long nothing should be asked; `None`: something is left of everything.
+    pub fn pause(&self) -> Option<Duration> {
+        self.waits.iter().max().copied()
+    }
+}
+
+/// `6m0s`, `547ms`, `1.5`, or a date.
+fn span(text: &str) -> Option<Duration> {
+    if let Ok(date) = OffsetDateTime::parse(text, &Rfc3339) {
+        return Duration::try_from(date - OffsetDateTime::now_utc()).ok();
+    }
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let (mut rest, mut total) = (text, Duration::ZERO);
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = rest[..end].parse().ok()?;
+        let unit = rest[end..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |next| end + next);
+        let seconds = match &rest[end..unit] {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3_600.0,
+            _ => return None,
+        };
+        total += Duration::try_from_secs_f64(number * seconds).ok()?;
+        rest = &rest[unit..];
+    }
+    Some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn spans_are_read_in_every_spelling() {
+        let check = |text: &str, expected: Option<u64>| {
+            assert_eq!(span(text).map(|d| d.as_millis() as u64), expected, "{text}")
+        };
+        check("6m0s", Some(360_000));
+        check("547ms", Some(547));
+        check("1h2m3.5s", Some(3_723_500));
+        check("12", Some(12_000));
+        check("0", Some(0));
+        check("soon", None);
+        check("5 apples", None);
+        check("-3", None);
+        check("1e400", None);
+        check("2020-01-01T00:00:00Z", None);
+        check("9999-01-01T00:00:00Z", span("9999-01-01T00:00:00Z").map(|d| d.as_millis() as u64));
+    }
+
+    #[test]
+    fn only_what_is_used_up_is_waited_for() {
+        let pause = |headers: &[(&'static str, &'static str)]| {
+            let headers =
+                headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+            Quota::of(&headers.collect()).pause()
+        };
+        assert_eq!(pause(&[]), None);
+        assert_eq!(pause(&[("x-ratelimit-remaining-tokens", "7"), ("x-ratelimit-reset-tokens", "6m0s")]), None);
+        let used_up = [("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "30s")];
+        assert_eq!(pause(&used_up), Some(Duration::from_secs(3)));
+        assert_eq!(
+            pause(&[("x-ratelimit-remaining-requests", "-2"), ("x-ratelimit-reset-requests", "40")]),
+            Some(Duration::from_secs(4))
+        );
+        assert_eq!(pause(&[("x-ratelimit-remaining-requests", "0")]), None);
+        let date = [
+            ("anthropic-ratelimit-requests-remaining", "0"),
+            ("anthropic-ratelimit-requests-reset", "2999-01-01T00:00:00Z"),
+        ];
+        assert!(pause(&date).unwrap() > Duration::from_secs(3_600));
+    }
+}
