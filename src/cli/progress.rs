@@ -225,17 +225,11 @@ fn described(event: &Event, width: usize) -> Option<String> {
             format!("done: {sources} sources, {turns} turns, {notes_chars} characters of notes")
         }
         Event::ResearcherFailed { problem } => format!("failed: {}", line(&problem.message)),
-        Event::ToolStarted { name, server: Some(server), args, .. } => line(&format!("{server}: {name} {args}")),
-        Event::ToolProgress { name, progress, total, message, .. } => {
-            let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
-            line(&format!("{name}: {progress}{of} {}", message.as_deref().unwrap_or_default()))
-        }
-        Event::SignInRequired { server, url, message } => {
-            format!("sign-in needed for {}: {} {}", line(server), line(message), line(url))
-        }
-        Event::ToolStarted { name, kind, args, .. } => line(&tool_started(name, *kind, args)),
-        Event::ToolFinished { results, .. } => format!("found: {}", counted(results.len(), "result", "results")),
-        Event::ToolFailed { name, kind, problem, .. } => format!("{} failed: {}", doing(*kind, name), line(problem)),
+        Event::ToolStarted { .. }
+        | Event::ToolProgress { .. }
+        | Event::ToolFinished { .. }
+        | Event::ToolFailed { .. }
+        | Event::SignInRequired { .. } => return of_tool(event, width),
         Event::SourceFound { source_id, title, url, .. } => {
             format!("source {source_id}: {} ({})", line(title), line(url))
         }
@@ -259,6 +253,26 @@ fn described(event: &Event, width: usize) -> Option<String> {
         }
         Event::RunFailed { problem } => format!("failed: {}", line(&problem.message)),
         Event::RunCancelled { reason } => format!("cancelled: {}", line(reason)),
+    })
+}
+
+/// One line about an event of a tool; `None` for others.
+fn of_tool(event: &Event, width: usize) -> Option<String> {
+    let line = |text: &str| line(text, width);
+    Some(match event {
+        Event::ToolStarted { name, server: Some(server), args, .. } => line(&format!("{server}: {name} {args}")),
+        Event::ToolStarted { name, kind, args, .. } => line(&tool_started(name, *kind, args)),
+        Event::ToolProgress { name, progress, total, message, .. } => {
+            let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
+            line(&format!("{name}: {progress}{of} {}", message.as_deref().unwrap_or_default()))
+        }
+        Event::ToolFinished { results, .. } => format!("found: {}", counted(results.len(), "result", "results")),
+        Event::ToolFailed { name, kind, problem, .. } => format!("{} failed: {}", doing(*kind, name), line(problem)),
+        // A part of the address would be of no use.
+        Event::SignInRequired { server, url, message } => {
+            format!("sign-in needed for {}: {} {}", line(server), line(message), printable_line(url))
+        }
+        _ => return None,
     })
 }
 

@@ -204,13 +204,13 @@ impl Config {
         let choice = Choice { layers: &layers, llm: &llm, search: &search };
         let mut options = choice.options(&mut notices)?;
         let mut caps = caps(&layers);
-        keep_to(&caps, &layers, &mut options, &mut notices)?;
-        caps.know_providers(settings::provider_names());
-        caps.allow_models(layers.list("limits.allowed_models"), &options);
         let mcp = mcp_servers(&layers, &file, &options)?;
         let names = mcp.servers.iter().map(|server| server.name.clone()).collect();
         caps.know_mcp(names, layers.flag("limits.request_mcp"), &options);
         caps.check_value(&options, "mcp_servers")?;
+        keep_to(&caps, &layers, &mut options, &mut notices)?;
+        caps.know_providers(settings::provider_names());
+        caps.allow_models(layers.list("limits.allowed_models"), &options);
         let http = http(&layers);
         if http.cors_origins == CorsOrigins::All {
             notices.push(ANY_PAGE.to_owned());

@@ -11,7 +11,8 @@ use url::Url;
 use crate::{
     domain::{
         Caps, ModelName, SearchApi,
-        options::{OPTIONS, OptionError, OptionKind, OptionSpec, unknown_provider},
+        caps::unknown_provider,
+        options::{OPTIONS, OptionError, OptionKind, OptionSpec},
     },
     llm::{
         ProviderLimits,

@@ -3,6 +3,7 @@
 //! No I/O, no async, and nothing from another room. What is public JSON (events, runs, options) is defined
 //! here and nowhere else.
 
+pub mod caps;
 pub mod digest;
 pub mod event;
 #[cfg(test)]
@@ -25,12 +26,13 @@ pub mod time;
 pub mod wildcard;
 pub mod wording;
 
+pub use caps::Caps;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::ModelName;
-pub use options::{Caps, FollowUp, OptionError, RunOptions};
+pub use options::{FollowUp, OptionError, RunOptions};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};

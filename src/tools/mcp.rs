@@ -183,7 +183,7 @@ impl Tool for McpTool {
             let progress = announced(cx, site.call_id, &self.spec.name);
             match self.clients.call(&self.server, &self.tool, given, &progress).await {
                 Ok(reply) => Ok(output(cx, site.first_source, &origin, reply)),
-                Err(error) => Err(failed(cx, &self.server, error).await),
+                Err(error) => Err(failed(cx, site, &self.server, error).await),
             }
         }
         .boxed()
@@ -229,7 +229,7 @@ impl Tool for ReadResource {
                 Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), json!(wanted.uri))]));
             match self.clients.read(&wanted.server, &wanted.uri).await {
                 Ok(reply) => Ok(output(cx, site.first_source, &origin, reply)),
-                Err(error) => Err(failed(cx, &wanted.server, error).await),
+                Err(error) => Err(failed(cx, site, &wanted.server, error).await),
             }
         }
         .boxed()
@@ -277,14 +277,19 @@ fn announced<'a>(cx: &'a Cx, call_id: &'a str, name: &'a str) -> impl Fn(Progres
 }
 
 /// What the model hears of a failure; who runs the service hears of a server that is gone, the user of a sign-in.
-async fn failed(cx: &Cx, server: &str, error: Error) -> ToolError {
+async fn failed(cx: &Cx, site: Site<'_>, server: &str, error: Error) -> ToolError {
     let problem = format!("MCP server {server}: {error}");
     let said = match &error {
         Error::SignIn(sign_ins) => {
             cx.emit(sign_ins.iter().map(|sign_in| sign_in_event(server, sign_in)).collect()).await
         }
         Error::Unavailable(_) | Error::NeedsToken => {
-            cx.warn(&format!("mcp/{server}/failed"), WarningCode::McpServerFailed, problem.as_str()).await
+            cx.warn(
+                &format!("{}/call/{}/server", site.turn, site.index),
+                WarningCode::McpServerFailed,
+                problem.as_str(),
+            )
+            .await
         }
         Error::Refused(_) | Error::TimedOut(_) => Ok(()),
     };

@@ -1,0 +1,193 @@
+//! [`Caps`]: what requests may ask for on a server. The operator's own options keep to it, too.
+
+use std::{collections::BTreeMap, str::FromStr as _};
+
+use serde_json::{Value, json};
+
+use super::{
+    McpConfig, McpServers, RunOptions,
+    nearest::nearest,
+    options::{MODEL_OPTIONS, OptionError, OptionKind, OptionSpec},
+    wildcard,
+};
+
+/// Options that [`Caps::know_mcp`] bounds.
+const MCP_OPTIONS: [&str; 2] = ["mcp_servers", "mcp_config"];
+
+/// What requests may ask for on a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caps {
+    /// The most, by option; only options that are whole numbers have one.
+    most: BTreeMap<&'static str, u32>,
+    /// Models that may be named, `*` standing for any text; empty when any may.
+    models: Vec<String>,
+    /// Providers that there are; empty when it is not checked.
+    providers: Vec<&'static str>,
+    /// MCP servers that are configured.
+    mcp_servers: Vec<String>,
+    /// May requests name an address of an MCP server (`mcp_config`)?
+    request_mcp: bool,
+    /// The server's own `mcp_config`.
+    own_mcp: Option<McpConfig>,
+}
+
+impl Caps {
+    /// Refuses models of other providers than these.
+    pub fn know_providers(&mut self, names: Vec<&'static str>) {
+        self.providers = names;
+    }
+
+    /// Refuses MCP servers of other names than these, and addresses of others unless requests may name them.
+    pub fn know_mcp(&mut self, names: Vec<String>, request_mcp: bool, own: &RunOptions) {
+        self.mcp_servers = names;
+        self.request_mcp = request_mcp;
+        self.own_mcp.clone_from(&own.mcp_config);
+    }
+
+    /// Refuses an option of the server itself, as it would be of a request.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn check_value(&self, options: &RunOptions, name: &str) -> Result<(), OptionError> {
+        self.check(name, &serde_json::to_value(options).unwrap_or_default()[name])
+    }
+
+    /// Puts names where all MCP servers are meant, so that a run keeps to those there were when it was created.
+    pub fn resolve(&self, options: &mut RunOptions) {
+        if options.mcp_servers.is_all() {
+            let names = self.mcp_servers.join(",");
+            options.mcp_servers = names.parse().unwrap_or_else(|_| McpServers::none());
+        }
+    }
+
+    fn check_mcp(&self, name: &str, value: &Value) -> Result<(), OptionError> {
+        let refused = |name, expected: String| Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        match name {
+            "mcp_servers" => {
+                let named = value.as_str().and_then(|text| McpServers::from_str(text).ok());
+                let known = |name: &str| self.mcp_servers.iter().any(|known| known == name);
+                match named.as_ref().map(|named| named.names().all(known)) {
+                    Some(false) => refused("mcp_servers", self.known_servers()),
+                    _ => Ok(()),
+                }
+            }
+            "mcp_config" => {
+                let is_own =
+                    serde_json::from_value::<Option<McpConfig>>(value.clone()).is_ok_and(|own| own == self.own_mcp);
+                let may = self.request_mcp || value.is_null() || is_own;
+                if may {
+                    Ok(())
+                } else {
+                    refused("mcp_config", "null on this server (limits.request_mcp is off)".to_owned())
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn known_servers(&self) -> String {
+        match &self.mcp_servers[..] {
+            [] => "all or none: this server has no MCP servers".to_owned(),
+            names => format!("all, none, or MCP servers of this server ({})", names.join(", ")),
+        }
+    }
+
+    /// Adds one from `NAME=NUMBER`.
+    ///
+    /// # Errors
+    /// What would have been accepted.
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        let (name, most) = text.split_once('=').ok_or("NAME=NUMBER")?;
+        let spec = OptionSpec::find(name.trim()).map_err(|unknown| format!("NAME=NUMBER ({unknown})"))?;
+        let OptionKind::Integer { min, max } = spec.kind else {
+            return Err(format!("NAME=NUMBER with an option that is a whole number, which {} is not", spec.name));
+        };
+        let most = most.trim().parse().ok().filter(|most| (min..=max).contains(most));
+        self.most.insert(spec.name, most.ok_or_else(|| format!("{}=NUMBER from {min} to {max}", spec.name))?);
+        Ok(())
+    }
+
+    /// Lets requests name these models only, beside those that the server uses itself.
+    pub fn allow_models(&mut self, patterns: Vec<String>, own: &RunOptions) {
+        self.models = patterns;
+        if !self.models.is_empty() {
+            self.models.extend(own.models().map(ToString::to_string));
+            self.models.sort();
+            self.models.dedup();
+        }
+    }
+
+    /// Refuses a value that is above the cap of its option, and a model that is not allowed or of nobody known.
+    ///
+    /// # Errors
+    /// [`OptionError::Invalid`] with what would be accepted.
+    pub fn check(&self, name: &str, value: &Value) -> Result<(), OptionError> {
+        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
+            && let Some((provider, _)) = value.as_str().and_then(|model| model.split_once(':'))
+            && !self.providers.is_empty()
+            && !self.providers.contains(&provider)
+        {
+            let expected = unknown_provider(provider, &self.providers);
+            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        }
+        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
+            && let Some(model) = value.as_str()
+            && !self.models.is_empty()
+            && !self.models.iter().any(|pattern| wildcard::matches(pattern, model))
+        {
+            let expected = format!("one of the models that this server allows ({})", self.models.join(", "));
+            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        }
+        self.check_mcp(name, value)?;
+        match self.most.get_key_value(name) {
+            Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
+                let expected = format!("{most} at most on this server");
+                Err(OptionError::Invalid { name, expected, given: value.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings options that are above their caps down to them, and replaces models that are not allowed by those of
+    /// `own`. Returns the names of what it changed.
+    pub fn lower(&self, options: &mut RunOptions, own: &RunOptions) -> Vec<&'static str> {
+        let given = serde_json::to_value(&*options).unwrap_or_default();
+        let own = serde_json::to_value(own).unwrap_or_default();
+        let caps = self.most.iter().map(|(name, most)| (*name, json!(most)));
+        let models = MODEL_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
+        let mcp = MCP_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
+        let beyond = caps.chain(models).chain(mcp).filter(|(name, _)| self.check(name, &given[*name]).is_err());
+        beyond.filter(|(name, value)| options.set(name, value.clone()).is_ok()).map(|(name, _)| name).collect()
+    }
+
+    /// Shows the caps as the maxima of a schema made by [`RunOptions::json_schema`].
+    pub(super) fn narrow(&self, schema: &mut Value) {
+        for (name, most) in &self.most {
+            schema["properties"][*name]["maximum"] = json!(most);
+        }
+        let pattern = |text: &String| escaped_pattern(text);
+        let allowed = self.models.iter().map(pattern).collect::<Vec<_>>().join("|");
+        for name in MODEL_OPTIONS.iter().filter(|_| !allowed.is_empty()) {
+            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})$"));
+        }
+    }
+}
+
+/// What would be accepted in place of a model of a provider that there is not.
+pub fn unknown_provider(given: &str, known: &[&'static str]) -> String {
+    let meant = nearest(given, known.iter().copied()).map(|name| format!("; did you mean {name}?"));
+    format!("a model of a known provider ({}){}", known.join(", "), meant.unwrap_or_default())
+}
+
+/// The pattern, in which `*` stands for any text, as a regular expression (ECMA-262).
+pub(super) fn escaped_pattern(pattern: &str) -> String {
+    pattern.chars().fold(String::new(), |mut text, character| {
+        match character {
+            '*' => text.push_str(".*"),
+            // No others: with the flag `u`, as validators set it, an escape without need is an error.
+            c if r"^$\.+?()[]{}|".contains(c) => text.extend(['\\', c]),
+            c => text.push(c),
+        }
+        text
+    })
+}
