@@ -12,6 +12,10 @@ run *arguments:
 test name:
     cargo test --test it -- {{name}}
 
+# Writes the example files and the tables of settings and providers from the tables in the code.
+generate:
+    UPDATE=1 cargo test --lib generated_files
+
 # Whole runs and the service, measured against simulated servers.
 bench:
     cargo bench --bench runs

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Exit, print};
-use crate::config::{Config, Effective, Usable};
+use crate::config::{Config, Effective};
 
 /// Prints every setting, a line each, or all as one JSON object.
 pub fn run(config: &Config, as_json: bool) -> Exit {
@@ -27,8 +27,8 @@ fn text(config: &Config) -> String {
         None => "# No settings file".to_owned(),
     }];
     lines.extend(config.effective.iter().map(line));
-    let usable = config.usable().into_iter();
-    lines.push(format!("# Usable: {}", usable.map(usability).collect::<Vec<_>>().join(", ")));
+    lines.push(format!("# Usable: {}", config.usable_names()));
+    lines.extend(config.not_usable().map(|missing| format!("# Not usable: {missing}")));
     lines.join("\n")
 }
 
@@ -39,11 +39,4 @@ fn line(setting: &Effective) -> String {
         value => value.to_string(),
     };
     format!("{} = {value}  # {}", setting.key, setting.source)
-}
-
-fn usability(one: Usable) -> String {
-    match one.missing {
-        None => one.name.to_owned(),
-        Some(variable) => format!("not {} (set {variable})", one.name),
-    }
 }

@@ -54,6 +54,7 @@ pub async fn run(config: Config) -> Exit {
     findings.push(database(&config).await);
     findings.extend(models(&config).await);
     findings.extend(search(&config).await);
+    findings.extend(config.not_usable().map(|missing| Finding::note("not usable", missing)));
     print(&findings)
 }
 
@@ -113,11 +114,11 @@ async fn models(config: &Config) -> Vec<Finding> {
         Err(error) => return vec![Finding::broken("models", error.to_string())],
     };
     let mut findings = Vec::new();
-    if config.options.models().into_iter().any(ModelName::is_offline) {
+    if config.options.models().any(ModelName::is_offline) {
         findings.push(Finding::ok("models", "offline:extractive needs nothing"));
     }
     for provider in PROVIDERS {
-        let used = config.options.models().into_iter().find(|model| *model.provider == *provider.name);
+        let used = config.options.models().find(|model| *model.provider == *provider.name);
         let is_set = config.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
         match used {
             Some(model) => findings.push(match llm.missing(model) {
@@ -158,20 +159,24 @@ async fn probe(llm: &Llm, provider: &Provider, model: &ModelName) -> Finding {
     }
 }
 
-/// The engines that are configured, or that the settings name, must answer; of the others what is missing is said.
+/// The engines that are configured, or that the settings name, must answer.
 async fn search(config: &Config) -> Vec<Finding> {
     let engines = match Engines::new(config.search.clone(), Parser::new(config.parser.clone())) {
         Ok(engines) => engines,
         Err(error) => return vec![Finding::broken("search", error.to_string())],
     };
-    let mut findings = Vec::new();
+    let (mut findings, mut unused) = (Vec::new(), Vec::new());
     for row in ROWS {
         let chosen = config.options.search_api.names().any(|name| name == row.name);
         match engines.get(row.name) {
             Ok(engine) if chosen || config.search.is_configured(row) => findings.extend(try_engine(row, engine).await),
-            Ok(_) => findings.push(Finding::note("search", format!("{row}; needs nothing, not used by the settings"))),
-            Err(missing) => findings.push(Finding::note("search", format!("{row}; {missing}"))),
+            Ok(_) => unused.push(row.name),
+            Err(_) => {}
         }
+    }
+    if !unused.is_empty() {
+        findings
+            .push(Finding::note("search", format!("{} need no key; the settings do not use them", unused.join(", "))));
     }
     if let Err(missing) = engines.select(&config.options.search_api) {
         findings.push(Finding::broken("search", missing.to_string()));

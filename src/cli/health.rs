@@ -6,11 +6,20 @@ use std::{
     time::Duration,
 };
 
+use serde::Deserialize;
+
 use super::{Exit, complain};
-use crate::config::Config;
+use crate::{config::Config, net};
 
 /// The service waits 2 s for its database before it says that it is not ready.
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// What `/readyz` answers; its checks are shown as they are.
+#[derive(Deserialize)]
+struct Readiness {
+    status: String,
+}
 
 /// Succeeds when the service that listens where the settings say is ready, else says why not.
 pub async fn run(config: Config) -> Exit {
@@ -25,14 +34,17 @@ pub async fn run(config: Config) -> Exit {
 }
 
 async fn ask(address: SocketAddr) -> Result<(), String> {
-    let client = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().map_err(|error| error.to_string())?;
+    let client = reqwest::Client::builder().timeout(TIMEOUT).no_proxy().build().map_err(|error| error.to_string())?;
     let response = client.get(format!("http://{address}/readyz")).send().await;
     let response =
         response.map_err(|error| if error.is_timeout() { "no answer" } else { "no connection" }.to_owned())?;
-    if response.status().is_success() {
-        return Ok(());
+    let status = response.status();
+    let body = net::read_body(response, MAX_ANSWER_BYTES).await.unwrap_or_default();
+    match serde_json::from_slice::<Readiness>(&body) {
+        Ok(readiness) if status.is_success() && readiness.status == "ready" => Ok(()),
+        Ok(_) => Err(String::from_utf8_lossy(&body).into_owned()),
+        Err(_) => Err(format!("it answers {status} with something else, so another program listens there")),
     }
-    Err(response.text().await.unwrap_or_default())
 }
 
 /// Who listens everywhere also listens on loopback.

@@ -17,14 +17,15 @@ use self::print::complain;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    config::{Config, Flags},
+    config::{
+        Config, Flags,
+        reference::{flag_help, option_values},
+    },
     domain::{
         RunId, RunStatus,
-        options::{OPTIONS, OptionKind, OptionSpec},
+        options::{OPTIONS, OptionSpec},
     },
-    pages,
-    search::ROWS,
-    telemetry,
+    pages, telemetry,
 };
 
 /// How the process ends; documented in `--help` and the README.
@@ -148,11 +149,9 @@ impl Command {
 
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// Address and port to listen on [env: FATHOM_LISTEN] [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", help = flag_help("listen"))]
     listen: Option<String>,
-    /// Listen beyond loopback although everybody who reaches the service may use it [env: FATHOM_OPEN]
-    #[arg(long)]
+    #[arg(long, help = flag_help("http.open"))]
     open: bool,
     #[command(flatten)]
     settings: SettingsArgs,
@@ -335,17 +334,14 @@ struct SettingsArgs {
     /// Settings file, TOML (default: fathom.toml in this folder, if it is there) [env: FATHOM_CONFIG]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Folder of documents to search: text, Markdown, HTML, PDF [env: FATHOM_DOCS]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help = flag_help("docs"))]
     docs: Option<PathBuf>,
-    /// Model for every role, such as openai:gpt-4.1, ollama:qwen3:8b or offline:extractive [env: FATHOM_MODEL]
-    #[arg(long, value_name = "PROVIDER:MODEL")]
+    #[arg(long, value_name = "PROVIDER:MODEL", help = flag_help("model"))]
     model: Option<String>,
     /// Set a research option; may be repeated (`fathom research --help` lists all)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     options: Vec<String>,
-    /// Where the embedded database, the document index and the marks of processes are kept [env: FATHOM_DATA_DIR]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help = flag_help("data_dir"))]
     data_dir: Option<PathBuf>,
 }
 
@@ -438,7 +434,7 @@ fn research_help() -> String {
         help.push_str(&format!(
             "  {} ({}, default {})\n      {}\n",
             spec.name,
-            range(spec.kind),
+            option_values(spec.kind),
             default(spec),
             spec.meaning
         ));
@@ -446,23 +442,6 @@ fn research_help() -> String {
     help.push('\n');
     help.push_str(EXIT_CODES);
     help
-}
-
-fn range(kind: OptionKind) -> String {
-    match kind {
-        OptionKind::Boolean => "true or false".to_owned(),
-        OptionKind::Integer { min, max } => format!("{min} to {max}"),
-        OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
-        OptionKind::Choice(names) => names.join(", "),
-        OptionKind::TimeZone => "an IANA name".to_owned(),
-        OptionKind::McpServers => "all, none, names".to_owned(),
-        OptionKind::McpConfig => "null, or JSON".to_owned(),
-        OptionKind::OptionalText { .. } => "null, or a text".to_owned(),
-        OptionKind::Model => "provider:model".to_owned(),
-        OptionKind::Engines => {
-            format!("auto, none, {}", ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))
-        }
-    }
 }
 
 /// The default as it turns out for most.

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, complain, print, signals};
 use crate::{
     app::App,
-    config::{Config, HttpSettings, Usable, shown_database},
+    config::{Config, HttpSettings, shown_database},
     http::{self, State},
     runs::Dispatcher,
     search::{self, ROWS},
@@ -101,12 +101,9 @@ fn banner(config: &Config, address: SocketAddr) -> String {
         format!("  database   {}", shown_database(&config.database)),
         format!("  models     {}", config.options.research_model),
         format!("  search     {}", config.options.search_api),
-        format!("  usable     {}", list(config, |usable| usable.usable.then(|| usable.name.to_owned()))),
+        format!("  usable     {}", config.usable_names()),
     ];
-    let missing = list(config, |usable| Some(format!("{} (set {})", usable.name, usable.missing?)));
-    if !missing.is_empty() {
-        lines.push(format!("  not usable {missing}"));
-    }
+    lines.extend(config.not_usable().map(|missing| format!("  not usable {missing}")));
     if config.options.search_api.names().next().is_none() {
         lines.push(format!("  note       questions are refused: {}", search::nothing(ROWS.iter().copied())));
     }
@@ -115,8 +112,4 @@ fn banner(config: &Config, address: SocketAddr) -> String {
     }
     lines.extend(config.notices.iter().map(|notice| format!("  note       {notice}")));
     lines.join("\n") + "\n"
-}
-
-fn list(config: &Config, item: impl FnMut(&Usable) -> Option<String>) -> String {
-    config.usable().iter().filter_map(item).collect::<Vec<_>>().join(", ")
 }

@@ -2,10 +2,13 @@
 
 use std::str::FromStr;
 
-use super::{ConfigError, layers::Layers};
+use super::{
+    ConfigError,
+    layers::{Given, Layers},
+};
 use crate::{
     domain::{
-        ModelName, RunOptions, SearchApi,
+        ModelName, Models, RunOptions, SearchApi,
         options::{MODEL_OPTIONS, OPTIONS},
     },
     llm::{
@@ -30,7 +33,7 @@ impl Choice<'_> {
         self.default_models(&mut options, notices)?;
         options.search_api = self.default_search(notices);
         for spec in OPTIONS {
-            if let Some(given) = self.layers.given(&key(spec.name)) {
+            if let Some(given) = self.layers.option(spec.name) {
                 let is_auto = spec.name == "search_api" && given.value == "auto";
                 if !is_auto {
                     options.set(spec.name, given.value.clone())?;
@@ -44,20 +47,20 @@ impl Choice<'_> {
     fn default_models(&self, options: &mut RunOptions, notices: &mut Vec<String>) -> Result<(), ConfigError> {
         let is_set = |provider: &&Provider| self.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
         let mut set = PROVIDERS.iter().filter(is_set).filter_map(|provider| Some((provider.name, provider.defaults?)));
-        let built_in = options.research_model.provider.clone();
-        if let Some(model) = self.model("model") {
+        let built_in = options.research_model.first().provider.clone();
+        if let Some(model) = self.layers.given("model").and_then(model) {
             options.set_all_models(&model);
         } else if self.llm.endpoints.get(&built_in).is_some_and(Endpoint::is_set) {
             // The built-in ones can be used.
-        } else if let Some(model) = self.model(&key("research_model")) {
+        } else if let Some(model) = self.layers.option("research_model").and_then(model) {
             options.set_all_models(&model);
         } else if let Some((provider, defaults)) = set.next() {
             for name in MODEL_OPTIONS {
                 let model = if name == "summarization_model" { defaults.small } else { defaults.large };
                 options.set_text(name, &format!("{provider}:{model}"))?;
             }
-        } else if MODEL_OPTIONS.iter().all(|name| self.layers.given(&key(name)).is_none()) {
-            options.set_all_models(&ModelName::offline());
+        } else if MODEL_OPTIONS.iter().all(|name| self.layers.option(name).is_none()) {
+            options.set_all_models(&ModelName::offline().into());
             notices.push(
                 "no model is configured and no key is set: offline:extractive stands in, which quotes the best passages and writes nothing of its own (set OPENAI_API_KEY, or --model PROVIDER:MODEL)"
                     .to_owned(),
@@ -66,13 +69,9 @@ impl Choice<'_> {
         Ok(())
     }
 
-    fn model(&self, key: &str) -> Option<ModelName> {
-        ModelName::from_str(self.layers.given(key)?.value.as_str()?).ok()
-    }
-
     fn default_search(&self, notices: &mut Vec<String>) -> SearchApi {
         let Some(name) = search::automatic(ROWS, self.search) else { return SearchApi::auto() };
-        let given = self.layers.given(&key("search_api")).and_then(|given| given.value.as_str());
+        let given = self.layers.option("search_api").and_then(|given| given.value.as_str());
         let documents = ROWS.iter().find(|row| row.corpus == Corpus::Documents && self.search.is_configured(row));
         if let Some(documents) = documents.filter(|row| row.name != name && given.is_none_or(|given| given == "auto")) {
             let other = documents.name;
@@ -84,7 +83,6 @@ impl Choice<'_> {
     }
 }
 
-/// The key of a research option.
-fn key(option: &str) -> String {
-    format!("options.{option}")
+fn model(given: &Given) -> Option<Models> {
+    Models::from_str(given.value.as_str()?).ok()
 }

@@ -1,30 +1,36 @@
 //! Where values come from: flags, then environment, then file, then the table's default; the first that says something
-//! wins. An empty variable says nothing.
+//! wins. In the environment a setting's own variable wins over the name that others have for it. An empty variable says
+//! nothing.
 
 use std::{
     collections::HashMap,
     fmt,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use secrecy::SecretString;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 use url::Url;
 
 use super::{
     ConfigError, Environment, Flags,
     file::File,
+    kind::Kind,
     settings::{self, Fallback, Setting},
 };
-use crate::domain::options::OptionSpec;
+use crate::domain::options::{MODEL_OPTIONS, OptionKind, OptionSpec};
 
 /// Who said a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Flag(&'static str),
     Variable(String),
+    /// `name` is what Open Deep Research or the vendor calls `own`.
+    OtherVariable {
+        name: String,
+        own: String,
+    },
     File(PathBuf),
     Default,
 }
@@ -34,9 +40,28 @@ impl fmt::Display for Origin {
         match self {
             Self::Flag(name) => write!(formatter, "flag {name}"),
             Self::Variable(name) => write!(formatter, "environment variable {name}"),
+            Self::OtherVariable { name, own } => write!(formatter, "environment variable {name}, read as {own}"),
             Self::File(path) => write!(formatter, "file {}", path.display()),
             Self::Default => formatter.write_str("default"),
         }
+    }
+}
+
+impl Origin {
+    /// Greater wins.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Default => 0,
+            Self::File(_) => 1,
+            Self::OtherVariable { .. } => 2,
+            Self::Variable(_) => 3,
+            Self::Flag(_) => 4,
+        }
+    }
+
+    /// Does a value from here count although `other` gives one for several settings, this one among them?
+    pub fn counts_beside(&self, other: &Self) -> bool {
+        self.rank() >= other.rank()
     }
 }
 
@@ -74,14 +99,9 @@ impl<'a> Layers<'a> {
     }
 
     fn one(&self, setting: &Setting, flag: Option<&str>, file: &File) -> Result<Option<Given>, ConfigError> {
-        let variable = || self.variable(&setting.variable);
-        let (text, origin) = match (setting.flag, flag, variable()) {
-            (Some(name), Some(text), _) => (text.to_owned(), Origin::Flag(name)),
-            (_, _, Some(text)) => (text, Origin::Variable(setting.variable.to_string())),
-            _ => {
-                let given = |value: &Value| Given { value: value.clone(), origin: Origin::File(file.path.clone()) };
-                return Ok(file.values.get(&*setting.key).map(given));
-            }
+        let Some((text, origin)) = said(setting, flag, |name| self.variable(name)) else {
+            let given = |value: &Value| Given { value: value.clone(), origin: Origin::File(file.path.clone()) };
+            return Ok(file.values.get(&*setting.key).map(given));
         };
         let checked = setting.kind.check(setting.kind.read(&text));
         let value = checked.map_err(|expected| ConfigError::Value { place: place(setting, &origin), expected })?;
@@ -96,6 +116,14 @@ impl<'a> Layers<'a> {
     /// What somebody said; `None` when the default counts.
     pub fn given(&self, key: &str) -> Option<&Given> {
         self.given.get(key)
+    }
+
+    /// What somebody said of a research option. `model` speaks for the models of all roles: it wins over one of them that
+    /// stands in a lower layer.
+    pub fn option(&self, name: &str) -> Option<&Given> {
+        let given = self.given(&format!("options.{name}"))?;
+        let of_all = self.given("model").filter(|_| MODEL_OPTIONS.contains(&name));
+        of_all.is_none_or(|all| given.origin.counts_beside(&all.origin)).then_some(given)
     }
 
     /// What counts; `None` when there is no default either, or one that has to be found out.
@@ -126,26 +154,23 @@ impl<'a> Layers<'a> {
         self.text(key)?.parse().ok()
     }
 
-    pub fn flag(&self, key: &str) -> bool {
-        self.value(key).is_some_and(|value| value == true)
+    /// What counts, as a type of ours.
+    ///
+    /// # Errors
+    /// The table has no value for it, or one of another form: a row that is wrong.
+    pub fn typed<T: DeserializeOwned>(&self, key: &str) -> Result<T, ConfigError> {
+        from(key, self.value(key).unwrap_or_default())
     }
 
-    /// A number that has no default.
-    pub fn optional_number(&self, key: &str) -> Option<u64> {
-        self.value(key)?.as_u64()
-    }
-
-    /// A number of the table, which has a default.
-    pub fn number(&self, key: &str) -> u64 {
-        self.optional_number(key).expect("a test reads every number there is")
-    }
-
-    pub fn count(&self, key: &str) -> usize {
-        usize::try_from(self.number(key)).unwrap_or(usize::MAX)
-    }
-
-    pub fn seconds(&self, key: &str) -> Duration {
-        Duration::from_secs(self.number(key))
+    /// All values of one table of the file.
+    ///
+    /// # Errors
+    /// As [`Self::typed`].
+    pub fn section<T: DeserializeOwned>(&self, name: &str) -> Result<T, ConfigError> {
+        let within = |key: &'static str| Some((key, key.strip_prefix(name)?.strip_prefix('.')?));
+        let keys = settings::all().iter().filter_map(|setting| within(&setting.key));
+        let values: Map<_, _> = keys.filter_map(|(key, name)| Some((name.to_owned(), self.value(key)?))).collect();
+        from(name, Value::Object(values))
     }
 
     pub fn headers(&self, key: &str) -> Vec<(String, SecretString)> {
@@ -153,10 +178,34 @@ impl<'a> Layers<'a> {
         let text = |value: Value| SecretString::from(value.as_str().unwrap_or_default());
         pairs.into_iter().map(|(name, value)| (name, text(value))).collect()
     }
+}
 
-    pub fn list(&self, key: &str) -> Vec<String> {
-        let Some(Value::Array(values)) = self.value(key) else { return Vec::new() };
-        values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+fn from<T: DeserializeOwned>(name: &str, value: Value) -> Result<T, ConfigError> {
+    serde_json::from_value(value).map_err(|error| ConfigError::Place(format!("{name} cannot be used: {error}")))
+}
+
+/// What a flag or a variable says, and which.
+fn said(setting: &Setting, flag: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Option<(String, Origin)> {
+    if let (Some(name), Some(text)) = (setting.flag, flag) {
+        return Some((text.to_owned(), Origin::Flag(name)));
+    }
+    if let Some(text) = variable(&setting.variable) {
+        return Some((text, Origin::Variable(setting.variable.to_string())));
+    }
+    let name = setting.other_variable.as_deref()?;
+    let (text, own) = (variable(name)?, setting.variable.to_string());
+    Some((as_ours(setting.kind, text), Origin::OtherVariable { name: name.to_owned(), own }))
+}
+
+/// Open Deep Research also takes other words for true and false.
+fn as_ours(kind: Kind, text: String) -> String {
+    match kind {
+        Kind::Research(spec) if spec.kind == OptionKind::Boolean => match &*text.trim().to_ascii_lowercase() {
+            "true" | "t" | "yes" | "y" | "on" | "1" => "true".to_owned(),
+            "false" | "f" | "no" | "n" | "off" | "0" => "false".to_owned(),
+            _ => text,
+        },
+        _ => text,
     }
 }
 
@@ -186,6 +235,7 @@ fn place(setting: &Setting, origin: &Origin) -> String {
         Origin::Flag("--set") => format!("option '{}'", setting.key.trim_start_matches("options.")),
         Origin::Flag(name) => (*name).to_owned(),
         Origin::Variable(name) => name.clone(),
+        Origin::OtherVariable { name, own } => format!("{name} (read as {own})"),
         Origin::File(_) | Origin::Default => setting.key.to_string(),
     }
 }

@@ -1,12 +1,16 @@
 //! Every setting: where it comes from, its unit and default; checked once, at start. Nothing reads the environment later.
 //!
 //! Precedence: command line, then environment, then the TOML file, then the built-in default. An empty variable counts
-//! as not set. `settings.rs` is the table; `file.rs` and `layers.rs` find the values; `choice.rs` chooses options from
-//! what can be used; `shown.rs` tells all of it again.
+//! as not set. `settings.rs` is the table and `kind.rs` the forms of its values; `file.rs` and `layers.rs` find what was
+//! said; `choice.rs` chooses options from what can be used; `rooms.rs` makes the settings of each room; `shown.rs` shows
+//! what counts, and `reference.rs` writes the example files and the documentation.
 
 mod choice;
 mod file;
+pub mod kind;
 mod layers;
+pub mod reference;
+mod rooms;
 pub mod settings;
 mod shown;
 
@@ -14,20 +18,17 @@ use std::{
     ffi::OsString,
     net::SocketAddr,
     path::{Path, PathBuf},
-    str::FromStr,
     time::Duration,
 };
 
 use reqwest::header::HeaderName;
-use url::Url;
 
 use crate::{
     domain::{Caps, OptionError, RunOptions, nearest::nearest, options::OPTIONS},
-    llm::{self, Endpoint, providers::PROVIDERS},
-    mcp, pages,
+    llm, mcp, pages,
     pages::WebSettings,
-    search::{self, ROWS},
-    store::{Database, Synchronous},
+    search,
+    store::Database,
     telemetry, webhooks,
 };
 use choice::Choice;
@@ -193,46 +194,49 @@ impl Config {
         let layers = Layers::read(flags, environment, &file)?;
         let data_dir = match flags.data_dir.clone().or_else(|| layers.path("data_dir")) {
             Some(folder) => folder,
-            None => platform_data_dir(&layers)?,
+            None => rooms::platform_data_dir(&layers)?,
         };
-        let llm = llm::Settings { models: file.models.clone(), ..llm(&layers) };
-        let search = search_settings(&layers, &data_dir);
+        let (timeouts, limits) = (layers.section("timeouts")?, layers.section("limits")?);
+        let llm = llm::Settings { models: file.models, ..rooms::llm(&layers, &timeouts, &limits)? };
+        let search = rooms::search(&layers, &timeouts, &limits, &data_dir);
         let mut notices = Vec::new();
         if found {
             notices.push(format!("settings are also read from {}, found in this folder", file.path.display()));
         }
         let choice = Choice { layers: &layers, llm: &llm, search: &search };
         let mut options = choice.options(&mut notices)?;
-        let mut caps = caps(&layers);
-        let mcp = mcp_servers(&layers, &file, &options)?;
+        let mut caps = limits.caps()?;
+        let mcp = rooms::mcp(&layers, &file.mcp, &file.path, &options)?;
         let names = mcp.servers.iter().map(|server| server.name.clone()).collect();
-        caps.know_mcp(names, layers.flag("limits.request_mcp"), &options);
+        caps.know_mcp(names, limits.request_mcp, &options);
         caps.check_value(&options, "mcp_servers")?;
         keep_to(&caps, &layers, &mut options, &mut notices)?;
-        caps.know_providers(settings::provider_names());
-        caps.allow_models(layers.list("limits.allowed_models"), &options);
-        let http = http(&layers);
+        caps.know_providers(kind::provider_names());
+        let queue = limits.queue();
+        caps.allow_models(limits.allowed_models, &options);
+        let http = layers.section::<rooms::Http>("http")?.settings(layers.typed("listen")?);
         if http.cors_origins == CorsOrigins::All {
             notices.push(ANY_PAGE.to_owned());
         }
+        let stored: rooms::Stored = layers.section("database")?;
         let mut config = Self {
-            database: database(&layers, &data_dir),
-            event_retention: layers.optional_number("database.event_retention_days").map(days),
+            event_retention: stored.event_retention_days.map(rooms::days),
+            database: stored.settings(&data_dir),
             data_dir,
             parser: pages::Settings::default(),
             llm,
             search,
             options,
             caps,
-            lease: layers.seconds("timeouts.lease_seconds"),
-            crash_loop: layers.seconds("timeouts.crash_loop_seconds"),
+            lease: timeouts.lease_seconds,
+            crash_loop: timeouts.crash_loop_seconds,
             http,
-            queue: queue(&layers),
-            webhooks: webhooks(&layers),
-            web: web(&layers),
+            queue,
+            webhooks: layers.section::<rooms::Webhooks>("webhooks")?.into(),
+            web: layers.section::<rooms::Pages>("pages")?.into(),
             mcp,
-            log: log(&layers),
-            telemetry: telemetry(&layers),
+            log: layers.section::<rooms::Log>("log")?.into(),
+            telemetry: layers.section::<rooms::Telemetry>("telemetry")?.into(),
             notices,
             file: Some(file.path).filter(|path| !path.as_os_str().is_empty()),
             effective: Vec::new(),
@@ -305,191 +309,8 @@ fn check_names(names: impl Iterator<Item = OsString>) -> Result<(), ConfigError>
     Ok(())
 }
 
-fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
-    let key = |name: &str| format!("providers.{provider}.{name}");
-    Endpoint {
-        base_url: layers.url(&key("base_url")),
-        api_key: layers.secret(&key("api_key")),
-        headers: layers.headers(&key("headers")),
-    }
-}
-
-fn llm(layers: &Layers<'_>) -> llm::Settings {
-    let endpoints = PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.settings())));
-    llm::Settings {
-        endpoints: endpoints.filter(|(_, endpoint)| endpoint.is_set() || !endpoint.headers.is_empty()).collect(),
-        connect_timeout: layers.seconds("timeouts.connect_seconds"),
-        total_timeout: layers.seconds("timeouts.model_seconds"),
-        idle_timeout: layers.seconds("timeouts.model_idle_seconds"),
-        stream_timeout: layers.seconds("timeouts.model_stream_seconds"),
-        retry_for: layers.seconds("timeouts.retry_seconds"),
-        max_concurrent_calls: layers.count("limits.model_concurrency"),
-        limits: provider_limits(layers),
-        ..llm::Settings::default()
-    }
-}
-
-fn search_settings(layers: &Layers<'_>, data_dir: &Path) -> search::Settings {
-    let mut settings = search::Settings { index: data_dir.join("index"), ..search::Settings::default() };
-    settings.retry.patience = layers.seconds("timeouts.retry_seconds");
-    settings.max_concurrent = layers.count("limits.search_concurrency");
-    let keys = ROWS.iter().flat_map(|row| row.settings).map(|setting| setting.key);
-    keys.fold(settings, |settings, key| match layers.given(key).and_then(|given| given.value.as_str()) {
-        Some(text) => settings.with(key, text),
-        None => settings,
-    })
-}
-
-/// The MCP servers of the settings file and of the file of other programs, and the operator's own `mcp_config`.
-fn mcp_servers(layers: &Layers<'_>, file: &File, options: &RunOptions) -> Result<mcp::Settings, ConfigError> {
-    let variables = |name: &str| layers.variable(name);
-    let wrong = |path: &Path| {
-        let path = path.to_owned();
-        move |problem: String| ConfigError::File { path, problem }
-    };
-    let mut servers = Vec::new();
-    if !file.mcp.is_null() {
-        servers = mcp::read(&file.mcp, &variables).map_err(wrong(&file.path))?;
-    }
-    if let Some(path) = layers.path("mcp_file") {
-        let text = std::fs::read_to_string(&path).map_err(|error| wrong(&path)(format!("cannot be read: {error}")))?;
-        for server in mcp::read_json(&text, &variables).map_err(wrong(&path))? {
-            if servers.iter().any(|known| known.name == server.name) {
-                return Err(wrong(&path)(format!("the MCP server {} is in the settings file, too", server.name)));
-            }
-            servers.push(server);
-        }
-    }
-    Ok(mcp::Settings { servers, own: options.mcp_config.clone() })
-}
-
-fn database(layers: &Layers<'_>, data_dir: &Path) -> Database {
-    match layers.secret("database.url") {
-        Some(url) => Database::Postgres {
-            url,
-            max_connections: u32::try_from(layers.number("database.connections")).unwrap_or(u32::MAX),
-        },
-        None => Database::Sqlite {
-            path: data_dir.join("fathom.db"),
-            synchronous: match layers.text("database.sqlite_synchronous").as_deref() {
-                Some("normal") => Synchronous::Normal,
-                _ => Synchronous::Full,
-            },
-        },
-    }
-}
-
-fn days(days: u64) -> Duration {
-    Duration::from_secs(days * 24 * 60 * 60)
-}
-
-fn http(layers: &Layers<'_>) -> HttpSettings {
-    let (origins, hosts) = (layers.list("http.cors_origins"), layers.list("http.allowed_hosts"));
-    HttpSettings {
-        listen: layers.text("listen").and_then(|text| text.parse().ok()).expect("checked, and it has a default"),
-        open: layers.flag("http.open"),
-        allowed_hosts: match hosts.iter().any(|host| host == "*") {
-            true => AllowedHosts::All,
-            false => AllowedHosts::Only(hosts),
-        },
-        cors_origins: match &origins[..] {
-            [] => CorsOrigins::None,
-            all if all.iter().any(|origin| origin == "*") => CorsOrigins::All,
-            _ => CorsOrigins::Only(origins),
-        },
-        http2: layers.flag("http.http2"),
-        max_buffered_bytes: layers.count("http.max_buffered_bytes"),
-        max_body_bytes: layers.count("http.max_body_bytes"),
-        max_connections: layers.count("http.max_connections"),
-        max_streams: layers.count("http.max_streams"),
-        grace: layers.seconds("http.grace_seconds"),
-        owner_header: layers.text("http.owner_header").and_then(|name| HeaderName::from_str(&name).ok()),
-        separate_owners: layers.flag("http.separate_owners"),
-    }
-}
-
-fn caps(layers: &Layers<'_>) -> Caps {
-    let mut caps = Caps::default();
-    for cap in layers.list("limits.option_caps") {
-        caps.add(&cap).expect("checked when it was read");
-    }
-    caps
-}
-
-fn provider_limits(layers: &Layers<'_>) -> llm::ProviderLimits {
-    let mut limits = llm::ProviderLimits::default();
-    for limit in layers.list("limits.providers") {
-        limits.add(&limit).expect("checked when it was read");
-    }
-    limits
-}
-
-fn queue(layers: &Layers<'_>) -> QueueSettings {
-    QueueSettings {
-        max_concurrent_runs: layers.count("limits.max_concurrent_runs"),
-        max_queued_runs: layers.number("limits.max_queued_runs"),
-        max_queued_runs_per_owner: layers.number("limits.max_queued_runs_per_owner"),
-        max_threads_per_owner: layers.number("limits.max_threads_per_owner"),
-    }
-}
-
-fn webhooks(layers: &Layers<'_>) -> webhooks::Settings {
-    webhooks::Settings {
-        secret: layers.secret("webhooks.secret"),
-        allow_private: layers.flag("webhooks.allow_private"),
-    }
-}
-
-fn web(layers: &Layers<'_>) -> WebSettings {
-    WebSettings {
-        enabled: layers.flag("pages.enabled"),
-        allow_private: layers.flag("pages.allow_private"),
-        robots: layers.flag("pages.robots"),
-    }
-}
-
-fn log(layers: &Layers<'_>) -> telemetry::LogSettings {
-    let json = layers.text("log.format").is_some_and(|format| format == "json");
-    telemetry::LogSettings {
-        filter: layers.text("log.filter"),
-        format: if json { telemetry::LogFormat::Json } else { telemetry::LogFormat::Text },
-    }
-}
-
-fn telemetry(layers: &Layers<'_>) -> telemetry::TraceSettings {
-    let below = |mut base: Url| {
-        base.set_path(&format!("{}/v1/traces", base.path().trim_end_matches('/')));
-        base
-    };
-    let endpoint = layers.url("telemetry.traces_endpoint");
-    telemetry::TraceSettings {
-        endpoint: endpoint.or_else(|| layers.url("telemetry.endpoint").map(below)),
-        headers: layers.headers("telemetry.headers"),
-        service_name: layers.text("telemetry.service_name").unwrap_or_default(),
-        content: layers.flag("telemetry.content"),
-    }
-}
-
-/// The platform's folder for a program's data.
-fn platform_data_dir(layers: &Layers<'_>) -> Result<PathBuf, ConfigError> {
-    let variable = |name: &str| layers.variable(name).map(PathBuf::from);
-    let home = || variable("HOME");
-    let folder = if cfg!(target_os = "macos") {
-        home().map(|home| home.join("Library/Application Support"))
-    } else if cfg!(windows) {
-        variable("APPDATA")
-    } else {
-        variable("XDG_DATA_HOME").or_else(|| home().map(|home| home.join(".local/share")))
-    };
-    folder.map(|folder| folder.join("fathom")).ok_or_else(|| {
-        ConfigError::Place("there is no home folder to keep data in: set --data-dir or FATHOM_DATA_DIR".to_owned())
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use crate::domain::{ModelName, SearchApi};
 
     use super::*;
@@ -509,7 +330,7 @@ mod tests {
     #[test]
     fn without_any_key_the_offline_model_stands_in_and_says_so() {
         let config = read(&Flags::default(), &[("OPENAI_API_KEY", " ")]).unwrap();
-        assert_eq!(config.options.research_model, ModelName::offline());
+        assert_eq!(config.options.research_model, ModelName::offline().into());
         assert!(config.notices[0].contains("offline:extractive"));
         assert_eq!(config.options.search_api, SearchApi::auto());
     }
@@ -530,6 +351,63 @@ mod tests {
         assert_eq!(config.options.max_react_tool_calls, 5);
         assert_eq!(config.options.research_model.to_string(), "ollama:b");
         assert_eq!(config.options.compression_model.to_string(), "ollama:a");
+    }
+
+    /// The names of Open Deep Research mean the same here, below our own names and above the file.
+    #[test]
+    fn the_names_of_the_original_are_understood() {
+        let original = [
+            ("RESEARCH_MODEL", "ollama:theirs"),
+            ("MAX_CONCURRENT_RESEARCH_UNITS", "3"),
+            ("ALLOW_CLARIFICATION", "False"),
+            ("SEARCH_API", "tavily"),
+            ("TAVILY_API_KEY", "tvly-1"),
+            ("GOOGLE_API_KEY", "k"),
+            ("MAX_TOKENS", "7"),
+            ("TIMEZONE", "nowhere"),
+        ];
+        let toml = "[options]\nmax_concurrent_research_units = 2\nmax_react_tool_calls = 4";
+        let config = layered(&Flags::default(), &original, toml);
+        assert_eq!(config.options.research_model.to_string(), "ollama:theirs");
+        assert_eq!(config.options.max_concurrent_research_units, 3);
+        assert_eq!(config.options.max_react_tool_calls, 4);
+        assert!(!config.options.allow_clarification);
+        assert_eq!(config.options.max_tokens, RunOptions::default().max_tokens, "an option of ours alone");
+        assert!(config.llm.endpoints.get("google").unwrap().is_set());
+        let shown = |key: &str| config.effective.iter().find(|setting| setting.key == key).unwrap().source.to_string();
+        let expected = "environment variable RESEARCH_MODEL, read as FATHOM_RESEARCH_MODEL";
+        assert_eq!(shown("options.research_model"), expected);
+        assert_eq!(shown("providers.google.api_key"), "environment variable GOOGLE_API_KEY, read as GEMINI_API_KEY");
+        let own = [&original[..], &[("FATHOM_RESEARCH_MODEL", "ollama:ours"), ("GEMINI_API_KEY", "own")]].concat();
+        let config = read(&Flags::default(), &own).unwrap();
+        assert_eq!(config.options.research_model.to_string(), "ollama:ours");
+        for (name, value, expected) in [
+            ("MAX_REACT_TOOL_CALLS", "99", "MAX_REACT_TOOL_CALLS (read as FATHOM_MAX_REACT_TOOL_CALLS) must be"),
+            ("SEARCH_API", "anthropic", "SEARCH_API (read as FATHOM_SEARCH_API) must be"),
+            ("ALLOW_CLARIFICATION", "maybe", "ALLOW_CLARIFICATION (read as "),
+        ] {
+            let error = read(&Flags::default(), &[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    /// One model for all roles, said where more counts than where the model of a role was said.
+    #[test]
+    fn a_model_for_all_roles_wins_over_roles_in_lower_layers() {
+        let role = |flags: &Flags, variables: &[(&str, &str)], toml: &str| {
+            let config = layered(flags, variables, toml);
+            (config.options.research_model.to_string(), source(&config, "options.research_model"))
+        };
+        let flag = Flags { model: Some("ollama:all".to_owned()), ..Flags::default() };
+        let all = |source: &str| ("ollama:all".to_owned(), source.to_owned());
+        assert_eq!(role(&flag, &[("FATHOM_RESEARCH_MODEL", "ollama:role")], ""), all("flag"));
+        assert_eq!(role(&flag, &[("RESEARCH_MODEL", "ollama:role")], ""), all("flag"));
+        let variable = [("FATHOM_MODEL", "ollama:all"), ("RESEARCH_MODEL", "ollama:role")];
+        assert_eq!(role(&Flags::default(), &variable, ""), all("environment"));
+        let file = "[options]\nresearch_model = 'ollama:role'";
+        assert_eq!(role(&Flags::default(), &variable[..1], file), all("environment"));
+        let beside = [("FATHOM_MODEL", "ollama:all"), ("FATHOM_RESEARCH_MODEL", "ollama:role")];
+        assert_eq!(role(&Flags::default(), &beside, "").0, "ollama:role");
     }
 
     #[test]
@@ -691,40 +569,5 @@ mod tests {
         assert_eq!(config.http.owner_header.unwrap().as_str(), "x-user");
         assert_eq!(config.event_retention, Some(Duration::from_secs(172_800)));
         assert_eq!(config.telemetry.endpoint.unwrap().as_str(), "http://127.0.0.1:4318/v1/traces");
-    }
-
-    /// The variables and keys that stand in an example, all of which are commented out.
-    fn commented(example: &str) -> impl Iterator<Item = &str> {
-        example.lines().filter_map(|line| line.strip_prefix('#')).filter(|line| !line.starts_with(' '))
-    }
-
-    #[test]
-    fn the_example_of_variables_lists_exactly_those_there_are() {
-        let example = include_str!("../../.env.example");
-        let listed: Vec<_> = commented(example).filter_map(|line| Some(line.split_once('=')?.0)).collect();
-        let known = settings::all().iter().map(|setting| &*setting.variable).chain([settings::FILE_VARIABLE]);
-        assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), known.collect());
-        assert_eq!(listed.len(), settings::all().len() + 1, "each once");
-    }
-
-    #[test]
-    fn the_example_file_lists_exactly_the_settings_there_are() {
-        let example: String =
-            commented(include_str!("../../fathom.example.toml")).flat_map(|line| [line, "\n"]).collect();
-        let file = File::parse(Path::new("fathom.example.toml"), &example).unwrap();
-        let known: BTreeSet<_> = settings::all().iter().map(|setting| &*setting.key).collect();
-        assert_eq!(file.values.keys().copied().collect::<BTreeSet<_>>(), known);
-        assert!(!file.models.is_empty());
-    }
-
-    #[test]
-    fn every_number_can_be_read() {
-        let environment = |_: &str| None;
-        let layers = Layers::read(&Flags::default(), &environment, &File::default()).unwrap();
-        for setting in settings::all() {
-            if let (settings::Kind::Number { .. }, settings::Fallback::Value(_)) = (setting.kind, setting.default) {
-                layers.number(&setting.key);
-            }
-        }
     }
 }

@@ -7,17 +7,18 @@ use url::Url;
 
 use super::{
     Config, Origin,
+    kind::Kind,
     layers::Layers,
-    settings::{self, Fallback, Kind, Setting},
+    settings::{self, Fallback, Setting},
 };
 use crate::{
-    domain::ModelName,
+    domain::{ModelName, options::MODEL_OPTIONS},
     llm::{
         Endpoint,
         providers::{Key, PROVIDERS, Provider},
     },
     net,
-    search::ROWS,
+    search::{ROWS, Row},
     store::Database,
 };
 
@@ -42,6 +43,9 @@ pub struct Usable {
     pub usable: bool,
     /// The variable that would make it usable.
     pub missing: Option<&'static str>,
+    /// Some of its settings are made, or an option names it.
+    #[serde(skip)]
+    pub wanted: bool,
 }
 
 impl Config {
@@ -57,17 +61,42 @@ impl Config {
                 (false, false) => None,
             }
         };
-        let mut all: Vec<_> = PROVIDERS.iter().map(|one| Usable::unless(one.name, missing(one))).collect();
-        all.push(Usable::unless(ModelName::OFFLINE, None));
+        let used = |name: &str| self.options.models().any(|model| *model.provider == *name);
+        let wanted = |name| self.llm.endpoints.get(name).is_some() || used(name);
+        let mut all: Vec<_> =
+            PROVIDERS.iter().map(|one| Usable::unless(one.name, missing(one), wanted(one.name))).collect();
+        all.push(Usable::unless(ModelName::OFFLINE, None, true));
         let missing = |row| self.search.missing(row).map(|setting| setting.variable);
-        all.extend(ROWS.iter().map(|row| Usable::unless(row.name, missing(row))));
+        let wanted = |row: &Row| {
+            let is_named = self.options.search_api.names().any(|name| name == row.name);
+            is_named || row.settings.iter().any(|setting| self.search.given.contains_key(setting.key))
+        };
+        all.extend(ROWS.iter().map(|row| Usable::unless(row.name, missing(row), wanted(row))));
         all
+    }
+
+    /// The names of what can be used, separated by commas.
+    pub fn usable_names(&self) -> String {
+        self.usable().iter().filter(|one| one.usable).map(|one| one.name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What cannot be used here, in one line: by name only what somebody meant to use.
+    pub fn not_usable(&self) -> Option<String> {
+        let (wanted, others): (Vec<_>, Vec<_>) =
+            self.usable().into_iter().filter(|one| !one.usable).partition(|one| one.wanted);
+        let named = wanted.iter().filter_map(|one| Some(format!("{} (set {})", one.name, one.missing?)));
+        let count = others.len();
+        let more = if wanted.is_empty() { "" } else { " more" };
+        let rest = (count > 0)
+            .then(|| format!("{count}{more} without a key or an address: docs/providers.md, docs/settings.md"));
+        let parts: Vec<_> = named.chain(rest).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 
 impl Usable {
-    fn unless(name: &'static str, missing: Option<&'static str>) -> Self {
-        Self { name, usable: missing.is_none(), missing }
+    fn unless(name: &'static str, missing: Option<&'static str>, wanted: bool) -> Self {
+        Self { name, usable: missing.is_none(), missing, wanted }
     }
 }
 
@@ -110,10 +139,15 @@ fn value(config: &Config, layers: &Layers<'_>, setting: &Setting) -> Value {
     }
 }
 
-/// A role's model may follow from `model`, which is said by then.
+/// A role's model may follow from `model`.
 fn source(layers: &Layers<'_>, setting: &Setting) -> Origin {
-    let is_role = setting.key.starts_with("options.") && setting.key.ends_with("_model");
-    let given = layers.given(&setting.key).or_else(|| layers.given("model").filter(|_| is_role));
+    let given = match setting.kind {
+        Kind::Research(spec) => {
+            let all = layers.given("model").filter(|_| MODEL_OPTIONS.contains(&spec.name));
+            layers.option(spec.name).or(all)
+        }
+        _ => layers.given(&setting.key),
+    };
     given.map_or(Origin::Default, |given| given.origin.clone())
 }
 
@@ -173,5 +207,28 @@ mod tests {
         assert_eq!((missing("tavily"), missing("local")), (Some("TAVILY_API_KEY"), Some("FATHOM_DOCS")));
         assert_eq!(missing("groq"), Some("GROQ_API_KEY"));
         assert_eq!(missing("azure"), Some("AZURE_OPENAI_BASE_URL"));
+    }
+
+    /// Dozens that nobody asked for are a number; what is set up halfway is named.
+    #[test]
+    fn only_what_somebody_meant_to_use_is_named_as_not_usable() {
+        let not_usable = |variables: &[(&str, &str)]| {
+            let environment = |name: &str| {
+                let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);
+                given.map(|(_, value)| (*value).to_owned())
+            };
+            Config::read(&super::super::Flags::default(), &environment).unwrap().not_usable().unwrap()
+        };
+        let nothing = not_usable(&[]);
+        assert!(nothing.ends_with(" without a key or an address: docs/providers.md, docs/settings.md"), "{nothing}");
+        assert!(!nothing.contains("_KEY") && !nothing.contains("more"), "{nothing}");
+        let half = [("AZURE_OPENAI_API_KEY", "k"), ("TAVILY_BASE_URL", "https://web.test"), ("FATHOM_MODEL", "groq:m")];
+        let half = not_usable(&half);
+        for expected in
+            ["azure (set AZURE_OPENAI_BASE_URL), ", "groq (set GROQ_API_KEY), ", "tavily (set TAVILY_API_KEY), "]
+        {
+            assert!(half.contains(expected), "{half}");
+        }
+        assert!(half.contains(" more without a key"), "{half}");
     }
 }

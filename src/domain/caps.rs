@@ -1,13 +1,12 @@
-//! [`Caps`]: what requests may ask for on a server. The operator's own options keep to it, too.
+//! Caps: the most that requests may ask for on a server, and the models that they may name.
 
 use std::{collections::BTreeMap, str::FromStr as _};
 
 use serde_json::{Value, json};
 
 use super::{
-    McpConfig, McpServers, RunOptions,
-    nearest::nearest,
-    options::{MODEL_OPTIONS, OptionError, OptionKind, OptionSpec},
+    McpConfig, McpServers,
+    options::{MODEL_OPTIONS, OptionError, OptionKind, OptionSpec, RunOptions, unknown_provider},
     wildcard,
 };
 
@@ -122,21 +121,9 @@ impl Caps {
     /// # Errors
     /// [`OptionError::Invalid`] with what would be accepted.
     pub fn check(&self, name: &str, value: &Value) -> Result<(), OptionError> {
-        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
-            && let Some((provider, _)) = value.as_str().and_then(|model| model.split_once(':'))
-            && !self.providers.is_empty()
-            && !self.providers.contains(&provider)
-        {
-            let expected = unknown_provider(provider, &self.providers);
-            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
-        }
-        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
-            && let Some(model) = value.as_str()
-            && !self.models.is_empty()
-            && !self.models.iter().any(|pattern| wildcard::matches(pattern, model))
-        {
-            let expected = format!("one of the models that this server allows ({})", self.models.join(", "));
-            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        let names = MODEL_OPTIONS.into_iter().find(|option| *option == name).zip(value.as_str());
+        if let Some((name, models)) = names {
+            models.split(',').try_for_each(|model| self.check_model(name, model.trim()))?;
         }
         self.check_mcp(name, value)?;
         match self.most.get_key_value(name) {
@@ -146,6 +133,18 @@ impl Caps {
             }
             _ => Ok(()),
         }
+    }
+
+    fn check_model(&self, name: &'static str, model: &str) -> Result<(), OptionError> {
+        let provider = model.split_once(':').map(|(provider, _)| provider);
+        let unknown = provider.filter(|name| !self.providers.is_empty() && !self.providers.contains(name));
+        let expected = match unknown {
+            Some(provider) => unknown_provider(provider, &self.providers),
+            None if self.models.is_empty() => return Ok(()),
+            None if self.models.iter().any(|pattern| wildcard::matches(pattern, model)) => return Ok(()),
+            None => format!("one of the models that this server allows ({})", self.models.join(", ")),
+        };
+        Err(OptionError::Invalid { name, expected, given: json!(model).to_string() })
     }
 
     /// Brings options that are above their caps down to them, and replaces models that are not allowed by those of
@@ -168,19 +167,13 @@ impl Caps {
         let pattern = |text: &String| escaped_pattern(text);
         let allowed = self.models.iter().map(pattern).collect::<Vec<_>>().join("|");
         for name in MODEL_OPTIONS.iter().filter(|_| !allowed.is_empty()) {
-            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})$"));
+            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})(?:, ?(?:{allowed}))*$"));
         }
     }
 }
 
-/// What would be accepted in place of a model of a provider that there is not.
-pub fn unknown_provider(given: &str, known: &[&'static str]) -> String {
-    let meant = nearest(given, known.iter().copied()).map(|name| format!("; did you mean {name}?"));
-    format!("a model of a known provider ({}){}", known.join(", "), meant.unwrap_or_default())
-}
-
 /// The pattern, in which `*` stands for any text, as a regular expression (ECMA-262).
-pub(super) fn escaped_pattern(pattern: &str) -> String {
+fn escaped_pattern(pattern: &str) -> String {
     pattern.chars().fold(String::new(), |mut text, character| {
         match character {
             '*' => text.push_str(".*"),
@@ -190,4 +183,64 @@ pub(super) fn escaped_pattern(pattern: &str) -> String {
         }
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::OPTIONS;
+    use super::*;
+
+    #[test]
+    fn caps_bound_what_is_asked_for() {
+        let mut caps = Caps::default();
+        caps.add("max_run_seconds = 60").unwrap();
+        caps.add("max_react_tool_calls=10").unwrap();
+        assert!(caps.check("max_run_seconds", &json!(60)).is_ok());
+        let error = caps.check("max_run_seconds", &json!(61)).unwrap_err().to_string();
+        assert_eq!(error, "option 'max_run_seconds' must be 60 at most on this server, not 61");
+        let mut options = RunOptions::default();
+        assert_eq!(caps.lower(&mut options, &RunOptions::default()), ["max_run_seconds"]);
+        assert_eq!((options.max_run_seconds, options.max_react_tool_calls), (60, 10));
+        let schema = options.offered(&caps);
+        let property = |name: &str| schema["properties"][name].clone();
+        let seconds = property("max_run_seconds");
+        assert_eq!((&seconds["maximum"], &seconds["default"]), (&json!(60), &json!(60)));
+        assert_eq!(property("model_context_window")["default"], Value::Null);
+        assert!(OPTIONS.iter().all(|spec| property(spec.name).get("default").is_some()));
+        for wrong in ["", "max_run_seconds", "max_run_seconds=0", "research_model=1", "max_run=1"] {
+            assert!(caps.add(wrong).unwrap_err().contains("NUMBER"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn models_of_providers_that_nobody_knows_are_refused_with_what_was_meant() {
+        let mut caps = Caps::default();
+        assert!(caps.check("research_model", &json!("acmee:x")).is_ok());
+        caps.know_providers(vec!["acme", "offline"]);
+        assert!(caps.check("research_model", &json!("acme:x")).is_ok());
+        let refusal = caps.check("research_model", &json!("acmee:x")).unwrap_err().to_string();
+        let expected = "must be a model of a known provider (acme, offline); did you mean acme?, not \"acmee:x\"";
+        assert!(refusal.ends_with(expected), "{refusal}");
+    }
+
+    #[test]
+    fn models_that_are_not_allowed_give_way_to_the_servers_own() {
+        let own = RunOptions::default();
+        let mut caps = Caps::default();
+        caps.allow_models(vec!["ollama:qwen*".to_owned()], &own);
+        let mut options = RunOptions::default();
+        options.set_text("research_model", "ollama:qwen3").unwrap();
+        options.set_text("final_report_model", "other:acme/x").unwrap();
+        assert_eq!(caps.lower(&mut options, &own), ["final_report_model"]);
+        assert_eq!(options.final_report_model, own.final_report_model);
+        assert_eq!(options.research_model.to_string(), "ollama:qwen3");
+    }
+
+    #[test]
+    fn a_pattern_escapes_what_means_something_and_nothing_else() {
+        let check = |pattern: &str, expected: &str| assert_eq!(escaped_pattern(pattern), expected);
+        check("openai:gpt-4.1*", r"openai:gpt-4\.1.*");
+        check("ollama:a/b@c_d-e,f#g~h!i", "ollama:a/b@c_d-e,f#g~h!i");
+        check(r"^$\.+?()[]{}|", r"\^\$\\\.\+\?\(\)\[\]\{\}\|");
+    }
 }

@@ -491,6 +491,8 @@ pub enum WarningCode {
     StorageDelayed,
     /// An MCP server could not be used, or no longer; the run goes on without its tools.
     McpServerFailed,
+    /// A role's model is away, out of quota or refuses its key; another one stands in.
+    ModelReplaced,
 }
 
 #[cfg(test)]

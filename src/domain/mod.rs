@@ -3,7 +3,7 @@
 //! No I/O, no async, and nothing from another room. What is public JSON (events, runs, options) is defined
 //! here and nowhere else.
 
-pub mod caps;
+mod caps;
 pub mod digest;
 pub mod event;
 #[cfg(test)]
@@ -31,7 +31,7 @@ pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, W
 pub use ids::{MessageId, RunId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
-pub use model_name::ModelName;
+pub use model_name::{ModelName, Models};
 pub use options::{FollowUp, OptionError, RunOptions};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};

@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Caps, McpConfig, McpServers, ModelName, SearchApi, nearest::nearest, time};
+use super::{Caps, McpConfig, McpServers, ModelName, Models, SearchApi, nearest::nearest, time};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -53,13 +53,13 @@ pub struct RunOptions {
     #[serde(default = "default_timezone")]
     pub timezone: String,
     pub max_content_length: u32,
-    pub summarization_model: ModelName,
+    pub summarization_model: Models,
     pub summarization_model_max_tokens: u32,
-    pub research_model: ModelName,
+    pub research_model: Models,
     pub research_model_max_tokens: u32,
-    pub compression_model: ModelName,
+    pub compression_model: Models,
     pub compression_model_max_tokens: u32,
-    pub final_report_model: ModelName,
+    pub final_report_model: Models,
     pub final_report_model_max_tokens: u32,
     /// Tokens; `None` means: known from the model's name, learned from the server, or a cautious default.
     pub model_context_window: Option<u32>,
@@ -230,7 +230,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "summarization_model",
         kind: OptionKind::Model,
         default: "\"openai:gpt-4.1-mini\"",
-        meaning: "summarises pages",
+        meaning: "summarises pages; of several, separated by commas, the later ones stand in for the first, as for every role",
     },
     OptionSpec {
         name: "summarization_model_max_tokens",
@@ -282,6 +282,27 @@ pub const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
+/// Options that Open Deep Research has too, with the same meaning; there their names in upper case are variables.
+pub const ORIGINAL: [&str; 17] = [
+    "allow_clarification",
+    "max_structured_output_retries",
+    "max_concurrent_research_units",
+    "max_researcher_iterations",
+    "max_react_tool_calls",
+    "search_api",
+    "max_content_length",
+    "summarization_model",
+    "summarization_model_max_tokens",
+    "research_model",
+    "research_model_max_tokens",
+    "compression_model",
+    "compression_model_max_tokens",
+    "final_report_model",
+    "final_report_model_max_tokens",
+    "mcp_config",
+    "mcp_prompt",
+];
+
 /// What Open Deep Research knows and Fathom does not, and what to do instead.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("apiKeys", "keys are settings of the server (fathom config lists them): OPENAI_API_KEY and the like"),
@@ -292,6 +313,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
 /// Options that name a model, one per role.
 pub const MODEL_OPTIONS: [&str; 4] =
     ["summarization_model", "research_model", "compression_model", "final_report_model"];
+
+/// What would be accepted in place of a model of a provider that there is not.
+pub fn unknown_provider(given: &str, known: &[&'static str]) -> String {
+    let meant = nearest(given, known.iter().copied()).map(|name| format!("; did you mean {name}?"));
+    format!("a model of a known provider ({}){}", known.join(", "), meant.unwrap_or_default())
+}
 
 /// Why an option was refused; says what would be accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -353,21 +380,40 @@ impl RunOptions {
         self.set(name, value)
     }
 
-    /// Uses `model` in every role.
-    pub fn set_all_models(&mut self, model: &ModelName) {
+    /// Sets all that can be set of `given`, and returns what is wrong with the rest, the first `most` of it: for each wrong
+    /// name the nearest right one is looked for, and a request has room for many of them.
+    pub fn lay_over(&mut self, given: &Map<String, Value>, caps: &Caps, most: usize) -> Vec<OptionError> {
+        let mut wrong = Vec::new();
+        for (name, value) in given {
+            if wrong.len() == most {
+                break;
+            }
+            let checked = caps.check(name, value);
+            wrong.extend(checked.and_then(|()| self.set(name, value.clone())).err());
+        }
+        wrong
+    }
+
+    /// Uses `models` in every role.
+    pub fn set_all_models(&mut self, models: &Models) {
         for role in [
             &mut self.summarization_model,
             &mut self.research_model,
             &mut self.compression_model,
             &mut self.final_report_model,
         ] {
-            *role = model.clone();
+            *role = models.clone();
         }
     }
 
-    /// The models of all roles.
-    pub fn models(&self) -> [&ModelName; 4] {
+    /// The models of each role, in the order of [`MODEL_OPTIONS`].
+    pub fn roles(&self) -> [&Models; 4] {
         [&self.summarization_model, &self.research_model, &self.compression_model, &self.final_report_model]
+    }
+
+    /// The models of all roles, those that stand in included.
+    pub fn models(&self) -> impl Iterator<Item = &ModelName> {
+        self.roles().into_iter().flat_map(Models::iter)
     }
 
     /// The options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client generated
@@ -408,6 +454,16 @@ impl OptionSpec {
 
     fn default_value(&self) -> Value {
         serde_json::from_str(self.default).expect("a test parses every default")
+    }
+
+    /// A value that is accepted, as in a variable.
+    pub fn example(&self) -> String {
+        match self.kind {
+            OptionKind::OptionalInteger { min, max } => 131_072.clamp(min, max).to_string(),
+            OptionKind::McpConfig => r#"{"url": "https://tools.example.com", "tools": ["search"]}"#.to_owned(),
+            OptionKind::OptionalText { .. } => "Ask the archive before the web.".to_owned(),
+            _ => self.default.trim_matches('"').to_owned(),
+        }
     }
 
     /// A value given as text, not checked yet.
@@ -463,7 +519,7 @@ impl OptionSpec {
                 let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
                 (value.as_str().is_some_and(time::is_zone), expected)
             }
-            OptionKind::Model => match value.as_str().map(ModelName::from_str) {
+            OptionKind::Model => match value.as_str().map(Models::from_str) {
                 Some(Ok(_)) => (true, String::new()),
                 Some(Err(expected)) => (false, expected),
                 None => (false, "a model name of the form provider:model".to_owned()),
@@ -537,8 +593,8 @@ pub enum FollowUp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::growth;
     use super::*;
-    use crate::domain::caps::escaped_pattern;
 
     fn refusal(name: &str, value: &str) -> String {
         RunOptions::default().set_text(name, value).unwrap_err().to_string()
@@ -592,6 +648,23 @@ mod tests {
         assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());
     }
 
+    /// Two megabytes of unknown options are refused as soon as the first few are, each with what was meant.
+    #[test]
+    fn many_unknown_options_are_refused_early() {
+        let given = |text: &str| -> Map<String, Value> {
+            text.split_terminator(',').enumerate().map(|(n, name)| (format!("{name}{n}"), json!(n))).collect()
+        };
+        let refuse = |text: &str| RunOptions::default().lay_over(&given(text), &Caps::default(), 8);
+        growth::check("max_react_toolcalls,", 32 * 1024, |text| drop(refuse(text)));
+        let many = "max_react_toolcalls,".repeat(100_000);
+        let wrong = refuse(&many);
+        let nearest = Some("max_react_tool_calls");
+        assert_eq!(wrong.len(), 8);
+        assert_eq!(wrong[0], OptionError::Unknown { name: "max_react_toolcalls0".to_owned(), nearest });
+        let long = Map::from_iter([("n".repeat(2 << 20), json!(1))]);
+        assert_eq!(RunOptions::default().lay_over(&long, &Caps::default(), 8).len(), 1);
+    }
+
     #[test]
     fn values_come_as_text() {
         let mut options = RunOptions::default();
@@ -603,61 +676,7 @@ mod tests {
         assert_eq!((options.follow_up, options.max_run_seconds), (FollowUp::Research, 604_800));
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
-        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b"));
-    }
-
-    #[test]
-    fn caps_bound_what_is_asked_for() {
-        let mut caps = Caps::default();
-        caps.add("max_run_seconds = 60").unwrap();
-        caps.add("max_react_tool_calls=10").unwrap();
-        assert!(caps.check("max_run_seconds", &json!(60)).is_ok());
-        let error = caps.check("max_run_seconds", &json!(61)).unwrap_err().to_string();
-        assert_eq!(error, "option 'max_run_seconds' must be 60 at most on this server, not 61");
-        let mut options = RunOptions::default();
-        assert_eq!(caps.lower(&mut options, &RunOptions::default()), ["max_run_seconds"]);
-        assert_eq!((options.max_run_seconds, options.max_react_tool_calls), (60, 10));
-        let schema = options.offered(&caps);
-        let property = |name: &str| schema["properties"][name].clone();
-        let seconds = property("max_run_seconds");
-        assert_eq!((&seconds["maximum"], &seconds["default"]), (&json!(60), &json!(60)));
-        assert_eq!(property("model_context_window")["default"], Value::Null);
-        assert!(OPTIONS.iter().all(|spec| property(spec.name).get("default").is_some()));
-        for wrong in ["", "max_run_seconds", "max_run_seconds=0", "research_model=1", "max_run=1"] {
-            assert!(caps.add(wrong).unwrap_err().contains("NUMBER"), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn models_of_providers_that_nobody_knows_are_refused_with_what_was_meant() {
-        let mut caps = Caps::default();
-        assert!(caps.check("research_model", &json!("acmee:x")).is_ok());
-        caps.know_providers(vec!["acme", "offline"]);
-        assert!(caps.check("research_model", &json!("acme:x")).is_ok());
-        let refusal = caps.check("research_model", &json!("acmee:x")).unwrap_err().to_string();
-        let expected = "must be a model of a known provider (acme, offline); did you mean acme?, not \"acmee:x\"";
-        assert!(refusal.ends_with(expected), "{refusal}");
-    }
-
-    #[test]
-    fn models_that_are_not_allowed_give_way_to_the_servers_own() {
-        let own = RunOptions::default();
-        let mut caps = Caps::default();
-        caps.allow_models(vec!["ollama:qwen*".to_owned()], &own);
-        let mut options = RunOptions::default();
-        options.set_text("research_model", "ollama:qwen3").unwrap();
-        options.set_text("final_report_model", "other:acme/x").unwrap();
-        assert_eq!(caps.lower(&mut options, &own), ["final_report_model"]);
-        assert_eq!(options.final_report_model, own.final_report_model);
-        assert_eq!(options.research_model.to_string(), "ollama:qwen3");
-    }
-
-    #[test]
-    fn a_pattern_escapes_what_means_something_and_nothing_else() {
-        let check = |pattern: &str, expected: &str| assert_eq!(escaped_pattern(pattern), expected);
-        check("openai:gpt-4.1*", r"openai:gpt-4\.1.*");
-        check("ollama:a/b@c_d-e,f#g~h!i", "ollama:a/b@c_d-e,f#g~h!i");
-        check(r"^$\.+?()[]{}|", r"\^\$\\\.\+\?\(\)\[\]\{\}\|");
+        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b").into());
     }
 
     #[test]

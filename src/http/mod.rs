@@ -52,7 +52,7 @@ pub struct Shared {
     pub settings: HttpSettings,
     /// The service stops: streams end, readiness is denied.
     pub shutdown: CancellationToken,
-    pub patience: Timeouts,
+    pub timeouts: Timeouts,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
     /// Reports as pages, those asked for last.
@@ -74,12 +74,12 @@ impl State {
         Self::with(runs, settings, Timeouts::default(), shutdown)
     }
 
-    /// With another patience than the usual one.
-    pub fn with(runs: Runs, settings: HttpSettings, patience: Timeouts, shutdown: CancellationToken) -> Self {
+    /// With other time limits than the usual ones.
+    pub fn with(runs: Runs, settings: HttpSettings, timeouts: Timeouts, shutdown: CancellationToken) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
         let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
         let pages = page::Pages::default();
-        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams, pages, buffers }))
+        Self(Arc::new(Shared { runs, settings, shutdown, timeouts, streams, pages, buffers }))
     }
 }
 

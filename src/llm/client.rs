@@ -164,6 +164,11 @@ impl Llm {
         listed.or_else(|| self.facts(model).window).unwrap_or(limits::UNKNOWN_WINDOW)
     }
 
+    /// Is the provider of `model` away, so that a call would have to wait? One in a while is made all the same.
+    pub fn is_away(&self, model: &ModelName) -> bool {
+        self.inner.circuits.of(model).is_waiting()
+    }
+
     /// What is known of `model`: what the settings say, and the catalogue where they say nothing.
     pub fn facts(&self, model: &ModelName) -> Facts {
         self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default()
@@ -193,6 +198,11 @@ impl Llm {
             });
         }
         let body = self.get_models(server, model).await.map_err(|failure| server.presentable(failure.error))?;
+        if serde_json::from_str::<serde::de::IgnoredAny>(&body).is_err() {
+            // A portal, a proxy's page, or a web server that knows nothing of models.
+            let detail = "it answers something that is no JSON, such as a web page".to_owned();
+            return Err(Error::Malformed { model: model.clone(), detail });
+        }
         let listed = Listed::read(&body).unwrap_or_default();
         Ok(ProbeReport {
             base_url: server.shown_url(),

@@ -205,17 +205,7 @@ impl Runs {
         if !lowered.is_empty() {
             tracing::debug!(?lowered, "stored options were lowered to what is allowed by now");
         }
-        let mut wrong = Vec::new();
-        for (name, value) in given {
-            // For each wrong name the nearest right one is looked for, and a request has room for many of them.
-            if wrong.len() == MAX_WRONG_OPTIONS {
-                break;
-            }
-            let checked = self.parts.settings.caps.check(name, value);
-            if let Err(error) = checked.and_then(|()| options.set(name, value.clone())) {
-                wrong.push(error);
-            }
-        }
+        let mut wrong = options.lay_over(given, &self.parts.settings.caps, MAX_WRONG_OPTIONS);
         if given.contains_key("search_api") {
             wrong.extend(self.parts.engines.check(&options.search_api).err());
         }
@@ -345,8 +335,9 @@ impl Settings {
 impl Parts {
     /// Can a run with these options work here?
     fn check(&self, options: &RunOptions) -> Result<(), Refusal> {
-        for (option, model) in crate::domain::options::MODEL_OPTIONS.into_iter().zip(options.models()) {
-            if let Some(variable) = self.llm.missing(model) {
+        for (option, models) in crate::domain::options::MODEL_OPTIONS.into_iter().zip(options.roles()) {
+            for model in models.iter() {
+                let Some(variable) = self.llm.missing(model) else { continue };
                 return Err(Refusal::MissingKey { option, model: model.clone(), variable: variable.to_owned() });
             }
         }

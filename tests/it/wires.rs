@@ -330,7 +330,7 @@ mod messages {
         assert!(matches!(told(429, "rate_limit_error", "slow").await, Error::RateLimited { .. }));
         assert!(matches!(told(529, "overloaded_error", "Overloaded").await, Error::Overloaded { .. }));
         let low = "Your credit balance is too low to access the API.";
-        assert!(matches!(told(400, "invalid_request_error", low).await, Error::BadRequest { .. }));
+        assert!(matches!(told(400, "invalid_request_error", low).await, Error::Quota { .. }));
         let long = told(400, "invalid_request_error", "prompt is too long: 210034 tokens > 200000 maximum").await;
         assert!(matches!(long, Error::ContextWindow { limit: Some(200_000), .. }), "{long:?}");
         let html = complete("anthropic", Reply::text(200, "text/html", "<html>"), &request(MODEL)).await.0.unwrap_err();
@@ -508,7 +508,7 @@ mod responses {
             let is_so = match end.unwrap_err() {
                 Error::Overloaded { .. } => expected == "overloaded",
                 Error::ContextWindow { .. } => expected == "window",
-                Error::BadRequest { detail, .. } => detail.starts_with("quota used up") && expected == "quota",
+                Error::Quota { .. } => expected == "quota",
                 _ => false,
             };
             assert!(is_so, "{code}");
@@ -655,7 +655,7 @@ mod gemini {
         let day = json!({"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": [
             {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}]}]});
         let day = told(429, day).await;
-        assert!(matches!(&day, Error::BadRequest { detail, .. } if detail.starts_with("quota used up")), "{day:?}");
+        assert!(matches!(&day, Error::Quota { .. }), "{day:?}");
         let minute = json!({"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": [
             {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "14s"}]});
         let wait = Some(std::time::Duration::from_secs(14));

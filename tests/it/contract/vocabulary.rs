@@ -132,6 +132,7 @@ one_of_each!(warning_codes: WarningCode {
     StorageDelayed,
     McpServerFailed,
     FindingsLeftOut,
+    ModelReplaced,
 });
 
 fn usage() -> Usage {

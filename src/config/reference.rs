@@ -1,0 +1,417 @@
+//! What is written from the tables of settings, options, providers and engines: `.env.example`, `fathom.example.toml`,
+//! `docs/settings.md`, the table in `docs/providers.md`, and the help of flags. A test holds the files up to date
+//! (`just generate` writes them).
+
+use serde_json::Value;
+
+use super::{
+    kind::Kind,
+    settings::{self, Fallback, Setting},
+};
+use crate::{
+    domain::options::{ORIGINAL, OptionKind},
+    llm::providers::{self, Key, Provider},
+    search::ROWS,
+};
+
+/// Characters of a line of comments.
+const WIDTH: usize = 118;
+
+/// Where a table that is written here begins and ends in a page that is not.
+const BEGIN: &str = "<!-- written from the table of providers: begin -->";
+const END: &str = "<!-- end -->";
+
+/// What each table of the file is about, by its first name.
+const ABOUT: &[(&str, &str)] = &[
+    ("database", "Where everything is kept."),
+    ("http", "The service."),
+    (
+        "providers",
+        "Models. A key or an address makes a provider usable; with none at all, offline:extractive stands in. Headers are sent with every request: Name=value,Name=value.",
+    ),
+    ("search", "Search engines. By default the first whose key, address or folder is set is searched."),
+    ("timeouts", "Time limits, in whole seconds."),
+    ("limits", "How much at the same time, and what requests may ask for."),
+    (
+        "webhooks",
+        "Requests may name a webhook_url that is called when their run ends (https://www.standardwebhooks.com).",
+    ),
+    ("pages", "How pages are opened by their address."),
+    ("log", "What is logged on standard error."),
+    ("telemetry", "Traces, to a collector that speaks OTLP over HTTP; none without an address."),
+    ("options", "Research options, of every run whose request does not say otherwise."),
+];
+
+/// The tables whose names are those of models.
+const MODELS: &str = r#"
+# What is known of models, beyond the catalogue in the binary (src/llm/catalogue.toml) or against it: window and
+# max_output in tokens, price in dollars per million tokens, abilities. `fathom doctor --probe MODEL` prints such a table.
+# Without a price a model's cost is shown as unknown.
+#[models."ollama:qwen3:8b"]
+#window = 65536
+#max_output = 8192
+#price = { input = 0.10, cached = 0.01, cache_write = 0.125, output = 0.40, long = { above = 200000, input = 2.0, output = 1.5 } }
+#tools = true
+#forced_calls = false
+#schema = true
+#streaming = true
+
+# The price alone.
+#[prices]
+#"openai:gpt-4.1" = { input = 2.00, cached = 0.50, output = 8.00 }
+"#;
+
+/// The list of MCP servers, which has as many tables as there are servers.
+const MCP: &str = r#"
+# MCP servers, whose tools researchers may call (docs/mcp.md): a program that Fathom starts, or an address. ${NAME} stands
+# for an environment variable.
+#[[mcp]]
+#name = "time"
+#command = ["mcp-server-time"]
+#env = { TZ = "UTC" }
+#[[mcp]]
+#name = "wiki"
+#url = "https://wiki.example.com/mcp"
+#bearer = "${WIKI_TOKEN}"
+#headers = { X-Team = "research" }
+#tools = ["search_*", "get_page"]
+#timeout_seconds = 60
+#max_seconds = 300
+"#;
+
+/// The help of a flag: what the setting is for, its variable and its default.
+pub fn flag_help(key: &str) -> String {
+    let Some(setting) = settings::find(key) else { return String::new() };
+    let variable = format!(" [env: {}]", setting.variable);
+    let default = match setting.default {
+        Fallback::Value(text) if setting.kind.expected() != Kind::Boolean.expected() => format!(" [default: {text}]"),
+        _ => String::new(),
+    };
+    format!("{}{variable}{default}", capital(setting.meaning))
+}
+
+/// `.env.example`.
+pub fn variables() -> String {
+    let mut text = comment(
+        "Every variable that Fathom reads; another one that begins with FATHOM_ is refused. An empty one counts as not set. The command line wins over all of them, and they win over the settings file; `fathom config` shows what counts and who said it. Where no default is known, an example stands.",
+    );
+    text.push_str(&comment(&format!(
+        "The names of Open Deep Research ({} and its like, the research options below without FATHOM_) count where the names here are not set.",
+        ORIGINAL.map(str::to_uppercase)[2],
+    )));
+    text.push('\n');
+    text.push_str(&comment(
+        "The settings file (see fathom.example.toml); without this, fathom.toml in the working directory if it is there.",
+    ));
+    text.push_str(&format!("#{}=\n", settings::FILE_VARIABLE));
+    for table in tables() {
+        text.push_str(&heading(&table));
+        for setting in &table.settings {
+            text.push_str(&about(setting, &table));
+            text.push_str(&format!("#{}={}\n", setting.variable, in_variable(setting)));
+        }
+    }
+    text
+}
+
+/// `fathom.example.toml`.
+pub fn file() -> String {
+    let mut text = comment(
+        "Every setting of Fathom with its default or an example. A line that begins with # and no space is a setting: copy this file to fathom.toml, which is read in the working directory (or name it with --config FILE or FATHOM_CONFIG), and take the # away. Flags and environment variables win over this file; `fathom config` shows what counts and who said it. Relative paths are relative to the working directory. Addresses, headers and what lets people in (open, allowed_hosts, cors_origins, owner_header, separate_owners) are taken from a file that was named, not from one that was merely found.",
+    );
+    for table in tables() {
+        text.push_str(&heading(&table));
+        if !table.key.is_empty() {
+            text.push_str(&format!("#[{}]\n", table.key));
+        }
+        for setting in &table.settings {
+            text.push_str(&about(setting, &table));
+            let name = setting.key.rsplit('.').next().unwrap_or_default();
+            text.push_str(&format!("#{name} = {}\n", in_file(setting)));
+        }
+    }
+    text.push_str(MODELS);
+    text.push_str(MCP);
+    text
+}
+
+/// `docs/settings.md`.
+pub fn page() -> String {
+    let mut text = "# Settings\n\nA setting comes from its flag, else its environment variable, else the TOML file, else its default. `fathom config` prints what counts and who said it, with secrets masked. The names of Open Deep Research for research options (without `FATHOM_`) are read too, where ours are not set. `--model` and `FATHOM_MODEL` speak for all roles: they win over the model of a role that is named further down (a flag over variables, variables over the file). Providers of models have three settings each, which [providers.md](providers.md) lists.\n"
+        .to_owned();
+    for table in tables().iter().filter(|table| !table.key.starts_with("providers.")) {
+        let title =
+            if table.key.is_empty() { "At the top of the file".to_owned() } else { format!("`[{}]`", table.key) };
+        text.push_str(&format!("\n## {title}\n\n"));
+        if let Some(intro) = table.engine.as_ref().or(table.intro.as_ref()) {
+            text.push_str(&format!("{intro}\n\n"));
+        }
+        text.push_str("| setting | variable | values | default | what it is |\n|---|---|---|---|---|\n");
+        for setting in &table.settings {
+            text.push_str(&row(setting));
+        }
+    }
+    text
+}
+
+/// `docs/providers.md` with its table written again.
+pub fn providers_page(page: &str) -> String {
+    let parts = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let Some((before, after)) = parts else { return page.to_owned() };
+    let rows: String = providers::PROVIDERS.iter().map(provider_row).collect();
+    let head = "| provider | variables | dialect | address | example | to know |\n|---|---|---|---|---|---|\n";
+    format!("{before}{BEGIN}\n{head}{rows}{END}{after}")
+}
+
+fn provider_row(provider: &Provider) -> String {
+    let prefix = provider.variables.api_key.trim_end_matches("API_KEY");
+    let other = provider.other_key.map(|name| format!(" (or `{name}`)")).unwrap_or_default();
+    let optional = if provider.key == Key::Optional { ", key optional" } else { "" };
+    let address = provider.base_url.map_or_else(|| "set it yourself".to_owned(), |url| format!("`{url}`"));
+    let (title, dialect, note) = (provider.title, provider.wire.title(), provider.note);
+    let example = format!("`{}:{}`", provider.name, provider.example);
+    format!("| {title} | `{prefix}…`{other}{optional} | {dialect} | {address} | {example} | {note} |\n")
+}
+
+fn row(setting: &Setting) -> String {
+    let flag = match setting.flag {
+        Some("--set") | None => String::new(),
+        Some(flag) => format!(", `{flag}`"),
+    };
+    let default = match setting.default {
+        Fallback::Value(text) => format!("`{text}`"),
+        Fallback::Computed(text) if text.contains("://") => format!("`{text}`"),
+        Fallback::Computed(text) => text.to_owned(),
+        Fallback::Unset => String::new(),
+    };
+    let name = setting.key.rsplit('.').next().unwrap_or_default();
+    let (variable, values, meaning) = (&setting.variable, values(setting.kind), setting.meaning);
+    format!("| `{name}` | `{variable}`{flag} | {values} | {default} | {meaning} |\n")
+}
+
+/// What is accepted, in a few words.
+fn values(kind: Kind) -> String {
+    match kind {
+        Kind::Number { min, max } => format!("{min} to {max}"),
+        Kind::Boolean => "true or false".to_owned(),
+        Kind::Choice(names) => names.join(", "),
+        Kind::Origins | Kind::Hosts | Kind::Models | Kind::Caps | Kind::ProviderLimits => "a list".to_owned(),
+        Kind::Headers => "`Name=value,…`".to_owned(),
+        Kind::Research(spec) => option_values(spec.kind),
+        _ => String::new(),
+    }
+}
+
+/// What a research option accepts, in a few words.
+pub fn option_values(kind: OptionKind) -> String {
+    match kind {
+        OptionKind::Boolean => "true or false".to_owned(),
+        OptionKind::Integer { min, max } => format!("{min} to {max}"),
+        OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
+        OptionKind::Choice(names) => names.join(", "),
+        OptionKind::TimeZone => "an IANA name".to_owned(),
+        OptionKind::McpServers => "all, none, or names".to_owned(),
+        OptionKind::McpConfig => "null, or url and tools".to_owned(),
+        OptionKind::OptionalText { .. } => "null, or a text".to_owned(),
+        OptionKind::Model => "provider:model".to_owned(),
+        OptionKind::Engines => {
+            format!("auto, none, {}", ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// Settings that stand in one table of the file.
+struct Table {
+    /// Empty for those at its top.
+    key: String,
+    /// What the tables are about of which it is the first.
+    intro: Option<String>,
+    /// The provider or engine it belongs to.
+    title: Option<String>,
+    engine: Option<String>,
+    settings: Vec<&'static Setting>,
+}
+
+/// In the order of the settings, those at the top of the file first.
+fn tables() -> Vec<Table> {
+    let mut tables = vec![Table::of("", true)];
+    for setting in settings::all() {
+        let key = setting.key.rsplit_once('.').map_or("", |(table, _)| table);
+        let place = tables.iter().position(|table| table.key == key).unwrap_or_else(|| {
+            let is_first = !tables.iter().any(|table| first(&table.key) == first(key));
+            tables.push(Table::of(key, is_first));
+            tables.len() - 1
+        });
+        if let Some(table) = tables.get_mut(place) {
+            table.settings.push(setting);
+        }
+    }
+    tables
+}
+
+impl Table {
+    fn of(key: &str, is_first: bool) -> Self {
+        let about = ABOUT.iter().find(|(name, _)| is_first && *name == first(key));
+        let name = key.split_once('.').map_or("", |(_, name)| name);
+        let engine = ROWS.iter().find(|row| row.name == name).map(|row| capital(&format!("{row}.")));
+        let provider = providers::find(name).map(|provider| {
+            let other = provider.other_key.map(|name| format!(" {name} counts too.")).unwrap_or_default();
+            format!("{}.{other}", capital(provider.title))
+        });
+        Self {
+            key: key.to_owned(),
+            intro: about.map(|(_, about)| (*about).to_owned()),
+            title: if first(key) == "providers" { provider } else { engine.clone() },
+            engine,
+            settings: Vec::new(),
+        }
+    }
+}
+
+fn first(key: &str) -> &str {
+    key.split('.').next().unwrap_or_default()
+}
+
+/// What the tables from here on are about, and what this one belongs to.
+fn heading(table: &Table) -> String {
+    let intro = table.intro.iter().map(|text| format!("\n{}", comment(text)));
+    let title = table.title.iter().map(|text| comment(text));
+    intro.chain(["\n".to_owned()]).chain(title).collect()
+}
+
+/// What a setting is for; the three of each provider are explained above the first.
+fn about(setting: &Setting, table: &Table) -> String {
+    if first(&table.key) == "providers" {
+        return String::new();
+    }
+    let end = if setting.meaning.ends_with('?') { "" } else { "." };
+    let default = match setting.default {
+        Fallback::Computed(text) if !text.contains("://") => format!(" Default: {text}."),
+        _ => String::new(),
+    };
+    comment(&format!("{}{end}{default}", capital(setting.meaning)))
+}
+
+/// The default or an example; nothing where an example would be taken for a value of one's own.
+fn in_variable(setting: &Setting) -> String {
+    match (setting.default, setting.kind) {
+        (Fallback::Value(text), _) => text.to_owned(),
+        (Fallback::Computed(text), Kind::Url | Kind::Text) => text.to_owned(),
+        (_, Kind::Secret | Kind::SigningSecret | Kind::Headers | Kind::Path | Kind::Url | Kind::Text) => String::new(),
+        _ => example(setting),
+    }
+}
+
+/// TOML, which takes JSON's texts, numbers and lists as they are.
+fn in_file(setting: &Setting) -> String {
+    let text = match (setting.default, setting.kind) {
+        (Fallback::Value(text), _) | (Fallback::Computed(text), Kind::Url | Kind::Text) => text.to_owned(),
+        _ => example(setting),
+    };
+    match setting.kind.read(&text) {
+        Value::Object(pairs) => {
+            let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")),
+        value => value.to_string(),
+    }
+}
+
+fn example(setting: &Setting) -> String {
+    match setting.example {
+        "" => setting.kind.example(),
+        text => text.to_owned(),
+    }
+}
+
+/// Lines that begin with `# `.
+fn comment(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| format!("# {line}\n")).collect()
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::super::file::File;
+    use super::*;
+
+    /// The variables and keys that stand in an example, all of which are commented out.
+    fn commented(example: &str) -> impl Iterator<Item = &str> {
+        example.lines().filter_map(|line| line.strip_prefix('#')).filter(|line| !line.starts_with(' '))
+    }
+
+    /// `UPDATE=1 cargo test --lib generated` writes them.
+    #[test]
+    fn generated_files_are_up_to_date() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        #[expect(clippy::disallowed_methods, reason = "a switch of this test, no setting")]
+        let update = std::env::var_os("UPDATE").is_some();
+        let providers = fs::read_to_string(root.join("docs/providers.md")).unwrap();
+        assert!(providers.contains(BEGIN) && providers.contains(END));
+        for (name, text) in [
+            (".env.example", variables()),
+            ("fathom.example.toml", file()),
+            ("docs/settings.md", page()),
+            ("docs/providers.md", providers_page(&providers)),
+        ] {
+            if update {
+                fs::write(root.join(name), text).unwrap();
+            } else {
+                let stored = fs::read_to_string(root.join(name)).unwrap_or_default();
+                assert!(stored == text, "{name} is not what the tables say: `just generate` writes it");
+            }
+        }
+    }
+
+    #[test]
+    fn the_example_of_variables_lists_exactly_those_there_are() {
+        let example = variables();
+        let listed: Vec<_> = commented(&example).filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        let known = settings::all().iter().map(|setting| &*setting.variable).chain([settings::FILE_VARIABLE]);
+        assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), known.collect());
+        assert_eq!(listed.len(), settings::all().len() + 1, "each once");
+    }
+
+    /// Every value that stands there is one that is accepted.
+    #[test]
+    fn the_example_file_lists_exactly_the_settings_there_are() {
+        let example: String = commented(&file()).flat_map(|line| [line, "\n"]).collect();
+        let parsed = File::parse(Path::new("fathom.example.toml"), &example).unwrap();
+        let known: BTreeSet<_> = settings::all().iter().map(|setting| &*setting.key).collect();
+        assert_eq!(parsed.values.keys().copied().collect::<BTreeSet<_>>(), known);
+        assert!(!parsed.models.is_empty());
+    }
+
+    #[test]
+    fn every_table_says_what_it_is_about() {
+        for table in tables().iter().filter(|table| !table.key.is_empty()) {
+            assert!(ABOUT.iter().any(|(name, _)| *name == first(&table.key)), "{}", table.key);
+        }
+    }
+
+    #[test]
+    fn the_help_of_a_flag_is_its_row() {
+        let expected = "Where the service listens [env: FATHOM_LISTEN] [default: 127.0.0.1:8080]";
+        assert_eq!(flag_help("listen"), expected);
+        assert!(flag_help("docs").ends_with("[env: FATHOM_DOCS]"));
+        assert_eq!(flag_help("no.such"), "");
+    }
+}

@@ -1,0 +1,332 @@
+//! The settings of each room, from the values that count. A table of the file is a type here, so that a row which nobody
+//! reads, and a row without a default that is needed, are errors of every start, and of every test.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use reqwest::header::HeaderName;
+use secrecy::SecretString;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use url::Url;
+
+use super::{AllowedHosts, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
+use crate::{
+    domain::{Caps, RunOptions},
+    llm::{self, Endpoint, providers::PROVIDERS},
+    mcp,
+    pages::WebSettings,
+    search::{self, ROWS},
+    store::{Database, Synchronous},
+    telemetry, webhooks,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timeouts {
+    #[serde(deserialize_with = "seconds")]
+    pub connect_seconds: Duration,
+    #[serde(deserialize_with = "seconds")]
+    pub model_seconds: Duration,
+    #[serde(deserialize_with = "seconds")]
+    pub model_idle_seconds: Duration,
+    #[serde(deserialize_with = "seconds")]
+    pub model_stream_seconds: Duration,
+    #[serde(deserialize_with = "seconds")]
+    pub retry_seconds: Duration,
+    #[serde(deserialize_with = "seconds")]
+    pub lease_seconds: Duration,
+    #[serde(deserialize_with = "seconds")]
+    pub crash_loop_seconds: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    max_concurrent_runs: usize,
+    max_queued_runs: u64,
+    max_queued_runs_per_owner: u64,
+    max_threads_per_owner: u64,
+    #[serde(default)]
+    pub allowed_models: Vec<String>,
+    #[serde(default)]
+    option_caps: Vec<String>,
+    #[serde(default)]
+    providers: Vec<String>,
+    pub request_mcp: bool,
+    model_concurrency: usize,
+    search_concurrency: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http {
+    #[serde(default)]
+    cors_origins: Vec<String>,
+    open: bool,
+    #[serde(default)]
+    allowed_hosts: Vec<String>,
+    http2: bool,
+    max_buffered_bytes: usize,
+    max_body_bytes: usize,
+    owner_header: Option<String>,
+    separate_owners: bool,
+    max_connections: usize,
+    max_streams: usize,
+    #[serde(deserialize_with = "seconds")]
+    grace_seconds: Duration,
+}
+
+/// The table `database`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stored {
+    url: Option<String>,
+    connections: u32,
+    sqlite_synchronous: String,
+    pub event_retention_days: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhooks {
+    secret: Option<String>,
+    allow_private: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pages {
+    enabled: bool,
+    allow_private: bool,
+    robots: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    filter: Option<String>,
+    format: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Telemetry {
+    endpoint: Option<String>,
+    traces_endpoint: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    service_name: String,
+    content: bool,
+}
+
+/// # Errors
+/// A limit of a provider that is none.
+pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> Result<llm::Settings, ConfigError> {
+    let endpoints = PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.settings())));
+    Ok(llm::Settings {
+        endpoints: endpoints.filter(|(_, endpoint)| endpoint.is_set() || !endpoint.headers.is_empty()).collect(),
+        connect_timeout: timeouts.connect_seconds,
+        total_timeout: timeouts.model_seconds,
+        idle_timeout: timeouts.model_idle_seconds,
+        stream_timeout: timeouts.model_stream_seconds,
+        retry_for: timeouts.retry_seconds,
+        max_concurrent_calls: limits.model_concurrency,
+        limits: limits.of_providers()?,
+        ..llm::Settings::default()
+    })
+}
+
+/// The MCP servers of the settings file and of the file of other programs, and the operator's own `mcp_config`; `given` is
+/// what stands in the settings file at `path`.
+///
+/// # Errors
+/// A server that cannot be used.
+pub fn mcp(
+    layers: &Layers<'_>,
+    given: &Value,
+    path: &Path,
+    options: &RunOptions,
+) -> Result<mcp::Settings, ConfigError> {
+    let variables = |name: &str| layers.variable(name);
+    let wrong = |path: &Path, problem: String| ConfigError::File { path: path.to_owned(), problem };
+    let mut servers = Vec::new();
+    if !given.is_null() {
+        servers = mcp::read(given, &variables).map_err(|problem| wrong(path, problem))?;
+    }
+    if let Some(path) = layers.path("mcp_file") {
+        let text = std::fs::read_to_string(&path).map_err(|error| wrong(&path, format!("cannot be read: {error}")))?;
+        for server in mcp::read_json(&text, &variables).map_err(|problem| wrong(&path, problem))? {
+            if servers.iter().any(|known| known.name == server.name) {
+                return Err(wrong(&path, format!("the MCP server {} is in the settings file, too", server.name)));
+            }
+            servers.push(server);
+        }
+    }
+    Ok(mcp::Settings { servers, own: options.mcp_config.clone() })
+}
+
+fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
+    let key = |name: &str| format!("providers.{provider}.{name}");
+    Endpoint {
+        base_url: layers.url(&key("base_url")),
+        api_key: layers.secret(&key("api_key")),
+        headers: layers.headers(&key("headers")),
+    }
+}
+
+pub fn search(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits, data_dir: &Path) -> search::Settings {
+    let mut settings = search::Settings { index: data_dir.join("index"), ..search::Settings::default() };
+    settings.retry.max_wait = timeouts.retry_seconds;
+    settings.max_concurrent = limits.search_concurrency;
+    let keys = ROWS.iter().flat_map(|row| row.settings).map(|setting| setting.key);
+    keys.fold(settings, |settings, key| match layers.given(key).and_then(|given| given.value.as_str()) {
+        Some(text) => settings.with(key, text),
+        None => settings,
+    })
+}
+
+impl Limits {
+    /// # Errors
+    /// A cap that is none.
+    pub fn caps(&self) -> Result<Caps, ConfigError> {
+        let mut caps = Caps::default();
+        for cap in &self.option_caps {
+            caps.add(cap).map_err(|expected| wrong("limits.option_caps", expected))?;
+        }
+        Ok(caps)
+    }
+
+    fn of_providers(&self) -> Result<llm::ProviderLimits, ConfigError> {
+        let mut limits = llm::ProviderLimits::default();
+        for limit in &self.providers {
+            limits.add(limit).map_err(|expected| wrong("limits.providers", expected))?;
+        }
+        Ok(limits)
+    }
+
+    pub fn queue(&self) -> QueueSettings {
+        QueueSettings {
+            max_concurrent_runs: self.max_concurrent_runs,
+            max_queued_runs: self.max_queued_runs,
+            max_queued_runs_per_owner: self.max_queued_runs_per_owner,
+            max_threads_per_owner: self.max_threads_per_owner,
+        }
+    }
+}
+
+impl Http {
+    pub fn settings(self, listen: SocketAddr) -> HttpSettings {
+        let has_any = |list: &[String]| list.iter().any(|item| item == "*");
+        HttpSettings {
+            listen,
+            open: self.open,
+            allowed_hosts: match has_any(&self.allowed_hosts) {
+                true => AllowedHosts::All,
+                false => AllowedHosts::Only(self.allowed_hosts),
+            },
+            cors_origins: match &self.cors_origins[..] {
+                [] => CorsOrigins::None,
+                all if has_any(all) => CorsOrigins::All,
+                _ => CorsOrigins::Only(self.cors_origins),
+            },
+            http2: self.http2,
+            max_buffered_bytes: self.max_buffered_bytes,
+            max_body_bytes: self.max_body_bytes,
+            max_connections: self.max_connections,
+            max_streams: self.max_streams,
+            grace: self.grace_seconds,
+            owner_header: self.owner_header.and_then(|name| HeaderName::from_str(&name).ok()),
+            separate_owners: self.separate_owners,
+        }
+    }
+}
+
+impl Stored {
+    pub fn settings(self, data_dir: &Path) -> Database {
+        match self.url {
+            Some(url) => Database::Postgres { url: url.into(), max_connections: self.connections },
+            None => Database::Sqlite {
+                path: data_dir.join("fathom.db"),
+                synchronous: match &*self.sqlite_synchronous {
+                    "normal" => Synchronous::Normal,
+                    _ => Synchronous::Full,
+                },
+            },
+        }
+    }
+}
+
+impl From<Webhooks> for webhooks::Settings {
+    fn from(table: Webhooks) -> Self {
+        Self { secret: table.secret.map(SecretString::from), allow_private: table.allow_private }
+    }
+}
+
+impl From<Pages> for WebSettings {
+    fn from(table: Pages) -> Self {
+        Self { enabled: table.enabled, allow_private: table.allow_private, robots: table.robots }
+    }
+}
+
+impl From<Log> for telemetry::LogSettings {
+    fn from(table: Log) -> Self {
+        let format = match &*table.format {
+            "json" => telemetry::LogFormat::Json,
+            _ => telemetry::LogFormat::Text,
+        };
+        Self { filter: table.filter, format }
+    }
+}
+
+impl From<Telemetry> for telemetry::TraceSettings {
+    fn from(table: Telemetry) -> Self {
+        let url = |text: Option<String>| text.and_then(|text| Url::parse(&text).ok());
+        let below = |mut base: Url| {
+            base.set_path(&format!("{}/v1/traces", base.path().trim_end_matches('/')));
+            base
+        };
+        Self {
+            endpoint: url(table.traces_endpoint).or_else(|| url(table.endpoint).map(below)),
+            headers: table.headers.into_iter().map(|(name, value)| (name, value.into())).collect(),
+            service_name: table.service_name,
+            content: table.content,
+        }
+    }
+}
+
+fn wrong(key: &str, expected: String) -> ConfigError {
+    ConfigError::Value { place: key.to_owned(), expected }
+}
+
+pub fn days(days: u64) -> Duration {
+    Duration::from_secs(days * 24 * 60 * 60)
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    u64::deserialize(deserializer).map(Duration::from_secs)
+}
+
+/// The platform's folder for a program's data.
+///
+/// # Errors
+/// There is none.
+pub fn platform_data_dir(layers: &Layers<'_>) -> Result<PathBuf, ConfigError> {
+    let variable = |name: &str| layers.variable(name).map(PathBuf::from);
+    let home = || variable("HOME");
+    let folder = if cfg!(target_os = "macos") {
+        home().map(|home| home.join("Library/Application Support"))
+    } else if cfg!(windows) {
+        variable("APPDATA")
+    } else {
+        variable("XDG_DATA_HOME").or_else(|| home().map(|home| home.join(".local/share")))
+    };
+    folder.map(|folder| folder.join("fathom")).ok_or_else(|| {
+        ConfigError::Place("there is no home folder to keep data in: set --data-dir or FATHOM_DATA_DIR".to_owned())
+    })
+}
