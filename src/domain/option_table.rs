@@ -89,6 +89,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "messages after a report: auto (answered, or the report revised, where no research is needed) or research",
     },
     OptionSpec {
+        name: "verify",
+        kind: OptionKind::Choice(&["off", "figures", "claims"]),
+        default: "\"figures\"",
+        meaning: "how a report is held against its sources: figures (numbers, dates and names, by code), claims (each cited statement too, by the research model) or off",
+    },
+    OptionSpec {
         name: "search_api",
         kind: OptionKind::Engines,
         default: "\"auto\"",
@@ -141,6 +147,24 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Choice(&Topic::NAMES),
         default: "\"general\"",
         meaning: "kind of pages searched for, where the engine can tell",
+    },
+    OptionSpec {
+        name: "mcp_servers",
+        kind: OptionKind::McpServers,
+        default: "\"all\"",
+        meaning: "MCP servers whose tools researchers may call: all that are configured, none, or names separated by commas",
+    },
+    OptionSpec {
+        name: "mcp_config",
+        kind: OptionKind::McpConfig,
+        default: "null",
+        meaning: "one more MCP server as Open Deep Research has it: url, tools, auth_required; requests may set it where limits.request_mcp allows it",
+    },
+    OptionSpec {
+        name: "mcp_prompt",
+        kind: OptionKind::OptionalText { max: 8_000 },
+        default: "null",
+        meaning: "instructions to researchers about the tools of MCP servers",
     },
     OptionSpec {
         name: "timezone",

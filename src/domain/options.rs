@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use super::option_table::OPTIONS;
-use super::{Caps, Domains, ModelName, Models, SearchApi, TimeRange, Topic, nearest::nearest, time};
+use super::{
+    Caps, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, nearest::nearest, time,
+};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -38,6 +40,9 @@ pub struct RunOptions {
     /// Runs stored before there was this option have the default.
     #[serde(default)]
     pub follow_up: FollowUp,
+    /// Runs stored before there was this option have the default.
+    #[serde(default)]
+    pub verify: Verify,
     pub search_api: SearchApi,
     /// Runs stored before there was this option have no such tool.
     #[serde(default)]
@@ -59,6 +64,14 @@ pub struct RunOptions {
     pub search_country: Option<String>,
     #[serde(default)]
     pub search_topic: Topic,
+    /// Runs stored before there was this option use none, as the next two.
+    #[serde(default = "McpServers::none")]
+    pub mcp_servers: McpServers,
+    #[serde(default)]
+    pub mcp_config: Option<McpConfig>,
+    /// Stands in the researchers' instructions.
+    #[serde(default)]
+    pub mcp_prompt: Option<String>,
     /// Dates the prompts; an IANA name. Runs stored before there was this option are dated in UTC.
     #[serde(default = "default_timezone")]
     pub timezone: String,
@@ -100,6 +113,13 @@ pub enum OptionKind {
     Model,
     /// `auto`, `none`, or names of search engines; which there are is known by `search`.
     Engines,
+    /// `all`, `none`, or names of MCP servers; which there are is known by the settings.
+    McpServers,
+    McpConfig,
+    /// Null, or a text of so many characters at most.
+    OptionalText {
+        max: u32,
+    },
 }
 
 /// One row of the table.
@@ -113,7 +133,7 @@ pub struct OptionSpec {
 }
 
 /// Options that Open Deep Research has too, with the same meaning; there their names in upper case are variables.
-pub const ORIGINAL: [&str; 15] = [
+pub const ORIGINAL: [&str; 17] = [
     "allow_clarification",
     "max_structured_output_retries",
     "max_concurrent_research_units",
@@ -129,12 +149,12 @@ pub const ORIGINAL: [&str; 15] = [
     "compression_model_max_tokens",
     "final_report_model",
     "final_report_model_max_tokens",
+    "mcp_config",
+    "mcp_prompt",
 ];
 
 /// What Open Deep Research knows and Fathom does not, and what to do instead.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("mcp_config", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
-    ("mcp_prompt", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
     ("apiKeys", "keys are settings of the server (fathom config lists them): OPENAI_API_KEY and the like"),
     ("thread_id", "a thread's id is in the path: POST /api/v1/threads/{id}/messages"),
     ("x-supabase-access-token", "sign-in is up to the proxy in front, which names the user in FATHOM_OWNER_HEADER"),
@@ -294,6 +314,8 @@ impl OptionSpec {
             OptionKind::OptionalDomains => "example.org,example.com".to_owned(),
             OptionKind::OptionalLanguage => "de".to_owned(),
             OptionKind::OptionalCountry => "DE".to_owned(),
+            OptionKind::McpConfig => r#"{"url": "https://tools.example.com", "tools": ["search"]}"#.to_owned(),
+            OptionKind::OptionalText { .. } => "Ask the archive before the web.".to_owned(),
             _ => self.default.trim_matches('"').to_owned(),
         }
     }
@@ -301,16 +323,20 @@ impl OptionSpec {
     /// A value given as text, not checked yet.
     pub fn read(&self, text: &str) -> Value {
         match self.kind {
-            OptionKind::Choice(_) | OptionKind::Model | OptionKind::Engines | OptionKind::TimeZone => {
-                Value::String(text.trim().to_owned())
-            }
+            OptionKind::Choice(_)
+            | OptionKind::Model
+            | OptionKind::Engines
+            | OptionKind::McpServers
+            | OptionKind::TimeZone => Value::String(text.trim().to_owned()),
+            OptionKind::OptionalText { .. } if text.trim() != "null" => Value::String(text.to_owned()),
             OptionKind::OptionalChoice(_)
             | OptionKind::OptionalDomains
             | OptionKind::OptionalLanguage
-            | OptionKind::OptionalCountry => match text.trim() {
-                "null" => Value::Null,
-                text => Value::String(text.to_owned()),
-            },
+            | OptionKind::OptionalCountry
+                if text.trim() != "null" =>
+            {
+                Value::String(text.trim().to_owned())
+            }
             _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
         }
     }
@@ -352,6 +378,21 @@ impl OptionSpec {
                 Ok(search_api) => return Ok(json!(search_api)),
                 Err(expected) => (false, expected.to_string()),
             },
+            OptionKind::McpServers => match value.as_str().map(McpServers::from_str) {
+                Some(Ok(servers)) => return Ok(json!(servers)),
+                Some(Err(expected)) => (false, expected),
+                None => (false, "all, none, or names of MCP servers".to_owned()),
+            },
+            OptionKind::McpConfig => {
+                let read = serde_json::from_value::<Option<McpConfig>>(value.clone());
+                let fits = read.is_ok_and(|config| config.is_none_or(|config| config.is_usable()));
+                (fits, McpConfig::EXPECTED.to_owned())
+            }
+            OptionKind::OptionalText { max } => {
+                let fits = |text: &str| text.chars().count() <= max as usize;
+                let expected = format!("null or a text of {max} characters at most");
+                (value.is_null() || value.as_str().is_some_and(fits), expected)
+            }
             OptionKind::TimeZone => {
                 let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
                 (value.as_str().is_some_and(time::is_zone), expected)
@@ -385,6 +426,17 @@ impl OptionSpec {
             OptionKind::OptionalCountry => json!({"type": ["string", "null"], "pattern": "^[A-Z]{2}$"}),
             OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
+            OptionKind::McpServers => json!({"type": "string", "pattern": "^[a-z0-9_-]+(,[a-z0-9_-]+)*$"}),
+            OptionKind::McpConfig => json!({
+                "type": ["object", "null"],
+                "required": ["url"],
+                "properties": {
+                    "url": {"type": "string", "format": "uri", "description": "address of the server, without /mcp"},
+                    "tools": {"type": ["array", "null"], "items": {"type": "string"}, "description": "tools that may be called"},
+                    "auth_required": {"type": "boolean", "description": "must be false: sign-in is for servers in the settings file"},
+                },
+            }),
+            OptionKind::OptionalText { max } => json!({"type": ["string", "null"], "maxLength": max}),
             OptionKind::Engines => json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"}),
         };
         schema["description"] = json!(self.meaning);
@@ -416,6 +468,18 @@ fn default_searches() -> u32 {
 
 fn default_tokens() -> u32 {
     20_000_000
+}
+
+/// How a report is held against its sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    Off,
+    /// Numbers, dates and names, by code.
+    #[default]
+    Figures,
+    /// Each cited statement too, by a model.
+    Claims,
 }
 
 /// What becomes of a message in a thread that has a report.
@@ -465,7 +529,16 @@ mod tests {
     #[test]
     fn options_stored_before_there_were_these_still_read() {
         let Value::Object(mut stored) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
-        for newer in ["max_run_seconds", "follow_up", "max_model_calls", "max_searches", "max_tokens", "search_topic"] {
+        for newer in [
+            "mcp_config",
+            "mcp_prompt",
+            "max_run_seconds",
+            "follow_up",
+            "max_model_calls",
+            "max_searches",
+            "max_tokens",
+            "search_topic",
+        ] {
             stored.remove(newer).unwrap();
         }
         assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());

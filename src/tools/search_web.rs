@@ -266,6 +266,9 @@ async fn one_query(
     };
     let outcome: Result<Vec<StoredHit>, String> =
         cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
+    if outcome.is_err() {
+        cx.limit(|limits| limits.search_failed(engine.name()));
+    }
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
         && search::is_lasting(reason)
@@ -277,6 +280,7 @@ async fn one_query(
         cx.register(Source { content_hash, ..source(&stored.hit, stored.source_id, String::new()) });
         if let (Some(hash), Some(text)) = (&stored.text_hash, &stored.own_text) {
             cx.keep_text(&page_key(&stored.hit.url, hash), text);
+            cx.keep_other_text(&stored.hit.url, text);
         }
     }
     Ok(outcome)
