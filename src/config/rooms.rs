@@ -14,7 +14,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
-use super::{AllowedHosts, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
+use super::{AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
 use crate::{
     domain::Caps,
     llm::{self, Endpoint, providers::PROVIDERS},
@@ -71,6 +71,7 @@ pub struct Http {
     http2: bool,
     max_buffered_bytes: usize,
     max_body_bytes: usize,
+    authentication: Authentication,
     owner_header: Option<String>,
     separate_owners: bool,
     max_connections: usize,
@@ -209,6 +210,7 @@ impl Http {
             max_connections: self.max_connections,
             max_streams: self.max_streams,
             grace: self.grace_seconds,
+            authentication: self.authentication,
             owner_header: self.owner_header.and_then(|name| HeaderName::from_str(&name).ok()),
             separate_owners: self.separate_owners,
         }
