@@ -114,11 +114,11 @@ async fn models(config: &Config) -> Vec<Finding> {
         Err(error) => return vec![Finding::broken("models", error.to_string())],
     };
     let mut findings = Vec::new();
-    if config.options.models().into_iter().any(ModelName::is_offline) {
+    if config.options.models().any(ModelName::is_offline) {
         findings.push(Finding::ok("models", "offline:extractive needs nothing"));
     }
     for provider in PROVIDERS {
-        let used = config.options.models().into_iter().find(|model| *model.provider == *provider.name);
+        let used = config.options.models().find(|model| *model.provider == *provider.name);
         let is_set = config.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
         match used {
             Some(model) => findings.push(match llm.missing(model) {

@@ -175,15 +175,8 @@ impl Evaluation {
 
 /// The models of all roles, each once.
 fn models(config: &Config) -> Vec<ModelName> {
-    let options = &config.options;
-    let roles = [
-        &options.research_model,
-        &options.summarization_model,
-        &options.compression_model,
-        &options.final_report_model,
-    ];
     let mut models: Vec<ModelName> = Vec::new();
-    for model in roles {
+    for model in config.options.models() {
         if !models.contains(model) {
             models.push(model.clone());
         }

@@ -18,7 +18,7 @@ use crate::{
     app::App,
     config::Config,
     domain::{
-        MessageRole, ModelName, ModelUsage, Outcome, Run, RunId, RunOptions, Timestamp, options::OptionSpec,
+        MessageRole, ModelName, ModelUsage, Models, Outcome, Run, RunId, RunOptions, Timestamp, options::OptionSpec,
         report::Report,
     },
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
@@ -110,7 +110,7 @@ pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
 fn lay_over(config: &mut Config, settings: &SettingsArgs) -> Result<(), String> {
     let (caps, options) = (&config.caps, &mut config.options);
     if let Some(model) = &settings.model {
-        options.set_all_models(&model.parse::<ModelName>().map_err(|error| error.to_string())?);
+        options.set_all_models(&model.parse::<Models>().map_err(|error| error.to_string())?);
     }
     for pair in &settings.options {
         let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set takes NAME=VALUE, not '{pair}'"))?;

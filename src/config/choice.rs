@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     domain::{
-        ModelName, RunOptions, SearchApi,
+        ModelName, Models, RunOptions, SearchApi,
         options::{MODEL_OPTIONS, OPTIONS},
     },
     llm::{
@@ -47,7 +47,7 @@ impl Choice<'_> {
     fn default_models(&self, options: &mut RunOptions, notices: &mut Vec<String>) -> Result<(), ConfigError> {
         let is_set = |provider: &&Provider| self.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
         let mut set = PROVIDERS.iter().filter(is_set).filter_map(|provider| Some((provider.name, provider.defaults?)));
-        let built_in = options.research_model.provider.clone();
+        let built_in = options.research_model.first().provider.clone();
         if let Some(model) = self.layers.given("model").and_then(model) {
             options.set_all_models(&model);
         } else if self.llm.endpoints.get(&built_in).is_some_and(Endpoint::is_set) {
@@ -60,7 +60,7 @@ impl Choice<'_> {
                 options.set_text(name, &format!("{provider}:{model}"))?;
             }
         } else if MODEL_OPTIONS.iter().all(|name| self.layers.option(name).is_none()) {
-            options.set_all_models(&ModelName::offline());
+            options.set_all_models(&ModelName::offline().into());
             notices.push(
                 "no model is configured and no key is set: offline:extractive stands in, which quotes the best passages and writes nothing of its own (set OPENAI_API_KEY, or --model PROVIDER:MODEL)"
                     .to_owned(),
@@ -83,6 +83,6 @@ impl Choice<'_> {
     }
 }
 
-fn model(given: &Given) -> Option<ModelName> {
-    ModelName::from_str(given.value.as_str()?).ok()
+fn model(given: &Given) -> Option<Models> {
+    Models::from_str(given.value.as_str()?).ok()
 }

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::{
     domain::{
-        Caps, ModelName, SearchApi,
+        Caps, ModelName, Models, SearchApi,
         options::{OptionError, OptionKind, OptionSpec, unknown_provider},
     },
     llm::{ProviderLimits, providers},
@@ -79,15 +79,6 @@ impl Kind {
     /// # Errors
     /// What would have been accepted.
     pub fn check(self, value: Value) -> Result<Value, String> {
-        match self {
-            Self::Research(spec) => return checked_option(spec, value),
-            Self::Origins => return self.list(&value, origin),
-            Self::Models => return self.list(&value, model_pattern),
-            Self::Hosts => return self.list(&value, host),
-            Self::Caps => return caps(value),
-            Self::ProviderLimits => return provider_limits(value),
-            _ => {}
-        }
         let text = value.as_str();
         let fits = match self {
             Self::Text | Self::Secret | Self::Path => text.is_some(),
@@ -102,13 +93,17 @@ impl Kind {
             Self::HeaderName => text.is_some_and(|text| HeaderName::from_str(text).is_ok()),
             Self::Filter => text.is_some_and(telemetry::is_filter),
             Self::Model => {
-                let model = text.map(ModelName::from_str).ok_or_else(|| self.expected())??;
-                known(&model)?;
-                true
+                let value = joined(value);
+                let models = value.as_str().map(Models::from_str).ok_or_else(|| self.expected())??;
+                models.iter().try_for_each(known)?;
+                return Ok(value);
             }
-            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::ProviderLimits | Self::Research(_) => {
-                unreachable!("returned above")
-            }
+            Self::Research(spec) => return checked_option(spec, value),
+            Self::Origins => return self.list(&value, origin),
+            Self::Models => return self.list(&value, model_pattern),
+            Self::Hosts => return self.list(&value, host),
+            Self::Caps => return caps(value),
+            Self::ProviderLimits => return provider_limits(value),
         };
         if fits { Ok(value) } else { Err(self.expected()) }
     }
@@ -140,7 +135,7 @@ impl Kind {
             Self::Caps => "max_run_seconds=3600,max_researcher_iterations=4",
             Self::ProviderLimits => "openai.requests_per_minute=500,openai.tokens_per_minute=200000,ollama.in_flight=2",
             Self::HeaderName => "X-Forwarded-User",
-            Self::Filter => "info,fathom::events=debug",
+            Self::Filter => "info,fathom=debug",
             Self::Model => "openai:gpt-4.1",
             Self::Research(spec) => return spec.example(),
         }
@@ -188,9 +183,19 @@ fn known(model: &ModelName) -> Result<(), String> {
     if names.contains(&&*model.provider) { Ok(()) } else { Err(unknown_provider(&model.provider, &names)) }
 }
 
+/// A list of texts, as a file has several models, as one text.
+fn joined(value: Value) -> Value {
+    let texts = value.as_array().and_then(|list| list.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
+    match texts {
+        Some(texts) => texts.join(",").into(),
+        None => value,
+    }
+}
+
 fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
-    if let (OptionKind::Model, Some(Ok(model))) = (spec.kind, value.as_str().map(ModelName::from_str)) {
-        known(&model).map_err(|expected| format!("{expected}, not {value}"))?;
+    let value = if spec.kind == OptionKind::Model { joined(value) } else { value };
+    if let (OptionKind::Model, Some(Ok(models))) = (spec.kind, value.as_str().map(Models::from_str)) {
+        models.iter().try_for_each(known).map_err(|expected| format!("{expected}, not {value}"))?;
     }
     let searches = |value: Value| match (spec.kind, SearchApi::deserialize(&value)) {
         (OptionKind::Engines, Ok(named)) => {

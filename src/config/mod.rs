@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn without_any_key_the_offline_model_stands_in_and_says_so() {
         let config = read(&Flags::default(), &[("OPENAI_API_KEY", " ")]).unwrap();
-        assert_eq!(config.options.research_model, ModelName::offline());
+        assert_eq!(config.options.research_model, ModelName::offline().into());
         assert!(config.notices[0].contains("offline:extractive"));
         assert_eq!(config.options.search_api, SearchApi::auto());
     }

@@ -151,7 +151,7 @@ fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
 
 pub fn search(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits, data_dir: &Path) -> search::Settings {
     let mut settings = search::Settings { index: data_dir.join("index"), ..search::Settings::default() };
-    settings.retry.patience = timeouts.retry_seconds;
+    settings.retry.max_wait = timeouts.retry_seconds;
     settings.max_concurrent = limits.search_concurrency;
     let keys = ROWS.iter().flat_map(|row| row.settings).map(|setting| setting.key);
     keys.fold(settings, |settings, key| match layers.given(key).and_then(|given| given.value.as_str()) {

@@ -61,7 +61,7 @@ impl Config {
                 (false, false) => None,
             }
         };
-        let used = |name: &str| self.options.models().iter().any(|model| *model.provider == *name);
+        let used = |name: &str| self.options.models().any(|model| *model.provider == *name);
         let wanted = |name| self.llm.endpoints.get(name).is_some() || used(name);
         let mut all: Vec<_> =
             PROVIDERS.iter().map(|one| Usable::unless(one.name, missing(one), wanted(one.name))).collect();

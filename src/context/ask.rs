@@ -1,14 +1,17 @@
 //! Model calls: fitted into the context window, retried by error kind, journaled with their usage, typed.
 
-use std::{pin::pin, sync::Arc};
+use std::{
+    pin::pin,
+    sync::{Arc, PoisonError},
+};
 
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Cx, Deadline, Error, fit, spending::Purpose, watch};
+use super::{Cx, Deadline, Error, Patient, fit, spending::Purpose, watch};
 use crate::{
-    domain::{Event, Failure, FailureCode, ModelName, WarningCode, digest},
+    domain::{Event, Failure, FailureCode, ModelName, Models, WarningCode, digest},
     journal::{Asked, CallRecord, Entry, StepKind, Stop},
     llm::{
         self, Completion, Delta, OutputFormat, Request,
@@ -21,7 +24,7 @@ use crate::{
 const SHORTENINGS: u32 = 4;
 
 /// Which model, limit and ledger line a call uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     Research,
     Summarization,
@@ -136,7 +139,7 @@ impl Cx {
             Role::FinalReport => options.final_report_model_max_tokens,
         };
         let request = Request {
-            model: self.model(role).clone(),
+            model: self.models(role).first().clone(),
             messages,
             tools: Vec::new(),
             tool_choice: llm::ToolChoice::Auto,
@@ -146,8 +149,8 @@ impl Cx {
         Call { request, task: task.into() }
     }
 
-    /// The model of that role.
-    pub(super) fn model(&self, role: Role) -> &ModelName {
+    /// The models of that role.
+    pub(super) fn models(&self, role: Role) -> &Models {
         let options = &self.run.options;
         match role {
             Role::Research => &options.research_model,
@@ -244,47 +247,89 @@ impl Cx {
         self.run.journal.try_emit(vec![self.now(event)]);
     }
 
-    /// Makes the call, shorter and shorter while the provider says it is too long; streams when there is a sink.
+    /// Makes the call, by those that stand in when the role's own model cannot be used.
     async fn fitted<S: TextSink>(
         &self,
         key: &str,
         role: Role,
         purpose: Purpose,
-        call: Call,
+        mut call: Call,
         mut sink: Option<&mut S>,
     ) -> Result<Entry<Outcome>, Stop> {
-        let model = call.request.model.clone();
+        let models = self.models(role);
+        let mut why = String::new();
+        for (place, model) in models.iter().enumerate() {
+            let is_last = place + 1 == models.count();
+            if !is_last && self.run.services.llm.is_away(model) {
+                why = format!("{model} is away");
+                continue;
+            }
+            call.request.model = model.clone();
+            let patient = if is_last { self.patient(role) } else { self.hurried(role) };
+            let tried = Box::pin(self.fitted_by(key, purpose, &call, sink.as_deref_mut(), &patient)).await?;
+            match tried {
+                Tried::Refused(entry) => return Ok(entry),
+                Tried::Answered(completion) => {
+                    let entry = self.answered(role, model, completion);
+                    return Ok(match self.is_replaced(role, models, model) {
+                        true => entry.event(&self.scope, replaced(role, model, &why)),
+                        false => entry,
+                    });
+                }
+                Tried::BrokenOff(broken_off) => return Ok(Entry::new(Err(broken_off))),
+                Tried::Failed(failed) if !is_last && failed.error.is_of_provider() => why = failed.error.to_string(),
+                Tried::Failed(failed) => return Ok(Entry::new(Err(failed.into()))),
+            }
+        }
+        unreachable!("the last model's end is the call's")
+    }
+
+    /// Notes which model answers for a role; is that news, and not the role's own one?
+    fn is_replaced(&self, role: Role, models: &Models, model: &ModelName) -> bool {
+        let mut stand_ins = self.run.stand_ins.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = stand_ins.insert(role, model.clone());
+        model != models.first() && before.as_ref() != Some(model)
+    }
+
+    /// Makes the call to one model, shorter and shorter while its provider says that it is too long; streams when there
+    /// is a sink.
+    async fn fitted_by<S: TextSink>(
+        &self,
+        key: &str,
+        purpose: Purpose,
+        call: &Call,
+        mut sink: Option<&mut S>,
+        patient: &Patient<'_>,
+    ) -> Result<Tried, Stop> {
+        let (model, llm) = (&call.request.model, &self.run.services.llm);
         let mut window = match self.run.options.model_context_window {
             Some(window) => window,
-            None => self.run.services.llm.context_window(&model).await,
+            None => llm.context_window(model).await,
         };
-        let mut request = call.request;
-        request.max_tokens = self.run.services.llm.facts(&model).max_output.unwrap_or(u32::MAX).min(request.max_tokens);
         for shortening in 0.. {
-            let fitted = fit::fit(&request, window);
+            let fitted = fit::fit(&call.request, window, llm.facts(model).max_output);
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
             let _reserved = match self.run.spending.begin_call(purpose, fitted.tokens) {
                 Ok(reserved) => reserved,
-                Err(refusal) => return Ok(self.refused(&refusal, Err(Unanswered::lasting(refusal.failure())))),
+                Err(refusal) => {
+                    let unanswered = Unanswered::lasting(refusal.failure());
+                    return Ok(Tried::Refused(self.refused(&refusal, Err(unanswered))));
+                }
             };
             let answer = match &mut sink {
                 sink if model.is_offline() => Ok(Ok(offline_answer(&call.task, fitted.tokens, sink).await?)),
-                Some(sink) => Box::pin(self.stream(role, &fitted.request, *sink)).await?,
-                None => Box::pin(self.run.services.llm.complete(&fitted.request, &self.patient(role))).await.map(Ok),
+                Some(sink) => Box::pin(self.stream(&fitted.request, *sink, patient)).await?,
+                None => Box::pin(llm.complete(&fitted.request, patient)).await.map(Ok),
             };
             match answer {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
-                Ok(Ok(completion)) => return Ok(self.answered(role, &model, completion)),
-                Ok(Err(broken_off)) => {
-                    return Ok(Entry::new(Err(broken_off)));
-                }
-                Err(failed) => {
-                    return Ok(Entry::new(Err(failed.into())));
-                }
+                Ok(Ok(completion)) => return Ok(Tried::Answered(completion)),
+                Ok(Err(broken_off)) => return Ok(Tried::BrokenOff(broken_off)),
+                Err(failed) => return Ok(Tried::Failed(failed)),
             }
         }
         unreachable!("the loop returns")
@@ -306,11 +351,11 @@ impl Cx {
     /// Streams the answer into `sink`; the inner error broke it off after its first text.
     async fn stream(
         &self,
-        role: Role,
         request: &Request,
         sink: &mut impl TextSink,
+        patient: &Patient<'_>,
     ) -> Result<Result<Result<Completion, Unanswered>, llm::Failed>, Stop> {
-        let stream = match self.run.services.llm.stream(request, &self.patient(role)).await {
+        let stream = match self.run.services.llm.stream(request, patient).await {
             Ok(stream) => stream,
             Err(failed) => return Ok(Err(failed)),
         };
@@ -407,6 +452,20 @@ impl Cx {
     }
 }
 
+/// How a call to one model ended.
+enum Tried {
+    Answered(Completion),
+    /// The run may not make it.
+    Refused(Entry<Outcome>),
+    /// After its first text.
+    BrokenOff(Unanswered),
+    Failed(llm::Failed),
+}
+
+fn replaced(role: Role, model: &ModelName, why: &str) -> Event {
+    Event::warning(WarningCode::ModelReplaced, format!("{model} stands in for {}: {why}", role.as_str()))
+}
+
 /// Takes streamed text.
 pub trait TextSink: Send {
     /// Takes the next piece.
@@ -498,7 +557,9 @@ fn failure(error: llm::Error) -> Failure {
         E::ContextWindow { .. } => FailureCode::ContextWindow,
         E::Auth { .. } => FailureCode::ModelAuth,
         E::BadRequest { .. } => FailureCode::ModelRequest,
-        E::RateLimited { .. } | E::Overloaded { .. } | E::Transport { .. } => FailureCode::ModelUnavailable,
+        E::RateLimited { .. } | E::Quota { .. } | E::Overloaded { .. } | E::Transport { .. } => {
+            FailureCode::ModelUnavailable
+        }
         E::Timeout { .. } => FailureCode::Timeout,
         E::Refused { .. } => FailureCode::ModelRefused,
         E::Malformed { .. } => FailureCode::ModelOutput,

@@ -26,9 +26,13 @@ pub struct Fitted<'a> {
     pub shortened: Option<String>,
 }
 
-/// Shortens `request` so that prompt and answer fit into `window` tokens, as far as its flexible text allows.
-pub fn fit(request: &Request, window: u32) -> Fitted<'_> {
+/// Shortens `request` so that prompt and answer fit into `window` tokens, as far as its flexible text allows; no answer
+/// has more than `max_output` tokens.
+pub fn fit(request: &Request, window: u32, max_output: Option<u32>) -> Fitted<'_> {
     let mut request = Cow::Borrowed(request);
+    if let Some(max_output) = max_output.filter(|most| request.max_tokens > *most) {
+        request.to_mut().max_tokens = max_output;
+    }
     let reserve = request.max_tokens.min(window / 4);
     let budget = (window - reserve) / 10 * 9;
     let before = estimate_request(&request);
@@ -168,16 +172,23 @@ mod tests {
     #[test]
     fn what_fits_is_left_alone() {
         let request = request(&[100, 100]);
-        let fitted = fit(&request, 32_000);
+        let fitted = fit(&request, 32_000, None);
         assert!(matches!(fitted.request, Cow::Borrowed(_)), "{:?}", fitted.request);
         assert_eq!(fitted.shortened, None);
+    }
+
+    #[test]
+    fn no_answer_is_longer_than_the_model_can_write() {
+        let request = request(&[100]);
+        assert_eq!(fit(&request, 32_000, Some(400)).request.max_tokens, 400);
+        assert_eq!(fit(&request, 32_000, Some(4_000)).request.max_tokens, 1_000);
     }
 
     #[test]
     fn the_largest_old_results_shrink_first_and_instructions_never() {
         let request = request(&[4_000, 100, 4_000, 100]);
         let before = lengths(&request);
-        let fitted = fit(&request, 8_000);
+        let fitted = fit(&request, 8_000, None);
         let after = lengths(&fitted.request);
         assert!(fitted.tokens <= 8_000 - 1_000);
         assert!(after[2] < before[2] && after[4] < before[4]);
@@ -189,7 +200,7 @@ mod tests {
     #[test]
     fn the_newest_result_shrinks_when_nothing_else_is_left() {
         let request = request(&[20_000]);
-        let fitted = fit(&request, 4_096);
+        let fitted = fit(&request, 4_096, None);
         assert!(fitted.tokens <= 3_072, "{} tokens", fitted.tokens);
         assert_eq!(fitted.request.messages.last(), Some(&Message::user("final instruction")));
     }
@@ -197,7 +208,7 @@ mod tests {
     #[test]
     fn a_fair_cut_takes_from_every_large_topic_alike() {
         let request = request(&[5_000, 6_000, 7_000, 10]);
-        let fitted = fit(&request, 8_000);
+        let fitted = fit(&request, 8_000, None);
         let after = lengths(&fitted.request);
         assert!(after[2].abs_diff(after[3]) < 100 && after[3].abs_diff(after[4]) < 100);
     }

@@ -27,7 +27,7 @@ use spending::Refusal;
 use waits::{RunWaits, WaitClock};
 
 use crate::{
-    domain::{Event, Failure, Note, RunOptions, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Failure, ModelName, Note, RunOptions, Scope, Source, Timestamp, WarningCode},
     journal::{self, Asked, Entry, Journal, NewEvent, StepKind, Stop},
     llm::Llm,
     prompts::Prompts,
@@ -82,6 +82,8 @@ struct RunContext {
     research_ends: Instant,
     waits: RunWaits,
     spending: Arc<Spending>,
+    /// Models that answer in place of a role's own, as was announced last. Locked for map access only.
+    stand_ins: Mutex<HashMap<Role, ModelName>>,
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
     date: OnceCell<String>,
@@ -130,6 +132,7 @@ impl Cx {
             research_ends,
             waits: RunWaits::default(),
             spending,
+            stand_ins: Mutex::default(),
             report_attempts: earlier.report_attempts,
             date: OnceCell::new(),
             sources: Mutex::new(sources),
@@ -157,7 +160,7 @@ impl Cx {
 
     /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.
     pub fn requires_thought(&self) -> bool {
-        self.run.options.require_think && !self.run.options.research_model.is_offline()
+        self.run.options.require_think && !self.run.options.research_model.first().is_offline()
     }
 
     /// Counts a search that is to be made next.

@@ -23,6 +23,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// A wait that ends so much later than the announced one is announced too; so is one that ends a tenth later.
 const NEWS: Duration = Duration::from_secs(1);
+/// How long a model is waited for while another one stands ready.
+const HURRY: Duration = Duration::from_secs(15);
 /// How soon an agent's deadline is looked at again while it waits.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -197,6 +199,12 @@ impl Cx {
         Patient { cx: self, ends: self.patience_ends(role) }
     }
 
+    /// The same while another model stands ready: it waits no longer than for a short limit of its rate.
+    pub(super) fn hurried(&self, role: Role) -> Patient<'_> {
+        let soon = Instant::now() + HURRY;
+        Patient { cx: self, ends: Some(self.patience_ends(role).map_or(soon, |ends| ends.min(soon))) }
+    }
+
     /// Returns the caller of a search engine.
     pub fn searching(&self) -> Patient<'_> {
         self.patient(Role::Research)
@@ -232,7 +240,7 @@ impl Cx {
         if patient.ends.is_some_and(|ends| Instant::now() + wait > ends) {
             return Err(broken.failure.into());
         }
-        let (name, reason) = (self.model(role).to_string(), format!("{what}: {}", broken.failure));
+        let (name, reason) = (self.models(role).first().to_string(), format!("{what}: {}", broken.failure));
         let limited = broken.retry_after_ms.is_some();
         let wait = llm::Wait { name, kind: WaitKind::Model, attempt, wait, reason, limited, is_first: true };
         let pause = async {

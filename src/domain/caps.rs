@@ -56,21 +56,9 @@ impl Caps {
     /// # Errors
     /// [`OptionError::Invalid`] with what would be accepted.
     pub fn check(&self, name: &str, value: &Value) -> Result<(), OptionError> {
-        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
-            && let Some((provider, _)) = value.as_str().and_then(|model| model.split_once(':'))
-            && !self.providers.is_empty()
-            && !self.providers.contains(&provider)
-        {
-            let expected = unknown_provider(provider, &self.providers);
-            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
-        }
-        if let Some(name) = MODEL_OPTIONS.into_iter().find(|option| *option == name)
-            && let Some(model) = value.as_str()
-            && !self.models.is_empty()
-            && !self.models.iter().any(|pattern| wildcard::matches(pattern, model))
-        {
-            let expected = format!("one of the models that this server allows ({})", self.models.join(", "));
-            return Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        let names = MODEL_OPTIONS.into_iter().find(|option| *option == name).zip(value.as_str());
+        if let Some((name, models)) = names {
+            models.split(',').try_for_each(|model| self.check_model(name, model.trim()))?;
         }
         match self.most.get_key_value(name) {
             Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
@@ -79,6 +67,18 @@ impl Caps {
             }
             _ => Ok(()),
         }
+    }
+
+    fn check_model(&self, name: &'static str, model: &str) -> Result<(), OptionError> {
+        let provider = model.split_once(':').map(|(provider, _)| provider);
+        let unknown = provider.filter(|name| !self.providers.is_empty() && !self.providers.contains(name));
+        let expected = match unknown {
+            Some(provider) => unknown_provider(provider, &self.providers),
+            None if self.models.is_empty() => return Ok(()),
+            None if self.models.iter().any(|pattern| wildcard::matches(pattern, model)) => return Ok(()),
+            None => format!("one of the models that this server allows ({})", self.models.join(", ")),
+        };
+        Err(OptionError::Invalid { name, expected, given: json!(model).to_string() })
     }
 
     /// Brings options that are above their caps down to them, and replaces models that are not allowed by those of
@@ -100,7 +100,7 @@ impl Caps {
         let pattern = |text: &String| escaped_pattern(text);
         let allowed = self.models.iter().map(pattern).collect::<Vec<_>>().join("|");
         for name in MODEL_OPTIONS.iter().filter(|_| !allowed.is_empty()) {
-            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})$"));
+            schema["properties"][*name]["pattern"] = json!(format!("^(?:{allowed})(?:, ?(?:{allowed}))*$"));
         }
     }
 }

@@ -467,6 +467,8 @@ pub enum WarningCode {
     FindingsLeftOut,
     /// The database could not be reached for a while.
     StorageDelayed,
+    /// A role's model is away, out of quota or refuses its key; another one stands in.
+    ModelReplaced,
 }
 
 #[cfg(test)]

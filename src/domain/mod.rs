@@ -31,7 +31,7 @@ pub use caps::Caps;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{ApiKeyId, MessageId, RunId, SourceId, ThreadId};
 pub use merge::merge;
-pub use model_name::ModelName;
+pub use model_name::{ModelName, Models};
 pub use options::{FollowUp, OptionError, RunOptions};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};

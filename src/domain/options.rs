@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Caps, ModelName, SearchApi, nearest::nearest, time};
+use super::{Caps, ModelName, Models, SearchApi, nearest::nearest, time};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -45,13 +45,13 @@ pub struct RunOptions {
     #[serde(default = "default_timezone")]
     pub timezone: String,
     pub max_content_length: u32,
-    pub summarization_model: ModelName,
+    pub summarization_model: Models,
     pub summarization_model_max_tokens: u32,
-    pub research_model: ModelName,
+    pub research_model: Models,
     pub research_model_max_tokens: u32,
-    pub compression_model: ModelName,
+    pub compression_model: Models,
     pub compression_model_max_tokens: u32,
-    pub final_report_model: ModelName,
+    pub final_report_model: Models,
     pub final_report_model_max_tokens: u32,
     /// Tokens; `None` means: known from the model's name, learned from the server, or a cautious default.
     pub model_context_window: Option<u32>,
@@ -197,7 +197,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "summarization_model",
         kind: OptionKind::Model,
         default: "\"openai:gpt-4.1-mini\"",
-        meaning: "summarises pages",
+        meaning: "summarises pages; of several, separated by commas, the later ones stand in for the first, as for every role",
     },
     OptionSpec {
         name: "summarization_model_max_tokens",
@@ -361,21 +361,26 @@ impl RunOptions {
         wrong
     }
 
-    /// Uses `model` in every role.
-    pub fn set_all_models(&mut self, model: &ModelName) {
+    /// Uses `models` in every role.
+    pub fn set_all_models(&mut self, models: &Models) {
         for role in [
             &mut self.summarization_model,
             &mut self.research_model,
             &mut self.compression_model,
             &mut self.final_report_model,
         ] {
-            *role = model.clone();
+            *role = models.clone();
         }
     }
 
-    /// The models of all roles.
-    pub fn models(&self) -> [&ModelName; 4] {
+    /// The models of each role, in the order of [`MODEL_OPTIONS`].
+    pub fn roles(&self) -> [&Models; 4] {
         [&self.summarization_model, &self.research_model, &self.compression_model, &self.final_report_model]
+    }
+
+    /// The models of all roles, those that stand in included.
+    pub fn models(&self) -> impl Iterator<Item = &ModelName> {
+        self.roles().into_iter().flat_map(Models::iter)
     }
 
     /// The options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client generated
@@ -461,7 +466,7 @@ impl OptionSpec {
                 let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
                 (value.as_str().is_some_and(time::is_zone), expected)
             }
-            OptionKind::Model => match value.as_str().map(ModelName::from_str) {
+            OptionKind::Model => match value.as_str().map(Models::from_str) {
                 Some(Ok(_)) => (true, String::new()),
                 Some(Err(expected)) => (false, expected),
                 None => (false, "a model name of the form provider:model".to_owned()),
@@ -599,7 +604,7 @@ mod tests {
         assert_eq!((options.follow_up, options.max_run_seconds), (FollowUp::Research, 604_800));
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
-        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b"));
+        assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b").into());
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub struct Shared {
     pub settings: HttpSettings,
     /// The service stops: streams end, readiness is denied.
     pub shutdown: CancellationToken,
-    pub patience: Timeouts,
+    pub timeouts: Timeouts,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
     /// Reports as pages, those asked for last.
@@ -77,18 +77,18 @@ impl State {
         Self::with(runs, keys, settings, Timeouts::default(), shutdown)
     }
 
-    /// With another patience than the usual one.
+    /// With other time limits than the usual ones.
     pub fn with(
         runs: Runs,
         keys: Keys,
         settings: HttpSettings,
-        patience: Timeouts,
+        timeouts: Timeouts,
         shutdown: CancellationToken,
     ) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
         let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
         let pages = page::Pages::default();
-        Self(Arc::new(Shared { runs, keys, settings, shutdown, patience, streams, pages, buffers }))
+        Self(Arc::new(Shared { runs, keys, settings, shutdown, timeouts, streams, pages, buffers }))
     }
 }
 

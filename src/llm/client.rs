@@ -164,6 +164,11 @@ impl Llm {
         listed.or_else(|| self.facts(model).window).unwrap_or(limits::UNKNOWN_WINDOW)
     }
 
+    /// Is the provider of `model` away, so that a call would have to wait? One in a while is made all the same.
+    pub fn is_away(&self, model: &ModelName) -> bool {
+        self.inner.circuits.of(model).is_waiting()
+    }
+
     /// What is known of `model`: what the settings say, and the catalogue where they say nothing.
     pub fn facts(&self, model: &ModelName) -> Facts {
         self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default()

@@ -75,7 +75,11 @@ fn trouble(error: &Error) -> Option<Trouble> {
         Error::Overloaded { .. } | Error::Transport { .. } => Some(Trouble::Away),
         Error::Malformed { .. } => Some(Trouble::Unreadable),
         Error::Timeout { .. } => Some(Trouble::Slow),
-        Error::ContextWindow { .. } | Error::Auth { .. } | Error::BadRequest { .. } | Error::Refused { .. } => None,
+        Error::ContextWindow { .. }
+        | Error::Auth { .. }
+        | Error::BadRequest { .. }
+        | Error::Quota { .. }
+        | Error::Refused { .. } => None,
     }
 }
 
@@ -247,16 +251,14 @@ impl Reported {
         let detail = self.detail(status);
         match status {
             _ if self.bad_key => Error::Auth { model, detail },
-            _ if self.used_up || self.is(QUOTAS) || self.says_no_credit() => {
-                Error::BadRequest { model, detail: format!("quota used up: {detail}") }
-            }
+            _ if self.used_up || self.is(QUOTAS) || self.says_no_credit() => Error::Quota { model, detail },
             _ if self.flagged || self.is(&["content_filter", "content_policy_violation"]) => {
                 Error::Refused { model, detail }
             }
             401 | 403 => Error::Auth { model, detail },
             429 => Error::RateLimited { model, retry_after: self.wait },
             408 | 409 | 425 | 500.. => Error::Overloaded { model, detail },
-            402 => Error::BadRequest { model, detail: format!("no credit left: {detail}") },
+            402 => Error::Quota { model, detail },
             _ => Error::BadRequest { model, detail },
         }
     }
@@ -489,9 +491,15 @@ mod tests {
     #[test]
     fn a_used_up_quota_is_final_although_it_is_a_429() {
         let error = openai(429, "insufficient_quota", json!("insufficient_quota"), "You exceeded your current quota");
-        assert_eq!(error, bad_request("quota used up: 429 insufficient_quota: You exceeded your current quota"));
+        assert_eq!(
+            error,
+            Error::Quota {
+                model: model(),
+                detail: "429 insufficient_quota: You exceeded your current quota".to_owned()
+            }
+        );
         let error = reported(402, r#"{"error":{"message":"Insufficient credits","code":402}}"#);
-        assert_eq!(error, bad_request("no credit left: 402 Insufficient credits"));
+        assert_eq!(error, Error::Quota { model: model(), detail: "402 Insufficient credits".to_owned() });
     }
 
     #[test]

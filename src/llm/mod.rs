@@ -54,6 +54,9 @@ pub enum Error {
     /// Fix the model name or the settings; making the same call again is pointless.
     #[error("{model} rejected the request: {detail}")]
     BadRequest { model: ModelName, detail: String },
+    /// The account's money or quota is used up, which no wait of ours heals. Use another model.
+    #[error("the quota of {model} is used up: {detail}")]
+    Quota { model: ModelName, detail: String },
     /// The provider answered 5xx for longer than we wait.
     #[error("{model} is overloaded or failing: {detail}")]
     Overloaded { model: ModelName, detail: String },
@@ -70,10 +73,26 @@ pub enum Error {
 }
 
 impl Error {
+    /// Says nothing of the request: another model may well answer it.
+    pub fn is_of_provider(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::Auth { .. }
+            | Self::Quota { .. }
+            | Self::Overloaded { .. }
+            | Self::Transport { .. }
+            | Self::Timeout { .. } => true,
+            Self::ContextWindow { .. } | Self::BadRequest { .. } | Self::Refused { .. } | Self::Malformed { .. } => {
+                false
+            }
+        }
+    }
+
     fn detail_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::Auth { detail, .. }
             | Self::BadRequest { detail, .. }
+            | Self::Quota { detail, .. }
             | Self::Overloaded { detail, .. }
             | Self::Transport { detail, .. }
             | Self::Refused { detail, .. }

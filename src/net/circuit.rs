@@ -71,6 +71,11 @@ impl Circuit {
         self.lock().away.is_some()
     }
 
+    /// Would a call have to wait now?
+    pub fn is_waiting(&self) -> bool {
+        self.lock().away.as_ref().is_some_and(|away| now() < away.until)
+    }
+
     /// While the provider is away, the call that may go asks it for all; the next one may after another wait, so that a call
     /// that gets no answer at all holds nobody up.
     pub(super) fn turn(&self) -> Turn {

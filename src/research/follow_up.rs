@@ -26,7 +26,7 @@ struct FollowUp {
 /// # Errors
 /// Model calls that fail for other reasons.
 pub async fn decide(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<FollowUpAction, Error> {
-    if cx.options().final_report_model.is_offline() {
+    if cx.options().final_report_model.first().is_offline() {
         let (action, reason) = match offline::declined(newest(conversation)) {
             Some(_) => (FollowUpAction::Answer, "The offline model cannot do this, and says so."),
             None => (

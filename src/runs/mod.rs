@@ -335,8 +335,9 @@ impl Settings {
 impl Parts {
     /// Can a run with these options work here?
     fn check(&self, options: &RunOptions) -> Result<(), Refusal> {
-        for (option, model) in crate::domain::options::MODEL_OPTIONS.into_iter().zip(options.models()) {
-            if let Some(variable) = self.llm.missing(model) {
+        for (option, models) in crate::domain::options::MODEL_OPTIONS.into_iter().zip(options.roles()) {
+            for model in models.iter() {
+                let Some(variable) = self.llm.missing(model) else { continue };
                 return Err(Refusal::MissingKey { option, model: model.clone(), variable: variable.to_owned() });
             }
         }

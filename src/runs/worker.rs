@@ -309,14 +309,14 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     Ok(Some(Earlier { texts, sources, notes, is_latest: newest == 0 }))
 }
 
-type Found = (Vec<Source>, Vec<Note>);
+type Findings = (Vec<Source>, Vec<Note>);
 
-async fn found(parts: &Parts, run_id: RunId) -> Result<Found, WorkError> {
+async fn found(parts: &Parts, run_id: RunId) -> Result<Findings, WorkError> {
     Ok((parts.store.snapshots(run_id).await?, parts.store.notes(run_id).await?))
 }
 
 /// What a run that could not finish found, or the newest one it went on from that came as far as notes.
-async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Found>, WorkError> {
+async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Findings>, WorkError> {
     for run_id in std::iter::once(run.id).chain(retry::chain(parts, run).await?) {
         let found = found(parts, run_id).await?;
         if !found.1.is_empty() {

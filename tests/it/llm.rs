@@ -302,7 +302,7 @@ async fn a_new_provider_is_a_row_alone() {
     }
 }
 
-/// Each row's own request, as far as it can be told from the row.
+/// Each row's own request, as far as the row says it.
 #[tokio::test]
 async fn every_provider_is_called_as_its_row_says() {
     for provider in PROVIDERS.iter().filter(|provider| provider.wire == Wire::ChatCompletions) {
@@ -686,8 +686,8 @@ async fn d_10_final_failures_are_not_tried_again() {
 #[tokio::test]
 async fn an_error_body_with_status_200_is_an_error() {
     let reply = Reply::json(200, r#"{"error":{"code":402,"message":"Insufficient credits"},"user_id":"u"}"#);
-    let detail = "no credit left: 402 Insufficient credits".into();
-    let error = Error::BadRequest { model: model("openai:local"), detail };
+    let detail = "402 Insufficient credits".into();
+    let error = Error::Quota { model: model("openai:local"), detail };
     assert_eq!(complete(reply, &request()).await.unwrap_err().error, error);
     let message =
         r#"{"choices":[{"message":{"content":""},"finish_reason":"error","error":{"code":403,"message":"no"}}]}"#;

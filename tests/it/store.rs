@@ -294,8 +294,8 @@ async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
     for run in [queued, run_of(&store, released.run_id).await] {
         let cancelling = store.request_cancel(run.id, Clock::At(NOW)).await.unwrap().unwrap();
         assert!(matches!(&cancelling, Cancelling::Done(run) if run.status == RunStatus::Cancelled), "{cancelling:?}");
-        let Cancelling::Done(told) = cancelling else { unreachable!() };
-        assert_eq!(run_of(&store, run.id).await, told);
+        let Cancelling::Done(cancelled) = cancelling else { unreachable!() };
+        assert_eq!(run_of(&store, run.id).await, cancelled);
         let events = store.events_after(run.thread_id, 0, 10).await.unwrap();
         assert!(matches!(events.last().unwrap().event, Event::RunCancelled { .. }));
         assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
@@ -488,7 +488,7 @@ async fn who_may_be_why_a_process_died_is_held_back_and_the_others_are_not(datab
         };
         assert_eq!((lease.deaths, lease.unexplained), (deaths, 0));
         settle(&store, "b", lease, true).await;
-        // Told twice, it is counted once.
+        // Reported twice, it is counted once.
         settle(&store, "b", lease, true).await;
     }
     assert!(store.suspect_waits(Duration::from_secs(9), Clock::At(now.plus(Duration::from_secs(10)))).await.unwrap());

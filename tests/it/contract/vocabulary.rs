@@ -129,6 +129,7 @@ one_of_each!(warning_codes: WarningCode {
     StructuredOutputFailed,
     StorageDelayed,
     FindingsLeftOut,
+    ModelReplaced,
 });
 
 fn usage() -> Usage {
@@ -216,7 +217,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     same("/components/schemas/WarningEvent/properties/data/properties/code", warning_codes());
 }
 
-/// Whoever reads a code in the document prepares for it, so each is given somewhere in the program: beside the tables
+/// Readers of a code in the document prepare for it, so each is given somewhere in the program: beside the tables
 /// of codes themselves.
 #[test]
 fn every_code_is_produced_somewhere() {

@@ -317,7 +317,7 @@ pub struct Stream {
     text: String,
     /// Bytes of `text` that were understood.
     read: usize,
-    /// Milliseconds, as told last.
+    /// Milliseconds, as sent last.
     pub retry: Option<u64>,
     pub last_id: Option<String>,
 }

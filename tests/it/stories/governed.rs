@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use fathom::domain::{Event, WaitKind, WarningCode};
+use fathom::domain::{Event, FailureCode, WaitKind, WarningCode};
 
-use super::engine::{Engine, QUESTION};
+use super::engine::{Engine, QUESTION, research};
 use crate::{
     database::TestDatabase,
-    world::{Kind, Script, Shape, World},
+    world::{Kind, Script, Shape, When, World, reply},
 };
+
+const ROLES: [&str; 4] = ["summarization_model", "research_model", "compression_model", "final_report_model"];
 
 /// Two runs with room for one call in all: never two at a time, both get on by turns, and both say that they wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,5 +43,55 @@ async fn runs_share_what_a_provider_may_be_asked() {
     }
     assert!(world.models.count(Kind::Report) == 2);
     engine.app.close().await;
+    world.finish();
+}
+
+/// Away, without quota, or behind a key that is refused: the second model answers, which events, ledger and usage say, and
+/// the first one is not asked again and again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_model_stands_in_for_one_that_cannot_be_used() {
+    let quota =
+        r#"{"error": {"type": "insufficient_quota", "code": "insufficient_quota", "message": "You exceeded it"}}"#;
+    let refusals = [("503", reply::status(503)), ("401", reply::status(401)), ("quota", reply::body(429, quota))];
+    for (name, refusal) in refusals {
+        let script = Script::whole_run(Shape::SMALL).always(When::model("first"), refusal);
+        let world = World::start(script).await;
+        let options = ROLES.map(|role| format!("{role}=openai:first, openai:second"));
+        let story = research(&world, &TestDatabase::sqlite(), &options.each_ref().map(String::as_str)).await;
+        assert!(story.report.is_some(), "{name}");
+        assert_eq!(story.run.options.research_model.to_string(), "openai:first,openai:second");
+        let models: Vec<_> = story.steps.iter().filter_map(|step| Some(step.call.as_ref()?.model.as_str())).collect();
+        assert!(!models.is_empty() && models.iter().all(|model| *model == "openai:second"), "{name}: {models:?}");
+        let warned = story.warned(WarningCode::ModelReplaced);
+        assert_eq!(warned.len(), ROLES.len(), "{name}: once for each role: {warned:?}");
+        assert!(warned.iter().all(|detail| detail.starts_with("openai:second stands in for ")), "{warned:?}");
+        world.finish();
+    }
+}
+
+/// What is wrong with the request would be wrong with any model's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_other_model_is_asked_what_the_first_one_refuses_to_answer() {
+    let script = Script::whole_run(Shape::SMALL).always(When::model("first"), reply::status(404));
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["research_model=openai:first,openai:second"]).await;
+    story.failed_with(FailureCode::ModelRequest);
+    assert!(world.models.calls().iter().all(|call| call.model() != "second"));
+    world.finish();
+}
+
+/// The first one answers the next call again as soon as it is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_model_is_used_again_when_it_is_back() {
+    let away = When::model("first").and(When::kind(Kind::Clarify));
+    let script = Script::whole_run(Shape::SMALL).always(away, reply::status(402));
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["research_model=openai:first,openai:second"]).await;
+    assert!(story.report.is_some());
+    let of = |model: &str| {
+        world.models.calls().iter().filter(|call| call.model() == model).map(|call| call.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(of("second"), [Kind::Clarify]);
+    assert!(of("first").contains(&Kind::Researcher));
     world.finish();
 }
