@@ -57,6 +57,7 @@ impl App {
         if config.web.enabled {
             toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);
         }
+        toolbox = toolbox.calling(config.mcp.clone());
         let engines = Engines::new(config.search.clone(), parser).context("search")?;
         // What runs search by default is made ready; other documents are indexed when a run first asks for them.
         if let Ok(engine) = engines.select(&config.options.search_api) {

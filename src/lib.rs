@@ -11,6 +11,7 @@ pub mod cli;
 pub mod context;
 pub mod http;
 pub mod llm;
+pub mod mcp;
 pub mod net;
 pub mod offline;
 pub mod pages;

@@ -27,7 +27,7 @@ use serde::Deserialize;
 
 use crate::{
     domain::{Caps, OptionError, RunOptions, nearest::nearest, options::OPTIONS},
-    llm, pages,
+    llm, mcp, pages,
     pages::WebSettings,
     search,
     store::Database,
@@ -72,6 +72,7 @@ pub struct Config {
     pub queue: QueueSettings,
     pub webhooks: webhooks::Settings,
     pub web: WebSettings,
+    pub mcp: mcp::Settings,
     pub log: telemetry::LogSettings,
     pub telemetry: telemetry::TraceSettings,
     /// What the user should know about how settings were combined; one sentence each.
@@ -221,6 +222,10 @@ impl Config {
         let choice = Choice { layers: &layers, llm: &llm, search: &search };
         let mut options = choice.options(&mut notices)?;
         let mut caps = limits.caps()?;
+        let mcp = rooms::mcp(&layers, &file.mcp, &file.path, &options)?;
+        let names = mcp.servers.iter().map(|server| server.name.clone()).collect();
+        caps.know_mcp(names, limits.request_mcp, &options);
+        caps.check_value(&options, "mcp_servers")?;
         keep_to(&caps, &layers, &mut options, &mut notices)?;
         caps.know_providers(kind::provider_names());
         let queue = limits.queue();
@@ -248,6 +253,7 @@ impl Config {
             queue,
             webhooks: layers.section::<rooms::Webhooks>("webhooks")?.into(),
             web: layers.section::<rooms::Pages>("pages")?.into(),
+            mcp,
             log: layers.section::<rooms::Log>("log")?.into(),
             telemetry: layers.section::<rooms::Telemetry>("telemetry")?.into(),
             notices,
@@ -295,6 +301,9 @@ fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Re
     let mut keys: Vec<_> =
         file.values.keys().filter(|key| settings::find(key).is_some_and(|s| s.leads_out())).collect();
     keys.sort();
+    if !file.mcp.is_null() {
+        keys.push(&"mcp");
+    }
     match keys.first() {
         Some(key) => {
             let problem = format!(

@@ -10,6 +10,7 @@ pub mod event;
 #[cfg(test)]
 pub mod growth;
 pub mod ids;
+pub mod mcp;
 mod merge;
 mod model_name;
 pub mod nearest;
@@ -30,6 +31,7 @@ pub use api_key::{ApiKey, KeyScope};
 pub use caps::Caps;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{ApiKeyId, MessageId, RunId, SourceId, ThreadId};
+pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
 pub use options::{FollowUp, OptionError, RunOptions};

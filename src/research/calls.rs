@@ -150,8 +150,8 @@ async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Re
     let arguments = job.admitted.arguments.clone();
     let key = |what: &str| format!("{}/call/{}/{what}", site.turn, site.index);
     if kind.is_announced() {
-        let (name, args) = (name.to_owned(), arguments.clone());
-        let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name, kind, args };
+        let (name, server, args) = (name.to_owned(), tool.server().map(ToOwned::to_owned), arguments.clone());
+        let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name, kind, server, args };
         cx.mark(&key("started"), started).await?;
     }
     let span = spans::ToolCall::begin(name, &job.call.id, &job.call.arguments);

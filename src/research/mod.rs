@@ -145,7 +145,10 @@ async fn pipeline(
     };
     let brief = phase(cx, Phase::Brief, brief::write(cx, conversation, verification.as_deref(), known)).await?;
     let taken = known.map_or(0, |known| known.researchers);
-    let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief, taken, toolbox)).await?;
+    let toolbox = toolbox.for_run(cx).await?;
+    let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief, taken, &toolbox)).await;
+    toolbox.close().await;
+    let findings = findings?;
     let report = phase(cx, Phase::Report, writer::write(cx, conversation, &brief, &findings, known)).await?;
     Ok(Ending::Report(report))
 }

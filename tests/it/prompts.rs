@@ -126,6 +126,19 @@ fn samples(name: &str) -> Vec<Value> {
             let whole = page(json!("2031-03-01"), json!("only its first part is searched"), json!(4));
             return vec![whole, page(json!(null), json!(null), json!(null))];
         }
+        "mcp_result" => {
+            let sources = json!([
+                {"id": "S1001", "title": "Register of dues", "location": "register.test", "text": "Four crowns."},
+                {"id": "S1002", "title": "tell of register (text: x)", "location": "mcp:register/tell#0", "text": "So."},
+            ]);
+            return vec![
+                json!({"sources": sources, "left_out": ["an image of 300 bytes (image/png) was left out"]}),
+                json!({"sources": [], "left_out": []}),
+            ];
+        }
+        "tools/read_resource" => json!({"resources": [
+            {"server": "register", "uri": "register://minutes/1931", "name": "Minutes of 1931"},
+        ]}),
         "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
         "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
         "search_results" => {

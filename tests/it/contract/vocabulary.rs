@@ -49,7 +49,9 @@ one_of_each!(events: Event {
     ResearcherFinished { notes_chars: 10, sources: 1, turns: 2, note: Some("A tide [S1003].".to_owned()) },
     ModelStarted { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned() },
     ResearcherFailed { problem: failure() },
-    ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Search, args: json!({"queries": ["tide"]}) },
+    ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Search, server: Some("archive".to_owned()), args: json!({"queries": ["tide"]}) },
+    ToolProgress { tool_call_id: "call_1".to_owned(), name: "index".to_owned(), progress: 1.5, total: Some(4.0), message: Some("Reading.".to_owned()) },
+    SignInRequired { server: "calendar".to_owned(), url: "https://a.example/connect".to_owned(), message: "Sign in.".to_owned() },
     ToolFinished { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Read, results: vec![result()] },
     ToolFailed { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::External, problem: "Away.".to_owned() },
     SourceFound {
@@ -88,7 +90,7 @@ one_of_each!(events: Event {
 one_of_each!(agents: Agent { Root, Supervisor, Researcher });
 one_of_each!(phases: Phase { Clarify, Brief, Research, Report, FollowUp, Waiting });
 one_of_each!(wait_kinds: WaitKind { Model, Search });
-one_of_each!(tool_kinds: ToolKind { Search, Read, External, Think, Delegate, Complete });
+one_of_each!(tool_kinds: ToolKind { Search, Read, Mcp, External, Think, Delegate, Complete });
 one_of_each!(statuses: RunStatus { Queued, Running, Completed, Failed, Cancelled });
 one_of_each!(follow_up_actions: FollowUpAction { Answer, Revise, Research });
 one_of_each!(outcomes: Outcome { Report, Clarification, Answer });
@@ -128,6 +130,7 @@ one_of_each!(warning_codes: WarningCode {
     CitationsDropped,
     StructuredOutputFailed,
     StorageDelayed,
+    McpServerFailed,
     FindingsLeftOut,
     ModelReplaced,
 });

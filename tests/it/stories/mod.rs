@@ -12,6 +12,7 @@ mod dialects;
 mod follow_up;
 mod governed;
 mod limits;
+mod mcp;
 mod outages;
 mod pages;
 mod report;
