@@ -26,6 +26,7 @@ templates![
     "answer",
     "bad_arguments",
     "brief",
+    "claims",
     "clarify",
     "compress_request",
     "compress_system",
@@ -36,6 +37,7 @@ templates![
     "nudge_researcher",
     "nudge_supervisor",
     "queries_left_out",
+    "repair",
     "repeated_call",
     "report",
     "research_failed",
@@ -156,7 +158,7 @@ impl Flexible {
 }
 
 /// Tags that separate data from instructions: in our prompts, and in the templates of chat models.
-const TAGS: [&str; 44] = [
+const TAGS: [&str; 45] = [
     "source",
     "sources",
     "page",
@@ -198,6 +200,7 @@ const TAGS: [&str; 44] = [
     "start_of_turn",
     "end_of_turn",
     "start_of_image",
+    "statement",
     "end_of_text",
     "endoftext",
     "instructions",

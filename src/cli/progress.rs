@@ -237,6 +237,10 @@ fn described(event: &Event, width: usize) -> Option<String> {
         Event::CompressStarted {} => "compressing findings".to_owned(),
         Event::CompressFinished { chars_in, chars_out } => format!("compressed: {chars_in} to {chars_out} characters"),
         Event::ReportStarted { attempt } => format!("writing the report, attempt {attempt}"),
+        Event::ClaimsChecked { counts } => format!(
+            "statements checked: {} supported, {} partly, {} not, {} could not be checked",
+            counts.supported, counts.partly, counts.not_supported, counts.not_checkable
+        ),
         Event::ReportFinished { chars, sources, .. } => format!("report: {chars} characters, {sources} sources cited"),
         Event::Usage { model, role, tokens } => {
             format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::claim::VerdictCounts;
 use super::{Failure, Outcome, RunId, RunOptions, Source, SourceId, Timestamp, Usage};
 
 /// One numbered entry of a thread's event log.
@@ -310,6 +311,12 @@ pub enum Event {
     ReportDelta { attempt: u32, offset: usize, text: String },
     #[serde(rename = "report.citation")]
     ReportCitation { number: u32, source_id: SourceId, start: usize, end: usize, url: String, title: String },
+    /// The report's cited statements were held against their sources; how many of them these hold.
+    #[serde(rename = "claims.checked")]
+    ClaimsChecked {
+        #[serde(flatten)]
+        counts: VerdictCounts,
+    },
     #[serde(rename = "report.finished")]
     ReportFinished {
         attempt: u32,
@@ -435,6 +442,7 @@ impl Event {
             Self::ReportStarted { .. } => "report.started",
             Self::ReportDelta { .. } => "report.delta",
             Self::ReportCitation { .. } => "report.citation",
+            Self::ClaimsChecked { .. } => "claims.checked",
             Self::ReportFinished { .. } => "report.finished",
             Self::Usage { .. } => "usage",
             Self::Warning { .. } => "warning",
@@ -483,6 +491,8 @@ pub enum WarningCode {
     ResearcherFailed,
     /// The model cited what was never retrieved; those citations were removed.
     CitationsDropped,
+    /// The report, or a part of it, was not held against its sources.
+    CheckFailed,
     /// A structured answer could not be had; the run goes on without it.
     StructuredOutputFailed,
     /// There are more earlier findings than a run takes over; some were left out.

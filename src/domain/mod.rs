@@ -5,11 +5,14 @@
 
 mod api_key;
 mod caps;
+pub mod claim;
 pub mod digest;
 pub mod event;
 #[cfg(test)]
 pub mod growth;
 pub mod ids;
+mod limit_wording;
+pub mod limits;
 pub mod mcp;
 mod merge;
 mod model_name;
@@ -34,7 +37,7 @@ pub use ids::{ApiKeyId, MessageId, RunId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
-pub use options::{FollowUp, OptionError, RunOptions};
+pub use options::{FollowUp, OptionError, RunOptions, Verify};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};

@@ -37,6 +37,9 @@ pub struct RunOptions {
     /// Runs stored before there was this option have the default.
     #[serde(default)]
     pub follow_up: FollowUp,
+    /// Runs stored before there was this option have the default.
+    #[serde(default)]
+    pub verify: Verify,
     pub search_api: SearchApi,
     /// Runs stored before there was this option have no such tool.
     #[serde(default)]
@@ -183,6 +186,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Choice(&["auto", "research"]),
         default: "\"auto\"",
         meaning: "messages after a report: auto (answered, or the report revised, where no research is needed) or research",
+    },
+    OptionSpec {
+        name: "verify",
+        kind: OptionKind::Choice(&["off", "figures", "claims"]),
+        default: "\"figures\"",
+        meaning: "how a report is held against its sources: figures (numbers, dates and names, by code), claims (each cited statement too, by the research model) or off",
     },
     OptionSpec {
         name: "search_api",
@@ -578,6 +587,18 @@ fn default_searches() -> u32 {
 
 fn default_tokens() -> u32 {
     20_000_000
+}
+
+/// How a report is held against its sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    Off,
+    /// Numbers, dates and names, by code.
+    #[default]
+    Figures,
+    /// Each cited statement too, by a model.
+    Claims,
 }
 
 /// What becomes of a message in a thread that has a report.

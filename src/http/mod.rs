@@ -115,6 +115,7 @@ fn routes() -> Vec<Route> {
         ("/api/v1/runs/{id}/events", &["GET"], get(stream::run_events)),
         ("/api/v1/runs/{id}/report", &["GET"], get(report::show)),
         ("/api/v1/runs/{id}/report/fragment", &["GET"], get(fragment::show)),
+        ("/api/v1/runs/{id}/claims", &["GET"], get(report::claims)),
         ("/api/v1/runs/{id}/notes", &["GET"], get(runs::notes)),
         ("/api/v1/runs/{id}/sources", &["GET"], get(runs::sources)),
         ("/api/v1/runs/{id}/sources/{source_id}", &["GET"], get(runs::source)),

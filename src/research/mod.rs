@@ -7,6 +7,7 @@ mod agent;
 mod brief;
 mod calls;
 mod citations;
+mod claims;
 mod clarify;
 mod compress;
 mod cut;
@@ -17,6 +18,7 @@ pub mod fuzzing;
 mod researcher;
 mod source_list;
 mod supervisor;
+mod verify;
 mod writer;
 
 use futures::FutureExt;

@@ -86,6 +86,16 @@ fn samples(name: &str) -> Vec<Value> {
                 json!({"topic": "The gate.", "sources": []}),
             ];
         }
+        "claims" | "repair" => {
+            let passages = json!([{"id": "S1001", "text": "Dues of four crowns pay for it."}]);
+            let statement = |number, passages| {
+                json!({
+                    "number": number, "text": "Dues are five crowns.", "ids": "[S1001]", "missing": ["five"],
+                    "passages": passages,
+                })
+            };
+            json!({"statements": [statement(1, passages), statement(2, json!([]))]})
+        }
         "compress_system" => json!({"date": date}),
         "no_results" => json!({"queries": ["gate", "dues"]}),
         "queries_left_out" => json!({"queries": ["gate", "dues"], "limit": 18}),

@@ -949,8 +949,9 @@ async fn notes_and_reports_come_back(database: TestDatabase) {
     let note = |researcher| Note { researcher, topic: "t".to_owned(), text: "found [S1001]".to_owned() };
     let report = Report {
         markdown: "Ünïcode\0 [1]\n".to_owned(),
-        citations: vec![Citation { number: 1, source_id: SourceId(1001), start: 8, end: 11 }],
+        citations: vec![Citation::new(1, SourceId(1001), 8, 11)],
         dropped_citations: 2,
+        ..Report::default()
     };
     let mut last = finish_of(lease);
     last.finish.as_mut().unwrap().report = Some(report.clone());

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["webhooks", "research", "context", "llm", "search", "prompts", "journal", "events", "store", "telemetry"],
     ),
     ("webhooks", &["store", "net"]),
-    ("research", &["tools", "context", "offline", "llm", "search", "net", "prompts", "journal", "telemetry"]),
+    ("research", &["tools", "context", "offline", "llm", "search", "net", "prompts", "journal", "telemetry", "text"]),
     ("tools", &["context", "offline", "llm", "mcp", "pages", "search", "net", "prompts", "journal", "telemetry"]),
     ("context", &["offline", "llm", "search", "prompts", "journal", "telemetry"]),
     ("offline", &["llm", "text"]),

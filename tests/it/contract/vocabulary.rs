@@ -7,6 +7,7 @@ use fathom::{
     domain::{
         Agent, Cost, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus,
         Scope, SourceId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind, WarningCode,
+        claim::VerdictCounts,
         event::{Phase, ResultLink},
     },
     http::Code,
@@ -76,6 +77,9 @@ one_of_each!(events: Event {
         url: "a.md".to_owned(),
         title: "A".to_owned(),
     },
+    ClaimsChecked {
+        counts: VerdictCounts { supported: 3, partly: 1, not_supported: 1, not_checkable: 2 },
+    },
     ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, degraded: false, sha256: "00".to_owned() },
     Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: usage() },
     Warning { code: WarningCode::Retrying, detail: "It is away.".to_owned(), wait: Some(wait()) },
@@ -128,6 +132,7 @@ one_of_each!(warning_codes: WarningCode {
     DelegationsQueued,
     ResearcherFailed,
     CitationsDropped,
+    CheckFailed,
     StructuredOutputFailed,
     StorageDelayed,
     McpServerFailed,

@@ -7,6 +7,7 @@ pub mod engine;
 mod bad_input;
 mod binary;
 mod citations;
+mod claims;
 mod deadline;
 mod dialects;
 mod follow_up;
