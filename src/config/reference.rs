@@ -172,8 +172,9 @@ fn row(setting: &Setting) -> String {
         Fallback::Unset => String::new(),
     };
     let name = setting.key.rsplit('.').next().unwrap_or_default();
+    let other = setting.other_variable.as_deref().map(|name| format!(", or `{name}`")).unwrap_or_default();
     let (variable, values, meaning) = (&setting.variable, values(setting.kind), setting.meaning);
-    format!("| `{name}` | `{variable}`{flag} | {values} | {default} | {meaning} |\n")
+    format!("| `{name}` | `{variable}`{other}{flag} | {values} | {default} | {meaning} |\n")
 }
 
 /// What is accepted, in a few words.
