@@ -17,6 +17,8 @@ use crate::llm::{Facts, KnownModels};
 /// The tables whose names are those of models: what is known of them, and their prices alone.
 const MODELS: &str = "models";
 const PRICES: &str = "prices";
+/// The list of MCP servers, or a table of them by name.
+const MCP: &str = "mcp";
 
 /// A file that was read and checked; empty when there is none.
 #[derive(Default)]
@@ -25,6 +27,8 @@ pub struct File {
     /// By key of the table of settings. Secrets stand here in plain: neither shown nor kept.
     pub values: HashMap<&'static str, Value>,
     pub models: KnownModels,
+    /// As it stands in the file, secrets included; null when it names no MCP servers.
+    pub mcp: Value,
 }
 
 impl File {
@@ -47,6 +51,7 @@ impl File {
             match (name.as_str(), value) {
                 (MODELS, toml::Value::Table(models)) => file.take_models(models)?,
                 (PRICES, toml::Value::Table(prices)) => file.take_prices(prices)?,
+                (MCP, servers) => file.mcp = serde_json::to_value(servers).unwrap_or_default(),
                 (name, value) => file.take(name, value)?,
             }
         }
@@ -126,7 +131,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
 /// Keys are compared with keys and tables with tables.
 fn unknown(key: &str, is_table: bool) -> String {
     let meant = match is_table {
-        true => nearest(key, sections().chain([MODELS, PRICES])),
+        true => nearest(key, sections().chain([MODELS, PRICES, MCP])),
         false => nearest(key, settings::all().iter().map(|setting| &*setting.key)),
     };
     let hint = meant.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();

@@ -118,6 +118,13 @@ pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
     let known =
         |(model, facts)| Effective { key: format!("models.\"{model}\""), value: json!(facts), source: source.clone() };
     all.extend(models.into_iter().map(known));
+    // Of a server's settings, where it is; the rest may be secret.
+    let server = |server: &crate::mcp::Server| Effective {
+        key: format!("mcp.{}", server.name),
+        value: json!(server.place()),
+        source: config.file.clone().map_or(Origin::Default, Origin::File),
+    };
+    all.extend(config.mcp.servers.iter().map(server));
     all
 }
 

@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{DATABASE_PAUSE, DATABASE_TIMEOUT, Leaving, Parts, RunSignals, WorkError, retry};
 use crate::{
-    context::{Cx, EarlierLives, Error, Services, Spending},
+    context::{Cx, EarlierLives, Error, Services, Snapshots, Spending},
     domain::{
         Event, Failure, FailureCode, FollowUp, MessageId, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope,
         Source, Timestamp, Usage, WarningCode, report::Report,
@@ -222,7 +222,12 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     events.extend(skipped_documents(&search));
     // Waited for: nothing is paid for before a write has shown that its result can be stored.
     journal.emit_stored(events).await.map_err(stopped)?;
-    let services = Services { llm: parts.llm.clone(), prompts: Arc::clone(&parts.prompts), search: Some(search) };
+    let services = Services {
+        llm: parts.llm.clone(),
+        prompts: Arc::clone(&parts.prompts),
+        search: Some(search),
+        snapshots: snapshots(parts, run.id),
+    };
     let cx = Cx::new(
         Arc::clone(&journal),
         services,
@@ -232,6 +237,22 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         Arc::clone(&spending),
     );
     Ok((journal, cx, spending))
+}
+
+/// Loads texts of the run's sources, for as long as it takes.
+fn snapshots(parts: &Parts, run_id: RunId) -> Snapshots {
+    let store = parts.store.clone();
+    Snapshots::new(move |ids| {
+        let store = store.clone();
+        async move {
+            loop {
+                match store.snapshots_of(run_id, &ids).await {
+                    Err(store::Error::Unavailable(_)) => tokio::time::sleep(DATABASE_PAUSE).await,
+                    loaded => return loaded.map_err(Stop::Storage),
+                }
+            }
+        }
+    })
 }
 
 fn max_time(run: &Run) -> Duration {

@@ -656,12 +656,14 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
             tool_call_id: "e".into(),
             name: "search_web".into(),
             kind: ToolKind::Search,
+            server: None,
             args: serde_json::json!({}),
         },
         Event::ToolStarted {
             tool_call_id: "f".into(),
             name: "ask_archive".into(),
             kind: ToolKind::External,
+            server: None,
             args: serde_json::json!({}),
         },
         Event::ResearcherFinished { notes_chars: 1, sources: 1, turns: 1, note: None },
@@ -947,8 +949,9 @@ async fn notes_and_reports_come_back(database: TestDatabase) {
     let note = |researcher| Note { researcher, topic: "t".to_owned(), text: "found [S1001]".to_owned() };
     let report = Report {
         markdown: "Ünïcode\0 [1]\n".to_owned(),
-        citations: vec![Citation { number: 1, source_id: SourceId(1001), start: 8, end: 11 }],
+        citations: vec![Citation::new(1, SourceId(1001), 8, 11)],
         dropped_citations: 2,
+        ..Report::default()
     };
     let mut last = finish_of(lease);
     last.finish.as_mut().unwrap().report = Some(report.clone());

@@ -118,8 +118,8 @@ async fn nothing_is_accepted_silently() {
         .await;
     refused(&[("DATABASE_URL", "postgres://me:1/pa55@host/db")], &["doctor"], "postgres://user:password@host").await;
     for (option, instead) in [
-        ("mcp_config={}", "MCP servers are not supported"),
-        ("mcp_prompt=x", "MCP servers are not supported"),
+        ("mcp_config={}", "an object with url"),
+        ("mcp_servers=files", "this server has no MCP servers"),
         ("search_api=openai", "the search of a model's provider is not supported"),
         ("research_model=cohere:command", "a model of a known provider"),
         ("apiKeys={}", "OPENAI_API_KEY"),
