@@ -3,6 +3,7 @@
 //! No I/O, no async, and nothing from another room. What is public JSON (events, runs, options) is defined
 //! here and nowhere else.
 
+mod api_key;
 mod caps;
 pub mod claim;
 pub mod digest;
@@ -31,9 +32,10 @@ pub mod time;
 pub mod wildcard;
 pub mod wording;
 
+pub use api_key::{ApiKey, KeyScope};
 pub use caps::Caps;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
-pub use ids::{MessageId, RunId, SourceId, ThreadId};
+pub use ids::{ApiKeyId, MessageId, RunId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
