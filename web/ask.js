@@ -88,7 +88,7 @@ function field(name, schema, byDefault) {
     return { name, schema, byDefault, input: el("select", { id }, none, choices.map((choice) => el("option", { value: choice }, shown(choice)))) };
   }
   const isNumber = [schema.type].flat().includes("integer") || [schema.type].flat().includes("number");
-  const input = el("input", { id, type: isNumber ? "number" : "text", min: schema.minimum, max: schema.maximum, placeholder: byDefault ?? "", autocomplete: "off" });
+  const input = el("input", { id, type: isNumber ? "number" : "text", min: schema.minimum, max: schema.maximum, step: [schema.type].flat().includes("number") ? "any" : undefined, placeholder: byDefault ?? "", autocomplete: "off" });
   return { name, schema, byDefault, input };
 }
 

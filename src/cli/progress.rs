@@ -197,6 +197,7 @@ fn spinner(bars: &MultiProgress, indent: &str) -> ProgressBar {
 }
 
 /// One line about an event; `None` for those that only count.
+// table of contents: an arm per event
 fn described(event: &Event, width: usize) -> Option<String> {
     let line = |text: &str| line(text, width);
     Some(match event {

@@ -224,6 +224,7 @@ impl Config {
         let mut caps = limits.caps()?;
         let mcp = rooms::mcp(&layers, &file.mcp, &file.path, &options)?;
         let names = mcp.servers.iter().map(|server| server.name.clone()).collect();
+        caps.know_cost(&options);
         caps.know_mcp(names, limits.request_mcp, &options);
         caps.check_value(&options, "mcp_servers")?;
         keep_to(&caps, &layers, &mut options, &mut notices)?;

@@ -242,6 +242,7 @@ pub fn option_values(kind: OptionKind) -> String {
         OptionKind::Boolean => "true or false".to_owned(),
         OptionKind::Integer { min, max } => format!("{min} to {max}"),
         OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
+        OptionKind::OptionalDollars { max } => format!("null, or dollars up to {max}"),
         OptionKind::Choice(names) => names.join(", "),
         OptionKind::OptionalChoice(names) => format!("null, {}", names.join(", ")),
         OptionKind::OptionalDomains => "null, or names of sites".to_owned(),

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Cx, Deadline, Error, Patient, fit, spending::Purpose, watch};
 use crate::{
-    domain::{Event, Failure, FailureCode, ModelName, Models, WarningCode, digest},
+    domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode, digest},
     journal::{Asked, CallRecord, Entry, StepKind, Stop},
     llm::{
         self, Completion, Delta, OutputFormat, Request,
@@ -311,7 +311,8 @@ impl Cx {
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
-            let _reserved = match self.run.spending.begin_call(purpose, fitted.tokens) {
+            let _reserved = match self.run.spending.begin_call(purpose, fitted.tokens, |usage| self.price(model, usage))
+            {
                 Ok(reserved) => reserved,
                 Err(refusal) => {
                     let unanswered = Unanswered::lasting(refusal.failure());
@@ -335,9 +336,14 @@ impl Cx {
         unreachable!("the loop returns")
     }
 
+    /// What these tokens cost; nothing without a model.
+    fn price(&self, model: &ModelName, usage: &Usage) -> Option<Cost> {
+        if model.is_offline() { Some(Cost::default()) } else { self.run.services.llm.cost(model, usage) }
+    }
+
     fn answered(&self, role: Role, model: &ModelName, mut completion: Completion) -> Entry<Outcome> {
-        self.run.spending.end_call(completion.usage.total());
         completion.usage.cost = self.run.services.llm.cost(model, &completion.usage);
+        self.run.spending.end_call(&completion.usage);
         let call = CallRecord {
             model: model.to_string(),
             role: role.as_str().to_owned(),

@@ -1,4 +1,4 @@
-//! What a run may spend: model calls, searches and tokens, refused before they are made.
+//! What a run may spend: model calls, searches, tokens and money, refused before they are made.
 //!
 //! It ends softly, as time does: research stops before everything is used up, so that the notes and the report can still
 //! be written. A refusal is a failed step of the journal, so a replay goes the same way; what was spent in earlier lives
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Role;
 use crate::{
-    domain::{Failure, FailureCode, RunOptions},
+    domain::{Cost, Failure, FailureCode, RunOptions, Usage},
     journal::{Step, StepKind},
 };
 
@@ -19,6 +19,9 @@ const USED_UP: &str = "the run has spent what it may";
 const MOST_KEPT_CALLS: u64 = 100;
 /// And of the tokens.
 const MOST_KEPT_TOKENS: u64 = 4_000_000;
+
+/// Tokens that an answer is taken to have before it is there: most are shorter, reports are longer.
+const ANSWER_TOKENS: u64 = 1_000;
 
 /// As many tokens as the largest context windows hold.
 const MOST_TOKENS_OF_A_CALL: u64 = 10_000_000;
@@ -63,6 +66,7 @@ pub struct Spending {
     max_model_calls: u64,
     max_searches: u64,
     max_tokens: u64,
+    max_cost: Option<Cost>,
     /// Locked for counting only.
     spent: Mutex<Spent>,
 }
@@ -74,6 +78,9 @@ struct Spent {
     tokens: u64,
     /// Estimated, of calls that are being made.
     reserved: u64,
+    /// Billionths of a dollar, as the next.
+    cost: u64,
+    reserved_cost: u64,
     /// The option that was used up first.
     limited_by: Option<&'static str>,
 }
@@ -96,11 +103,14 @@ impl Refusal {
 pub struct Reserved<'a> {
     spending: &'a Spending,
     tokens: u64,
+    cost: u64,
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        self.spending.spent().reserved -= self.tokens;
+        let mut spent = self.spending.spent();
+        spent.reserved -= self.tokens;
+        spent.reserved_cost -= self.cost;
     }
 }
 
@@ -115,6 +125,7 @@ impl Spending {
             max_model_calls: options.max_model_calls.into(),
             max_searches: options.max_searches.into(),
             max_tokens: options.max_tokens.into(),
+            max_cost: options.max_cost_usd,
             spent: Mutex::new(spent),
         }
     }
@@ -124,12 +135,22 @@ impl Spending {
         self.spent().limited_by
     }
 
-    /// Counts a model call with a prompt of about `tokens` tokens, which is to be made next.
+    /// Counts a model call with a prompt of about `tokens` tokens, which is to be made next. `price` says what tokens cost;
+    /// `None`: nobody knows.
     ///
     /// # Errors
     /// The call must not be made.
-    pub fn begin_call(&self, purpose: Purpose, tokens: u32) -> Result<Reserved<'_>, Refusal> {
+    pub fn begin_call(
+        &self,
+        purpose: Purpose,
+        tokens: u32,
+        price: impl FnOnce(&Usage) -> Option<Cost>,
+    ) -> Result<Reserved<'_>, Refusal> {
         let tokens = u64::from(tokens);
+        let cost = match self.max_cost {
+            Some(_) => price(&Usage { input_tokens: tokens, output_tokens: ANSWER_TOKENS, ..Usage::default() }),
+            None => Some(Cost::default()),
+        };
         let mut spent = self.spent();
         if purpose == Purpose::Turn && spent.searches >= self.max_searches {
             return Err(spent.refuse("max_searches", self.max_searches));
@@ -142,15 +163,19 @@ impl Spending {
         if spent.tokens + spent.reserved + tokens > most {
             return Err(spent.refuse("max_tokens", self.max_tokens));
         }
+        let cost = spent.afford(self.max_cost, cost, purpose)?;
         spent.model_calls += 1;
         spent.reserved += tokens;
-        Ok(Reserved { spending: self, tokens })
+        spent.reserved_cost += cost;
+        Ok(Reserved { spending: self, tokens, cost })
     }
 
-    /// Counts the tokens that a call took. Its further attempts are no calls: nobody pays for those that failed, and a
+    /// Counts what a call took. Its further attempts are no calls: nobody pays for those that failed, and a
     /// run outlives an outage.
-    pub fn end_call(&self, tokens: u64) {
-        self.spent().tokens += plausible(tokens);
+    pub fn end_call(&self, usage: &Usage) {
+        let mut spent = self.spent();
+        spent.tokens += plausible(usage.total());
+        spent.cost += usage.cost.map_or(0, |cost| cost.0);
     }
 
     /// Counts a search that is to be made next.
@@ -172,7 +197,21 @@ impl Spending {
 }
 
 impl Spent {
-    fn refuse(&mut self, option: &'static str, limit: u64) -> Refusal {
+    /// The estimated cost of a call, in billionths of a dollar, if there is so much money left.
+    fn afford(&mut self, max_cost: Option<Cost>, cost: Option<Cost>, purpose: Purpose) -> Result<u64, Refusal> {
+        let Some(Cost(limit)) = max_cost else { return Ok(0) };
+        let shown = Cost(limit).dollars();
+        let Some(Cost(cost)) = cost else {
+            return Err(self.refuse("max_cost_usd", format!("{shown}, and the price of the model is not known")));
+        };
+        let most = limit.saturating_sub(purpose.leaves(limit, u64::MAX));
+        if self.cost.saturating_add(self.reserved_cost).saturating_add(cost) > most {
+            return Err(self.refuse("max_cost_usd", shown));
+        }
+        Ok(cost)
+    }
+
+    fn refuse(&mut self, option: &'static str, limit: impl std::fmt::Display) -> Refusal {
         let is_first = self.limited_by.is_none();
         self.limited_by.get_or_insert(option);
         Refusal { message: format!("{USED_UP}: {option} is {limit}"), is_first }
@@ -192,6 +231,7 @@ impl Spent {
             (StepKind::Model, call) => {
                 self.model_calls += 1;
                 self.tokens += call.as_ref().map_or(0, |call| plausible(call.usage.total()));
+                self.cost += call.as_ref().and_then(|call| call.usage.cost).map_or(0, |cost| cost.0);
             }
             _ => {}
         }
@@ -204,7 +244,7 @@ fn refused_option(step: &Step) -> Option<&'static str> {
     let error = step.value.strip_prefix("{\"Err\":")?;
     let of_model = error.strip_prefix("{\"code\":\"spending_limit\",\"message\":");
     let option = of_model.unwrap_or(error).strip_prefix('"')?.strip_prefix(USED_UP)?.strip_prefix(": ")?;
-    ["max_model_calls", "max_searches", "max_tokens"].into_iter().find(|name| option.starts_with(name))
+    ["max_model_calls", "max_searches", "max_tokens", "max_cost_usd"].into_iter().find(|name| option.starts_with(name))
 }
 
 /// The tokens of one call; 0 when no model can have used so many: a gateway that tells nonsense ends no run.
@@ -215,10 +255,7 @@ fn plausible(tokens: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        domain::{Timestamp, Usage},
-        journal::CallRecord,
-    };
+    use crate::{domain::Timestamp, journal::CallRecord};
 
     fn spending(name: &str, limit: u32) -> Spending {
         let mut options = RunOptions::default();
@@ -226,9 +263,13 @@ mod tests {
         Spending::new(&options, &[])
     }
 
+    fn free(_: &Usage) -> Option<Cost> {
+        Some(Cost::default())
+    }
+
     fn calls(spending: &Spending, purpose: Purpose) -> u32 {
         let mut made = 0;
-        while spending.begin_call(purpose, 10).is_ok() {
+        while spending.begin_call(purpose, 10, free).is_ok() {
             made += 1;
         }
         made
@@ -242,9 +283,13 @@ mod tests {
         assert_eq!(calls(&spending, Purpose::Summary), 0);
         assert_eq!(calls(&spending, Purpose::Notes), 19);
         assert_eq!(calls(&spending, Purpose::Whole), 6);
-        let refusal = spending.begin_call(Purpose::Whole, 10).unwrap_err();
+        let refusal = spending.begin_call(Purpose::Whole, 10, free).unwrap_err();
         assert_eq!(refusal.message, "the run has spent what it may: max_model_calls is 100");
         assert!(!refusal.is_first);
+    }
+
+    fn used(input_tokens: u64) -> Usage {
+        Usage { input_tokens, ..Usage::default() }
     }
 
     fn step(kind: StepKind, value: &str, tokens: Option<u64>) -> Step {
@@ -294,13 +339,35 @@ mod tests {
     #[test]
     fn tokens_count_when_they_are_used_and_before() {
         let spending = spending("max_tokens", 100_000);
-        let first = spending.begin_call(Purpose::Turn, 50_000).unwrap();
-        assert!(spending.begin_call(Purpose::Turn, 50_000).unwrap_err().is_first, "the first is still being made");
-        spending.end_call(10_000);
+        let first = spending.begin_call(Purpose::Turn, 50_000, free).unwrap();
+        assert!(
+            spending.begin_call(Purpose::Turn, 50_000, free).unwrap_err().is_first,
+            "the first is still being made"
+        );
+        spending.end_call(&used(10_000));
         drop(first);
-        drop(spending.begin_call(Purpose::Turn, 50_000).unwrap());
-        spending.end_call(90_000);
-        assert!(spending.begin_call(Purpose::Whole, 1).is_err());
+        drop(spending.begin_call(Purpose::Turn, 50_000, free).unwrap());
+        spending.end_call(&used(90_000));
+        assert!(spending.begin_call(Purpose::Whole, 1, free).is_err());
+    }
+
+    #[test]
+    fn money_counts_before_it_is_spent_and_leaves_enough_for_the_report() {
+        let mut options = RunOptions::default();
+        options.set("max_cost_usd", 1.0.into()).unwrap();
+        let spending = Spending::new(&options, &[]);
+        let dollars = |dollars: f64| move |_: &Usage| Cost::reported(dollars);
+        let first = spending.begin_call(Purpose::Turn, 10, dollars(0.5)).unwrap();
+        assert!(spending.begin_call(Purpose::Turn, 10, dollars(0.3)).unwrap_err().is_first, "a quarter is kept");
+        spending.end_call(&Usage { cost: Cost::reported(0.7), ..Usage::default() });
+        drop(first);
+        assert_eq!(spending.limited_by(), Some("max_cost_usd"));
+        drop(spending.begin_call(Purpose::Whole, 10, dollars(0.3)).unwrap());
+        let refusal = spending.begin_call(Purpose::Whole, 10, dollars(0.31)).unwrap_err();
+        assert_eq!(refusal.message, "the run has spent what it may: max_cost_usd is 1");
+        let unknown = spending.begin_call(Purpose::Whole, 10, |_| None).unwrap_err();
+        assert!(unknown.message.ends_with("the price of the model is not known"), "{}", unknown.message);
+        assert!(Spending::new(&RunOptions::default(), &[]).begin_call(Purpose::Turn, 10, |_| None).is_ok());
     }
 
     #[test]
@@ -308,7 +375,10 @@ mod tests {
         let spending = spending("max_searches", 1);
         spending.begin_search().unwrap();
         assert!(spending.begin_search().is_err());
-        assert!(spending.begin_call(Purpose::Turn, 1).is_err());
-        assert!(spending.begin_call(Purpose::Summary, 1).is_ok() && spending.begin_call(Purpose::Notes, 1).is_ok());
+        assert!(spending.begin_call(Purpose::Turn, 1, free).is_err());
+        assert!(
+            spending.begin_call(Purpose::Summary, 1, free).is_ok()
+                && spending.begin_call(Purpose::Notes, 1, free).is_ok()
+        );
     }
 }

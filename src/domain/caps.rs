@@ -5,13 +5,15 @@ use std::{collections::BTreeMap, str::FromStr as _};
 use serde_json::{Value, json};
 
 use super::{
-    McpConfig, McpServers,
+    Cost, McpConfig, McpServers,
     options::{MODEL_OPTIONS, OptionError, OptionKind, OptionSpec, RunOptions, unknown_provider},
     wildcard,
 };
 
 /// Options that [`Caps::know_mcp`] bounds.
 const MCP_OPTIONS: [&str; 2] = ["mcp_servers", "mcp_config"];
+
+const COST_OPTION: &str = "max_cost_usd";
 
 /// What requests may ask for on a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct Caps {
     mcp_servers: Vec<String>,
     /// May requests name an address of an MCP server (`mcp_config`)?
     request_mcp: bool,
+    /// What a run may cost by the server's own options, and so at most; `None`: anything.
+    most_cost: Option<Cost>,
     /// The server's own `mcp_config`.
     own_mcp: Option<McpConfig>,
 }
@@ -34,6 +38,11 @@ impl Caps {
     /// Refuses models of other providers than these.
     pub fn know_providers(&mut self, names: Vec<&'static str>) {
         self.providers = names;
+    }
+
+    /// Refuses a higher `max_cost_usd` than the server's own, and none.
+    pub fn know_cost(&mut self, own: &RunOptions) {
+        self.most_cost = own.max_cost_usd;
     }
 
     /// Refuses MCP servers of other names than these, and addresses of others unless requests may name them.
@@ -126,12 +135,24 @@ impl Caps {
             models.split(',').try_for_each(|model| self.check_model(name, model.trim()))?;
         }
         self.check_mcp(name, value)?;
+        self.check_cost(name, value)?;
         match self.most.get_key_value(name) {
             Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
                 let expected = format!("{most} at most on this server");
                 Err(OptionError::Invalid { name, expected, given: value.to_string() })
             }
             _ => Ok(()),
+        }
+    }
+
+    fn check_cost(&self, name: &str, value: &Value) -> Result<(), OptionError> {
+        let Some(most) = self.most_cost.filter(|_| name == COST_OPTION) else { return Ok(()) };
+        match value.as_f64().is_some_and(|dollars| dollars <= most.dollars()) {
+            true => Ok(()),
+            false => {
+                let expected = format!("{} at most on this server", most.dollars());
+                Err(OptionError::Invalid { name: COST_OPTION, expected, given: value.to_string() })
+            }
         }
     }
 
@@ -155,7 +176,9 @@ impl Caps {
         let caps = self.most.iter().map(|(name, most)| (*name, json!(most)));
         let models = MODEL_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
         let mcp = MCP_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
-        let beyond = caps.chain(models).chain(mcp).filter(|(name, _)| self.check(name, &given[*name]).is_err());
+        let cost = std::iter::once((COST_OPTION, own[COST_OPTION].clone()));
+        let beyond =
+            caps.chain(models).chain(mcp).chain(cost).filter(|(name, _)| self.check(name, &given[*name]).is_err());
         beyond.filter(|(name, value)| options.set(name, value.clone()).is_ok()).map(|(name, _)| name).collect()
     }
 
@@ -163,6 +186,10 @@ impl Caps {
     pub(super) fn narrow(&self, schema: &mut Value) {
         for (name, most) in &self.most {
             schema["properties"][*name]["maximum"] = json!(most);
+        }
+        if let Some(most) = self.most_cost {
+            schema["properties"][COST_OPTION]["maximum"] = json!(most.dollars());
+            schema["properties"][COST_OPTION]["type"] = json!("number");
         }
         let pattern = |text: &String| escaped_pattern(text);
         let allowed = self.models.iter().map(pattern).collect::<Vec<_>>().join("|");
@@ -189,6 +216,24 @@ fn escaped_pattern(pattern: &str) -> String {
 mod tests {
     use super::super::options::OPTIONS;
     use super::*;
+
+    #[test]
+    fn no_request_may_cost_more_than_the_server_allows() {
+        let mut own = RunOptions::default();
+        own.set("max_cost_usd", json!(2.5)).unwrap();
+        let mut caps = Caps::default();
+        assert!(caps.check("max_cost_usd", &Value::Null).is_ok());
+        caps.know_cost(&own);
+        assert!(caps.check("max_cost_usd", &json!(2.5)).is_ok() && caps.check("max_cost_usd", &json!(1)).is_ok());
+        for given in [json!(2.6), Value::Null] {
+            let error = caps.check("max_cost_usd", &given).unwrap_err().to_string();
+            assert_eq!(error, format!("option 'max_cost_usd' must be 2.5 at most on this server, not {given}"));
+        }
+        let mut stored = RunOptions::default();
+        assert_eq!(caps.lower(&mut stored, &own), ["max_cost_usd"]);
+        assert_eq!(stored.max_cost_usd, own.max_cost_usd);
+        assert_eq!(own.offered(&caps)["properties"]["max_cost_usd"]["maximum"], 2.5);
+    }
 
     #[test]
     fn caps_bound_what_is_asked_for() {

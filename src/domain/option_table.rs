@@ -77,6 +77,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "tokens, read and written, of the whole run; research stops before they are used up",
     },
     OptionSpec {
+        name: "max_cost_usd",
+        kind: OptionKind::OptionalDollars { max: 100_000 },
+        default: "null",
+        meaning: "dollars of the whole run, by the prices that are known; research stops before they are spent, and a model without a known price is not called; where the server sets it, requests may only ask for less",
+    },
+    OptionSpec {
         name: "require_think",
         kind: OptionKind::Boolean,
         default: "false",

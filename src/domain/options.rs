@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 pub use super::option_table::OPTIONS;
 use super::{
-    Caps, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, nearest::nearest, time,
+    Caps, Cost, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, nearest::nearest, time,
 };
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
@@ -36,6 +36,9 @@ pub struct RunOptions {
     /// Read and written, of all model calls.
     #[serde(default = "default_tokens")]
     pub max_tokens: u32,
+    /// Runs stored before there was this option may spend what they like.
+    #[serde(default)]
+    pub max_cost_usd: Option<Cost>,
     pub require_think: bool,
     /// Runs stored before there was this option have the default.
     #[serde(default)]
@@ -98,6 +101,10 @@ pub enum OptionKind {
     },
     OptionalInteger {
         min: u32,
+        max: u32,
+    },
+    /// Null, or more than 0.
+    OptionalDollars {
         max: u32,
     },
     Choice(&'static [&'static str]),
@@ -310,6 +317,7 @@ impl OptionSpec {
     pub fn example(&self) -> String {
         match self.kind {
             OptionKind::OptionalInteger { min, max } => 131_072.clamp(min, max).to_string(),
+            OptionKind::OptionalDollars { .. } => "2.5".to_owned(),
             OptionKind::OptionalChoice(names) => names.last().copied().unwrap_or_default().to_owned(),
             OptionKind::OptionalDomains => "example.org,example.com".to_owned(),
             OptionKind::OptionalLanguage => "de".to_owned(),
@@ -342,6 +350,7 @@ impl OptionSpec {
     }
 
     /// The value again, when it is of the right type and in range.
+    // table of contents: an arm per kind
     ///
     /// # Errors
     /// [`OptionError::Invalid`].
@@ -353,6 +362,10 @@ impl OptionSpec {
             OptionKind::Integer { min, max } => (integer(min, max), format!("an integer from {min} to {max}")),
             OptionKind::OptionalInteger { min, max } => {
                 (value.is_null() || integer(min, max), format!("null or an integer from {min} to {max}"))
+            }
+            OptionKind::OptionalDollars { max } => {
+                let fits = value.as_f64().is_some_and(|dollars| dollars >= 1e-6 && dollars <= f64::from(max));
+                (value.is_null() || fits, format!("null or dollars, more than 0 and at most {max}"))
             }
             OptionKind::Choice(names) => {
                 let given = value.as_str().unwrap_or_default();
@@ -415,6 +428,9 @@ impl OptionSpec {
             OptionKind::Integer { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
             OptionKind::OptionalInteger { min, max } => {
                 json!({"type": ["integer", "null"], "minimum": min, "maximum": max})
+            }
+            OptionKind::OptionalDollars { max } => {
+                json!({"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": max})
             }
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
             OptionKind::OptionalChoice(names) => {
@@ -537,6 +553,7 @@ mod tests {
             "max_model_calls",
             "max_searches",
             "max_tokens",
+            "max_cost_usd",
             "search_topic",
         ] {
             stored.remove(newer).unwrap();

@@ -1,11 +1,15 @@
 //! What a run may spend: it ends softly with a report, or with a code of its own; replay spends nothing.
 
-use fathom::domain::{FailureCode, WarningCode};
+use fathom::{
+    app::App,
+    domain::{FailureCode, Price, WarningCode},
+    llm::Facts,
+};
 use serde_json::json;
 use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, QUESTION, research};
+use super::engine::{self, Engine, QUESTION, Story, research};
 use crate::{
     database::TestDatabase,
     world::{Call, Found, Kind, Page, Script, Shape, When, World, reply},
@@ -82,6 +86,44 @@ async fn tokens_end_softly_too() {
     assert!(story.markdown().contains("[1]"));
     assert!(story.usage.input_tokens + story.usage.output_tokens <= 60_000, "{:?}", story.usage);
     assert_eq!(story.run.limited_by.as_deref(), Some("max_tokens"));
+    world.finish();
+}
+
+/// One run with models whose prices the operator has written down.
+async fn priced(world: &World, database: &TestDatabase, options: &[&str]) -> Story {
+    let mut config = engine::config(world, database, options, &[]).unwrap();
+    let price = Price { input: 2.0, output: 8.0, ..Price::default() };
+    for model in config.options.models().map(ToString::to_string).collect::<Vec<_>>() {
+        config.llm.models.insert(model, Facts { price: Some(price), ..Facts::default() });
+    }
+    let app = App::build(&config).await.unwrap();
+    let engine = Engine { app, options: config.options, _database: database.clone() };
+    engine.research(QUESTION).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_ends_softly_too() {
+    let first = world(greedy()).await;
+    let whole = priced(&first, &TestDatabase::sqlite(), &[]).await.usage.cost.expect("the models have prices").dollars();
+    first.finish();
+    let world = world(greedy()).await;
+    let most = whole / 2.0;
+    let story = priced(&world, &TestDatabase::sqlite(), &[&format!("max_cost_usd={most}")]).await;
+    assert!(story.markdown().contains("[1]"));
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_cost_usd"));
+    assert!(story.usage.cost.unwrap().dollars() <= most, "{:?} of {most}", story.usage.cost);
+    world.finish();
+}
+
+/// Nobody knows what it would cost, so it is not begun.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_without_a_price_is_not_called_when_money_is_bounded() {
+    let database = TestDatabase::sqlite();
+    let world = world(greedy()).await;
+    let story = research(&world, &database, &["max_cost_usd=5"]).await;
+    story.failed_with(FailureCode::SpendingLimit);
+    assert!(story.failure().message.contains("the price of the model is not known"), "{}", story.failure());
+    assert_eq!(world.models.total(), 0);
     world.finish();
 }
 
