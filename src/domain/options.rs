@@ -589,18 +589,6 @@ fn default_tokens() -> u32 {
     20_000_000
 }
 
-/// How a report is held against its sources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verify {
-    Off,
-    /// Numbers, dates and names, by code.
-    #[default]
-    Figures,
-    /// Each cited statement too, by a model.
-    Claims,
-}
-
 /// What becomes of a message in a thread that has a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
