@@ -6,6 +6,7 @@
 pub mod domain;
 // From the door to the wire.
 pub mod app;
+pub mod auth;
 pub mod cli;
 pub mod context;
 pub mod http;

@@ -23,6 +23,8 @@ use std::{
 
 use reqwest::header::HeaderName;
 
+use serde::Deserialize;
+
 use crate::{
     domain::{Caps, OptionError, RunOptions, nearest::nearest, options::OPTIONS},
     llm, mcp, pages,
@@ -39,6 +41,9 @@ pub use shown::{Effective, Usable, shown_database};
 
 /// Read when no other file is named, and only if it is there.
 const USUAL_FILE: &str = "fathom.toml";
+
+/// A key says whose it is, so nothing else does.
+const KEYS_NAME_OWNERS: &str = "with FATHOM_AUTHENTICATION=keys each key names its owner; FATHOM_OWNER_HEADER and FATHOM_SEPARATE_OWNERS have no effect";
 
 const ANY_PAGE: &str =
     "FATHOM_CORS_ORIGINS=* lets every page in a user's browser read everything here and start runs; name the origins";
@@ -97,10 +102,21 @@ pub struct HttpSettings {
     pub max_streams: usize,
     /// For requests and runs to settle at shutdown.
     pub grace: Duration,
+    pub authentication: Authentication,
     /// The request header that names the owner; `None`: there is one owner.
     pub owner_header: Option<HeaderName>,
     /// Each owner sees only their own threads and runs.
     pub separate_owners: bool,
+}
+
+/// How the service knows who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Authentication {
+    /// It does not: everybody who reaches it may use it, and a proxy may name users (`owner_header`).
+    None,
+    /// By keys of the API.
+    Keys,
 }
 
 /// Whose pages may call the API from a browser.
@@ -217,6 +233,9 @@ impl Config {
         let http = layers.section::<rooms::Http>("http")?.settings(layers.typed("listen")?);
         if http.cors_origins == CorsOrigins::All {
             notices.push(ANY_PAGE.to_owned());
+        }
+        if http.authentication == Authentication::Keys && (http.owner_header.is_some() || http.separate_owners) {
+            notices.push(KEYS_NAME_OWNERS.to_owned());
         }
         let stored: rooms::Stored = layers.section("database")?;
         let mut config = Self {
@@ -358,6 +377,7 @@ mod tests {
     fn the_names_of_the_original_are_understood() {
         let original = [
             ("RESEARCH_MODEL", "ollama:theirs"),
+            ("SUMMARIZATION_MODEL", " google_genai:small"),
             ("MAX_CONCURRENT_RESEARCH_UNITS", "3"),
             ("ALLOW_CLARIFICATION", "False"),
             ("SEARCH_API", "tavily"),
@@ -369,6 +389,7 @@ mod tests {
         let toml = "[options]\nmax_concurrent_research_units = 2\nmax_react_tool_calls = 4";
         let config = layered(&Flags::default(), &original, toml);
         assert_eq!(config.options.research_model.to_string(), "ollama:theirs");
+        assert_eq!(config.options.summarization_model.to_string(), "google:small");
         assert_eq!(config.options.max_concurrent_research_units, 3);
         assert_eq!(config.options.max_react_tool_calls, 4);
         assert!(!config.options.allow_clarification);
@@ -543,6 +564,7 @@ mod tests {
             max_connections: 24_000,
             max_streams: 20_000,
             grace: Duration::from_secs(10),
+            authentication: Authentication::None,
             owner_header: None,
             separate_owners: false,
         };

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use url::Url;
 
-use super::{AllowedHosts, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
+use super::{AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
 use crate::{
     domain::{Caps, RunOptions},
     llm::{self, Endpoint, providers::PROVIDERS},
@@ -74,6 +74,7 @@ pub struct Http {
     http2: bool,
     max_buffered_bytes: usize,
     max_body_bytes: usize,
+    authentication: Authentication,
     owner_header: Option<String>,
     separate_owners: bool,
     max_connections: usize,
@@ -241,6 +242,7 @@ impl Http {
             max_connections: self.max_connections,
             max_streams: self.max_streams,
             grace: self.grace_seconds,
+            authentication: self.authentication,
             owner_header: self.owner_header.and_then(|name| HeaderName::from_str(&name).ok()),
             separate_owners: self.separate_owners,
         }

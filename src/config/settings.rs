@@ -71,6 +71,7 @@ impl Setting {
         let opens = matches!(
             &*self.key,
             "http.open"
+                | "http.authentication"
                 | "http.owner_header"
                 | "http.separate_owners"
                 | "mcp_file"
@@ -172,6 +173,7 @@ const TABLE: &[Row] = &[
     ("http.http2", "FATHOM_HTTP2", None, Kind::Boolean, Is("false"), "HTTP/2 without TLS, for proxies and programs that begin with it"),
     ("http.max_buffered_bytes", "FATHOM_MAX_BUFFERED_BYTES", None, Kind::Number { min: 1 << 20, max: 1 << 31 }, Is("268435456"), "bytes of request bodies and unread answers held at the same time, over all connections"),
     ("http.max_body_bytes", "FATHOM_MAX_BODY_BYTES", None, Kind::Number { min: 1_024, max: 1 << 30 }, Is("2097152"), "longest request body, bytes"),
+    ("http.authentication", "FATHOM_AUTHENTICATION", None, Kind::Choice(&["none", "keys"]), Is("none"), "must requests to the API carry a key (fathom keys create)? Each key's owner then sees only their own"),
     ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
     ("http.separate_owners", "FATHOM_SEPARATE_OWNERS", None, Kind::Boolean, Is("false"), "does each owner see only their own threads and runs? Otherwise owners only take turns"),
     ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones"),

@@ -3,6 +3,7 @@
 //! No I/O, no async, and nothing from another room. What is public JSON (events, runs, options) is defined
 //! here and nowhere else.
 
+mod api_key;
 mod caps;
 pub mod claim;
 pub mod digest;
@@ -16,6 +17,7 @@ pub mod mcp;
 mod merge;
 mod model_name;
 pub mod nearest;
+mod option_table;
 pub mod options;
 mod owner;
 pub mod presets;
@@ -25,14 +27,16 @@ mod progress;
 pub mod report;
 pub mod run;
 mod search_api;
+mod search_filter;
 pub mod time;
 pub mod wildcard;
 pub mod wording;
 
+pub use api_key::{ApiKey, KeyScope};
 pub use caps::Caps;
 pub use claim::Verify;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
-pub use ids::{MessageId, RunId, SourceId, ThreadId};
+pub use ids::{ApiKeyId, MessageId, RunId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
@@ -47,4 +51,5 @@ pub use run::{
     Thread, ThreadStatus, Usage, Waiting,
 };
 pub use search_api::SearchApi;
+pub use search_filter::{Domains, TimeRange, Topic};
 pub use time::Timestamp;

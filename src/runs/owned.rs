@@ -69,6 +69,19 @@ impl Access {
     }
 }
 
+impl OwnedThread {
+    pub fn owner(&self) -> &Owner {
+        &self.access.owner
+    }
+}
+
+impl OwnedRun {
+    /// The thread's.
+    pub fn owner(&self) -> &Owner {
+        &self.access.owner
+    }
+}
+
 impl Runs {
     /// A thread of the caller's; `None` when there is none.
     ///

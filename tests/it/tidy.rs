@@ -16,7 +16,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
     ("cli", EVERY_ROOM),
     ("app", EVERY_ROOM),
-    ("http", &["runs", "events", "config", "telemetry"]),
+    ("http", &["auth", "runs", "events", "config", "telemetry"]),
+    ("auth", &["store"]),
     (
         "runs",
         &["webhooks", "research", "context", "llm", "search", "prompts", "journal", "events", "store", "telemetry"],

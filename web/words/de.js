@@ -28,4 +28,5 @@ export default {
   gone: "Diese Recherche wurde gelöscht.", gap: "Ältere Ereignisse wurden wegen ihres Alters entfernt; das Bild ist nicht vollständig.",
   notFound: "Diese Recherche gibt es nicht.", failedToLoad: "Das ging nicht: {text}", tooMany: "Die Warteschlange ist voll. Bitte gleich noch einmal versuchen.",
   signIn: "Anmelden", key: "API-Schlüssel", api: "API", done: "Recherche beendet", startedLane: "Rechercheur {n} hat begonnen", language: "Sprache",
+  keyHint: "Ein Schlüssel sieht aus wie fathom_…; der Betreiber erstellt ihn mit „fathom keys create“. Er wird gegen eine Sitzung getauscht und nicht gespeichert.", keyRefused: "Dieser Schlüssel ist unbekannt, abgelaufen oder widerrufen.", signOut: "Abmelden", signedInAs: "angemeldet als {owner}",
 };

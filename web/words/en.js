@@ -28,4 +28,5 @@ export default {
   gone: "This thread has been deleted.", gap: "Older events were removed because of their age; the picture is not complete.",
   notFound: "There is no such thread.", failedToLoad: "That did not work: {text}", tooMany: "The queue is full. Try again in a moment.",
   signIn: "Sign in", key: "API key", api: "API", done: "Research finished", startedLane: "Researcher {n} has begun", language: "Language",
+  keyHint: "A key looks like fathom_…; the operator makes one with “fathom keys create”. It is exchanged for a session and not kept.", keyRefused: "This key is unknown, has expired or was revoked.", signOut: "Sign out", signedInAs: "signed in as {owner}",
 };

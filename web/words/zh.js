@@ -28,4 +28,5 @@ export default {
   gone: "此研究已被删除。", gap: "较早的事件已过期删除；内容不完整。",
   notFound: "没有这个研究。", failedToLoad: "操作失败：{text}", tooMany: "队列已满，请稍后再试。",
   signIn: "登录", key: "API 密钥", api: "API", done: "研究完成", startedLane: "研究员 {n} 已开始", language: "语言",
+  keyHint: "密钥形如 fathom_…，由管理员用“fathom keys create”创建。它只用于换取会话，不会被保存。", keyRefused: "此密钥未知、已过期或已被撤销。", signOut: "退出登录", signedInAs: "已登录：{owner}",
 };
