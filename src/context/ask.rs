@@ -9,7 +9,7 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Cx, Role, Deadline, Error, Patient, fit, spending::Purpose, watch};
+use super::{Cx, Deadline, Error, Patient, Role, fit, spending::Purpose, watch};
 use crate::{
     domain::{Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode, digest},
     journal::{Asked, CallRecord, Entry, StepKind, Stop},
