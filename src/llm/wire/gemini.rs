@@ -57,6 +57,8 @@ struct Body<'a> {
     system_instruction: Option<Instruction<'a>>,
     contents: Vec<Content<'a>>,
     generation_config: Config<'a>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    further: Option<&'a serde_json::Map<String, Value>>,
 }
 
 #[derive(Serialize)]
@@ -143,6 +145,16 @@ struct Config<'a> {
     response_mime_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_json_schema: Option<Strict<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<Thinking>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Thinking {
+    thinking_level: String,
 }
 
 impl<'a> Body<'a> {
@@ -171,7 +183,13 @@ impl<'a> Body<'a> {
                 max_output_tokens: request.max_tokens,
                 response_mime_type: schema.as_ref().map(|_| "application/json"),
                 response_json_schema: schema,
+                temperature: request.sending.temperature(),
+                thinking_config: request
+                    .sending
+                    .effort()
+                    .map(|effort| Thinking { thinking_level: effort.to_ascii_uppercase() }),
             },
+            further: request.sending.body(),
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Encoded {
 /// Reads the answer to one request.
 #[derive(Debug)]
 pub(super) enum Reader {
-    ChatCompletions(Quirks),
+    ChatCompletions(chat::State),
     Responses(responses::State),
     Messages(messages::State),
     Gemini(gemini::State),
@@ -81,7 +81,7 @@ impl Wire {
 
     pub(super) fn reader(self, quirks: &Quirks) -> Reader {
         match self {
-            Self::ChatCompletions => Reader::ChatCompletions(*quirks),
+            Self::ChatCompletions => Reader::ChatCompletions(chat::State::new(*quirks)),
             Self::Responses => Reader::Responses(responses::State::default()),
             Self::Messages => Reader::Messages(messages::State::default()),
             Self::Gemini => Reader::Gemini(gemini::State::default()),
@@ -101,7 +101,7 @@ impl Reader {
     /// The failure that the answer tells, or that it is none.
     pub(super) fn whole(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
         match self {
-            Self::ChatCompletions(quirks) => chat::whole(json, quirks, assembly),
+            Self::ChatCompletions(state) => chat::whole(json, state, assembly),
             Self::Responses(state) => responses::whole(json, state, assembly),
             Self::Messages(state) => messages::whole(json, state, assembly),
             Self::Gemini(state) => gemini::whole(json, state, assembly),
@@ -114,7 +114,7 @@ impl Reader {
     /// The failure that the event tells, or that it cannot be read.
     pub(super) fn event(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
         match self {
-            Self::ChatCompletions(quirks) => chat::event(json, quirks, assembly),
+            Self::ChatCompletions(state) => chat::event(json, state, assembly),
             Self::Responses(state) => responses::event(json, state, assembly),
             Self::Messages(state) => messages::event(json, state, assembly),
             Self::Gemini(state) => gemini::event(json, state, assembly),

@@ -39,6 +39,16 @@ struct Body<'a> {
     tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    further: Option<&'a serde_json::Map<String, Value>>,
     input: Vec<Item<'a>>,
 }
 
@@ -55,7 +65,15 @@ struct Tool<'a> {
 
 #[derive(Serialize)]
 struct TextConfig<'a> {
-    format: Format<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verbosity: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    effort: &'a str,
 }
 
 #[derive(Serialize)]
@@ -99,6 +117,14 @@ impl<'a> Body<'a> {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => quirks.required,
         };
+        let format = match &request.output {
+            OutputFormat::Text => None,
+            OutputFormat::JsonSchema { name, schema } => {
+                Some(Format { kind: "json_schema", name, strict: true, schema: Strict(schema) })
+            }
+        };
+        let sending = &request.sending;
+        let verbosity = sending.verbosity();
         Self {
             model,
             stream: is_stream,
@@ -107,12 +133,12 @@ impl<'a> Body<'a> {
             include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
             tools: request.tools.iter().map(Tool::of).collect(),
             tool_choice: (!request.tools.is_empty()).then_some(choice),
-            text: match &request.output {
-                OutputFormat::Text => None,
-                OutputFormat::JsonSchema { name, schema } => Some(TextConfig {
-                    format: Format { kind: "json_schema", name, strict: true, schema: Strict(schema) },
-                }),
-            },
+            text: (format.is_some() || verbosity.is_some()).then_some(TextConfig { format, verbosity }),
+            reasoning: sending.effort().map(|effort| Reasoning { effort }),
+            temperature: sending.temperature(),
+            service_tier: sending.service_tier(),
+            prompt_cache_key: sending.cache_key.as_deref().filter(|_| quirks.cache_key),
+            further: sending.body(),
             input: request.messages.iter().flat_map(|message| items(message, request)).collect(),
         }
     }
