@@ -6,6 +6,7 @@ use anyhow::Context;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    auth::Keys,
     config::Config,
     events::{CommitRetry, EventLog, Writer},
     llm::Llm,
@@ -22,6 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub struct App {
     pub runs: Runs,
+    pub keys: Keys,
     store: Store,
     tasks: TaskTracker,
 }
@@ -55,6 +57,7 @@ impl App {
         if config.web.enabled {
             toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);
         }
+        toolbox = toolbox.calling(config.mcp.clone());
         let engines = Engines::new(config.search.clone(), parser).context("search")?;
         // What runs search by default is made ready; other documents are indexed when a run first asks for them.
         if let Ok(engine) = engines.select(&config.options.search_api) {
@@ -84,13 +87,13 @@ impl App {
                 longest_silence: runs::longest_silence(&config.llm),
             },
         };
-        Ok(Self { runs: Runs::new(parts), store, tasks })
+        Ok(Self { runs: Runs::new(parts), keys: Keys::new(store.clone()), store, tasks })
     }
 
     /// Waits for what is still to be written, and closes the database.
     pub async fn close(self) {
-        let Self { runs, store, tasks } = self;
-        drop(runs);
+        let Self { runs, keys, store, tasks } = self;
+        drop((runs, keys));
         tasks.close();
         tasks.wait().await;
         store.close().await;

@@ -6,10 +6,12 @@
 pub mod domain;
 // From the door to the wire.
 pub mod app;
+pub mod auth;
 pub mod cli;
 pub mod context;
 pub mod http;
 pub mod llm;
+pub mod mcp;
 pub mod net;
 pub mod offline;
 pub mod pages;

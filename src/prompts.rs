@@ -26,15 +26,18 @@ templates![
     "answer",
     "bad_arguments",
     "brief",
+    "claims",
     "clarify",
     "compress_request",
     "compress_system",
     "continue_text",
     "follow_up",
+    "mcp_result",
     "no_results",
     "nudge_researcher",
     "nudge_supervisor",
     "queries_left_out",
+    "repair",
     "repeated_call",
     "report",
     "research_failed",
@@ -56,6 +59,9 @@ templates![
     "tools/read_page.address",
     "tools/read_page.place",
     "tools/read_page.question",
+    "tools/read_resource",
+    "tools/read_resource.server",
+    "tools/read_resource.uri",
     "tools/conduct_research",
     "tools/conduct_research.research_topic",
     "tools/research_complete_researcher",
@@ -152,7 +158,7 @@ impl Flexible {
 }
 
 /// Tags that separate data from instructions: in our prompts, and in the templates of chat models.
-const TAGS: [&str; 44] = [
+const TAGS: [&str; 45] = [
     "source",
     "sources",
     "page",
@@ -194,6 +200,7 @@ const TAGS: [&str; 44] = [
     "start_of_turn",
     "end_of_turn",
     "start_of_image",
+    "statement",
     "end_of_text",
     "endoftext",
     "instructions",

@@ -87,6 +87,14 @@ export async function log(run) {
   }
 }
 
+/** Who is signed in. @returns {Promise<import("./types").Session>} */
+export const session = () => json("session");
+
+/** @param {string} key @returns {Promise<import("./types").Session>} */
+export const signIn = (key) => json("session", { method: "POST", body: { key } });
+
+export const signOut = () => send("session", { method: "DELETE" });
+
 /** A key for a request that may be sent twice and shall act once. */
 export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 

@@ -4,6 +4,7 @@ import { Problem } from "./api.js";
 import { AskView } from "./ask.js";
 import { el, fill, say } from "./dom.js";
 import { ThreadList } from "./list.js";
+import { SignInView } from "./sign-in.js";
 import { ThreadView } from "./thread.js";
 import { language, word } from "./words.js";
 
@@ -27,8 +28,19 @@ function notice(text, action, ms = 8_000) {
 
 /** @param {unknown} error */
 function failed(error) {
+  if (error instanceof Problem && error.status === 401) return void signIn();
   const text = error instanceof Problem && error.code === "queue_full" ? word("tooMany") : error instanceof Error ? error.message : String(error);
   notice(error instanceof Problem && error.status === 404 ? word("notFound") : word("failedToLoad", { text }));
+}
+
+/** The page begins again once somebody has signed in: whatever was shown is another's. */
+function signIn() {
+  if (main.querySelector(".sign-in")) return;
+  open?.close();
+  open = null;
+  fill(side);
+  fill(main, new SignInView(() => location.reload()).element);
+  main.querySelector("input")?.focus();
 }
 
 const list = new ThreadList(side, { failed, notice });

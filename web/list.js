@@ -24,12 +24,21 @@ export class ThreadList {
     this.list = el("div", { class: "threads" });
     this.more = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.load(this.cursor ?? undefined) }, word("more"));
     fill(side, el("a", { class: "brand", href: "#/" }, "Fathom"), el("a", { class: "new", href: "#/" }, word("newQuestion")), this.search, this.list, this.more,
-      el("footer", { class: "dim" }, el("a", { href: "docs/" }, word("api"))));
+      this.footer = el("footer", { class: "dim" }, el("a", { href: "docs/" }, word("api"))));
+    void this.person();
     setInterval(() => document.visibilityState === "visible" && !this.cursorUsed && this.load(), REFRESH);
     addEventListener("pagehide", () => this.leaving.forEach((_, id) => void api.remove(id, true)));
     this.cursorUsed = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
+  }
+
+  /** Who is signed in, where the service asks. */
+  async person() {
+    const { authentication, owner } = await api.session().catch(() => ({ authentication: "none", owner: "" }));
+    if (authentication === "none") return;
+    const leave = () => api.signOut().then(() => location.reload(), this.page.failed);
+    this.footer.append(" · ", el("span", { class: "owner", dir: "auto" }, word("signedInAs", { owner })), " ", el("button", { type: "button", class: "quiet", onclick: leave }, word("signOut")));
   }
 
   later() {

@@ -118,10 +118,15 @@ const ofWork = {
   "tool.started": (run, d, _, lane) => {
     if (!lane) return;
     const text = about(d.args);
-    lane.doing = { what: d.kind === "read" ? "reading" : "searching", text };
-    lane.steps.push({ id: d.tool_call_id, text: text || d.name, links: null, problem: "" });
+    const named = d.server ? `${d.server}: ${d.name} ${text}`.trim() : text;
+    lane.doing = { what: d.server ? "calling" : d.kind === "read" ? "reading" : "searching", text: named };
+    lane.steps.push({ id: d.tool_call_id, text: named || d.name, links: null, problem: "" });
     if (lane.steps.length > KEPT) lane.steps.shift();
   },
+  "tool.progress": (run, d, _, lane) => {
+    if (lane) lane.doing = { what: "calling", text: `${d.name} ${d.progress}${d.total ? `/${d.total}` : ""} ${d.message ?? ""}`.trim() };
+  },
+  "sign_in.required": (run, d, e) => { run.warnings.push({ code: "sign_in", detail: `${d.server}: ${d.message} ${d.url}`, lane: e.scope.id ?? "" }); },
   "tool.finished": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.links = d.results?.length ?? 0; }); },
   "tool.failed": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.problem = d.problem; }); },
   "source.found": (run, d, _, lane) => {

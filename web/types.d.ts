@@ -48,3 +48,10 @@ export interface Options {
   defaults: Record<string, unknown>;
   presets: Preset[];
 }
+
+export interface Session {
+  authentication: "none" | "keys";
+  owner: string;
+  key: { id: string; name: string; scope: "read" | "write" | "admin" } | null;
+  expires_at: string | null;
+}

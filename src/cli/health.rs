@@ -12,7 +12,7 @@ use super::{Exit, complain};
 use crate::{config::Config, net};
 
 /// The service waits 2 s for its database before it says that it is not ready.
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// What `/readyz` answers; its checks are shown as they are.
@@ -34,7 +34,7 @@ pub async fn run(config: Config) -> Exit {
 }
 
 async fn ask(address: SocketAddr) -> Result<(), String> {
-    let client = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().map_err(|error| error.to_string())?;
+    let client = reqwest::Client::builder().timeout(TIMEOUT).no_proxy().build().map_err(|error| error.to_string())?;
     let response = client.get(format!("http://{address}/readyz")).send().await;
     let response =
         response.map_err(|error| if error.is_timeout() { "no answer" } else { "no connection" }.to_owned())?;

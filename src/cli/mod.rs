@@ -4,6 +4,7 @@ mod config;
 mod doctor;
 mod eval;
 mod health;
+mod keys;
 mod print;
 mod probe;
 mod progress;
@@ -113,6 +114,9 @@ enum Command {
     /// Ask questions whose answers are known, and score the reports
     #[command(after_help = EXIT_CODES)]
     Eval(EvalArgs),
+    /// Make, list and revoke keys of the API, for a service with FATHOM_AUTHENTICATION=keys
+    #[command(after_help = EXIT_CODES)]
+    Keys(keys::KeysArgs),
     /// Print every setting as it counts, and where it comes from; secrets are masked
     Config(ConfigArgs),
 }
@@ -127,6 +131,7 @@ impl Command {
             Self::Runs(args) => args.command.settings_mut(),
             Self::Doctor(args) => &mut args.settings,
             Self::Eval(args) => &mut args.settings,
+            Self::Keys(args) => args.settings_mut(),
             Self::Config(args) => &mut args.settings,
         }
     }
@@ -412,6 +417,7 @@ pub async fn run() -> ExitCode {
         Command::Doctor(DoctorArgs { probe: Some(model), .. }) => probe::run(&config, &model).await,
         Command::Doctor(_) => doctor::run(config).await,
         Command::Eval(args) => eval::run(args, config).await,
+        Command::Keys(args) => keys::run(args, config).await,
         Command::Config(args) => config::run(&config, args.json),
     };
     telemetry.finish().await;

@@ -144,7 +144,7 @@ impl Live {
         let bars = &self.bars;
         let bar = self.researchers.entry(id.clone()).or_insert_with(|| spinner(bars, "  "));
         match event {
-            Event::Warning { .. } => {
+            Event::Warning { .. } | Event::SignInRequired { .. } => {
                 drop(self.bars.println(format!("  {id} {}", described(event, WIDTH).unwrap_or_default())))
             }
             Event::ResearcherFinished { .. } | Event::ResearcherFailed { .. } => {
@@ -225,9 +225,11 @@ fn described(event: &Event, width: usize) -> Option<String> {
             format!("done: {sources} sources, {turns} turns, {notes_chars} characters of notes")
         }
         Event::ResearcherFailed { problem } => format!("failed: {}", line(&problem.message)),
-        Event::ToolStarted { name, kind, args, .. } => line(&tool_started(name, *kind, args)),
-        Event::ToolFinished { results, .. } => format!("found: {}", counted(results.len(), "result", "results")),
-        Event::ToolFailed { name, kind, problem, .. } => format!("{} failed: {}", doing(*kind, name), line(problem)),
+        Event::ToolStarted { .. }
+        | Event::ToolProgress { .. }
+        | Event::ToolFinished { .. }
+        | Event::ToolFailed { .. }
+        | Event::SignInRequired { .. } => return of_tool(event, width),
         Event::SourceFound { source_id, title, url, .. } => {
             format!("source {source_id}: {} ({})", line(title), line(url))
         }
@@ -235,6 +237,10 @@ fn described(event: &Event, width: usize) -> Option<String> {
         Event::CompressStarted {} => "compressing findings".to_owned(),
         Event::CompressFinished { chars_in, chars_out } => format!("compressed: {chars_in} to {chars_out} characters"),
         Event::ReportStarted { attempt } => format!("writing the report, attempt {attempt}"),
+        Event::ClaimsChecked { counts } => format!(
+            "statements checked: {} supported, {} partly, {} not, {} could not be checked",
+            counts.supported, counts.partly, counts.not_supported, counts.not_checkable
+        ),
         Event::ReportFinished { chars, sources, .. } => format!("report: {chars} characters, {sources} sources cited"),
         Event::Usage { model, role, tokens } => {
             format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)
@@ -251,6 +257,26 @@ fn described(event: &Event, width: usize) -> Option<String> {
         }
         Event::RunFailed { problem } => format!("failed: {}", line(&problem.message)),
         Event::RunCancelled { reason } => format!("cancelled: {}", line(reason)),
+    })
+}
+
+/// One line about an event of a tool; `None` for others.
+fn of_tool(event: &Event, width: usize) -> Option<String> {
+    let line = |text: &str| line(text, width);
+    Some(match event {
+        Event::ToolStarted { name, server: Some(server), args, .. } => line(&format!("{server}: {name} {args}")),
+        Event::ToolStarted { name, kind, args, .. } => line(&tool_started(name, *kind, args)),
+        Event::ToolProgress { name, progress, total, message, .. } => {
+            let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
+            line(&format!("{name}: {progress}{of} {}", message.as_deref().unwrap_or_default()))
+        }
+        Event::ToolFinished { results, .. } => format!("found: {}", counted(results.len(), "result", "results")),
+        Event::ToolFailed { name, kind, problem, .. } => format!("{} failed: {}", doing(*kind, name), line(problem)),
+        // A part of the address would be of no use.
+        Event::SignInRequired { server, url, message } => {
+            format!("sign-in needed for {}: {} {}", line(server), line(message), printable_line(url))
+        }
+        _ => return None,
     })
 }
 
@@ -313,7 +339,7 @@ mod tests {
     fn tools_are_known_by_kind() {
         let started = |kind, args| {
             let (tool_call_id, name) = ("c".to_owned(), "a_tool".to_owned());
-            described(&Event::ToolStarted { tool_call_id, name, kind, args }, WIDTH).unwrap()
+            described(&Event::ToolStarted { tool_call_id, name, kind, server: None, args }, WIDTH).unwrap()
         };
         let args = serde_json::json!({"queries": ["a", "b"]});
         assert_eq!(started(ToolKind::Search, args), r#"search: ["a","b"]"#);

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How long the end of a cancelled run is waited for: its owner looks every second, or three times per lease.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CANCEL_WAIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
 /// Characters of a question in the table.
 const QUESTION_CHARS: usize = 60;
@@ -185,7 +185,7 @@ async fn cancel(store: &Store, run_id: RunId) -> Result<Exit, Error> {
             Some(Cancelling::Requested(run)) => run,
         };
         wake(store, &run).await;
-        if since.elapsed() >= PATIENCE {
+        if since.elapsed() >= CANCEL_WAIT {
             return not_yet(store, run_id).await;
         }
         tokio::time::sleep(PAUSE).await;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, complain, print, signals};
 use crate::{
     app::App,
-    config::{Config, HttpSettings, shown_database},
+    config::{Authentication, Config, HttpSettings, shown_database},
     http::{self, State},
     runs::Dispatcher,
     search::{self, ROWS},
@@ -60,9 +60,9 @@ pub async fn run(config: Config) -> Exit {
 /// Why the service must not listen there; a header that a proxy sets keeps nobody out who goes past the proxy.
 fn exposed(http: &HttpSettings) -> Option<String> {
     let loopback = http.listen.ip().to_canonical().is_loopback();
-    (!loopback && !http.open).then(|| {
+    (!loopback && !http.open && http.authentication == Authentication::None).then(|| {
         format!(
-            "{} can be reached from other machines, and Fathom does not check who asks: listen on 127.0.0.1 behind a proxy that does, or say --open (FATHOM_OPEN=true) if only the right people reach it",
+            "{} can be reached from other machines, and Fathom does not check who asks: set FATHOM_AUTHENTICATION=keys, or listen on 127.0.0.1 behind a proxy that does, or say --open (FATHOM_OPEN=true) if only the right people reach it",
             http.listen
         )
     })
@@ -76,7 +76,7 @@ async fn serve(
     shutdown: &CancellationToken,
     metrics: Option<Metrics>,
 ) {
-    let state = State::new(app.runs.clone(), config.http.clone(), shutdown.clone());
+    let state = State::new(app.runs.clone(), app.keys.clone(), config.http.clone(), shutdown.clone());
     let dispatcher = Dispatcher::new(app.runs.clone());
     let token = shutdown.clone();
     let mut tasks = JoinSet::new();

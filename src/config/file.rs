@@ -20,6 +20,8 @@ const MODELS: &str = "models";
 const PRICES: &str = "prices";
 /// The table whose names are those of roles.
 const ROLES: &str = "roles";
+/// The list of MCP servers, or a table of them by name.
+const MCP: &str = "mcp";
 
 /// A file that was read and checked; empty when there is none.
 #[derive(Default)]
@@ -29,6 +31,8 @@ pub struct File {
     pub values: HashMap<&'static str, Value>,
     pub models: KnownModels,
     pub roles: Tunings,
+    /// As it stands in the file, secrets included; null when it names no MCP servers.
+    pub mcp: Value,
 }
 
 impl File {
@@ -52,6 +56,7 @@ impl File {
                 (MODELS, toml::Value::Table(models)) => file.take_models(models)?,
                 (ROLES, toml::Value::Table(roles)) => file.take_roles(roles)?,
                 (PRICES, toml::Value::Table(prices)) => file.take_prices(prices)?,
+                (MCP, servers) => file.mcp = serde_json::to_value(servers).unwrap_or_default(),
                 (name, value) => file.take(name, value)?,
             }
         }
@@ -146,7 +151,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
 /// Keys are compared with keys and tables with tables.
 fn unknown(key: &str, is_table: bool) -> String {
     let meant = match is_table {
-        true => nearest(key, sections().chain([MODELS, PRICES, ROLES])),
+        true => nearest(key, sections().chain([MODELS, PRICES, ROLES, MCP])),
         false => nearest(key, settings::all().iter().map(|setting| &*setting.key)),
     };
     let hint = meant.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();

@@ -79,15 +79,6 @@ impl Kind {
     /// # Errors
     /// What would have been accepted.
     pub fn check(self, value: Value) -> Result<Value, String> {
-        match self {
-            Self::Research(spec) => return checked_option(spec, value),
-            Self::Origins => return self.list(&value, origin),
-            Self::Models => return self.list(&value, model_pattern),
-            Self::Hosts => return self.list(&value, host),
-            Self::Caps => return caps(value),
-            Self::ProviderLimits => return provider_limits(value),
-            _ => {}
-        }
         let text = value.as_str();
         let fits = match self {
             Self::Text | Self::Secret | Self::Path => text.is_some(),
@@ -107,9 +98,12 @@ impl Kind {
                 models.iter().try_for_each(known)?;
                 return Ok(value);
             }
-            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::ProviderLimits | Self::Research(_) => {
-                unreachable!("returned above")
-            }
+            Self::Research(spec) => return checked_option(spec, value),
+            Self::Origins => return self.list(&value, origin),
+            Self::Models => return self.list(&value, model_pattern),
+            Self::Hosts => return self.list(&value, host),
+            Self::Caps => return caps(value),
+            Self::ProviderLimits => return provider_limits(value),
         };
         if fits { Ok(value) } else { Err(self.expected()) }
     }
@@ -141,7 +135,7 @@ impl Kind {
             Self::Caps => "max_run_seconds=3600,max_researcher_iterations=4",
             Self::ProviderLimits => "openai.requests_per_minute=500,openai.tokens_per_minute=200000,ollama.in_flight=2",
             Self::HeaderName => "X-Forwarded-User",
-            Self::Filter => "info,fathom::events=debug",
+            Self::Filter => "info,fathom=debug",
             Self::Model => "openai:gpt-4.1",
             Self::Research(spec) => return spec.example(),
         }

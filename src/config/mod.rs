@@ -23,9 +23,11 @@ use std::{
 
 use reqwest::header::HeaderName;
 
+use serde::Deserialize;
+
 use crate::{
     domain::{Caps, OptionError, RunOptions, nearest::nearest, options::OPTIONS},
-    llm, pages,
+    llm, mcp, pages,
     pages::WebSettings,
     search,
     store::Database,
@@ -39,6 +41,9 @@ pub use shown::{Effective, Usable, shown_database};
 
 /// Read when no other file is named, and only if it is there.
 const USUAL_FILE: &str = "fathom.toml";
+
+/// A key says whose it is, so nothing else does.
+const KEYS_NAME_OWNERS: &str = "with FATHOM_AUTHENTICATION=keys each key names its owner; FATHOM_OWNER_HEADER and FATHOM_SEPARATE_OWNERS have no effect";
 
 const ANY_PAGE: &str =
     "FATHOM_CORS_ORIGINS=* lets every page in a user's browser read everything here and start runs; name the origins";
@@ -67,6 +72,7 @@ pub struct Config {
     pub queue: QueueSettings,
     pub webhooks: webhooks::Settings,
     pub web: WebSettings,
+    pub mcp: mcp::Settings,
     pub log: telemetry::LogSettings,
     pub telemetry: telemetry::TraceSettings,
     /// What the user should know about how settings were combined; one sentence each.
@@ -96,10 +102,21 @@ pub struct HttpSettings {
     pub max_streams: usize,
     /// For requests and runs to settle at shutdown.
     pub grace: Duration,
+    pub authentication: Authentication,
     /// The request header that names the owner; `None`: there is one owner.
     pub owner_header: Option<HeaderName>,
     /// Each owner sees only their own threads and runs.
     pub separate_owners: bool,
+}
+
+/// How the service knows who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Authentication {
+    /// It does not: everybody who reaches it may use it, and a proxy may name users (`owner_header`).
+    None,
+    /// By keys of the API.
+    Keys,
 }
 
 /// Whose pages may call the API from a browser.
@@ -205,6 +222,10 @@ impl Config {
         let choice = Choice { layers: &layers, llm: &llm, search: &search };
         let mut options = choice.options(&mut notices)?;
         let mut caps = limits.caps()?;
+        let mcp = rooms::mcp(&layers, &file.mcp, &file.path, &options)?;
+        let names = mcp.servers.iter().map(|server| server.name.clone()).collect();
+        caps.know_mcp(names, limits.request_mcp, &options);
+        caps.check_value(&options, "mcp_servers")?;
         keep_to(&caps, &layers, &mut options, &mut notices)?;
         caps.know_providers(kind::provider_names());
         let queue = limits.queue();
@@ -212,6 +233,9 @@ impl Config {
         let http = layers.section::<rooms::Http>("http")?.settings(layers.typed("listen")?);
         if http.cors_origins == CorsOrigins::All {
             notices.push(ANY_PAGE.to_owned());
+        }
+        if http.authentication == Authentication::Keys && (http.owner_header.is_some() || http.separate_owners) {
+            notices.push(KEYS_NAME_OWNERS.to_owned());
         }
         let stored: rooms::Stored = layers.section("database")?;
         let mut config = Self {
@@ -229,6 +253,7 @@ impl Config {
             queue,
             webhooks: layers.section::<rooms::Webhooks>("webhooks")?.into(),
             web: layers.section::<rooms::Pages>("pages")?.into(),
+            mcp,
             log: layers.section::<rooms::Log>("log")?.into(),
             telemetry: layers.section::<rooms::Telemetry>("telemetry")?.into(),
             notices,
@@ -276,6 +301,9 @@ fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Re
     let mut keys: Vec<_> =
         file.values.keys().filter(|key| settings::find(key).is_some_and(|s| s.leads_out())).collect();
     keys.sort();
+    if !file.mcp.is_null() {
+        keys.push(&"mcp");
+    }
     match keys.first() {
         Some(key) => {
             let problem = format!(
@@ -534,6 +562,7 @@ mod tests {
             max_connections: 24_000,
             max_streams: 20_000,
             grace: Duration::from_secs(10),
+            authentication: Authentication::None,
             owner_header: None,
             separate_owners: false,
         };

@@ -70,6 +70,24 @@ const MODELS: &str = r#"
 #"openai:gpt-4.1" = { input = 2.00, cached = 0.50, output = 8.00 }
 "#;
 
+/// The list of MCP servers, which has as many tables as there are servers.
+const MCP: &str = r#"
+# MCP servers, whose tools researchers may call (docs/mcp.md): a program that Fathom starts, or an address. ${NAME} stands
+# for an environment variable.
+#[[mcp]]
+#name = "time"
+#command = ["mcp-server-time"]
+#env = { TZ = "UTC" }
+#[[mcp]]
+#name = "wiki"
+#url = "https://wiki.example.com/mcp"
+#bearer = "${WIKI_TOKEN}"
+#headers = { X-Team = "research" }
+#tools = ["search_*", "get_page"]
+#timeout_seconds = 60
+#max_seconds = 300
+"#;
+
 /// The help of a flag: what the setting is for, its variable and its default.
 pub fn flag_help(key: &str) -> String {
     let Some(setting) = settings::find(key) else { return String::new() };
@@ -122,6 +140,7 @@ pub fn file() -> String {
         }
     }
     text.push_str(MODELS);
+    text.push_str(MCP);
     text
 }
 
@@ -200,6 +219,9 @@ pub fn option_values(kind: OptionKind) -> String {
         OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
         OptionKind::Choice(names) => names.join(", "),
         OptionKind::TimeZone => "an IANA name".to_owned(),
+        OptionKind::McpServers => "all, none, or names".to_owned(),
+        OptionKind::McpConfig => "null, or url and tools".to_owned(),
+        OptionKind::OptionalText { .. } => "null, or a text".to_owned(),
         OptionKind::Model => "provider:model".to_owned(),
         OptionKind::Engines => {
             format!("auto, none, {}", ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))

@@ -12,12 +12,14 @@ use std::{
 use reqwest::header::HeaderName;
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use url::Url;
 
-use super::{AllowedHosts, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
+use super::{AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
 use crate::{
-    domain::Caps,
+    domain::{Caps, RunOptions},
     llm::{self, Endpoint, providers::PROVIDERS},
+    mcp,
     pages::WebSettings,
     search::{self, ROWS},
     store::{Database, Synchronous},
@@ -56,6 +58,7 @@ pub struct Limits {
     option_caps: Vec<String>,
     #[serde(default)]
     providers: Vec<String>,
+    pub request_mcp: bool,
     model_concurrency: usize,
     search_concurrency: usize,
 }
@@ -71,6 +74,7 @@ pub struct Http {
     http2: bool,
     max_buffered_bytes: usize,
     max_body_bytes: usize,
+    authentication: Authentication,
     owner_header: Option<String>,
     separate_owners: bool,
     max_connections: usize,
@@ -139,6 +143,35 @@ pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> Result<
     })
 }
 
+/// The MCP servers of the settings file and of the file of other programs, and the operator's own `mcp_config`; `given` is
+/// what stands in the settings file at `path`.
+///
+/// # Errors
+/// A server that cannot be used.
+pub fn mcp(
+    layers: &Layers<'_>,
+    given: &Value,
+    path: &Path,
+    options: &RunOptions,
+) -> Result<mcp::Settings, ConfigError> {
+    let variables = |name: &str| layers.variable(name);
+    let wrong = |path: &Path, problem: String| ConfigError::File { path: path.to_owned(), problem };
+    let mut servers = Vec::new();
+    if !given.is_null() {
+        servers = mcp::read(given, &variables).map_err(|problem| wrong(path, problem))?;
+    }
+    if let Some(path) = layers.path("mcp_file") {
+        let text = std::fs::read_to_string(&path).map_err(|error| wrong(&path, format!("cannot be read: {error}")))?;
+        for server in mcp::read_json(&text, &variables).map_err(|problem| wrong(&path, problem))? {
+            if servers.iter().any(|known| known.name == server.name) {
+                return Err(wrong(&path, format!("the MCP server {} is in the settings file, too", server.name)));
+            }
+            servers.push(server);
+        }
+    }
+    Ok(mcp::Settings { servers, own: options.mcp_config.clone() })
+}
+
 fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
     let key = |name: &str| format!("providers.{provider}.{name}");
     Endpoint {
@@ -150,7 +183,7 @@ fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
 
 pub fn search(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits, data_dir: &Path) -> search::Settings {
     let mut settings = search::Settings { index: data_dir.join("index"), ..search::Settings::default() };
-    settings.retry.patience = timeouts.retry_seconds;
+    settings.retry.max_wait = timeouts.retry_seconds;
     settings.max_concurrent = limits.search_concurrency;
     let keys = ROWS.iter().flat_map(|row| row.settings).map(|setting| setting.key);
     keys.fold(settings, |settings, key| match layers.given(key).and_then(|given| given.value.as_str()) {
@@ -209,6 +242,7 @@ impl Http {
             max_connections: self.max_connections,
             max_streams: self.max_streams,
             grace: self.grace_seconds,
+            authentication: self.authentication,
             owner_header: self.owner_header.and_then(|name| HeaderName::from_str(&name).ok()),
             separate_owners: self.separate_owners,
         }

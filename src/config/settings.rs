@@ -68,7 +68,16 @@ type Row = (&'static str, &'static str, Option<&'static str>, Kind, Fallback, &'
 impl Setting {
     /// Does it say where requests with keys and questions go, or who may come in?
     pub fn leads_out(&self) -> bool {
-        let opens = matches!(&*self.key, "http.open" | "http.owner_header" | "http.separate_owners");
+        let opens = matches!(
+            &*self.key,
+            "http.open"
+                | "http.authentication"
+                | "http.owner_header"
+                | "http.separate_owners"
+                | "mcp_file"
+                | "limits.request_mcp"
+                | "options.mcp_config"
+        );
         opens || matches!(self.kind, Kind::Url | Kind::Headers | Kind::Database | Kind::Origins | Kind::Hosts)
     }
 
@@ -151,6 +160,8 @@ const TABLE: &[Row] = &[
     ("data_dir", "FATHOM_DATA_DIR", Some("--data-dir"), Kind::Path, Computed("the platform's data folder"), "holds the embedded database, the document index and the marks of processes"),
     ("model", "FATHOM_MODEL", Some("--model"), Kind::Model, Unset, "model for every role, such as openai:gpt-4.1, ollama:qwen3:8b or offline:extractive"),
 
+    ("mcp_file", "FATHOM_MCP_FILE", None, Kind::Path, Unset, "JSON file of MCP servers in the form of other programs (mcpServers), beside those in the settings file"),
+
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
     ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process, beside three that commit, wake others and listen"),
     ("database.sqlite_synchronous", "FATHOM_SQLITE_SYNCHRONOUS", None, Kind::Choice(&["full", "normal"]), Is("full"), "does the embedded database wait for the disk at each commit (full), or may a loss of power cost the last ones (normal)?"),
@@ -162,6 +173,7 @@ const TABLE: &[Row] = &[
     ("http.http2", "FATHOM_HTTP2", None, Kind::Boolean, Is("false"), "HTTP/2 without TLS, for proxies and programs that begin with it"),
     ("http.max_buffered_bytes", "FATHOM_MAX_BUFFERED_BYTES", None, Kind::Number { min: 1 << 20, max: 1 << 31 }, Is("268435456"), "bytes of request bodies and unread answers held at the same time, over all connections"),
     ("http.max_body_bytes", "FATHOM_MAX_BODY_BYTES", None, Kind::Number { min: 1_024, max: 1 << 30 }, Is("2097152"), "longest request body, bytes"),
+    ("http.authentication", "FATHOM_AUTHENTICATION", None, Kind::Choice(&["none", "keys"]), Is("none"), "must requests to the API carry a key (fathom keys create)? Each key's owner then sees only their own"),
     ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
     ("http.separate_owners", "FATHOM_SEPARATE_OWNERS", None, Kind::Boolean, Is("false"), "does each owner see only their own threads and runs? Otherwise owners only take turns"),
     ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones"),
@@ -182,6 +194,7 @@ const TABLE: &[Row] = &[
     ("limits.max_threads_per_owner", "FATHOM_MAX_THREADS_PER_OWNER", None, Kind::Number { min: 1, max: 100_000_000 }, Is("10000"), "threads stored of one owner; further ones are refused until some are deleted"),
     ("limits.allowed_models", "FATHOM_ALLOWED_MODELS", None, Kind::Models, Unset, "models that requests may name, * for any text, beside those that the server uses; unset: all"),
     ("limits.option_caps", "FATHOM_OPTION_CAPS", None, Kind::Caps, Unset, "the most that runs of the service may ask for, by research option"),
+    ("limits.request_mcp", "FATHOM_REQUEST_MCP", None, Kind::Boolean, Is("false"), "may requests name the address of an MCP server (mcp_config)? Only public ones are called for them"),
     ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
     ("limits.providers", "FATHOM_PROVIDER_LIMITS", None, Kind::ProviderLimits, Unset, "what providers of models may be asked: PROVIDER.in_flight, .requests_per_minute or .tokens_per_minute=NUMBER, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),

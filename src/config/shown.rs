@@ -128,6 +128,13 @@ pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
         source: source.clone(),
     };
     all.extend(roles.into_iter().map(tuned));
+    // Of a server's settings, where it is; the rest may be secret.
+    let server = |server: &crate::mcp::Server| Effective {
+        key: format!("mcp.{}", server.name),
+        value: json!(server.place()),
+        source: config.file.clone().map_or(Origin::Default, Origin::File),
+    };
+    all.extend(config.mcp.servers.iter().map(server));
     all
 }
 

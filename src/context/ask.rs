@@ -531,6 +531,7 @@ fn asked(role: Role, request: &Request, task: &Task) -> Asked {
         Task::Summarise { question, page } => {
             json!({"summarise": digest::sha256_hex(page.as_bytes()), "for": question})
         }
+        Task::Verify { statements } => json!({"verify": statements}),
         Task::Compress { topic, evidence } => json!({"compress": topic, "evidence": shown(evidence)}),
         Task::Report { brief, findings, sources, limits } => {
             let findings: Vec<_> = findings.iter().map(|finding| (&finding.topic, &finding.text)).collect();

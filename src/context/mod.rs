@@ -12,7 +12,8 @@ mod watch;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures::future::BoxFuture;
@@ -27,7 +28,9 @@ use spending::Refusal;
 use waits::{RunWaits, WaitClock};
 
 use crate::{
-    domain::{Event, Failure, ModelName, Note, RunOptions, Scope, Source, Timestamp, WarningCode},
+    domain::{
+        Event, Failure, ModelName, Note, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode, limits::Limits,
+    },
     journal::{self, Asked, Entry, Journal, NewEvent, StepKind, Stop},
     llm::Llm,
     prompts::Prompts,
@@ -62,6 +65,28 @@ pub struct Services {
     pub prompts: Arc<Prompts>,
     /// The engine of the run's `search_api`; `None` for `none`.
     pub search: Option<Engine>,
+    pub snapshots: Snapshots,
+}
+
+/// Loads sources of the run with their texts; waits while the database is away.
+#[derive(Clone)]
+pub struct Snapshots(Arc<LoadSnapshots>);
+
+type LoadSnapshots = dyn Fn(Vec<SourceId>) -> BoxFuture<'static, Result<Vec<Source>, Stop>> + Send + Sync;
+
+impl Snapshots {
+    pub fn new<F>(load: impl Fn(Vec<SourceId>) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Vec<Source>, Stop>> + Send + 'static,
+    {
+        Self(Arc::new(move |ids| Box::pin(load(ids))))
+    }
+}
+
+impl fmt::Debug for Snapshots {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Snapshots")
+    }
 }
 
 /// The context of one run, as one agent of it sees it. Cheap to clone.
@@ -96,6 +121,10 @@ struct RunContext {
     texts: Mutex<HashMap<String, String>>,
     /// Page texts by key of the runs that this one retries.
     inherited_texts: HashMap<String, String>,
+    /// Texts by address that are not the snapshot of the source there. Locked for map access only.
+    other_texts: Mutex<HashMap<String, Vec<String>>>,
+    /// Locked to be added to only.
+    limits: Mutex<Limits>,
 }
 
 /// What earlier lives of the run left behind, beside the journal.
@@ -139,6 +168,8 @@ impl Cx {
             pages: Mutex::default(),
             texts: Mutex::new(texts),
             inherited_texts: earlier.inherited.into_iter().map(text_by_key).collect(),
+            other_texts: Mutex::default(),
+            limits: Mutex::default(),
         };
         Self { run: Arc::new(run), scope: Scope::ROOT, clock: Arc::default() }
     }
@@ -182,6 +213,24 @@ impl Cx {
             return entry.event(&self.scope, warning);
         }
         entry
+    }
+
+    /// Sources of the run with their texts.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub async fn snapshots(&self, ids: Vec<SourceId>) -> Result<Vec<Source>, Stop> {
+        (self.run.services.snapshots.0)(ids).await
+    }
+
+    /// Adds to what is known of the limits of the run's research; a replay adds the same.
+    pub fn limit(&self, add: impl FnOnce(&mut Limits)) {
+        add(&mut self.run.limits.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// What is known of the limits of the run's research.
+    pub fn limits(&self) -> Limits {
+        self.run.limits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub fn prompts(&self) -> &Prompts {

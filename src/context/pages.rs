@@ -1,6 +1,7 @@
 //! The run's sources and pages: each page is one source, and is read once.
 
 use std::{
+    collections::HashMap,
     sync::{Arc, PoisonError},
     time::Duration,
 };
@@ -20,6 +21,9 @@ pub struct PageText {
 
 /// Room for a page's summary and its retries.
 pub const SUMMARY_TIME: Duration = Duration::from_secs(60);
+
+/// Texts of one address that are kept beside its source's.
+const MOST_OTHER_TEXTS: usize = 4;
 
 impl Cx {
     /// Adds a retrieved source (bare, since texts are kept elsewhere), or its id to the one of the same URL; the first one of a URL decides its title and the
@@ -58,6 +62,20 @@ impl Cx {
             let mut texts = self.run.texts.lock().unwrap_or_else(PoisonError::into_inner);
             texts.entry(key.to_owned()).or_insert_with(|| text.to_owned());
         }
+    }
+
+    /// Keeps a text that was seen under an address whose source is stored with another one.
+    pub fn keep_other_text(&self, url: &str, text: &str) {
+        let mut texts = self.run.other_texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = texts.entry(url.to_owned()).or_default();
+        if known.len() < MOST_OTHER_TEXTS && known.iter().all(|known| known != text) {
+            known.push(text.to_owned());
+        }
+    }
+
+    /// The texts kept by [`Cx::keep_other_text`], by address.
+    pub fn other_texts(&self) -> HashMap<String, Vec<String>> {
+        self.run.other_texts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The kept text of a page; taken out.

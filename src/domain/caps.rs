@@ -1,13 +1,17 @@
 //! Caps: the most that requests may ask for on a server, and the models that they may name.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, str::FromStr as _};
 
 use serde_json::{Value, json};
 
 use super::{
+    McpConfig, McpServers,
     options::{MODEL_OPTIONS, OptionError, OptionKind, OptionSpec, RunOptions, unknown_provider},
     wildcard,
 };
+
+/// Options that [`Caps::know_mcp`] bounds.
+const MCP_OPTIONS: [&str; 2] = ["mcp_servers", "mcp_config"];
 
 /// What requests may ask for on a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,12 +22,73 @@ pub struct Caps {
     models: Vec<String>,
     /// Providers that there are; empty when it is not checked.
     providers: Vec<&'static str>,
+    /// MCP servers that are configured.
+    mcp_servers: Vec<String>,
+    /// May requests name an address of an MCP server (`mcp_config`)?
+    request_mcp: bool,
+    /// The server's own `mcp_config`.
+    own_mcp: Option<McpConfig>,
 }
 
 impl Caps {
     /// Refuses models of other providers than these.
     pub fn know_providers(&mut self, names: Vec<&'static str>) {
         self.providers = names;
+    }
+
+    /// Refuses MCP servers of other names than these, and addresses of others unless requests may name them.
+    pub fn know_mcp(&mut self, names: Vec<String>, request_mcp: bool, own: &RunOptions) {
+        self.mcp_servers = names;
+        self.request_mcp = request_mcp;
+        self.own_mcp.clone_from(&own.mcp_config);
+    }
+
+    /// Refuses an option of the server itself, as it would be of a request.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn check_value(&self, options: &RunOptions, name: &str) -> Result<(), OptionError> {
+        self.check(name, &serde_json::to_value(options).unwrap_or_default()[name])
+    }
+
+    /// Puts names where all MCP servers are meant, so that a run keeps to those there were when it was created.
+    pub fn resolve(&self, options: &mut RunOptions) {
+        if options.mcp_servers.is_all() {
+            let names = self.mcp_servers.join(",");
+            options.mcp_servers = names.parse().unwrap_or_else(|_| McpServers::none());
+        }
+    }
+
+    fn check_mcp(&self, name: &str, value: &Value) -> Result<(), OptionError> {
+        let refused = |name, expected: String| Err(OptionError::Invalid { name, expected, given: value.to_string() });
+        match name {
+            "mcp_servers" => {
+                let named = value.as_str().and_then(|text| McpServers::from_str(text).ok());
+                let known = |name: &str| self.mcp_servers.iter().any(|known| known == name);
+                match named.as_ref().map(|named| named.names().all(known)) {
+                    Some(false) => refused("mcp_servers", self.known_servers()),
+                    _ => Ok(()),
+                }
+            }
+            "mcp_config" => {
+                let is_own =
+                    serde_json::from_value::<Option<McpConfig>>(value.clone()).is_ok_and(|own| own == self.own_mcp);
+                let may = self.request_mcp || value.is_null() || is_own;
+                if may {
+                    Ok(())
+                } else {
+                    refused("mcp_config", "null on this server (limits.request_mcp is off)".to_owned())
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn known_servers(&self) -> String {
+        match &self.mcp_servers[..] {
+            [] => "all or none: this server has no MCP servers".to_owned(),
+            names => format!("all, none, or MCP servers of this server ({})", names.join(", ")),
+        }
     }
 
     /// Adds one from `NAME=NUMBER`.
@@ -60,6 +125,7 @@ impl Caps {
         if let Some((name, models)) = names {
             models.split(',').try_for_each(|model| self.check_model(name, model.trim()))?;
         }
+        self.check_mcp(name, value)?;
         match self.most.get_key_value(name) {
             Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
                 let expected = format!("{most} at most on this server");
@@ -88,7 +154,8 @@ impl Caps {
         let own = serde_json::to_value(own).unwrap_or_default();
         let caps = self.most.iter().map(|(name, most)| (*name, json!(most)));
         let models = MODEL_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
-        let beyond = caps.chain(models).filter(|(name, _)| self.check(name, &given[*name]).is_err());
+        let mcp = MCP_OPTIONS.into_iter().map(|name| (name, own[name].clone()));
+        let beyond = caps.chain(models).chain(mcp).filter(|(name, _)| self.check(name, &given[*name]).is_err());
         beyond.filter(|(name, value)| options.set(name, value.clone()).is_ok()).map(|(name, _)| name).collect()
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::claim::VerdictCounts;
 use super::{Failure, Outcome, RunId, RunOptions, Source, SourceId, Timestamp, Usage};
 
 /// One numbered entry of a thread's event log.
@@ -137,6 +138,8 @@ pub enum ToolKind {
     Search,
     /// Opens a page or document.
     Read,
+    /// Calls a tool of an MCP server.
+    Mcp,
     /// Does something else outside.
     External,
     Think,
@@ -147,12 +150,12 @@ pub enum ToolKind {
 impl ToolKind {
     /// Does it retrieve, or have something researched? An agent that did neither has empty hands.
     pub fn is_work(self) -> bool {
-        matches!(self, Self::Search | Self::Read | Self::External | Self::Delegate)
+        matches!(self, Self::Search | Self::Read | Self::Mcp | Self::External | Self::Delegate)
     }
 
     /// Are its calls announced as `tool.started` and so on? The others have events of their own.
     pub fn is_announced(self) -> bool {
-        matches!(self, Self::Search | Self::Read | Self::External)
+        matches!(self, Self::Search | Self::Read | Self::Mcp | Self::External)
     }
 }
 
@@ -240,7 +243,22 @@ pub enum Event {
         name: String,
         #[serde(default)]
         kind: ToolKind,
+        /// The MCP server that has the tool.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server: Option<String>,
         args: serde_json::Value,
+    },
+    /// How far a call has come, as the MCP server says it; at most one a second for each call.
+    #[serde(rename = "tool.progress")]
+    ToolProgress {
+        tool_call_id: String,
+        name: String,
+        progress: f64,
+        /// What `progress` is when the call is done, where the server knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     },
     #[serde(rename = "tool.finished")]
     ToolFinished {
@@ -258,6 +276,9 @@ pub enum Event {
         kind: ToolKind,
         problem: String,
     },
+    /// An MCP server wants the user to sign in at an address before it answers. The model is not given the address.
+    #[serde(rename = "sign_in.required")]
+    SignInRequired { server: String, url: String, message: String },
     /// Once per source and run; `query` is empty for a source that no search found: one that was opened by its address,
     /// or taken over from an earlier run of the thread.
     #[serde(rename = "source.found")]
@@ -290,6 +311,12 @@ pub enum Event {
     ReportDelta { attempt: u32, offset: usize, text: String },
     #[serde(rename = "report.citation")]
     ReportCitation { number: u32, source_id: SourceId, start: usize, end: usize, url: String, title: String },
+    /// The report's cited statements were held against their sources; how many of them these hold.
+    #[serde(rename = "claims.checked")]
+    ClaimsChecked {
+        #[serde(flatten)]
+        counts: VerdictCounts,
+    },
     #[serde(rename = "report.finished")]
     ReportFinished {
         attempt: u32,
@@ -404,8 +431,10 @@ impl Event {
             Self::ResearcherFailed { .. } => "researcher.failed",
             Self::ModelStarted { .. } => "model.started",
             Self::ToolStarted { .. } => "tool.started",
+            Self::ToolProgress { .. } => "tool.progress",
             Self::ToolFinished { .. } => "tool.finished",
             Self::ToolFailed { .. } => "tool.failed",
+            Self::SignInRequired { .. } => "sign_in.required",
             Self::SourceFound { .. } => "source.found",
             Self::SummaryFinished { .. } => "summary.finished",
             Self::CompressStarted { .. } => "compress.started",
@@ -413,6 +442,7 @@ impl Event {
             Self::ReportStarted { .. } => "report.started",
             Self::ReportDelta { .. } => "report.delta",
             Self::ReportCitation { .. } => "report.citation",
+            Self::ClaimsChecked { .. } => "claims.checked",
             Self::ReportFinished { .. } => "report.finished",
             Self::Usage { .. } => "usage",
             Self::Warning { .. } => "warning",
@@ -461,12 +491,16 @@ pub enum WarningCode {
     ResearcherFailed,
     /// The model cited what was never retrieved; those citations were removed.
     CitationsDropped,
+    /// The report, or a part of it, was not held against its sources.
+    CheckFailed,
     /// A structured answer could not be had; the run goes on without it.
     StructuredOutputFailed,
     /// There are more earlier findings than a run takes over; some were left out.
     FindingsLeftOut,
     /// The database could not be reached for a while.
     StorageDelayed,
+    /// An MCP server could not be used, or no longer; the run goes on without its tools.
+    McpServerFailed,
     /// A role's model is away, out of quota or refuses its key; another one stands in.
     ModelReplaced,
 }

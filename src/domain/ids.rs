@@ -48,6 +48,10 @@ uuid_id!(
     /// One message of a thread.
     MessageId
 );
+uuid_id!(
+    /// A key of the API, or a browser's session; public, unlike its secret.
+    ApiKeyId
+);
 
 /// A source's short id inside its run, shown to models as `[S1003]`.
 ///

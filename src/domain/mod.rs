@@ -3,12 +3,17 @@
 //! No I/O, no async, and nothing from another room. What is public JSON (events, runs, options) is defined
 //! here and nowhere else.
 
+mod api_key;
 mod caps;
+pub mod claim;
 pub mod digest;
 pub mod event;
 #[cfg(test)]
 pub mod growth;
 pub mod ids;
+mod limit_wording;
+pub mod limits;
+pub mod mcp;
 mod merge;
 mod model_name;
 pub mod nearest;
@@ -25,12 +30,14 @@ pub mod time;
 pub mod wildcard;
 pub mod wording;
 
+pub use api_key::{ApiKey, KeyScope};
 pub use caps::Caps;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
-pub use ids::{MessageId, RunId, SourceId, ThreadId};
+pub use ids::{ApiKeyId, MessageId, RunId, SourceId, ThreadId};
+pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
-pub use options::{FollowUp, OptionError, RunOptions};
+pub use options::{FollowUp, OptionError, RunOptions, Verify};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};

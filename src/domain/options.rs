@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Caps, ModelName, Models, SearchApi, nearest::nearest, time};
+use super::{Caps, McpConfig, McpServers, ModelName, Models, SearchApi, nearest::nearest, time};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -37,10 +37,21 @@ pub struct RunOptions {
     /// Runs stored before there was this option have the default.
     #[serde(default)]
     pub follow_up: FollowUp,
+    /// Runs stored before there was this option have the default.
+    #[serde(default)]
+    pub verify: Verify,
     pub search_api: SearchApi,
     /// Runs stored before there was this option have no such tool.
     #[serde(default)]
     pub read_pages: bool,
+    /// Runs stored before there was this option use none, as the next two.
+    #[serde(default = "McpServers::none")]
+    pub mcp_servers: McpServers,
+    #[serde(default)]
+    pub mcp_config: Option<McpConfig>,
+    /// Stands in the researchers' instructions.
+    #[serde(default)]
+    pub mcp_prompt: Option<String>,
     /// Dates the prompts; an IANA name. Runs stored before there was this option are dated in UTC.
     #[serde(default = "default_timezone")]
     pub timezone: String,
@@ -75,6 +86,13 @@ pub enum OptionKind {
     Model,
     /// `auto`, `none`, or names of search engines; which there are is known by `search`.
     Engines,
+    /// `all`, `none`, or names of MCP servers; which there are is known by the settings.
+    McpServers,
+    McpConfig,
+    /// Null, or a text of so many characters at most.
+    OptionalText {
+        max: u32,
+    },
 }
 
 /// One row of the table.
@@ -170,6 +188,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "messages after a report: auto (answered, or the report revised, where no research is needed) or research",
     },
     OptionSpec {
+        name: "verify",
+        kind: OptionKind::Choice(&["off", "figures", "claims"]),
+        default: "\"figures\"",
+        meaning: "how a report is held against its sources: figures (numbers, dates and names, by code), claims (each cited statement too, by the research model) or off",
+    },
+    OptionSpec {
         name: "search_api",
         kind: OptionKind::Engines,
         default: "\"auto\"",
@@ -180,6 +204,24 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Boolean,
         default: "true",
         meaning: "may researchers of the web open pages by their address?",
+    },
+    OptionSpec {
+        name: "mcp_servers",
+        kind: OptionKind::McpServers,
+        default: "\"all\"",
+        meaning: "MCP servers whose tools researchers may call: all that are configured, none, or names separated by commas",
+    },
+    OptionSpec {
+        name: "mcp_config",
+        kind: OptionKind::McpConfig,
+        default: "null",
+        meaning: "one more MCP server as Open Deep Research has it: url, tools, auth_required; requests may set it where limits.request_mcp allows it",
+    },
+    OptionSpec {
+        name: "mcp_prompt",
+        kind: OptionKind::OptionalText { max: 8_000 },
+        default: "null",
+        meaning: "instructions to researchers about the tools of MCP servers",
     },
     OptionSpec {
         name: "timezone",
@@ -250,7 +292,7 @@ pub const OPTIONS: &[OptionSpec] = &[
 ];
 
 /// Options that Open Deep Research has too, with the same meaning; there their names in upper case are variables.
-pub const ORIGINAL: [&str; 15] = [
+pub const ORIGINAL: [&str; 17] = [
     "allow_clarification",
     "max_structured_output_retries",
     "max_concurrent_research_units",
@@ -266,12 +308,12 @@ pub const ORIGINAL: [&str; 15] = [
     "compression_model_max_tokens",
     "final_report_model",
     "final_report_model_max_tokens",
+    "mcp_config",
+    "mcp_prompt",
 ];
 
 /// What Open Deep Research knows and Fathom does not, and what to do instead.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("mcp_config", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
-    ("mcp_prompt", "MCP servers are not supported; put what they know into the documents folder (--docs)"),
     ("apiKeys", "keys are settings of the server (fathom config lists them): OPENAI_API_KEY and the like"),
     ("thread_id", "a thread's id is in the path: POST /api/v1/threads/{id}/messages"),
     ("x-supabase-access-token", "sign-in is up to the proxy in front, which names the user in FATHOM_OWNER_HEADER"),
@@ -427,6 +469,8 @@ impl OptionSpec {
     pub fn example(&self) -> String {
         match self.kind {
             OptionKind::OptionalInteger { min, max } => 131_072.clamp(min, max).to_string(),
+            OptionKind::McpConfig => r#"{"url": "https://tools.example.com", "tools": ["search"]}"#.to_owned(),
+            OptionKind::OptionalText { .. } => "Ask the archive before the web.".to_owned(),
             _ => self.default.trim_matches('"').to_owned(),
         }
     }
@@ -434,9 +478,12 @@ impl OptionSpec {
     /// A value given as text, not checked yet.
     pub fn read(&self, text: &str) -> Value {
         match self.kind {
-            OptionKind::Choice(_) | OptionKind::Model | OptionKind::Engines | OptionKind::TimeZone => {
-                Value::String(text.trim().to_owned())
-            }
+            OptionKind::Choice(_)
+            | OptionKind::Model
+            | OptionKind::Engines
+            | OptionKind::McpServers
+            | OptionKind::TimeZone => Value::String(text.trim().to_owned()),
+            OptionKind::OptionalText { .. } if text.trim() != "null" => Value::String(text.to_owned()),
             _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
         }
     }
@@ -462,6 +509,21 @@ impl OptionSpec {
                 Ok(search_api) => return Ok(json!(search_api)),
                 Err(expected) => (false, expected.to_string()),
             },
+            OptionKind::McpServers => match value.as_str().map(McpServers::from_str) {
+                Some(Ok(servers)) => return Ok(json!(servers)),
+                Some(Err(expected)) => (false, expected),
+                None => (false, "all, none, or names of MCP servers".to_owned()),
+            },
+            OptionKind::McpConfig => {
+                let read = serde_json::from_value::<Option<McpConfig>>(value.clone());
+                let fits = read.is_ok_and(|config| config.is_none_or(|config| config.is_usable()));
+                (fits, McpConfig::EXPECTED.to_owned())
+            }
+            OptionKind::OptionalText { max } => {
+                let fits = |text: &str| text.chars().count() <= max as usize;
+                let expected = format!("null or a text of {max} characters at most");
+                (value.is_null() || value.as_str().is_some_and(fits), expected)
+            }
             OptionKind::TimeZone => {
                 let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
                 (value.as_str().is_some_and(time::is_zone), expected)
@@ -488,6 +550,17 @@ impl OptionSpec {
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
             OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
+            OptionKind::McpServers => json!({"type": "string", "pattern": "^[a-z0-9_-]+(,[a-z0-9_-]+)*$"}),
+            OptionKind::McpConfig => json!({
+                "type": ["object", "null"],
+                "required": ["url"],
+                "properties": {
+                    "url": {"type": "string", "format": "uri", "description": "address of the server, without /mcp"},
+                    "tools": {"type": ["array", "null"], "items": {"type": "string"}, "description": "tools that may be called"},
+                    "auth_required": {"type": "boolean", "description": "must be false: sign-in is for servers in the settings file"},
+                },
+            }),
+            OptionKind::OptionalText { max } => json!({"type": ["string", "null"], "maxLength": max}),
             OptionKind::Engines => json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"}),
         };
         schema["description"] = json!(self.meaning);
@@ -514,6 +587,18 @@ fn default_searches() -> u32 {
 
 fn default_tokens() -> u32 {
     20_000_000
+}
+
+/// How a report is held against its sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    Off,
+    /// Numbers, dates and names, by code.
+    #[default]
+    Figures,
+    /// Each cited statement too, by a model.
+    Claims,
 }
 
 /// What becomes of a message in a thread that has a report.
@@ -563,7 +648,15 @@ mod tests {
     #[test]
     fn options_stored_before_there_were_these_still_read() {
         let Value::Object(mut stored) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
-        for newer in ["max_run_seconds", "follow_up", "max_model_calls", "max_searches", "max_tokens"] {
+        for newer in [
+            "mcp_config",
+            "mcp_prompt",
+            "max_run_seconds",
+            "follow_up",
+            "max_model_calls",
+            "max_searches",
+            "max_tokens",
+        ] {
             stored.remove(newer).unwrap();
         }
         assert_eq!(serde_json::from_value::<RunOptions>(Value::Object(stored)).unwrap(), RunOptions::default());

@@ -54,6 +54,7 @@ mod tests {
             tool_call_id: "1".to_owned(),
             name: "some_tool".to_owned(),
             kind,
+            server: None,
             args: serde_json::Value::Null,
         };
         let events = [

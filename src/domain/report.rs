@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SourceId, Timestamp,
+    claim::{Claim, Passage, Verdict},
+    limits,
     wording::{WORDINGS, Wording},
 };
 
@@ -112,10 +114,23 @@ pub struct Citation {
     /// First and one-past-last character of `[n]` in the report, in Unicode scalar values.
     pub start: usize,
     pub end: usize,
+    /// Does this source hold what the statement says? `None` in a text that was not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// What it rests on there, as far as that was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passage: Option<Passage>,
+}
+
+impl Citation {
+    /// One that is not checked yet.
+    pub fn new(number: u32, source_id: SourceId, start: usize, end: usize) -> Self {
+        Self { number, source_id, start, end, verdict: None, passage: None }
+    }
 }
 
 /// The finished text, its source list included.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Markdown; equal, byte for byte, to the concatenated `report.delta` events of its last attempt.
     pub markdown: String,
@@ -123,6 +138,9 @@ pub struct Report {
     pub citations: Vec<Citation>,
     /// Citations the model wrote that point to nothing this run retrieved; they were removed.
     pub dropped_citations: u32,
+    /// Its cited statements in order, unless they were not checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
 }
 
 impl Report {
@@ -147,6 +165,11 @@ impl Report {
         cited.filter_map(|(number, source)| Some((number, *source?))).collect()
     }
 
+    /// The citations behind a statement.
+    pub fn citations_of(&self, claim: &Claim) -> &[Citation] {
+        self.citations.get(claim.first_citation..claim.first_citation + claim.citations).unwrap_or_default()
+    }
+
     /// Does the text leave open which source stands behind which statement?
     pub fn is_degraded(&self) -> bool {
         self.citations.is_empty()
@@ -162,6 +185,17 @@ pub fn parts(markdown: &str) -> (&str, &str) {
     let last = WORDINGS.iter().filter_map(heading).max();
     let at = last.filter(|(at, length)| markdown[at + length..].lines().all(is_of_list)).map(|(at, _)| at);
     markdown.split_at(at.unwrap_or(markdown.len()))
+}
+
+/// A report's text without what code wrote under it: the section on its limits, and the list of sources.
+pub fn text_alone(markdown: &str) -> &str {
+    let text = parts(markdown).0;
+    let limits = |wording: &Wording| {
+        let at = text.rfind(&limits::heading(wording))?;
+        let is_last = text[at..].lines().skip(2).all(|line| line.is_empty() || line.starts_with("- "));
+        (is_last && (at == 0 || text[..at].ends_with('\n'))).then_some(at)
+    };
+    WORDINGS.iter().filter_map(limits).max().map_or(text, |at| &text[..at])
 }
 
 /// What stands above the list of sources.

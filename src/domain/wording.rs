@@ -2,6 +2,8 @@
 
 use whatlang::{Detector, Lang, Script};
 
+use super::limit_wording::{self, LimitWording};
+
 /// Bytes of a text that are looked at.
 const SAMPLE_BYTES: usize = 16_000;
 /// A text in Latin letters with fewer of them rarely shows its language.
@@ -17,6 +19,8 @@ pub struct Wording {
     pub sources: &'static str,
     /// Stands there when the text cites nothing.
     pub uncited: &'static str,
+    /// For the section on the limits of a report.
+    pub limits: &'static LimitWording,
 }
 
 /// Every language that code writes; the first one stands in for all others.
@@ -26,72 +30,84 @@ pub const WORDINGS: [Wording; 12] = [
         language: Lang::Eng,
         sources: "Sources",
         uncited: "The text above does not say which source stands behind which statement. It was written from:",
+        limits: &limit_wording::EN,
     },
     Wording {
         code: "de",
         language: Lang::Deu,
         sources: "Quellen",
         uncited: "Der Text oben sagt nicht, welche Quelle hinter welcher Aussage steht. Er beruht auf:",
+        limits: &limit_wording::DE,
     },
     Wording {
         code: "fr",
         language: Lang::Fra,
         sources: "Sources",
         uncited: "Le texte ci-dessus ne dit pas quelle source appuie quelle affirmation. Il a été rédigé à partir de :",
+        limits: &limit_wording::FR,
     },
     Wording {
         code: "es",
         language: Lang::Spa,
         sources: "Fuentes",
         uncited: "El texto anterior no indica qué fuente respalda cada afirmación. Se ha redactado a partir de:",
+        limits: &limit_wording::ES,
     },
     Wording {
         code: "it",
         language: Lang::Ita,
         sources: "Fonti",
         uncited: "Il testo precedente non indica quale fonte sostiene ciascuna affermazione. È stato scritto a partire da:",
+        limits: &limit_wording::IT,
     },
     Wording {
         code: "pt",
         language: Lang::Por,
         sources: "Fontes",
         uncited: "O texto acima não indica que fonte sustenta cada afirmação. Foi escrito a partir de:",
+        limits: &limit_wording::PT,
     },
     Wording {
         code: "nl",
         language: Lang::Nld,
         sources: "Bronnen",
         uncited: "De tekst hierboven vermeldt niet welke bron bij welke bewering hoort. Hij is geschreven op basis van:",
+        limits: &limit_wording::NL,
     },
     Wording {
         code: "zh",
         language: Lang::Cmn,
         sources: "来源",
         uncited: "上文没有说明每项陈述依据哪个来源。本文依据以下来源写成：",
+        limits: &limit_wording::ZH,
     },
     Wording {
         code: "ja",
         language: Lang::Jpn,
         sources: "出典",
         uncited: "上の文章は、どの記述がどの出典に基づくかを示していません。次の資料をもとに書かれました：",
+        limits: &limit_wording::JA,
     },
     Wording {
         code: "ko",
         language: Lang::Kor,
         sources: "출처",
         uncited: "위 글은 어떤 진술이 어떤 출처에 근거하는지 밝히지 않습니다. 다음 자료를 바탕으로 작성되었습니다:",
+        limits: &limit_wording::KO,
     },
     Wording {
         code: "ru",
         language: Lang::Rus,
         sources: "Источники",
         uncited: "В тексте выше не указано, какой источник подтверждает какое утверждение. Он написан по материалам:",
+        limits: &limit_wording::RU,
     },
     Wording {
         code: "ar",
         language: Lang::Ara,
         sources: "المصادر",
         uncited: "لا يوضح النص أعلاه أي مصدر يدعم كل عبارة. وقد كُتب استنادًا إلى:",
+        limits: &limit_wording::AR,
     },
 ];
 

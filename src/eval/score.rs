@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn answer(markdown: &str) -> Answer {
-        let report = Report { markdown: markdown.to_owned(), citations: Vec::new(), dropped_citations: 0 };
+        let report = Report { markdown: markdown.to_owned(), ..Report::default() };
         let mut source = Source::example(1001, "a", "A");
         source.snapshot = "It lasted 19 days and cost 61,000.".to_owned();
         let note = Note { researcher: 1, topic: "t".into(), text: "Paid: 61,000.".into() };

@@ -152,6 +152,7 @@ mod tests {
                 tool_call_id: "1".to_owned(),
                 name: "search_web".to_owned(),
                 kind: ToolKind::Search,
+                server: None,
                 args: serde_json::json!({"z": 1, "a": [1.5, 1e300, null], "é": {}}),
             },
             Event::SourceFound {

@@ -119,10 +119,10 @@ impl Client {
         reader
     }
 
-    /// Has an answer been waiting for its reader longer than `patience`?
-    pub fn stalls(&self, patience: Duration) -> bool {
+    /// Has an answer been waiting for its reader longer than `limit`?
+    pub fn stalls(&self, limit: Duration) -> bool {
         let readers: Vec<_> = lock(&self.state).readers.iter().filter_map(Weak::upgrade).collect();
-        readers.iter().any(|reader| reader.stalls(patience))
+        readers.iter().any(|reader| reader.stalls(limit))
     }
 
     /// Leaves it to the connection to read on, so that the answer is not lost (see `linger.rs`).
@@ -188,9 +188,9 @@ impl Reader {
         progress.since = Instant::now();
     }
 
-    fn stalls(&self, patience: Duration) -> bool {
+    fn stalls(&self, limit: Duration) -> bool {
         let progress = lock(&self.progress);
-        progress.pieces > 0 && progress.since.elapsed() > patience
+        progress.pieces > 0 && progress.since.elapsed() > limit
     }
 }
 
@@ -225,19 +225,19 @@ mod tests {
     async fn a_reader_stalls_while_it_takes_nothing() {
         let place = Arc::new(Clients::default()).enter();
         let reader = place.client.reader();
-        let patience = Duration::from_secs(60);
-        tokio::time::advance(2 * patience).await;
-        assert!(!place.client.stalls(patience), "there was nothing to take");
+        let limit = Duration::from_secs(60);
+        tokio::time::advance(2 * limit).await;
+        assert!(!place.client.stalls(limit), "there was nothing to take");
         reader.handed();
         reader.handed();
-        tokio::time::advance(patience).await;
-        assert!(!place.client.stalls(patience));
+        tokio::time::advance(limit).await;
+        assert!(!place.client.stalls(limit));
         reader.sent();
-        tokio::time::advance(patience).await;
-        assert!(!place.client.stalls(patience), "it took a piece");
+        tokio::time::advance(limit).await;
+        assert!(!place.client.stalls(limit), "it took a piece");
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(place.client.stalls(patience));
+        assert!(place.client.stalls(limit));
         drop(reader);
-        assert!(!place.client.stalls(patience), "it is gone");
+        assert!(!place.client.stalls(limit), "it is gone");
     }
 }

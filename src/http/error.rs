@@ -44,6 +44,8 @@ pub enum Code {
     TooManyThreads,
     HostNotAllowed,
     OriginNotAllowed,
+    Unauthenticated,
+    NotPermitted,
     Overloaded,
     Internal,
     StorageUnavailable,
@@ -52,7 +54,7 @@ pub enum Code {
 
 impl Code {
     /// Every code there is.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::MalformedJson,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -73,6 +75,8 @@ impl Code {
         Self::TooManyThreads,
         Self::HostNotAllowed,
         Self::OriginNotAllowed,
+        Self::Unauthenticated,
+        Self::NotPermitted,
         Self::Overloaded,
         Self::Internal,
         Self::StorageUnavailable,
@@ -114,6 +118,8 @@ impl Code {
             Self::TooManyThreads => ("too_many_threads", S::FORBIDDEN, "No more threads may be stored", false),
             Self::HostNotAllowed => ("host_not_allowed", S::MISDIRECTED_REQUEST, "Not a name of this service", false),
             Self::OriginNotAllowed => ("origin_not_allowed", S::FORBIDDEN, "Not a page that may change things", false),
+            Self::Unauthenticated => ("unauthenticated", S::UNAUTHORIZED, "A key of this service is needed", false),
+            Self::NotPermitted => ("not_permitted", S::FORBIDDEN, "The key does not allow this", false),
             Self::Overloaded => ("overloaded", S::SERVICE_UNAVAILABLE, "Too much is on its way", true),
             Self::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "A defect of this service", false),
             Self::StorageUnavailable => {

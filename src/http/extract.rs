@@ -85,14 +85,14 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The whole body, with its place among the bytes that are held for clients.
 async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
-    let (limit, patience) = (state.settings.max_body_bytes, state.patience.body);
+    let (limit, time) = (state.settings.max_body_bytes, state.timeouts.body);
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > limit) {
         return Err(too_large(limit));
     }
     let reading = collect(request.into_body(), limit, &state.buffers);
-    let late = || ApiError::new(Code::RequestTimeout, format!("the body took longer than {patience:?}"));
-    tokio::time::timeout(patience, reading).await.map_err(|_| late())?
+    let late = || ApiError::new(Code::RequestTimeout, format!("the body took longer than {time:?}"));
+    tokio::time::timeout(time, reading).await.map_err(|_| late())?
 }
 
 async fn collect(mut body: Body, limit: usize, buffers: &Buffers) -> Result<Bytes, ApiError> {

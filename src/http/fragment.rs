@@ -56,7 +56,7 @@ impl Written {
                 }
                 Event::ReportCitation { number, source_id, start, end, url, .. } => {
                     let (number, source_id, start, end) = (*number, *source_id, *start, *end);
-                    written.citations.push(Citation { number, source_id, start, end });
+                    written.citations.push(Citation::new(number, source_id, start, end));
                     written.urls.insert(url.clone());
                 }
                 _ => {}

@@ -20,7 +20,7 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::{
-    State,
+    State, auth,
     error::{ApiError, Code, Problem, WriteProblem},
     extract, linger, origin, outgoing,
     stream::{self, Refused},
@@ -38,6 +38,7 @@ const DIAGNOSIS: Duration = Duration::from_millis(500);
 /// The router with everything around it, its problems written in its own way; the last is the outermost, so that preflights get their ids too.
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
+        .layer(from_fn_with_state(state.clone(), auth::check))
         .layer(from_fn_with_state(state.clone(), in_time))
         .layer(CatchPanicLayer::custom(defect))
         .layer(cors(&state.settings.cors_origins))
@@ -143,6 +144,7 @@ fn cors(origins: &CorsOrigins) -> CorsLayer {
             header::CONTENT_TYPE,
             header::ACCEPT,
             header::AUTHORIZATION,
+            HeaderName::from_static("x-api-key"),
             header::IF_NONE_MATCH,
             HeaderName::from_static("idempotency-key"),
             HeaderName::from_static("last-event-id"),

@@ -47,7 +47,7 @@ pub async fn keep_reading(request: Request, next: Next) -> Response {
 }
 
 /// Reads until the end of the body, or until one of the bounds.
-pub async fn drain(mut body: Body, patience: Duration) {
+pub async fn drain(mut body: Body, limit: Duration) {
     let reading = async {
         let mut left = DRAINED_BYTES;
         while let Ok(Some(Ok(frame))) = tokio::time::timeout(SILENCE, body.frame()).await {
@@ -58,7 +58,7 @@ pub async fn drain(mut body: Body, patience: Duration) {
         }
     };
     // Whether it came to its end makes no difference to the answer.
-    let _ = tokio::time::timeout(patience, reading).await;
+    let _ = tokio::time::timeout(limit, reading).await;
 }
 
 /// A body that its handler may drop unread.

@@ -3,6 +3,7 @@
 //! One file per noun; `extract.rs` takes requests apart, `error.rs` alone picks the status of an error, `serve.rs` owns
 //! the sockets. The contract is openapi.yaml at the top level; a test holds it against [`router`].
 
+mod auth;
 mod clients;
 pub mod docs;
 mod error;
@@ -10,6 +11,7 @@ mod extract;
 mod fragment;
 mod health;
 mod json;
+mod keys;
 mod layers;
 mod linger;
 mod options;
@@ -32,12 +34,12 @@ use std::{ops::Deref, sync::Arc};
 
 use axum::{
     Router,
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, delete, get, post},
 };
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::HttpSettings, runs::Runs};
+use crate::{auth::Keys, config::HttpSettings, runs::Runs};
 pub use error::{ApiError, Code};
 pub use serve::{Timeouts, serve};
 
@@ -49,10 +51,11 @@ pub struct State(Arc<Shared>);
 #[derive(Debug)]
 pub struct Shared {
     pub runs: Runs,
+    pub keys: Keys,
     pub settings: HttpSettings,
     /// The service stops: streams end, readiness is denied.
     pub shutdown: CancellationToken,
-    pub patience: Timeouts,
+    pub timeouts: Timeouts,
     /// A permit per open event stream.
     pub streams: Arc<Semaphore>,
     /// Reports as pages, those asked for last.
@@ -70,16 +73,22 @@ impl Deref for State {
 }
 
 impl State {
-    pub fn new(runs: Runs, settings: HttpSettings, shutdown: CancellationToken) -> Self {
-        Self::with(runs, settings, Timeouts::default(), shutdown)
+    pub fn new(runs: Runs, keys: Keys, settings: HttpSettings, shutdown: CancellationToken) -> Self {
+        Self::with(runs, keys, settings, Timeouts::default(), shutdown)
     }
 
-    /// With another patience than the usual one.
-    pub fn with(runs: Runs, settings: HttpSettings, patience: Timeouts, shutdown: CancellationToken) -> Self {
+    /// With other time limits than the usual ones.
+    pub fn with(
+        runs: Runs,
+        keys: Keys,
+        settings: HttpSettings,
+        timeouts: Timeouts,
+        shutdown: CancellationToken,
+    ) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
         let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
         let pages = page::Pages::default();
-        Self(Arc::new(Shared { runs, settings, shutdown, patience, streams, pages, buffers }))
+        Self(Arc::new(Shared { runs, keys, settings, shutdown, timeouts, streams, pages, buffers }))
     }
 }
 
@@ -106,11 +115,15 @@ fn routes() -> Vec<Route> {
         ("/api/v1/runs/{id}/events", &["GET"], get(stream::run_events)),
         ("/api/v1/runs/{id}/report", &["GET"], get(report::show)),
         ("/api/v1/runs/{id}/report/fragment", &["GET"], get(fragment::show)),
+        ("/api/v1/runs/{id}/claims", &["GET"], get(report::claims)),
         ("/api/v1/runs/{id}/notes", &["GET"], get(runs::notes)),
         ("/api/v1/runs/{id}/sources", &["GET"], get(runs::sources)),
         ("/api/v1/runs/{id}/sources/{source_id}", &["GET"], get(runs::source)),
         ("/api/v1/runs/{id}/steps", &["GET"], get(runs::steps)),
         ("/api/v1/options", &["GET"], get(options::show)),
+        ("/api/v1/session", &["GET", "POST", "DELETE"], get(auth::show).post(auth::sign_in).delete(auth::sign_out)),
+        ("/api/v1/keys", &["GET", "POST"], get(keys::list).post(keys::create)),
+        ("/api/v1/keys/{key_id}", &["DELETE"], delete(keys::revoke)),
         ("/healthz", &["GET"], get(health::alive)),
         ("/readyz", &["GET"], get(health::ready)),
         ("/metrics", &["GET"], get(health::metrics)),

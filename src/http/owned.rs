@@ -9,17 +9,22 @@ use axum::{
 };
 use uuid::Uuid;
 
-use super::{State, error::ApiError};
+use super::{State, auth, error::ApiError};
 use crate::{
-    domain::{Caller, Owner, Reach, RunId, ThreadId},
+    auth::Principal,
+    domain::{Caller, KeyScope, Owner, Reach, RunId, ThreadId},
     runs::{OwnedRun, OwnedThread},
 };
 
 impl FromRequestParts<State> for Caller {
     type Rejection = Infallible;
 
-    /// The user that a proxy names. Without one it is the one user of this machine.
+    /// The owner of the key that came, or the user that a proxy names. Without either it is the one user of this machine.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Infallible> {
+        if let Some(principal) = parts.extensions.get::<Principal>() {
+            let reach = if principal.key.scope == KeyScope::Admin { Reach::Shared } else { Reach::Own };
+            return Ok(Self { owner: principal.owner().clone(), reach });
+        }
         let named = state.settings.owner_header.as_ref().and_then(|name| parts.headers.get(name));
         let owner = named.map_or_else(Owner::local, |name| Owner::named(&String::from_utf8_lossy(name.as_bytes())));
         let reach = if state.settings.separate_owners { Reach::Own } else { Reach::Shared };
@@ -34,7 +39,9 @@ impl FromRequestParts<State> for OwnedThread {
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
         let thread_id = ThreadId(id(parts, state).await?);
         let Ok(caller) = Caller::from_request_parts(parts, state).await;
-        state.runs.thread(&caller, thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))
+        let thread = state.runs.thread(&caller, thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))?;
+        auth::note_foreign(parts, &caller, thread.owner());
+        Ok(thread)
     }
 }
 
@@ -45,7 +52,9 @@ impl FromRequestParts<State> for OwnedRun {
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
         let run_id = RunId(id(parts, state).await?);
         let Ok(caller) = Caller::from_request_parts(parts, state).await;
-        state.runs.run(&caller, run_id).await?.ok_or_else(|| ApiError::no_such("run"))
+        let run = state.runs.run(&caller, run_id).await?.ok_or_else(|| ApiError::no_such("run"))?;
+        auth::note_foreign(parts, &caller, run.owner());
+        Ok(run)
     }
 }
 

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::domain::{
     RunId, Source,
+    claim::{Claim, Verdict},
     digest::sha256,
     report::{Citation, Report},
     wording,
@@ -72,7 +73,7 @@ impl Pages {
         }
         let render = move || {
             let urls = written.urls.iter().map(String::as_str).collect();
-            Bytes::from(article(written.settled(), &written.citations, &urls).0)
+            Bytes::from(article(written.settled(), &written.citations, &HashMap::new(), &urls).0)
         };
         self.alone(render).await
     }
@@ -114,7 +115,8 @@ impl Pages {
 pub fn render(report: &Report, sources: &[Source]) -> String {
     let (text, list) = report.parts();
     let urls: HashSet<&str> = sources.iter().map(|source| source.url.as_str()).collect();
-    let (article, title) = article(text, &report.citations, &urls);
+    let doubts = doubts(report);
+    let (article, title) = article(text, &report.citations, &doubts, &urls);
     let title = if title.trim().is_empty() { "Report" } else { title.trim() };
     let language = wording::language_code(text).map(|code| format!(" lang=\"{code}\"")).unwrap_or_default();
     let direction = if wording::is_right_to_left(text) { " dir=\"rtl\"" } else { "" };
@@ -146,16 +148,35 @@ pub fn main_of(page: &Bytes) -> Bytes {
     page.slice_ref(main.rsplit_once("</main>").map_or(main, |(main, _)| main).as_bytes())
 }
 
+/// What stands behind the last citation of a statement that its sources do not hold, by where that citation begins.
+fn doubts(report: &Report) -> HashMap<usize, &'static str> {
+    let words = report.wording().limits;
+    let doubt = |claim: &Claim| {
+        let words = match claim.verdict {
+            Verdict::NotSupported => words.mark_unsupported,
+            Verdict::Partly => words.mark_partly,
+            Verdict::Supported | Verdict::NotCheckable => return None,
+        };
+        Some((report.citations_of(claim).last()?.start, words))
+    };
+    report.claims.iter().filter_map(doubt).collect()
+}
+
 /// A text with its citations as links, and the words of its first heading.
-fn article(text: &str, citations: &[Citation], urls: &HashSet<&str>) -> (String, String) {
-    let marked = marked(text, citations);
+fn article(
+    text: &str,
+    citations: &[Citation],
+    doubts: &HashMap<usize, &str>,
+    urls: &HashSet<&str>,
+) -> (String, String) {
+    let marked = marked(text, citations, doubts);
     let (body, title) = body(&flattened(&marked), urls);
     let body = body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
     (linked(&body), title)
 }
 
 /// The text with marks in place of the brackets of citations, and none of its own.
-fn marked(text: &str, citations: &[Citation]) -> String {
+fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>) -> String {
     let starts: HashMap<usize, &Citation> = citations.iter().map(|citation| (citation.start, citation)).collect();
     let (mut out, mut skip) = (String::with_capacity(text.len()), 0);
     for (at, character) in text.chars().enumerate() {
@@ -164,7 +185,8 @@ fn marked(text: &str, citations: &[Citation]) -> String {
         }
         match starts.get(&at).filter(|citation| citation.end > at && character == '[') {
             Some(citation) => {
-                out.push_str(&format!("{}{}{}", MARKS[0], citation.number, MARKS[1]));
+                let doubt = doubts.get(&at).map(|words| format!(" {words}")).unwrap_or_default();
+                out.push_str(&format!("{}{}{doubt}{}", MARKS[0], citation.number, MARKS[1]));
                 skip = citation.end;
             }
             None => out.push(character),
@@ -180,9 +202,13 @@ fn linked(body: &str) -> String {
     let mut out = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let (number, rest) = piece.split_once(MARKS[1]).unwrap_or(("", piece));
+        let (number, doubt) = number.split_once(' ').unwrap_or((number, ""));
         if let Ok(number) = number.parse::<u32>() {
             let id = if seen.insert(number) { format!(" id=\"cited-{number}\"") } else { String::new() };
             out.push_str(&format!("<a class=\"cite\"{id} href=\"#source-{number}\">[{number}]</a>"));
+            if !doubt.is_empty() {
+                out.push_str(&format!(" <small class=\"doubt\">({doubt})</small>"));
+            }
         }
         out.push_str(rest);
     }
@@ -379,6 +405,7 @@ pre{overflow-x:auto;padding:.8rem 1rem;background:var(--soft);border-radius:.4re
 code{font:.9em/1.5 ui-monospace,monospace}:not(pre)>code{background:var(--soft);padding:.1em .3em;border-radius:.25rem}\
 blockquote{margin:1rem 0;padding:.1rem 1rem;border-inline-start:.25rem solid var(--line)}\
 hr{border:0;border-top:1px solid var(--line)}\
+.doubt{border-bottom:1px dotted currentColor}\
 .sources{list-style:none;padding:0;font-size:.95rem}.sources li{margin:.6rem 0}\
 @media(prefers-color-scheme:dark){:root{--mark:#4a4215}body{background:#16181c;color:#e6e6e6}a{color:#8ab4f8}}\
 @media print{main{max-width:none;margin:0}a{color:inherit}pre{white-space:pre-wrap}.wide{overflow:visible}\
@@ -391,14 +418,9 @@ mod tests {
 
     fn page(markdown: &str, cited: &[(u32, usize)]) -> String {
         let source = Source::example(1001, "https://a.test/x?b=1&c=2", "A: <b>");
-        let citation = |(number, start): &(u32, usize)| Citation {
-            number: *number,
-            source_id: SourceId(1001),
-            start: *start,
-            end: *start + 3,
-        };
+        let citation = |(number, start): &(u32, usize)| Citation::new(*number, SourceId(1001), *start, *start + 3);
         let citations = cited.iter().map(citation).collect();
-        render(&Report { markdown: markdown.to_owned(), citations, dropped_citations: 0 }, &[source])
+        render(&Report { markdown: markdown.to_owned(), citations, ..Report::default() }, &[source])
     }
 
     fn main_of(page: &str) -> &str {

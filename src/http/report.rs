@@ -12,11 +12,12 @@ use super::{
     State,
     error::{ApiError, Code},
     extract::{has_version, negotiate},
-    json::answer,
+    json::{ListBody, answer},
 };
 use crate::{
     domain::{
         Outcome, RunId, Source, SourceId,
+        claim::{Claim, Verdict},
         report::{Citation, Report},
     },
     runs::OwnedRun,
@@ -25,6 +26,38 @@ use crate::{
 pub const MARKDOWN: &str = "text/markdown";
 const HTML: &str = "text/html";
 pub const JSON: &str = "application/json";
+
+/// A cited statement, and what each of its sources says about it.
+#[derive(Serialize)]
+struct ClaimBody<'a> {
+    text: &'a str,
+    start: usize,
+    end: usize,
+    verdict: Verdict,
+    missing: &'a [String],
+    reason: Option<&'a str>,
+    citations: &'a [Citation],
+}
+
+/// The report's statements, in order.
+pub async fn claims(owned: OwnedRun) -> Result<Response, ApiError> {
+    let report = report_of(&owned).await?;
+    answer(&ListBody::whole(report.claims.iter().map(|claim| ClaimBody::of(claim, &report)).collect()))
+}
+
+impl<'a> ClaimBody<'a> {
+    fn of(claim: &'a Claim, report: &'a Report) -> Self {
+        Self {
+            text: &claim.text,
+            start: claim.start,
+            end: claim.end,
+            verdict: claim.verdict,
+            missing: &claim.missing,
+            reason: claim.reason.as_deref(),
+            citations: report.citations_of(claim),
+        }
+    }
+}
 
 #[derive(Serialize)]
 struct ReportBody<'a> {
@@ -67,13 +100,7 @@ pub async fn show(
     owned: OwnedRun,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (run, run_id) = (owned.run(), owned.id());
-    let Some(report) = owned.report().await? else {
-        return Err(match run.status.is_final() {
-            true => ApiError::new(Code::NoReport, format!("the run is {} without a report", run.status.as_str())),
-            false => ApiError::new(Code::NotFinished, format!("the run is {}", run.status.as_str())),
-        });
-    };
+    let (run_id, report) = (owned.id(), report_of(&owned).await?);
     // A report never changes, so its run and form name it.
     let tag = format!("\"{run_id}-{}\"", media_type.rsplit('/').next().unwrap_or_default());
     let mut response = if has_version(&headers, &tag) {
@@ -96,6 +123,15 @@ pub async fn show(
         headers.insert(header::CONTENT_SECURITY_POLICY, super::page::policy());
     }
     Ok(response)
+}
+
+async fn report_of(owned: &OwnedRun) -> Result<Report, ApiError> {
+    let status = owned.run().status;
+    let missing = || match status.is_final() {
+        true => ApiError::new(Code::NoReport, format!("the run is {} without a report", status.as_str())),
+        false => ApiError::new(Code::NotFinished, format!("the run is {}", status.as_str())),
+    };
+    owned.report().await?.ok_or_else(missing)
 }
 
 /// The header of a body of that type.

@@ -152,7 +152,7 @@ pub async fn cancel(
 /// The run as it is now, or once it is final, if that is wanted.
 async fn details(state: &State, run: &OwnedRun, preferences: &Preferences) -> Result<RunDetails, ApiError> {
     match preferences.wait {
-        Some(patience) => waited(state, run, patience).await,
+        Some(limit) => waited(state, run, limit).await,
         None => run.details().await?.ok_or_else(|| ApiError::no_such("run")),
     }
 }

@@ -118,7 +118,7 @@ async fn accept(
 }
 
 async fn connection(stream: TcpStream, state: &State, router: Router, watcher: Watcher, client: &Arc<Client>) {
-    let patience = state.patience;
+    let timeouts = state.timeouts;
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection was gone at once");
     }
@@ -126,12 +126,12 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
     // is answered, therefore in this order.
     tokio::select! {
         biased;
-        begun = begins(&stream, patience.head) => if !begun { return },
+        begun = begins(&stream, timeouts.head) => if !begun { return },
         () = state.shutdown.cancelled() => return,
         () = client.gives_way() => return,
     }
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(patience.write));
+    stream.set_write_timeout(Some(timeouts.write));
     let service = TowerToHyperService::new(WithClient { router, client: Arc::clone(client) });
     let builder = protocol(state);
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
@@ -141,16 +141,16 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
             // Clients that vanish, stall or talk nonsense: nothing an operator can mend.
             tracing::debug!(%error, "a connection ended early");
         },
-        () = stalls(client, patience.write) => tracing::debug!("a reader took nothing and was cut off"),
-        () = drained(client, patience.body) => {}
+        () = stalls(client, timeouts.write) => tracing::debug!("a reader took nothing and was cut off"),
+        () = drained(client, timeouts.body) => {}
         () = client.gives_way() => tracing::debug!("an idle connection was closed for a new one"),
     }
 }
 
 fn protocol(state: &State) -> auto::Builder<TokioExecutor> {
-    let patience = state.patience;
+    let timeouts = state.timeouts;
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience.head).max_buf_size(MAX_HEAD_BYTES);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(timeouts.head).max_buf_size(MAX_HEAD_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -158,27 +158,27 @@ fn protocol(state: &State) -> auto::Builder<TokioExecutor> {
         .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .keep_alive_interval(patience.head)
-        .keep_alive_timeout(patience.head);
+        .keep_alive_interval(timeouts.head)
+        .keep_alive_timeout(timeouts.head);
     if state.settings.http2 { builder } else { builder.http1_only() }
 }
 
 /// Waits until an answer finds no taker, although the connection itself lives: over HTTP/2 a client may answer pings and
 /// never let a byte of a body through.
-async fn stalls(client: &Client, patience: Duration) {
-    let mut looks = tokio::time::interval(patience / 4);
+async fn stalls(client: &Client, limit: Duration) {
+    let mut looks = tokio::time::interval(limit / 4);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !client.stalls(patience) {
+    while !client.stalls(limit) {
         looks.tick().await;
     }
 }
 
 /// Reads what is left of bodies; never ends.
-async fn drained(client: &Client, patience: Duration) {
+async fn drained(client: &Client, limit: Duration) {
     let mut draining = FuturesUnordered::new();
     loop {
         tokio::select! {
-            bodies = client.left_bodies() => draining.extend(bodies.into_iter().map(|body| linger::drain(body, patience))),
+            bodies = client.left_bodies() => draining.extend(bodies.into_iter().map(|body| linger::drain(body, limit))),
             Some(()) = draining.next() => {}
         }
     }
@@ -214,8 +214,8 @@ impl tower::Service<hyper::Request<hyper::body::Incoming>> for WithClient {
 }
 
 /// Waits until it is clear which version of HTTP the client speaks, which hyper does without a limit of time.
-async fn begins(stream: &TcpStream, patience: Duration) -> bool {
-    let deadline = Instant::now() + patience;
+async fn begins(stream: &TcpStream, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
     let mut seen = [0; PREFACE.len()];
     loop {
         let length = match tokio::time::timeout_at(deadline, stream.peek(&mut seen)).await {

@@ -109,7 +109,7 @@ impl Starter {
     /// The run that was just queued, or once it is final, if that is wanted.
     async fn settled(&self, state: &State, run: OwnedRun, position: u64) -> Result<(OwnedRun, RunDetails), ApiError> {
         let details = match self.preferences.wait {
-            Some(patience) => waited(state, &run, patience).await?,
+            Some(limit) => waited(state, &run, limit).await?,
             None => RunDetails { run: run.run().clone(), usage: Default::default(), queue_position: Some(position) },
         };
         Ok((run, details))
@@ -189,10 +189,10 @@ impl Starter {
     }
 }
 
-/// The run once it is final, or as it is when patience is over.
-pub async fn waited(state: &State, run: &OwnedRun, patience: Duration) -> Result<RunDetails, ApiError> {
+/// The run once it is final, or as it is when the time is over.
+pub async fn waited(state: &State, run: &OwnedRun, limit: Duration) -> Result<RunDetails, ApiError> {
     tokio::select! {
-        result = run.wait(patience) => result?,
+        result = run.wait(limit) => result?,
         // A stopping service answers with what there is.
         () = state.shutdown.cancelled() => {}
     }

@@ -36,6 +36,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("replay.js", SCRIPT, include_str!("../../web/replay.js")),
     ("report.js", SCRIPT, include_str!("../../web/report.js")),
     ("run.js", SCRIPT, include_str!("../../web/run.js")),
+    ("sign-in.js", SCRIPT, include_str!("../../web/sign-in.js")),
     ("sources.js", SCRIPT, include_str!("../../web/sources.js")),
     ("style.css", "text/css; charset=utf-8", include_str!("../../web/style.css")),
     ("thread.js", SCRIPT, include_str!("../../web/thread.js")),

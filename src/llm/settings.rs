@@ -159,7 +159,7 @@ impl Settings {
     }
 
     pub(super) fn policy(&self) -> RetryPolicy {
-        RetryPolicy { patience: self.retry_for, first_within: self.first_retry_within, timeouts: TIMEOUTS }
+        RetryPolicy { max_wait: self.retry_for, first_within: self.first_retry_within, timeouts: TIMEOUTS }
     }
 }
 

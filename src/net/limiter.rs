@@ -139,7 +139,7 @@ impl Limiter {
             Err(turn) => turn,
         };
         let silent_until = now() + SILENT;
-        let mut told: Option<Told<'_>> = None;
+        let mut announced: Option<Announced<'_>> = None;
         let mut until = silent_until;
         loop {
             let room = self.let_go();
@@ -157,8 +157,8 @@ impl Limiter {
                     Room::At(at) => at.saturating_duration_since(now()).max(Duration::from_secs(1)),
                     Room::Now | Room::Later => GUESS,
                 };
-                let is_first = told.is_none();
-                told.get_or_insert_with(|| Told { caller, name }).wait(wait, self.reason(), is_first);
+                let is_first = announced.is_none();
+                announced.get_or_insert_with(|| Announced { caller, name }).wait(wait, self.reason(), is_first);
                 until = now() + wait;
             }
         }
@@ -291,19 +291,19 @@ impl State {
 }
 
 /// A wait that was announced; its end is when it is dropped.
-struct Told<'a> {
+struct Announced<'a> {
     caller: &'a dyn Caller,
     name: &'a str,
 }
 
-impl Told<'_> {
+impl Announced<'_> {
     fn wait(&self, wait: Duration, reason: String, is_first: bool) {
         let (name, kind) = (self.name.to_owned(), WaitKind::Model);
         self.caller.waiting(Wait { name, kind, attempt: 0, wait, reason, limited: true, is_first });
     }
 }
 
-impl Drop for Told<'_> {
+impl Drop for Announced<'_> {
     fn drop(&mut self) {
         self.caller.resumed(self.name);
     }

@@ -28,7 +28,7 @@ pub use limiter::{Limiter, Limits, Permit};
 pub use quota::Quota;
 pub use redact::{redact, shown_url};
 pub use retry::{
-    AtOnce, Attempt, Caller, GaveUp, LONGEST_BACKOFF, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,
+    Attempt, Caller, GaveUp, LONGEST_BACKOFF, NoWait, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,
 };
 pub use sse::Events;
 

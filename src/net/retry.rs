@@ -20,7 +20,7 @@ const PATIENT_ATTEMPTS: u32 = 10;
 /// Answers nobody can read rarely get better.
 const UNREADABLE_ATTEMPTS: u32 = 3;
 /// An error of the provider's own may be the request's fault: then no wait heals it.
-const FAILING_PATIENCE: Duration = Duration::from_secs(20 * 60);
+const FAILING_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// As often is a call made that fails while others get answers.
 const LONE_ATTEMPTS: u32 = 8;
 /// The same for calls that get no answer in time.
@@ -30,7 +30,7 @@ const LONE_TIMEOUTS: u32 = 3;
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
     /// The sum of a call's waits.
-    pub patience: Duration,
+    pub max_wait: Duration,
     /// The first wait is random between zero and this; it doubles from attempt to attempt.
     pub first_within: Duration,
     /// Attempts that may end without an answer in time.
@@ -116,9 +116,9 @@ impl Caller for Open {
 
 /// Has no time to wait.
 #[derive(Clone, Copy, Debug)]
-pub struct AtOnce;
+pub struct NoWait;
 
-impl Caller for AtOnce {
+impl Caller for NoWait {
     fn waiting(&self, _: Wait) {}
 
     fn ends(&self) -> Option<Instant> {
@@ -275,7 +275,7 @@ impl Waits<'_> {
     fn is_hopeless(&self, trouble: Trouble, others_answered: bool) -> bool {
         match trouble {
             Trouble::Away | Trouble::Limited => false,
-            Trouble::Failing => self.waited >= FAILING_PATIENCE || (others_answered && self.attempts >= LONE_ATTEMPTS),
+            Trouble::Failing => self.waited >= FAILING_LIMIT || (others_answered && self.attempts >= LONE_ATTEMPTS),
             Trouble::Slow => {
                 self.attempts >= self.policy.timeouts || (others_answered && self.attempts >= LONE_TIMEOUTS)
             }
@@ -285,7 +285,7 @@ impl Waits<'_> {
 
     fn has_time(&self, wait: Duration, caller: &dyn Caller) -> bool {
         let in_time = caller.ends().is_none_or(|ends| now() + wait <= ends);
-        in_time && self.waited + wait <= self.policy.patience
+        in_time && self.waited + wait <= self.policy.max_wait
     }
 }
 
@@ -334,7 +334,7 @@ mod tests {
     }
 
     fn policy() -> RetryPolicy {
-        RetryPolicy { patience: 4 * HOUR, first_within: Duration::from_millis(500), timeouts: 3 }
+        RetryPolicy { max_wait: 4 * HOUR, first_within: Duration::from_millis(500), timeouts: 3 }
     }
 
     fn again(trouble: Trouble, after: Option<Duration>) -> Failure {
@@ -460,7 +460,7 @@ mod tests {
             std::future::ready(Err::<(), _>(again(trouble, None)))
         };
         let (done, time) = run(retry(&circuit(), &policy(), &quietly, call));
-        assert!(done.unwrap_err().attempts > LONE_ATTEMPTS && time >= FAILING_PATIENCE, "{time:?}");
+        assert!(done.unwrap_err().attempts > LONE_ATTEMPTS && time >= FAILING_LIMIT, "{time:?}");
     }
 
     #[test]

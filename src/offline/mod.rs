@@ -76,7 +76,7 @@ pub fn pieces(text: &str) -> Vec<String> {
 
 fn answered(task: &Task) -> Answer {
     match task {
-        Task::Other => Answer::Text(String::new()),
+        Task::Other | Task::Verify { .. } => Answer::Text(String::new()),
         Task::Clarify => Answer::Text(clear()),
         Task::FollowUp => Answer::Text(follow_up()),
         Task::Answer { message } => Answer::Text(declined(message).unwrap_or_default().to_owned()),

@@ -41,6 +41,10 @@ pub enum Task {
         topic: String,
         evidence: Vec<Evidence>,
     },
+    /// Statements of a report held against their sources, which it cannot do.
+    Verify {
+        statements: Vec<String>,
+    },
     /// `sources` have no text of their own.
     Report {
         brief: String,

@@ -150,12 +150,13 @@ async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Re
     let arguments = job.admitted.arguments.clone();
     let key = |what: &str| format!("{}/call/{}/{what}", site.turn, site.index);
     if kind.is_announced() {
-        let (name, args) = (name.to_owned(), arguments.clone());
-        let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name, kind, args };
+        let (name, server, args) = (name.to_owned(), tool.server().map(ToOwned::to_owned), arguments.clone());
+        let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name, kind, server, args };
         cx.mark(&key("started"), started).await?;
     }
     let span = spans::ToolCall::begin(name, &job.call.id, &job.call.arguments);
     let result = span.over(perform(cx, tool, name, site, arguments)).await;
+    remember(cx, kind, &job.admitted.arguments, &result);
     let error = error_of(kind, &result);
     span.end(error, || result.as_ref().map(|output| output.text.joined()).unwrap_or_default());
     let problem = match &result {
@@ -174,6 +175,26 @@ async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Re
         cx.mark(&key("finished"), ended).await?;
     }
     result
+}
+
+/// Keeps what the check of the report needs to know of a page that was read, or could not be.
+fn remember(cx: &Cx, kind: ToolKind, arguments: &Value, result: &Result<ToolOutput, ToolError>) {
+    match result {
+        Ok(output) if kind != ToolKind::Search => {
+            for (link, evidence) in output.links.iter().zip(&output.evidence) {
+                cx.keep_other_text(&link.url, &evidence.text);
+            }
+        }
+        Err(ToolError::Model(_)) if kind == ToolKind::Read => {
+            let address = arguments["address"].as_str().unwrap_or_default().to_owned();
+            cx.limit(|limits| {
+                if !limits.unread_pages.contains(&address) {
+                    limits.unread_pages.push(address);
+                }
+            });
+        }
+        _ => {}
+    }
 }
 
 /// How a call failed, in one word; `None` when it did not.

@@ -205,9 +205,9 @@ mod tests {
             let bytes = body.char_indices().nth(from).map_or(0, |(at, _)| at);
             let start = body[..bytes + body[bytes..].find(&mark).unwrap()].chars().count();
             let end = start + mark.chars().count();
-            citations.push(Citation { number: *number, source_id: SourceId(*id), start, end });
+            citations.push(Citation::new(*number, SourceId(*id), start, end));
         }
-        Report { markdown, citations, dropped_citations: 0 }
+        Report { markdown, citations, ..Report::default() }
     }
 
     fn taken(report: Report, sources: Vec<Source>, notes: Vec<Note>) -> Entry<EarlierFindings> {

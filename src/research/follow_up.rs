@@ -74,7 +74,8 @@ async fn ask(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> R
 /// As [`writer::write`].
 pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "answer", conversation, known).await?;
-    writer::compose(cx, "answer", prompt, Task::Answer { message: newest(conversation).to_owned() }).await
+    let message = newest(conversation);
+    writer::compose(cx, "answer", message, prompt, Task::Answer { message: message.to_owned() }).await
 }
 
 /// Rewrites the report as the newest message asks.
@@ -83,7 +84,7 @@ pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFinding
 /// As [`writer::write`].
 pub async fn revise(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "revise", conversation, known).await?;
-    writer::compose(cx, "report", prompt, Task::Other).await
+    writer::compose(cx, "report", newest(conversation), prompt, Task::Other).await
 }
 
 /// What the user wrote last.

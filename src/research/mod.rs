@@ -7,6 +7,7 @@ mod agent;
 mod brief;
 mod calls;
 mod citations;
+mod claims;
 mod clarify;
 mod compress;
 mod cut;
@@ -17,6 +18,7 @@ pub mod fuzzing;
 mod researcher;
 mod source_list;
 mod supervisor;
+mod verify;
 mod writer;
 
 use futures::FutureExt;
@@ -145,7 +147,10 @@ async fn pipeline(
     };
     let brief = phase(cx, Phase::Brief, brief::write(cx, conversation, verification.as_deref(), known)).await?;
     let taken = known.map_or(0, |known| known.researchers);
-    let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief, taken, toolbox)).await?;
+    let toolbox = toolbox.for_run(cx).await?;
+    let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief, taken, &toolbox)).await;
+    toolbox.close().await;
+    let findings = findings?;
     let report = phase(cx, Phase::Report, writer::write(cx, conversation, &brief, &findings, known)).await?;
     Ok(Ending::Report(report))
 }

@@ -88,7 +88,7 @@ async fn researcher<'a>(
         "date": cx.date().await?,
         "tools": tools.listed(),
         "max_react_tool_calls": max_turns,
-        "mcp_prompt": null,
+        "mcp_prompt": cx.options().mcp_prompt,
     });
     Ok(Agent {
         number: job.number,

@@ -2,7 +2,7 @@
 
 use crate::domain::{
     Source,
-    report::{parts, sources_heading},
+    report::{sources_heading, text_alone},
     wording::Wording,
 };
 
@@ -19,9 +19,9 @@ pub fn render(cited: &[&Source], retrieved: &[Source], wording: &Wording) -> Str
     format!("{heading}{}", numbered(cited.iter().copied()))
 }
 
-/// `markdown` without its list.
+/// `markdown` without its list, and without what else code wrote under it.
 pub fn without(markdown: &str) -> &str {
-    parts(markdown).0
+    text_alone(markdown)
 }
 
 fn numbered<'a>(sources: impl Iterator<Item = &'a Source>) -> String {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     context::{Cx, Error},
-    domain::{Event, Failure, FailureCode, Note, Scope, WarningCode},
+    domain::{Event, Failure, FailureCode, Note, Scope, WarningCode, limits::EndedBy},
     llm::Message,
     offline::Task,
     telemetry::spans,
@@ -40,6 +40,7 @@ pub async fn lead(cx: &Cx, brief: &str, taken: u32, toolbox: &Toolbox) -> Result
         Ok(End::Limit) => {
             let detail = format!("the supervisor used all its {} rounds", supervisor.max_turns);
             cx.warn("lead/limit", WarningCode::IterationLimit, detail).await?;
+            cx.limit(|limits| limits.ended_by = Some(EndedBy::Rounds));
         }
         Err(Error::Failed(failure)) => cut_short = Some(failure),
         Err(stop) => return Err(stop),
@@ -102,22 +103,26 @@ async fn findings(
     cut_short: Option<Failure>,
 ) -> Result<Findings, Error> {
     let (mut findings, mut last_failure) = (Findings::default(), None);
+    let mut empty: Vec<String> = Vec::new();
     for (topic, outcome) in delegated {
         let missing = format!("Nothing could be found out about this topic: {topic}");
         match outcome {
             Ok(note) => {
                 // It may have failed before, and been delegated again.
                 findings.limits.retain(|limit| *limit != missing);
+                empty.retain(|empty| *empty != topic);
                 findings.notes.push(note);
             }
             Err(failure) => {
                 if !findings.limits.contains(&missing) {
                     findings.limits.push(missing);
+                    empty.push(topic);
                 }
                 last_failure = Some(failure);
             }
         }
     }
+    cx.limit(|limits| limits.empty_topics = empty);
     if findings.notes.is_empty() {
         let nothing = || Failure::new(FailureCode::NoEvidence, "nothing was researched, so there is nothing to report");
         return Err(cut_short.or(last_failure).unwrap_or_else(nothing).into());
@@ -125,11 +130,12 @@ async fn findings(
     if let Some(failure) = cut_short {
         let detail = format!("the supervisor failed, the report is made of what was found until then: {failure}");
         cx.warn("lead/failed", WarningCode::ResearcherFailed, detail).await?;
-        let reason = match failure.code {
-            FailureCode::Timeout => "a lack of time",
-            FailureCode::SpendingLimit => "the limits on what it may spend",
-            _ => "a technical failure",
+        let (reason, ended_by) = match failure.code {
+            FailureCode::Timeout => ("a lack of time", EndedBy::Time),
+            FailureCode::SpendingLimit => ("the limits on what it may spend", EndedBy::Budget),
+            _ => ("a technical failure", EndedBy::Failure),
         };
+        cx.limit(|limits| limits.ended_by = Some(ended_by));
         findings.limits.push(format!("The research was cut short by {reason}."));
     }
     Ok(findings)

@@ -17,11 +17,15 @@ use super::{
     citations::{self, Resolver},
     cut,
     earlier::EarlierFindings,
+    verify,
 };
 use crate::{
     context::{Cx, Error, Role, TextSink, Unanswered},
     domain::{
-        Event, Failure, FailureCode, Note, Source, SourceId, WarningCode, digest,
+        Event, Failure, FailureCode, Note, Source, SourceId, Verify, WarningCode,
+        claim::VerdictCounts,
+        digest,
+        limits::Limits,
         report::{Citation, Report},
     },
     journal::Stop,
@@ -52,15 +56,16 @@ pub async fn write(
 ) -> Result<Report, Error> {
     let sources = cx.sources();
     let prompt = prompt(cx, conversation, brief, findings, known, &sources).await?;
-    compose(cx, "report", prompt, task(brief, findings, known, &sources)).await
+    let question = format!("{brief}\n{}", conversation.question());
+    compose(cx, "report", &question, prompt, task(brief, findings, known, &sources)).await
 }
 
 /// Has the model write a text with citations, which its readers see grow; `name` says what it is, and is its journal
-/// key.
+/// key; `question` is what it answers.
 ///
 /// # Errors
 /// As [`write()`].
-pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> Result<Report, Error> {
+pub async fn compose(cx: &Cx, name: &'static str, question: &str, prompt: Text, task: Task) -> Result<Report, Error> {
     let attempt = cx.report_attempts();
     let mut writing = Writing { cx, name, calls: 0, tries: 0, attempt, page: None, sources: cx.sources() };
     let mut messages = vec![Message::User { content: prompt }];
@@ -83,7 +88,7 @@ pub async fn compose(cx: &Cx, name: &'static str, prompt: Text, task: Task) -> R
             cx.warn(&format!("{name}/cut"), WarningCode::OutputCut, detail).await?;
         }
     }
-    writing.finish().await
+    writing.finish(question).await
 }
 
 /// The one message the writer gets.
@@ -208,11 +213,16 @@ impl<'a> Writing<'a> {
         Ok(page)
     }
 
-    async fn finish(self) -> Result<Report, Error> {
-        let Some(page) = self.page else {
+    /// Settles the text, holds it against its sources, and publishes what is left to publish.
+    async fn finish(self, question: &str) -> Result<Report, Error> {
+        let Some(mut page) = self.page else {
             return Err(Failure::new(FailureCode::Internal, "no report was written").into());
         };
-        page.finish().await
+        let draft = page.settle().await?;
+        page.show_text(&draft).await?;
+        let mut draft = verify::verified(self.cx, self.name, question, draft).await?;
+        add_limits(&mut draft.report, &self.cx.limits());
+        page.finish(draft).await
     }
 }
 
@@ -226,6 +236,7 @@ struct Page<'a> {
     cx: &'a Cx,
     attempt: u32,
     resolver: Resolver,
+    sources: Vec<Source>,
     text: String,
     /// The last word of the model's text: left out if the output limit cut it off.
     word: String,
@@ -242,7 +253,8 @@ impl<'a> Page<'a> {
         Self {
             cx,
             attempt,
-            resolver: Resolver::new(sources),
+            resolver: Resolver::new(sources.clone()),
+            sources,
             text: String::new(),
             word: String::new(),
             held: String::new(),
@@ -306,7 +318,7 @@ impl<'a> Page<'a> {
 
     fn citation_events(&self, citations: &[Citation]) -> Vec<Event> {
         let events = citations.iter().filter_map(|citation| {
-            let source = self.resolver.source(citation.number)?;
+            let source = self.sources.iter().find(|source| source.id == citation.source_id)?;
             Some(Event::ReportCitation {
                 number: citation.number,
                 source_id: citation.source_id,
@@ -319,18 +331,27 @@ impl<'a> Page<'a> {
         events.collect()
     }
 
-    async fn finish(mut self) -> Result<Report, Error> {
-        let rest = self.resolver.finish();
-        self.hold(&rest);
-        let streamed = format!("{}{}", self.text, self.held);
-        let Settled { resolver, report, as_streamed } = settled(self.resolver, streamed).await?;
+    /// The whole text; what is not passed on yet is kept back.
+    async fn settle(&mut self) -> Result<Draft, Error> {
+        let mut resolver = std::mem::replace(&mut self.resolver, Resolver::new(Vec::new()));
+        let rest = resolver.finish();
+        let streamed = format!("{}{}{rest}", self.text, std::mem::take(&mut self.held));
+        self.held_since = None;
+        settled(resolver, streamed).await
+    }
+
+    async fn finish(mut self, draft: Draft) -> Result<Report, Error> {
+        let Draft { resolver, report, as_streamed } = draft;
         self.resolver = resolver;
-        if as_streamed {
-            self.flush().await?
-        } else {
-            self.publish(&report).await?
+        match report.markdown.strip_prefix(&self.text).filter(|_| as_streamed) {
+            Some(rest) => self.pass_on(rest, &report.citations).await?,
+            None => self.publish(&report).await?,
         }
         self.warn_of_removals(&report).await?;
+        if self.cx.options().verify != Verify::Off && !report.citations.is_empty() {
+            let counts = VerdictCounts::of(&report.claims);
+            self.cx.emit(vec![Event::ClaimsChecked { counts }]).await?;
+        }
         let finished = Event::ReportFinished {
             attempt: self.attempt,
             chars: self.offset,
@@ -341,6 +362,28 @@ impl<'a> Page<'a> {
         };
         self.cx.emit(vec![finished]).await?;
         Ok(report)
+    }
+
+    /// Passes on the text, so that nobody waits for it while it is checked.
+    async fn show_text(&mut self, draft: &Draft) -> Result<(), Stop> {
+        let (text, _) = draft.report.parts();
+        match text.strip_prefix(&self.text).filter(|_| draft.as_streamed) {
+            Some(rest) => self.pass_on(rest, &draft.report.citations).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Passes on what readers have not seen yet.
+    async fn pass_on(&mut self, rest: &str, citations: &[Citation]) -> Result<(), Stop> {
+        let mut events = Vec::new();
+        self.text.push_str(rest);
+        if !rest.is_empty() {
+            events.push(Event::ReportDelta { attempt: self.attempt, offset: self.offset, text: rest.to_owned() });
+            self.offset += rest.chars().count();
+        }
+        events.extend(self.citation_events(citations.get(self.citations_sent..).unwrap_or_default()));
+        self.citations_sent = citations.len();
+        self.cx.emit(events).await
     }
 
     /// Publishes the whole report as a new attempt, since what readers have seen cannot be taken back.
@@ -376,35 +419,53 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A finished report.
-struct Settled {
+/// A report with its list of sources, not all of which its readers have seen.
+#[derive(Debug)]
+pub struct Draft {
     /// What resolved it last.
-    resolver: Resolver,
-    report: Report,
+    pub resolver: Resolver,
+    pub report: Report,
     /// Is it what its readers saw come?
-    as_streamed: bool,
+    pub as_streamed: bool,
+}
+
+/// Writes the section on the limits above the list of sources.
+fn add_limits(report: &mut Report, limits: &Limits) {
+    let section = limits.section(&report.claims, &report.citations, report.wording());
+    if section.is_empty() {
+        return;
+    }
+    let (text, list) = report.parts();
+    let gap = match text {
+        text if text.ends_with("\n\n") => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    let between = if list.is_empty() { "" } else { "\n" };
+    report.markdown = format!("{text}{gap}{section}{between}{list}");
 }
 
 /// Resolves the report once more if the model has numbered its sources itself, and reads it as a reader's program will;
 /// off the runtime's threads, since a long one takes time.
-async fn settled(resolver: Resolver, streamed: String) -> Result<Settled, Error> {
+async fn settled(resolver: Resolver, streamed: String) -> Result<Draft, Error> {
     let settled = tokio::task::spawn_blocking(move || settle(resolver, streamed)).await;
     settled
         .map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be read: {error}")).into())
 }
 
-fn settle(resolver: Resolver, streamed: String) -> Settled {
+/// The report of a resolver that has written `streamed`.
+pub fn settle(resolver: Resolver, streamed: String) -> Draft {
     let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
     let mut as_streamed = renumbered.is_none();
     let (resolver, markdown) = renumbered.unwrap_or((resolver, streamed));
     let citations = resolver.citations().to_vec();
-    let mut report = Report { markdown, citations, dropped_citations: resolver.dropped() };
+    let mut report = Report { markdown, citations, dropped_citations: resolver.dropped(), ..Report::default() };
     if let Some(proof) = citations::proof(&report.markdown, &report.citations) {
         as_streamed = false;
         report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
         (report.markdown, report.citations) = (proof.markdown, proof.citations);
     }
-    Settled { resolver, report, as_streamed }
+    Draft { resolver, report, as_streamed }
 }
 
 impl TextSink for Page<'_> {

@@ -32,7 +32,7 @@ const PRUNING_PAUSE: Duration = Duration::from_millis(50);
 
 /// A run that is to be worked on alone waits this long for this process to have nothing else to do; then nothing new is
 /// begun here until it had its turn.
-const SUSPECT_PATIENCE: Duration = Duration::from_secs(60);
+const SUSPECT_WAIT: Duration = Duration::from_secs(60);
 /// Clocks that say the same differ by less.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
 
@@ -153,7 +153,7 @@ impl Dispatcher {
         self.notice_clock_steps();
         self.runs.reap_dead_owners().await;
         self.apply_remote_signals().await;
-        let waits = self.runs.parts.store.suspect_waits(SUSPECT_PATIENCE, Clock::Database);
+        let waits = self.runs.parts.store.suspect_waits(SUSPECT_WAIT, Clock::Database);
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
     }
 

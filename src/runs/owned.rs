@@ -69,6 +69,19 @@ impl Access {
     }
 }
 
+impl OwnedThread {
+    pub fn owner(&self) -> &Owner {
+        &self.access.owner
+    }
+}
+
+impl OwnedRun {
+    /// The thread's.
+    pub fn owner(&self) -> &Owner {
+        &self.access.owner
+    }
+}
+
 impl Runs {
     /// A thread of the caller's; `None` when there is none.
     ///
@@ -190,12 +203,12 @@ impl OwnedRun {
         self.access.runs.details(self.run.id).await
     }
 
-    /// Waits until the run is final, gone, or `patience` is over.
-    pub async fn wait(&self, patience: Duration) -> Result<(), store::Error> {
+    /// Waits until the run is final, gone, or `limit` is over.
+    pub async fn wait(&self, limit: Duration) -> Result<(), store::Error> {
         let Some(last_seq) = self.access.store().last_seq(self.run.thread_id).await? else { return Ok(()) };
         let end = self.access.runs.parts.log.follow_run(self.run.id, last_seq);
         let drained = end.try_for_each(|_| std::future::ready(Ok(())));
-        tokio::time::timeout(patience, drained).await.unwrap_or(Ok(()))
+        tokio::time::timeout(limit, drained).await.unwrap_or(Ok(()))
     }
 
     /// Stops it, here at once and elsewhere within a second; `None` when it was deleted meanwhile.

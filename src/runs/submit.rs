@@ -181,6 +181,7 @@ impl Runs {
     pub(super) fn run_without_words(&self, thread_id: ThreadId, mut options: RunOptions) -> Result<NewRun, Refusal> {
         self.parts.check(&options)?;
         options.search_api = self.parts.engines.resolve(&options.search_api)?;
+        self.parts.settings.caps.resolve(&mut options);
         let engine = self.parts.engines.select(&options.search_api)?;
         Ok(NewRun {
             documents: engine.folder().and_then(|folder| folder.to_str().map(str::to_owned)),

@@ -9,7 +9,7 @@ use tokio::{
 
 use super::{DATABASE_PAUSE, DATABASE_TIMEOUT, Leaving, Parts, RunSignals, WorkError, retry};
 use crate::{
-    context::{Cx, EarlierLives, Error, Services, Spending},
+    context::{Cx, EarlierLives, Error, Services, Snapshots, Spending},
     domain::{
         Event, Failure, FailureCode, FollowUp, MessageId, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope,
         Source, Timestamp, Usage, WarningCode, report::Report,
@@ -222,7 +222,12 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     events.extend(skipped_documents(&search));
     // Waited for: nothing is paid for before a write has shown that its result can be stored.
     journal.emit_stored(events).await.map_err(stopped)?;
-    let services = Services { llm: parts.llm.clone(), prompts: Arc::clone(&parts.prompts), search: Some(search) };
+    let services = Services {
+        llm: parts.llm.clone(),
+        prompts: Arc::clone(&parts.prompts),
+        search: Some(search),
+        snapshots: snapshots(parts, run.id),
+    };
     let cx = Cx::new(
         Arc::clone(&journal),
         services,
@@ -232,6 +237,22 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         Arc::clone(&spending),
     );
     Ok((journal, cx, spending))
+}
+
+/// Loads texts of the run's sources, for as long as it takes.
+fn snapshots(parts: &Parts, run_id: RunId) -> Snapshots {
+    let store = parts.store.clone();
+    Snapshots::new(move |ids| {
+        let store = store.clone();
+        async move {
+            loop {
+                match store.snapshots_of(run_id, &ids).await {
+                    Err(store::Error::Unavailable(_)) => tokio::time::sleep(DATABASE_PAUSE).await,
+                    loaded => return loaded.map_err(Stop::Storage),
+                }
+            }
+        }
+    })
 }
 
 fn max_time(run: &Run) -> Duration {
@@ -309,14 +330,14 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     Ok(Some(Earlier { texts, sources, notes, is_latest: newest == 0 }))
 }
 
-type Found = (Vec<Source>, Vec<Note>);
+type Findings = (Vec<Source>, Vec<Note>);
 
-async fn found(parts: &Parts, run_id: RunId) -> Result<Found, WorkError> {
+async fn found(parts: &Parts, run_id: RunId) -> Result<Findings, WorkError> {
     Ok((parts.store.snapshots(run_id).await?, parts.store.notes(run_id).await?))
 }
 
 /// What a run that could not finish found, or the newest one it went on from that came as far as notes.
-async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Found>, WorkError> {
+async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Findings>, WorkError> {
     for run_id in std::iter::once(run.id).chain(retry::chain(parts, run).await?) {
         let found = found(parts, run_id).await?;
         if !found.1.is_empty() {

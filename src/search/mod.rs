@@ -22,7 +22,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 pub use crate::net::{Caller, Gate, Open, Rest};
 use crate::{
     domain::{printable_line, shortened},
-    net::AtOnce,
+    net::NoWait,
     pages::extract::date,
 };
 pub use engines::ROWS;
@@ -148,7 +148,7 @@ impl Engine {
         let begun = Instant::now();
         self.open().await?;
         if self.corpus != Corpus::Documents {
-            self.search("Fathom", &Limits { max_results: 1, max_content_length: 1_000 }, &AtOnce).await?;
+            self.search("Fathom", &Limits { max_results: 1, max_content_length: 1_000 }, &NoWait).await?;
         }
         Ok(begun.elapsed())
     }

@@ -113,7 +113,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let retry = RetryPolicy {
-            patience: Duration::from_secs(4 * 3_600),
+            max_wait: Duration::from_secs(4 * 3_600),
             first_within: Duration::from_millis(500),
             timeouts: TIMEOUTS,
         };

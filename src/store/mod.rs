@@ -9,6 +9,7 @@ mod attempts;
 mod error;
 mod group;
 mod health;
+mod keys;
 mod leases;
 mod log;
 mod log_records;
@@ -26,6 +27,7 @@ use secrecy::SecretString;
 use attempts::{ask, attempt, ensure, on_either};
 pub use error::Error;
 use health::Health;
+pub use keys::{NewKey, NewSession};
 pub use log_records::{
     CallRecord, Commit, Entry, EventRow, EventRows, Finish, Gap, NewEvent, PageLimit, Pruned, RunPosition, Step,
     StepKind, ThreadPosition,

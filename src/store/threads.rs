@@ -222,6 +222,11 @@ impl Store {
         ask!(self, engine => engine.sources(run_id).await)
     }
 
+    /// Those of a run's sources that have one of these ids as their own, with their snapshots.
+    pub async fn snapshots_of(&self, run_id: RunId, ids: &[SourceId]) -> Result<Vec<Source>, Error> {
+        ask!(self, engine => engine.snapshots_of(run_id, ids).await)
+    }
+
     /// As [`Store::sources`], with their snapshots.
     pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
         ask!(self, engine => engine.snapshots(run_id).await)

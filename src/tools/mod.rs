@@ -5,6 +5,7 @@
 
 pub mod complete;
 pub mod delegate;
+pub mod mcp;
 pub mod read_page;
 pub mod search_web;
 mod summary;
@@ -31,6 +32,11 @@ pub trait Tool: Send + Sync {
     fn spec(&self) -> ToolSpec;
 
     fn kind(&self) -> ToolKind;
+
+    /// The MCP server that has it.
+    fn server(&self) -> Option<&str> {
+        None
+    }
 
     /// Other names by which models know such a tool.
     fn aliases(&self) -> &[&str] {
@@ -245,6 +251,9 @@ type MakeTool = Arc<dyn Fn(&Cx) -> Box<dyn Tool> + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Toolbox {
     web: Option<Web>,
+    servers: Arc<crate::mcp::Settings>,
+    /// Of the run, once they have been asked.
+    mcp: Option<mcp::Loaded>,
     more: Vec<MakeTool>,
 }
 
@@ -253,6 +262,27 @@ impl Toolbox {
     #[must_use]
     pub fn reading(self, web: Web) -> Self {
         Self { web: Some(web), ..self }
+    }
+
+    /// MCP servers that runs may use.
+    #[must_use]
+    pub fn calling(self, servers: crate::mcp::Settings) -> Self {
+        Self { servers: Arc::new(servers), ..self }
+    }
+
+    /// The toolbox of one run, with the tools of its MCP servers.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub async fn for_run(&self, cx: &Cx) -> Result<Self, Stop> {
+        Ok(Self { mcp: mcp::load(cx, &self.servers).await?, ..self.clone() })
+    }
+
+    /// Ends the connections of the run in order; without it they are cut off when the toolbox is dropped.
+    pub async fn close(&self) {
+        if let Some(mcp) = &self.mcp {
+            mcp.close().await;
+        }
     }
 
     /// Registers a tool; each researcher gets one of its own.
@@ -267,10 +297,15 @@ impl Toolbox {
         let search: Box<dyn Tool> = Box::new(search_web::SearchWeb::new(cx));
         let read = self.web.as_ref().and_then(|web| read_page::ReadPage::offered(cx, web));
         let read = read.map(|read| -> Box<dyn Tool> { Box::new(read) });
-        let more = read.into_iter().chain(self.more.iter().map(|make| make(cx)));
+        let more: Vec<_> = read.into_iter().chain(self.more.iter().map(|make| make(cx))).collect();
         let think: Box<dyn Tool> = Box::new(think::Think::new(cx.prompts()));
         let complete: Box<dyn Tool> = Box::new(complete::Complete::of_researcher(cx.prompts()));
-        ToolSet::new(std::iter::once(search).chain(more).chain([think, complete]))
+        let own: Vec<_> = std::iter::once(search).chain(more).collect();
+        let last = [think, complete];
+        let specs: Vec<ToolSpec> = own.iter().chain(&last).map(|tool| tool.spec()).collect();
+        let taken: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        let mcp = self.mcp.as_ref().map(|mcp| mcp.tools(cx, &taken)).unwrap_or_default();
+        ToolSet::new(own.into_iter().chain(mcp).chain(last))
     }
 }
 

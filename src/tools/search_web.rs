@@ -223,19 +223,14 @@ async fn one_query(
         metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
         Ok(match answer {
             Ok(hits) => stored(cx, query, first, hits),
-            Err(error @ search::Error::Auth(_)) => {
-                metrics::step_failed("search", error.code());
-                Entry::new(Err(error.to_string()))
-            }
-            Err(error) => {
-                metrics::step_failed("search", error.code());
-                let detail = format!("the search for '{query}' failed: {error}");
-                Entry::new(Err(error.to_string())).event(cx.scope(), Event::warning(WarningCode::SearchFailed, detail))
-            }
+            Err(error) => failed(cx, query, &error),
         })
     };
     let outcome: Result<Vec<StoredHit>, String> =
         cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
+    if outcome.is_err() {
+        cx.limit(|limits| limits.search_failed(engine.name()));
+    }
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
         && reason.starts_with(search::KEY_REFUSED)
@@ -247,9 +242,23 @@ async fn one_query(
         cx.register(Source { content_hash, ..source(&stored.hit, stored.source_id, String::new()) });
         if let (Some(hash), Some(text)) = (&stored.text_hash, &stored.own_text) {
             cx.keep_text(&page_key(&stored.hit.url, hash), text);
+            cx.keep_other_text(&stored.hit.url, text);
         }
     }
     Ok(outcome)
+}
+
+/// The step of a search that failed. A refused key ends the run, which says so itself.
+fn failed(cx: &Cx, query: &str, error: &search::Error) -> Entry<Result<Vec<StoredHit>, String>> {
+    metrics::step_failed("search", error.code());
+    let entry = Entry::new(Err(error.to_string()));
+    match error {
+        search::Error::Auth(_) => entry,
+        _ => {
+            let detail = format!("the search for '{query}' failed: {error}");
+            entry.event(cx.scope(), Event::warning(WarningCode::SearchFailed, detail))
+        }
+    }
 }
 
 /// What a run that this one retries found, with the texts of its pages; `None` when there is no such run, or not all of

@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// good: it comes back by itself after the end of a stream, and a 204 tells it to stop.
 const PAGE: &str = r#"<!doctype html><title>reader</title><script>
 const seen = [], kinds = {};
-const tell = what => fetch("/told", {method: "POST", body: JSON.stringify({what, seen, kinds})});
+const tell = what => fetch("/report", {method: "POST", body: JSON.stringify({what, seen, kinds})});
 const source = new EventSource("EVENTS");
 const note = event => {
   seen.push(Number(event.lastEventId));
@@ -67,7 +67,7 @@ pub struct Reader {
     listener: Option<TcpListener>,
     /// Where the page comes from.
     pub origin: String,
-    told: Option<mpsc::Receiver<Value>>,
+    reports: Option<mpsc::Receiver<Value>>,
     tasks: JoinSet<()>,
     running: Option<(Browser, Child)>,
 }
@@ -77,32 +77,33 @@ impl Reader {
     pub async fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
-        Self { listener: Some(listener), origin, told: None, tasks: JoinSet::new(), running: None }
+        Self { listener: Some(listener), origin, reports: None, tasks: JoinSet::new(), running: None }
     }
 
     /// Opens the page, which reads `url` and takes events of these names.
     pub fn open(&mut self, url: &str, names: &[&str]) {
         let page = PAGE.replace("EVENTS", url).replace("NAMES", &json!(names).to_string());
-        let (told, heard) = mpsc::channel::<Value>(8);
-        let tell = async |Shared(told): Shared<mpsc::Sender<Value>>, body: String| {
-            let _ = told.send(serde_json::from_str(&body).unwrap()).await;
+        let (reports, heard) = mpsc::channel::<Value>(8);
+        let tell = async |Shared(reports): Shared<mpsc::Sender<Value>>, body: String| {
+            let _ = reports.send(serde_json::from_str(&body).unwrap()).await;
         };
-        let site = Router::new().route("/", get(async move || Html(page))).route("/told", post(tell)).with_state(told);
+        let site =
+            Router::new().route("/", get(async move || Html(page))).route("/report", post(tell)).with_state(reports);
         let listener = self.listener.take().expect("it is opened once");
         self.tasks.spawn(async { axum::serve(listener, site).await.unwrap() });
         let mut browser = Browser::new();
         let child = browser.command.arg("--remote-debugging-port=0").arg(&self.origin).spawn().expect(INSTALL);
         self.running = Some((browser, child));
-        self.told = Some(heard);
+        self.reports = Some(heard);
     }
 
-    /// Waits until the page has told that: `begun`, or `closed` with everything it has seen.
+    /// Waits until the page has reported that: `begun`, or `closed` with everything it has seen.
     pub async fn tells(&mut self, what: &str) -> Value {
-        let told = self.told.as_mut().expect("it is open");
-        let told = tokio::time::timeout(PATIENCE, told.recv()).await;
-        let told = told.unwrap_or_else(|_| panic!("the browser never tells that it has {what}")).unwrap();
-        assert_eq!(told["what"], what, "{told}");
-        told
+        let reports = self.reports.as_mut().expect("it is open");
+        let report = tokio::time::timeout(PATIENCE, reports.recv()).await;
+        let report = report.unwrap_or_else(|_| panic!("the browser never tells that it has {what}")).unwrap();
+        assert_eq!(report["what"], what, "{report}");
+        report
     }
 
     /// Ends the browser.

@@ -303,7 +303,7 @@ async fn a_new_provider_is_a_row_alone() {
     }
 }
 
-/// Each row's own request, as far as it can be told from the row.
+/// Each row's own request, as far as the row says it.
 #[tokio::test]
 async fn every_provider_is_called_as_its_row_says() {
     for provider in PROVIDERS.iter().filter(|provider| provider.wire == Wire::ChatCompletions) {

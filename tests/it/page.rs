@@ -2,6 +2,7 @@
 
 use std::{process::Stdio, time::Duration};
 
+use fathom::domain::KeyScope;
 use fathom_testkit::program::tool;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -22,10 +23,11 @@ fn script(name: &str) -> String {
     format!("{}/tests/page/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Runs a story; at each point that it reaches, `help` does what the browser cannot.
-async fn tell(name: &str, base: &str, world: &World, mut help: impl AsyncFnMut(&str)) {
+/// Runs a story with its arguments, separated by spaces; at each point that it reaches, `help` does what the browser cannot.
+async fn tell(name: &str, arguments: &str, world: &World, mut help: impl AsyncFnMut(&str)) {
     let mut story = Command::new("node")
-        .args([&script(name), base])
+        .arg(script(name))
+        .args(arguments.split(' '))
         .env("PAGE_TOOLS", tool("page"))
         .current_dir(world.folder())
         .stdin(Stdio::piped())
@@ -114,6 +116,16 @@ async fn hostile_text_stays_text() {
     world.web.always("", Found::Pages(pages.to_vec()));
     let service = Service::start(&world, &TestDatabase::sqlite()).await;
     tell("hostile.mjs", &service.url(""), &world, async |_| {}).await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_signs_in_with_a_key_and_out_again() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let database = TestDatabase::sqlite();
+    let service = Service::with(&world, &database, &[("FATHOM_AUTHENTICATION", "keys")]).await;
+    let key = service.key("ann", KeyScope::Write, None).await;
+    tell("sign-in.mjs", &format!("{} {key}", service.url("")), &world, async |_| {}).await;
     service.stop().await;
 }
 

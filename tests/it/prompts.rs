@@ -86,6 +86,16 @@ fn samples(name: &str) -> Vec<Value> {
                 json!({"topic": "The gate.", "sources": []}),
             ];
         }
+        "claims" | "repair" => {
+            let passages = json!([{"id": "S1001", "text": "Dues of four crowns pay for it."}]);
+            let statement = |number, passages| {
+                json!({
+                    "number": number, "text": "Dues are five crowns.", "ids": "[S1001]", "missing": ["five"],
+                    "passages": passages,
+                })
+            };
+            json!({"statements": [statement(1, passages), statement(2, json!([]))]})
+        }
         "compress_system" => json!({"date": date}),
         "no_results" => json!({"queries": ["gate", "dues"]}),
         "queries_left_out" => json!({"queries": ["gate", "dues"], "limit": 18}),
@@ -126,6 +136,19 @@ fn samples(name: &str) -> Vec<Value> {
             let whole = page(json!("2031-03-01"), json!("only its first part is searched"), json!(4));
             return vec![whole, page(json!(null), json!(null), json!(null))];
         }
+        "mcp_result" => {
+            let sources = json!([
+                {"id": "S1001", "title": "Register of dues", "location": "register.test", "text": "Four crowns."},
+                {"id": "S1002", "title": "tell of register (text: x)", "location": "mcp:register/tell#0", "text": "So."},
+            ]);
+            return vec![
+                json!({"sources": sources, "left_out": ["an image of 300 bytes (image/png) was left out"]}),
+                json!({"sources": [], "left_out": []}),
+            ];
+        }
+        "tools/read_resource" => json!({"resources": [
+            {"server": "register", "uri": "register://minutes/1931", "name": "Minutes of 1931"},
+        ]}),
         "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
         "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
         "search_results" => {

@@ -294,8 +294,8 @@ async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
     for run in [queued, run_of(&store, released.run_id).await] {
         let cancelling = store.request_cancel(run.id, Clock::At(NOW)).await.unwrap().unwrap();
         assert!(matches!(&cancelling, Cancelling::Done(run) if run.status == RunStatus::Cancelled), "{cancelling:?}");
-        let Cancelling::Done(told) = cancelling else { unreachable!() };
-        assert_eq!(run_of(&store, run.id).await, told);
+        let Cancelling::Done(cancelled) = cancelling else { unreachable!() };
+        assert_eq!(run_of(&store, run.id).await, cancelled);
         let events = store.events_after(run.thread_id, 0, 10).await.unwrap();
         assert!(matches!(events.last().unwrap().event, Event::RunCancelled { .. }));
         assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
@@ -488,7 +488,7 @@ async fn who_may_be_why_a_process_died_is_held_back_and_the_others_are_not(datab
         };
         assert_eq!((lease.deaths, lease.unexplained), (deaths, 0));
         settle(&store, "b", lease, true).await;
-        // Told twice, it is counted once.
+        // Reported twice, it is counted once.
         settle(&store, "b", lease, true).await;
     }
     assert!(store.suspect_waits(Duration::from_secs(9), Clock::At(now.plus(Duration::from_secs(10)))).await.unwrap());
@@ -656,12 +656,14 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
             tool_call_id: "e".into(),
             name: "search_web".into(),
             kind: ToolKind::Search,
+            server: None,
             args: serde_json::json!({}),
         },
         Event::ToolStarted {
             tool_call_id: "f".into(),
             name: "ask_archive".into(),
             kind: ToolKind::External,
+            server: None,
             args: serde_json::json!({}),
         },
         Event::ResearcherFinished { notes_chars: 1, sources: 1, turns: 1, note: None },
@@ -947,8 +949,9 @@ async fn notes_and_reports_come_back(database: TestDatabase) {
     let note = |researcher| Note { researcher, topic: "t".to_owned(), text: "found [S1001]".to_owned() };
     let report = Report {
         markdown: "Ünïcode\0 [1]\n".to_owned(),
-        citations: vec![Citation { number: 1, source_id: SourceId(1001), start: 8, end: 11 }],
+        citations: vec![Citation::new(1, SourceId(1001), 8, 11)],
         dropped_citations: 2,
+        ..Report::default()
     };
     let mut last = finish_of(lease);
     last.finish.as_mut().unwrap().report = Some(report.clone());

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode},
 };
 use fathom::{
-    config::{CorsOrigins, HttpSettings},
+    config::{Authentication, CorsOrigins, HttpSettings},
     domain::Envelope,
     events::{CommitRetry, EventLog, Opening, Subject, Writer},
     http::{
@@ -197,11 +197,12 @@ async fn with_router(max_streams: usize, test: impl AsyncFnOnce(Router, Store, C
         max_body_bytes: 1024,
         max_streams,
         grace: std::time::Duration::from_secs(1),
+        authentication: Authentication::None,
         owner_header: None,
         separate_owners: false,
     };
     let shutdown = CancellationToken::new();
-    let state = State::new(engine.app.runs.clone(), settings, shutdown.clone());
+    let state = State::new(engine.app.runs.clone(), engine.app.keys.clone(), settings, shutdown.clone());
     test(router(&state), engine.app.runs.store().clone(), shutdown).await;
     drop(state);
     engine.app.close().await;

@@ -322,17 +322,17 @@ mod messages {
 
     #[tokio::test]
     async fn failures_are_known_by_the_vendors_words() {
-        let told = async |status: u16, kind: &str, message: &str| {
+        let failure_of = async |status: u16, kind: &str, message: &str| {
             let body = json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"});
             complete("anthropic", Reply::json(status, &body.to_string()), &request(MODEL)).await.0.unwrap_err().error
         };
-        assert!(matches!(told(401, "authentication_error", "invalid x-api-key").await, Error::Auth { .. }));
-        assert!(matches!(told(404, "not_found_error", "model: x").await, Error::BadRequest { .. }));
-        assert!(matches!(told(429, "rate_limit_error", "slow").await, Error::RateLimited { .. }));
-        assert!(matches!(told(529, "overloaded_error", "Overloaded").await, Error::Overloaded { .. }));
+        assert!(matches!(failure_of(401, "authentication_error", "invalid x-api-key").await, Error::Auth { .. }));
+        assert!(matches!(failure_of(404, "not_found_error", "model: x").await, Error::BadRequest { .. }));
+        assert!(matches!(failure_of(429, "rate_limit_error", "slow").await, Error::RateLimited { .. }));
+        assert!(matches!(failure_of(529, "overloaded_error", "Overloaded").await, Error::Overloaded { .. }));
         let low = "Your credit balance is too low to access the API.";
-        assert!(matches!(told(400, "invalid_request_error", low).await, Error::Quota { .. }));
-        let long = told(400, "invalid_request_error", "prompt is too long: 210034 tokens > 200000 maximum").await;
+        assert!(matches!(failure_of(400, "invalid_request_error", low).await, Error::Quota { .. }));
+        let long = failure_of(400, "invalid_request_error", "prompt is too long: 210034 tokens > 200000 maximum").await;
         assert!(matches!(long, Error::ContextWindow { limit: Some(200_000), .. }), "{long:?}");
         let html = complete("anthropic", Reply::text(200, "text/html", "<html>"), &request(MODEL)).await.0.unwrap_err();
         assert!(matches!(html.error, Error::Malformed { .. }), "{html:?}");
@@ -646,24 +646,24 @@ mod gemini {
 
     #[tokio::test]
     async fn failures_are_known_by_the_vendors_words() {
-        let told = async |status: u16, error: Value| {
+        let failure_of = async |status: u16, error: Value| {
             let body = json!({"error": error}).to_string();
             complete("google", Reply::json(status, &body), &request(MODEL)).await.0.unwrap_err().error
         };
         let key = json!({"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": [
             {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com"}]});
-        assert!(matches!(told(400, key).await, Error::Auth { .. }));
+        assert!(matches!(failure_of(400, key).await, Error::Auth { .. }));
         let day = json!({"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": [
             {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}]}]});
-        let day = told(429, day).await;
+        let day = failure_of(429, day).await;
         assert!(matches!(&day, Error::Quota { .. }), "{day:?}");
         let minute = json!({"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED", "details": [
             {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "14s"}]});
         let wait = Some(std::time::Duration::from_secs(14));
-        let minute = told(429, minute).await;
+        let minute = failure_of(429, minute).await;
         assert!(matches!(minute, Error::RateLimited { retry_after, .. } if retry_after == wait), "{minute:?}");
         let long = "The input token count (1200034) exceeds the maximum number of tokens allowed (1048576).";
-        let long = told(400, json!({"code": 400, "message": long, "status": "INVALID_ARGUMENT"})).await;
+        let long = failure_of(400, json!({"code": 400, "message": long, "status": "INVALID_ARGUMENT"})).await;
         assert!(matches!(long, Error::ContextWindow { limit: Some(1_048_576), .. }), "{long:?}");
         let late = events(&[json!({"error": {"status": "UNAVAILABLE", "message": "overloaded"}})]);
         let (_, end) = streamed("google", late, &request(MODEL)).await;

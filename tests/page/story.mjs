@@ -24,8 +24,8 @@ export function assert(condition, what) {
 export async function accessible(page, state) {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
-  const told = violations.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.target.join(" ")).slice(0, 3)}`);
-  assert(!told.length, `${state}: ${told.join("; ")}`);
+  const complaints = violations.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.target.join(" ")).slice(0, 3)}`);
+  assert(!complaints.length, `${state}: ${complaints.join("; ")}`);
 }
 
 /** Nothing is wider than the window. */

@@ -16,7 +16,7 @@ export default {
   waitingFor: "wartet auf {name} bis {time}", reconnecting: "Verbindung verloren. Wird wiederhergestellt…", live: "Verbunden",
   elapsed: "Dauer", calls: "Modellaufrufe", tokens: "Tokens", cost: "Kosten", researchers: "Rechercheure", found: "Quellen gefunden",
   lives: "nach {n} Unterbrechung(en) fortgesetzt", briefTitle: "Auftrag", plan: "Plan und Überlegungen", round: "Runde {n} von {max}",
-  asking: "fragt {text}", searching: "sucht: {text}", reading: "liest {text}", compressing: "fasst die Funde zusammen", thinking: "überlegt",
+  asking: "fragt {text}", searching: "sucht: {text}", reading: "liest {text}", calling: "ruft {text} auf", compressing: "fasst die Funde zusammen", thinking: "überlegt",
   results: "{n} Treffer", notes: "Funde", sources: "Quellen", sourcesOf: "{n} Quellen", warnings: "Warnungen ({n})", laneFailed: "gescheitert: {text}",
   asked: "Eine Rückfrage an Sie", reply: "Ihre Antwort", send: "Senden", followUp: "Nachfragen",
   answered: "aus den Funden beantwortet", revised: "Bericht überarbeitet", researched: "weiter recherchiert",
@@ -28,4 +28,5 @@ export default {
   gone: "Diese Recherche wurde gelöscht.", gap: "Ältere Ereignisse wurden wegen ihres Alters entfernt; das Bild ist nicht vollständig.",
   notFound: "Diese Recherche gibt es nicht.", failedToLoad: "Das ging nicht: {text}", tooMany: "Die Warteschlange ist voll. Bitte gleich noch einmal versuchen.",
   signIn: "Anmelden", key: "API-Schlüssel", api: "API", done: "Recherche beendet", startedLane: "Rechercheur {n} hat begonnen", language: "Sprache",
+  keyHint: "Ein Schlüssel sieht aus wie fathom_…; der Betreiber erstellt ihn mit „fathom keys create“. Er wird gegen eine Sitzung getauscht und nicht gespeichert.", keyRefused: "Dieser Schlüssel ist unbekannt, abgelaufen oder widerrufen.", signOut: "Abmelden", signedInAs: "angemeldet als {owner}",
 };

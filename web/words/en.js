@@ -16,7 +16,7 @@ export default {
   waitingFor: "waiting for {name} until {time}", reconnecting: "Connection lost. Reconnecting…", live: "Connected",
   elapsed: "Time", calls: "Model calls", tokens: "Tokens", cost: "Cost", researchers: "Researchers", found: "Sources found",
   lives: "went on after {n} interruption(s)", briefTitle: "Brief", plan: "Plan and reflections", round: "Round {n} of {max}",
-  asking: "asking {text}", searching: "searching: {text}", reading: "reading {text}", compressing: "condensing the findings", thinking: "thinking",
+  asking: "asking {text}", searching: "searching: {text}", reading: "reading {text}", calling: "calling {text}", compressing: "condensing the findings", thinking: "thinking",
   results: "{n} results", notes: "Findings", sources: "Sources", sourcesOf: "{n} sources", warnings: "Warnings ({n})", laneFailed: "failed: {text}",
   asked: "A question back to you", reply: "Your reply", send: "Send", followUp: "Ask a follow-up question",
   answered: "answered from what was found", revised: "report revised", researched: "researched further",
@@ -28,4 +28,5 @@ export default {
   gone: "This thread has been deleted.", gap: "Older events were removed because of their age; the picture is not complete.",
   notFound: "There is no such thread.", failedToLoad: "That did not work: {text}", tooMany: "The queue is full. Try again in a moment.",
   signIn: "Sign in", key: "API key", api: "API", done: "Research finished", startedLane: "Researcher {n} has begun", language: "Language",
+  keyHint: "A key looks like fathom_…; the operator makes one with “fathom keys create”. It is exchanged for a session and not kept.", keyRefused: "This key is unknown, has expired or was revoked.", signOut: "Sign out", signedInAs: "signed in as {owner}",
 };

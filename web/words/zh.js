@@ -16,7 +16,7 @@ export default {
   waitingFor: "等待 {name}，直到 {time}", reconnecting: "连接中断，正在重新连接…", live: "已连接",
   elapsed: "用时", calls: "模型调用", tokens: "词元", cost: "费用", researchers: "研究员", found: "找到的来源",
   lives: "中断 {n} 次后继续", briefTitle: "任务说明", plan: "计划与思考", round: "第 {n} 轮，共 {max} 轮",
-  asking: "询问 {text}", searching: "搜索：{text}", reading: "阅读 {text}", compressing: "整理结果", thinking: "思考中",
+  asking: "询问 {text}", searching: "搜索：{text}", reading: "阅读 {text}", calling: "调用 {text}", compressing: "整理结果", thinking: "思考中",
   results: "{n} 条结果", notes: "发现", sources: "来源", sourcesOf: "{n} 个来源", warnings: "警告（{n}）", laneFailed: "失败：{text}",
   asked: "需要您回答的问题", reply: "您的回复", send: "发送", followUp: "继续提问",
   answered: "根据已有结果回答", revised: "报告已修订", researched: "进一步研究",
@@ -28,4 +28,5 @@ export default {
   gone: "此研究已被删除。", gap: "较早的事件已过期删除；内容不完整。",
   notFound: "没有这个研究。", failedToLoad: "操作失败：{text}", tooMany: "队列已满，请稍后再试。",
   signIn: "登录", key: "API 密钥", api: "API", done: "研究完成", startedLane: "研究员 {n} 已开始", language: "语言",
+  keyHint: "密钥形如 fathom_…，由管理员用“fathom keys create”创建。它只用于换取会话，不会被保存。", keyRefused: "此密钥未知、已过期或已被撤销。", signOut: "退出登录", signedInAs: "已登录：{owner}",
 };

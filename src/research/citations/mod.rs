@@ -203,12 +203,6 @@ impl Resolver {
         self.output.citations()
     }
 
-    /// The source behind a number.
-    pub fn source(&self, number: u32) -> Option<&Source> {
-        let position = usize::try_from(number).ok()?.checked_sub(1)?;
-        self.output.order().get(position).map(|&index| &self.catalogue.sources[index])
-    }
-
     /// Sources cited so far.
     pub fn cited(&self) -> usize {
         self.output.order().len()

@@ -146,7 +146,7 @@ impl Output {
         let start = self.written;
         format!("[{number}]").chars().for_each(|character| self.put(character));
         let source_id = catalogue.sources[index].id;
-        self.citations.push(Citation { number, source_id, start, end: self.written });
+        self.citations.push(Citation::new(number, source_id, start, self.written));
         self.group_end = self.written;
     }
 

@@ -170,7 +170,7 @@ fn nothing_foreign_becomes_a_link() {
 #[test]
 fn what_the_stream_cannot_know_the_proof_strips() {
     let check = |markdown: &str, expected: &str| {
-        let citation = Citation { number: 1, source_id: SourceId(1001), start: 0, end: 3 };
+        let citation = Citation::new(1, SourceId(1001), 0, 3);
         let proof = proof(markdown, std::slice::from_ref(&citation)).expect("something is found");
         assert_eq!(proof.markdown, expected);
         let end = proof.citations.last().map(|citation| (citation.start, citation.end));

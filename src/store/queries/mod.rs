@@ -13,6 +13,7 @@ macro_rules! time {
 
 mod claims;
 pub mod commits;
+mod keys;
 mod log;
 mod overview;
 mod owned;

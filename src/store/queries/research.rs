@@ -44,6 +44,24 @@ impl Engine {
         query(&SELECT_WITH_TEXTS).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
     }
 
+    pub async fn snapshots_of(&self, run_id: RunId, ids: &[SourceId]) -> Result<Vec<Source>, Error> {
+        let mut connection = self.reader().await?;
+        let mut sources = Vec::new();
+        for piece in pieces(ids) {
+            let columns = names(&SOURCES, "");
+            let mut query = QueryBuilder::<Db>::new(format!("SELECT {columns} FROM sources WHERE run_id = "));
+            query.push_bind(run_id.0).push(" AND id IN (");
+            let mut listed = query.separated(", ");
+            for id in piece {
+                listed.push_bind(i64::from(id.0));
+            }
+            for row in query.push(")").build().fetch_all(&mut *connection).await? {
+                sources.push(source(&row)?);
+            }
+        }
+        Ok(sources)
+    }
+
     pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
         let known = self.sources(run_id).await?;
         let Some(first) = known.iter().find(|known| known.id == source_id || known.aliases.contains(&source_id)) else {

@@ -188,7 +188,7 @@ impl Contract {
         let Some(data) = field("data") else { return vec!["no data".to_owned()] };
         let Ok(envelope) = serde_json::from_str::<Value>(&data) else { return vec!["data is no JSON".to_owned()] };
         let mut complaints = self.validate("/components/schemas/Envelope", &envelope);
-        // What is told about the stream itself has no number of its own.
+        // What is said about the stream itself has no number of its own.
         let stored = envelope["type"] != "thread.deleted" && envelope["type"] != "run.queued";
         if field("id") != stored.then(|| envelope["seq"].to_string()) {
             complaints.push("id is not seq".to_owned());

@@ -34,7 +34,7 @@ fn every_reference_leads_somewhere_and_every_component_is_used() {
         }
     });
     for (kind, components) in contract.document["components"].as_object().unwrap() {
-        for name in components.as_object().unwrap().keys() {
+        for name in components.as_object().unwrap().keys().filter(|_| kind != "securitySchemes") {
             assert!(used.contains(&format!("/components/{kind}/{name}")), "nothing uses {kind}/{name}");
         }
     }

@@ -57,16 +57,16 @@ async fn the_first_question_is_answered_by_a_report_that_is_right() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_life_of_a_thread_goes_as_it_is_told() {
+async fn the_life_of_a_thread_goes_as_it_is_printed() {
     let world = World::start(Script::new()).await;
     let service = service(&world).await;
     let commands = block("THREAD=$(jq").replace(ADDRESS, &service.url(""));
-    let told = run(&world, &commands, world.folder()).await;
-    is_right(told.split_once("\n}\n# How").map(|(_, report)| format!("# How{report}")).unwrap().as_str());
+    let output = run(&world, &commands, world.folder()).await;
+    is_right(output.split_once("\n}\n# How").map(|(_, report)| format!("# How{report}")).unwrap().as_str());
     for line in ["event: run.completed", r#"  "outcome": "report","#, "user: How much energy", "user: Who proposed"] {
-        assert!(told.contains(line), "{line} is not in:\n{told}");
+        assert!(output.contains(line), "{line} is not in:\n{output}");
     }
-    assert!(told.ends_with("\"completed\"\n204\n"), "{told}");
+    assert!(output.ends_with("\"completed\"\n204\n"), "{output}");
     let page = std::fs::read_to_string(world.folder().join("report.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("2.4 MWh"));
     service.stop().await;

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, Method, Request, StatusCode},
 };
 use fathom::{
-    config::{CorsOrigins, HttpSettings},
+    config::{Authentication, CorsOrigins, HttpSettings},
     http::{Code, State, paths, router},
 };
 use serde_json::Value;
@@ -64,10 +64,11 @@ async fn with_router(test: impl AsyncFnOnce(Router)) {
         max_body_bytes: 2 << 20,
         max_streams: 10,
         grace: Duration::from_secs(1),
+        authentication: Authentication::None,
         owner_header: None,
         separate_owners: false,
     };
-    let state = State::new(engine.app.runs.clone(), settings, CancellationToken::new());
+    let state = State::new(engine.app.runs.clone(), engine.app.keys.clone(), settings, CancellationToken::new());
     test(router(&state)).await;
     drop(state);
     engine.app.close().await;

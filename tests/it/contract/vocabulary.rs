@@ -7,6 +7,7 @@ use fathom::{
     domain::{
         Agent, Cost, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus,
         Scope, SourceId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind, WarningCode,
+        claim::VerdictCounts,
         event::{Phase, ResultLink},
     },
     http::Code,
@@ -49,7 +50,9 @@ one_of_each!(events: Event {
     ResearcherFinished { notes_chars: 10, sources: 1, turns: 2, note: Some("A tide [S1003].".to_owned()) },
     ModelStarted { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned() },
     ResearcherFailed { problem: failure() },
-    ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Search, args: json!({"queries": ["tide"]}) },
+    ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Search, server: Some("archive".to_owned()), args: json!({"queries": ["tide"]}) },
+    ToolProgress { tool_call_id: "call_1".to_owned(), name: "index".to_owned(), progress: 1.5, total: Some(4.0), message: Some("Reading.".to_owned()) },
+    SignInRequired { server: "calendar".to_owned(), url: "https://a.example/connect".to_owned(), message: "Sign in.".to_owned() },
     ToolFinished { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Read, results: vec![result()] },
     ToolFailed { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::External, problem: "Away.".to_owned() },
     SourceFound {
@@ -74,6 +77,9 @@ one_of_each!(events: Event {
         url: "a.md".to_owned(),
         title: "A".to_owned(),
     },
+    ClaimsChecked {
+        counts: VerdictCounts { supported: 3, partly: 1, not_supported: 1, not_checkable: 2 },
+    },
     ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, degraded: false, sha256: "00".to_owned() },
     Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: usage() },
     Warning { code: WarningCode::Retrying, detail: "It is away.".to_owned(), wait: Some(wait()) },
@@ -88,7 +94,7 @@ one_of_each!(events: Event {
 one_of_each!(agents: Agent { Root, Supervisor, Researcher });
 one_of_each!(phases: Phase { Clarify, Brief, Research, Report, FollowUp, Waiting });
 one_of_each!(wait_kinds: WaitKind { Model, Search });
-one_of_each!(tool_kinds: ToolKind { Search, Read, External, Think, Delegate, Complete });
+one_of_each!(tool_kinds: ToolKind { Search, Read, Mcp, External, Think, Delegate, Complete });
 one_of_each!(statuses: RunStatus { Queued, Running, Completed, Failed, Cancelled });
 one_of_each!(follow_up_actions: FollowUpAction { Answer, Revise, Research });
 one_of_each!(outcomes: Outcome { Report, Clarification, Answer });
@@ -126,8 +132,10 @@ one_of_each!(warning_codes: WarningCode {
     DelegationsQueued,
     ResearcherFailed,
     CitationsDropped,
+    CheckFailed,
     StructuredOutputFailed,
     StorageDelayed,
+    McpServerFailed,
     FindingsLeftOut,
     ModelReplaced,
 });
@@ -217,7 +225,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     same("/components/schemas/WarningEvent/properties/data/properties/code", warning_codes());
 }
 
-/// Whoever reads a code in the document prepares for it, so each is given somewhere in the program: beside the tables
+/// Readers of a code in the document prepare for it, so each is given somewhere in the program: beside the tables
 /// of codes themselves.
 #[test]
 fn every_code_is_produced_somewhere() {

@@ -117,7 +117,7 @@ async fn a_failed_run_goes_on_unless_its_reason_does_not_pass() {
     assert_eq!(again.ends().await.code(), Some(1), "{}", again.stderr());
     assert!(again.stderr().contains("the run failed"), "{}", again.stderr());
     assert_eq!((again.stdout().as_str(), site.world.models.total()), ("", calls));
-    // The key is mended, and another model chosen on the way.
+    // The key is corrected, and another model chosen on the way.
     site.database.execute("UPDATE runs SET error_code = 'model_auth'").await;
     site.world.models.follow(super::script());
     let id = run.id.to_string();

@@ -268,12 +268,12 @@ pub fn check_log(events: &[Envelope], report: &str, usage: Usage) {
     let ends: Vec<_> = events.iter().filter(|envelope| envelope.event.is_terminal()).collect();
     assert_eq!(ends.len(), 1, "{ends:?}");
     assert_eq!(ends[0].seq, events.len() as i64, "the end is the last event");
-    assert!(matches!(&ends[0].event, Event::RunCompleted { usage: told, .. } if *told == usage), "{ends:?}");
-    let mut told = Usage::default();
+    assert!(matches!(&ends[0].event, Event::RunCompleted { usage: reported, .. } if *reported == usage), "{ends:?}");
+    let mut reported = Usage::default();
     let (mut attempts, mut text) = (Vec::new(), String::new());
     for envelope in events {
         match &envelope.event {
-            Event::Usage { tokens, .. } => told += *tokens,
+            Event::Usage { tokens, .. } => reported += *tokens,
             Event::ReportStarted { attempt } => {
                 attempts.push(*attempt);
                 text.clear();
@@ -286,7 +286,7 @@ pub fn check_log(events: &[Envelope], report: &str, usage: Usage) {
             _ => {}
         }
     }
-    assert_eq!(told, usage, "the events of single calls add up");
+    assert_eq!(reported, usage, "the events of single calls add up");
     assert_eq!(text, report);
     assert_eq!(attempts, Vec::from_iter(1..=attempts.len() as u32));
 }

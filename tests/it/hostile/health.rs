@@ -92,7 +92,7 @@ fn allowed(answer: &Answer, control: &[Answer]) -> Duration {
     PROMISED + beside.map(|beside| beside.took).max().unwrap_or(PROMISED) * TURNS
 }
 
-/// The control: answers whoever asks.
+/// The control: answers everybody who asks.
 fn answering(listener: TcpListener, stop: Arc<AtomicBool>) -> JoinHandle<()> {
     listener.set_nonblocking(true).expect("a listener can be polled");
     let answer = |mut stream: TcpStream| -> std::io::Result<()> {
@@ -134,7 +134,7 @@ fn probe(address: &str, stop: &AtomicBool) -> Result<(), String> {
     };
     match ask() {
         Ok(answer) if answer.starts_with("HTTP/1.1 200") => Ok(()),
-        // The control ends when it is told to.
+        // The control ends when it is asked to.
         _ if stop.load(Ordering::Relaxed) => Ok(()),
         Ok(answer) => Err(format!("{:?}", answer.lines().next())),
         Err(error) => Err(error.to_string()),

@@ -160,7 +160,7 @@ impl Bench {
         processes.filter(|path| has(path, "status", &parent) && has(path, "cmdline", word)).collect()
     }
 
-    /// The process is the one that was started, it answered every probe in time, and it stops when told to.
+    /// The process is the one that was started, it answered every probe in time, and it stops when asked to.
     pub async fn finish(mut self) {
         self.health.assert_good(&self.process.stderr());
         self.process.terminate().await;

@@ -77,7 +77,7 @@ async fn calls_without_number_are_answered_and_not_carried_out() {
     assert_eq!(run["status"], "completed", "{run:#}");
     let turns = bench.world.models.calls_of(Kind::Researcher);
     let says = |words: &str| turns.iter().any(|call| call.says("MANYCALLS") && call.says(words));
-    assert!(says("one turn takes 128 calls"), "the model is told of the calls that are too many");
+    assert!(says("one turn takes 128 calls"), "the model learns of the calls that are too many");
     assert!(says("the arguments are too long"), "and of arguments");
     bench.finish().await;
 }

@@ -46,7 +46,7 @@ fn targets(page: &str) -> Vec<String> {
 }
 
 /// The deltas of the last attempt, put together.
-async fn told(bench: &Bench, run: &str) -> String {
+async fn stored_report(bench: &Bench, run: &str) -> String {
     let (mut text, mut after) = (String::new(), 0);
     loop {
         let request = bench.client.get(format!("{}/api/v1/runs/{run}/events?after={after}", bench.base_url));
@@ -76,7 +76,7 @@ async fn nothing_foreign_is_linked_and_what_is_told_is_what_is_stored() {
     let bench = writes(report).await;
     let run = researched(&bench).await;
     let (_, markdown) = bench.get(&format!("/api/v1/runs/{run}/report")).await;
-    assert_eq!(told(&bench, &run).await, markdown);
+    assert_eq!(stored_report(&bench, &run).await, markdown);
     assert!(markdown.contains("95% CI [22, 54], a[1] and `x[1]`."), "{markdown}");
     assert!(!markdown.contains(['\u{1b}', '\u{202e}']), "{markdown:?}");
     let page = page(&bench, &run).await;

@@ -23,7 +23,7 @@ pub fn pdf_packed_twice() -> Vec<u8> {
     pdf(&stream(dictionary, &content), &stream("", b""))
 }
 
-/// Elements nested 700,000 deep behind what looks like a script to whoever does not read closely.
+/// Elements nested 700,000 deep behind what looks like a script to a reader that does not look closely.
 pub fn deep_html() -> String {
     format!("<html><body><p>Deep.</p><!--<script>-->{}", "<div>".repeat(700_000))
 }

@@ -84,7 +84,7 @@ async fn a_reader_that_was_cut_off_goes_on_where_it_was(database: TestDatabase) 
     world.finish();
 }
 
-/// Whoever works on the run.
+/// The process that works on the run.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -150,7 +150,7 @@ async fn events_come_without_names_if_wanted() {
     world.finish();
 }
 
-/// A page that follows only the report is told to stop when it has come back after the end.
+/// A page that follows only the report is asked to stop when it has come back after the end.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,6 +9,7 @@ pub mod cancelling;
 mod connections;
 mod doors;
 mod events;
+mod keys;
 mod life;
 mod lists;
 mod operating;
@@ -27,7 +28,9 @@ use std::{
 
 use fathom::{
     app::App,
+    auth::Wanted,
     config::Config,
+    domain::{KeyScope, Owner, Timestamp},
     http::{State, Timeouts, serve},
     runs::Dispatcher,
 };
@@ -103,7 +106,7 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
-        let state = State::with(app.runs.clone(), config.http.clone(), patience, shutdown.clone());
+        let state = State::with(app.runs.clone(), app.keys.clone(), config.http.clone(), patience, shutdown.clone());
         let dispatcher = Dispatcher::new(app.runs.clone());
         let token = shutdown.clone();
         let mut tasks = JoinSet::new();
@@ -128,6 +131,12 @@ impl Service {
         let took = began.elapsed();
         tokio::time::timeout(PATIENCE, self.app.close()).await.expect("the database closes");
         took
+    }
+
+    /// A new key of that owner, which expires at that time.
+    pub async fn key(&self, owner: &str, scope: KeyScope, expires_at: Option<Timestamp>) -> String {
+        let wanted = Wanted { name: "test".to_owned(), owner: Owner::named(owner), scope, expires_at };
+        self.app.keys.create(wanted).await.unwrap().1
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -247,7 +256,8 @@ impl Answer {
     /// One that every operation can give, and that therefore none names.
     fn is_general_refusal(&self) -> bool {
         let problem: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        ["host_not_allowed", "origin_not_allowed"].contains(&problem["code"].as_str().unwrap_or_default())
+        ["host_not_allowed", "origin_not_allowed", "unauthenticated", "not_permitted"]
+            .contains(&problem["code"].as_str().unwrap_or_default())
     }
 
     #[track_caller]
@@ -307,7 +317,7 @@ pub struct Stream {
     text: String,
     /// Bytes of `text` that were understood.
     read: usize,
-    /// Milliseconds, as told last.
+    /// Milliseconds, as sent last.
     pub retry: Option<u64>,
     pub last_id: Option<String>,
 }

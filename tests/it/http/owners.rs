@@ -1,4 +1,4 @@
-//! Two users of one service, told apart by the header of a trusted proxy: each sees their own.
+//! Two users of one service, distinguished by the header of a trusted proxy: each sees their own.
 
 use fathom::http::paths;
 use serde_json::{Value, json};

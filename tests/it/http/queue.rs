@@ -42,9 +42,9 @@ async fn no_more_runs_work_than_may_and_the_others_know_their_place(database: Te
         assert_eq!(answer.json()["run"]["queue_position"], position);
         runs.push(answer.started());
         let events = service.events(&answer.started().events_path()).await;
-        let told = &events[0]["data"];
-        assert_eq!((&events[0]["type"], &told["position"]), (&json!("run.created"), &json!(position)));
-        assert_eq!((&told["question"], &told["options"]), (&json!(QUESTION), &answer.json()["run"]["options"]));
+        let created = &events[0]["data"];
+        assert_eq!((&events[0]["type"], &created["position"]), (&json!("run.created"), &json!(position)));
+        assert_eq!((&created["question"], &created["options"]), (&json!(QUESTION), &answer.json()["run"]["options"]));
         assert_eq!(status(&service, runs.last().unwrap()).await, ("queued".to_owned(), Some(position)));
     }
     let mut last_in_line = service.stream(&runs[4].events_path(), &[]).await;

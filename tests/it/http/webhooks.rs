@@ -1,4 +1,4 @@
-//! Whoever asked for it is told that a run has ended: signed, at least once, and never at a private address by mistake.
+//! Clients who asked for it learn that a run has ended: signed, at least once, and never at a private address by mistake.
 
 use std::{
     process::Stdio,
@@ -33,13 +33,13 @@ const ALLOWED: [(&str, &str); 2] = [("FATHOM_WEBHOOK_SECRET", SECRET), ("FATHOM_
 
 /// What a receiver got.
 #[derive(Clone, Debug)]
-struct Told {
+struct Delivery {
     path: String,
     headers: HeaderMap,
     body: String,
 }
 
-impl Told {
+impl Delivery {
     fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
@@ -52,11 +52,11 @@ impl Told {
     async fn is_signed(&self) {
         const VERIFY: &str = "import json, sys
 from standardwebhooks import Webhook, WebhookVerificationError
-told = json.load(sys.stdin)
-webhook = Webhook(told['secret'])
-webhook.verify(told['body'], told['headers'])
+delivered = json.load(sys.stdin)
+webhook = Webhook(delivered['secret'])
+webhook.verify(delivered['body'], delivered['headers'])
 try:
-    webhook.verify(told['body'].replace('completed', 'failed') + ' ', told['headers'])
+    webhook.verify(delivered['body'].replace('completed', 'failed') + ' ', delivered['headers'])
 except WebhookVerificationError:
     print('verified')";
         let headers: serde_json::Map<String, Value> = ["webhook-id", "webhook-timestamp", "webhook-signature"]
@@ -71,8 +71,8 @@ except WebhookVerificationError:
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let mut verifier = verifier.spawn().expect("scripts/test.sh installs standardwebhooks");
-        let told = json!({"secret": SECRET, "body": self.body, "headers": headers}).to_string();
-        tokio::io::AsyncWriteExt::write_all(&mut verifier.stdin.take().unwrap(), told.as_bytes()).await.unwrap();
+        let delivered = json!({"secret": SECRET, "body": self.body, "headers": headers}).to_string();
+        tokio::io::AsyncWriteExt::write_all(&mut verifier.stdin.take().unwrap(), delivered.as_bytes()).await.unwrap();
         let output = tokio::time::timeout(Duration::from_secs(60), verifier.wait_with_output()).await.unwrap().unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!(stdout.trim(), "verified", "{stderr}");
@@ -90,35 +90,35 @@ enum Answer {
 }
 
 /// Somebody on loopback who answers so, one after the other, the last answer again and again.
-type Seen = (Arc<Mutex<Vec<Told>>>, Vec<Answer>);
+type Seen = (Arc<Mutex<Vec<Delivery>>>, Vec<Answer>);
 
 struct Receiver {
     url: String,
-    told: Arc<Mutex<Vec<Told>>>,
+    delivered: Arc<Mutex<Vec<Delivery>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Receiver {
     async fn start(answers: &[Answer]) -> Self {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let app = Router::new().fallback(any(Self::take)).with_state((Arc::clone(&told), answers.to_vec()));
+        let delivered = Arc::new(Mutex::new(Vec::new()));
+        let app = Router::new().fallback(any(Self::take)).with_state((Arc::clone(&delivered), answers.to_vec()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook?for=me", listener.local_addr().unwrap());
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self { url, told, _tasks: tasks }
+        Self { url, delivered, _tasks: tasks }
     }
 
     async fn take(
-        Shared((told, answers)): Shared<Seen>,
+        Shared((delivered, answers)): Shared<Seen>,
         uri: axum::http::Uri,
         headers: HeaderMap,
         body: String,
     ) -> Response {
         let place = {
-            let mut told = told.lock().unwrap();
-            told.push(Told { path: uri.to_string(), headers, body });
-            told.len() - 1
+            let mut delivered = delivered.lock().unwrap();
+            delivered.push(Delivery { path: uri.to_string(), headers, body });
+            delivered.len() - 1
         };
         match answers[place.min(answers.len() - 1)] {
             Answer::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
@@ -127,12 +127,12 @@ impl Receiver {
         }
     }
 
-    fn told(&self) -> Vec<Told> {
-        self.told.lock().unwrap().clone()
+    fn delivered(&self) -> Vec<Delivery> {
+        self.delivered.lock().unwrap().clone()
     }
 
-    async fn has_heard(&self, times: usize) -> Vec<Told> {
-        until("the receiver was told", async || Some(self.told()).filter(|told| told.len() >= times)).await
+    async fn has_heard(&self, times: usize) -> Vec<Delivery> {
+        until("the receiver got it", async || Some(self.delivered()).filter(|delivered| delivered.len() >= times)).await
     }
 }
 
@@ -149,21 +149,21 @@ async fn a_run_tells_its_end_until_it_is_heard(database: TestDatabase) {
     let receiver = Receiver::start(&[Answer::Status(500), Answer::Redirect, Answer::Status(204)]).await;
     let started = service.create(&json!({"message": QUESTION, "webhook_url": receiver.url})).await;
     let run = service.ended(&started.run).await;
-    let told = receiver.has_heard(3).await;
+    let delivered = receiver.has_heard(3).await;
     until("nothing is left to be delivered", async || (open_deliveries(&database).await == 0).then_some(())).await;
-    assert_eq!(receiver.told().len(), 3, "heard once, it is not told again");
-    for attempt in &told {
+    assert_eq!(receiver.delivered().len(), 3, "heard once, it is not sent again");
+    for attempt in &delivered {
         assert_eq!((attempt.path.as_str(), attempt.header("content-type")), ("/hook?for=me", "application/json"));
-        assert_eq!(attempt.header("webhook-id"), told[0].header("webhook-id"));
-        assert_eq!(attempt.body, told[0].body);
+        assert_eq!(attempt.header("webhook-id"), delivered[0].header("webhook-id"));
+        assert_eq!(attempt.body, delivered[0].body);
     }
-    told[2].is_signed().await;
-    let told = told[2].json();
-    let complaints = Contract::get().validate("/components/schemas/RunEnded", &told);
-    assert!(complaints.is_empty(), "{complaints:?}: {told:#}");
-    assert_eq!((&told["type"], &told["timestamp"]), (&json!("run.completed"), &run["finished_at"]));
+    delivered[2].is_signed().await;
+    let delivered = delivered[2].json();
+    let complaints = Contract::get().validate("/components/schemas/RunEnded", &delivered);
+    assert!(complaints.is_empty(), "{complaints:?}: {delivered:#}");
+    assert_eq!((&delivered["type"], &delivered["timestamp"]), (&json!("run.completed"), &run["finished_at"]));
     for field in ["id", "thread_id", "status", "outcome", "created_at", "finished_at"] {
-        assert_eq!(told["data"]["run"][field], run[field], "{field}");
+        assert_eq!(delivered["data"]["run"][field], run[field], "{field}");
     }
     // The next run of the thread tells nobody who did not ask.
     let next = service.say(&started.thread, "And the dues?").await;
@@ -183,16 +183,16 @@ async fn failed_and_cancelled_runs_tell_it_too(database: TestDatabase) {
     let started = service.create(&json!({"message": QUESTION, "webhook_url": receiver.url})).await;
     until("the model is asked", async || (world.models.count(Kind::Clarify) > 0).then_some(())).await;
     service.post(&format!("/api/v1/runs/{}/cancel", started.run), &json!({})).await;
-    let told = receiver.has_heard(1).await[0].json();
-    assert_eq!((&told["type"], &told["data"]["run"]["id"]), (&json!("run.cancelled"), &json!(started.run)));
+    let delivered = receiver.has_heard(1).await[0].json();
+    assert_eq!((&delivered["type"], &delivered["data"]["run"]["id"]), (&json!("run.cancelled"), &json!(started.run)));
 
     world.models.follow(Script::new().always(When::any(), reply::status(401)));
     let path = format!("/api/v1/threads/{}/messages", started.thread);
     let body = json!({"content": "Again?", "webhook_url": receiver.url});
     let failed = service.post(&path, &body).await.expect(202).json();
-    let told = receiver.has_heard(2).await[1].json();
-    assert_eq!((&told["type"], &told["data"]["run"]["id"]), (&json!("run.failed"), &failed["run"]["id"]));
-    assert_eq!(told["data"]["run"]["error"]["code"], "model_auth");
+    let delivered = receiver.has_heard(2).await[1].json();
+    assert_eq!((&delivered["type"], &delivered["data"]["run"]["id"]), (&json!("run.failed"), &failed["run"]["id"]));
+    assert_eq!(delivered["data"]["run"]["error"]["code"], "model_auth");
     service.stop().await;
     world.finish();
 }
@@ -228,14 +228,14 @@ async fn a_private_address_is_not_called(database: TestDatabase) {
     // The second attempt begins after the first one has ended.
     let tried = || "SELECT run_id FROM webhook_deliveries WHERE attempts > 1".to_owned();
     until("it was tried", async || (database.rows(tried()).await.unwrap() == 1).then_some(())).await;
-    assert!(receiver.told().is_empty(), "{:?}", receiver.told());
+    assert!(receiver.delivered().is_empty(), "{:?}", receiver.delivered());
     service.delete(&started.thread_path()).await.expect(204);
     assert_eq!(open_deliveries(&database).await, 0, "it goes with its thread");
     service.stop().await;
     world.finish();
 }
 
-/// The delivery is stored in the transaction that ends the run, so whoever dies in between, or in the middle of telling,
+/// The delivery is stored in the transaction that ends the run, so a process that dies in between, or in the middle of telling,
 /// leaves it to the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_replica_tells_what_a_dead_one_did_not() {
@@ -246,7 +246,7 @@ async fn another_replica_tells_what_a_dead_one_did_not() {
     let body = json!({"message": QUESTION, "webhook_url": receiver.url});
     let asked = client.post(first.url("/api/v1/threads")).json(&body).send().await.unwrap();
     assert_eq!(asked.status(), 201, "{}", asked.text().await.unwrap());
-    let told = receiver.has_heard(1).await;
+    let delivered = receiver.has_heard(1).await;
     first.running.kill().await;
     let run = site.run().await;
     assert_eq!((run.status, open_deliveries(&site.database).await), (RunStatus::Completed, 1));
@@ -255,8 +255,8 @@ async fn another_replica_tells_what_a_dead_one_did_not() {
     // The dead one's minute is over.
     site.database.execute("UPDATE webhook_deliveries SET next_at = 0").await;
     let again = receiver.has_heard(2).await;
-    assert_eq!(again[1].header("webhook-id"), told[0].header("webhook-id"));
-    assert_eq!(again[1].body, told[0].body);
+    assert_eq!(again[1].header("webhook-id"), delivered[0].header("webhook-id"));
+    assert_eq!(again[1].body, delivered[0].body);
     until("nothing is left", async || (open_deliveries(&site.database).await == 0).then_some(())).await;
     second.running.terminate().await;
     second.running.ends().await;

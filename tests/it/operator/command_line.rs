@@ -20,7 +20,7 @@ async fn output(site: &Site, arguments: &[&str]) -> String {
     ends_well(&process, status.code())
 }
 
-/// Whoever presses Ctrl-C does not want a service on the same database to go on paying.
+/// A user who presses Ctrl-C does not want a service on the same database to go on paying.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_run_is_left_alone_until_somebody_asks_for_it() {
     let silent = Script::new()

@@ -21,7 +21,7 @@ use crate::{
 
 const OWNERS: [&str; 3] = ["a", "b", "c"];
 const THREADS: usize = 2;
-/// A lease lasts so long; clocks move by about as much.
+/// The length of a lease; clocks move by about as much.
 const LEASE_MS: i64 = 1_000;
 const LEASE: Duration = Duration::from_millis(1_000);
 /// After the first death that may be a run's fault, the second and so on.
@@ -30,7 +30,7 @@ const PAUSES_MS: [i64; 4] = [100, 200, 400, 800];
 /// Something that happens. Indices are taken modulo what there is; of leases there are all that were ever given.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// The clock of whoever acts next is so much ahead, or behind.
+    /// The clock of the process that acts next is so much ahead, or behind.
     Clock(i64),
     Add(usize),
     ClaimNext(usize),
@@ -76,7 +76,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 /// What a call answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Outcome {
     /// There was nothing to call.
     Skipped,
     Done,
@@ -168,16 +168,16 @@ impl Model {
         Self { now: NOW.0, threads: Default::default(), runs: vec![], leases: vec![], entries: 0 }
     }
 
-    fn apply(&mut self, op: Op) -> Told {
+    fn apply(&mut self, op: Op) -> Outcome {
         match op {
             Op::Clock(by) => {
                 self.now += by;
-                Told::Done
+                Outcome::Done
             }
             Op::Add(thread) => self.add(thread),
             Op::ClaimNext(owner) => match self.next(owner) {
                 Some(run) => self.give(run, owner),
-                None => Told::NothingToClaim,
+                None => Outcome::NothingToClaim,
             },
             Op::Claim(owner, run, dead) => self.with_run(run, |model, run| model.claim(run, owner, dead)),
             Op::Renew(lease) => self.with_lease(lease, Self::renew),
@@ -192,17 +192,17 @@ impl Model {
             Op::Cancel(run) => self.with_run(run, Self::cancel),
             Op::Delete(thread) => {
                 let existed = std::mem::take(&mut self.threads[thread]).exists;
-                if existed { Told::Done } else { Told::Gone }
+                if existed { Outcome::Done } else { Outcome::Gone }
             }
         }
     }
 
-    fn with_run(&mut self, run: usize, call: impl FnOnce(&mut Self, usize) -> Told) -> Told {
-        if self.runs.is_empty() { Told::Skipped } else { call(self, run % self.runs.len()) }
+    fn with_run(&mut self, run: usize, call: impl FnOnce(&mut Self, usize) -> Outcome) -> Outcome {
+        if self.runs.is_empty() { Outcome::Skipped } else { call(self, run % self.runs.len()) }
     }
 
-    fn with_lease(&mut self, lease: usize, call: impl FnOnce(&mut Self, usize) -> Told) -> Told {
-        if self.leases.is_empty() { Told::Skipped } else { call(self, lease % self.leases.len()) }
+    fn with_lease(&mut self, lease: usize, call: impl FnOnce(&mut Self, usize) -> Outcome) -> Outcome {
+        if self.leases.is_empty() { Outcome::Skipped } else { call(self, lease % self.leases.len()) }
     }
 
     /// The row of a run that is still there.
@@ -217,9 +217,9 @@ impl Model {
     }
 
     /// A thread that was deleted is another one when it is made again, with none of its runs.
-    fn add(&mut self, thread: usize) -> Told {
+    fn add(&mut self, thread: usize) -> Outcome {
         if self.threads[thread].exists && self.runs.iter().any(|run| run.thread == thread && run.row.is_active()) {
-            return Told::Busy;
+            return Outcome::Busy;
         }
         if !std::mem::replace(&mut self.threads[thread].exists, true) {
             // Their rows are gone for good; no thread of that number will be theirs again.
@@ -237,7 +237,7 @@ impl Model {
         };
         self.runs.push(ModelRun { thread, created: self.now, row, newest: None });
         self.log(self.runs.len() - 1, None, false);
-        Told::Done
+        Outcome::Done
     }
 
     /// Begun runs first, then by age. Nobody takes what is its own.
@@ -252,21 +252,21 @@ impl Model {
         self.runs.iter().enumerate().filter(|run| free(&run)).min_by_key(order).map(|(index, _)| index)
     }
 
-    fn claim(&mut self, run: usize, owner: usize, dead: Option<usize>) -> Told {
+    fn claim(&mut self, run: usize, owner: usize, dead: Option<usize>) -> Outcome {
         let now = self.now;
-        let Some(row) = self.existing(run) else { return Told::Gone };
+        let Some(row) = self.existing(run) else { return Outcome::Gone };
         if !row.is_active() {
-            return Told::Final;
+            return Outcome::Final;
         }
         let free = row.expires <= now || row.owner.is_none() || (dead.is_some() && row.owner == dead);
-        if free { self.give(run, owner) } else { Told::HeldByOther }
+        if free { self.give(run, owner) } else { Outcome::HeldByOther }
     }
 
     fn existing(&mut self, run: usize) -> Option<&mut Row> {
         if self.runs[run].thread == THREADS { None } else { self.row(run) }
     }
 
-    fn give(&mut self, run: usize, owner: usize) -> Told {
+    fn give(&mut self, run: usize, owner: usize) -> Outcome {
         let expires = self.now + LEASE_MS;
         let row = &mut self.runs[run].row;
         // Who claims again is alive.
@@ -278,7 +278,7 @@ impl Model {
         row.epoch += 1;
         let Row { epoch, deaths, unexplained, .. } = *row;
         self.leases.push(ModelLease { run, epoch, owner, entry: None });
-        Told::Claimed { run, epoch, deaths, unexplained }
+        Outcome::Claimed { run, epoch, deaths, unexplained }
     }
 
     /// The row, if the lease is the newest one and the run not over.
@@ -287,31 +287,31 @@ impl Model {
         self.existing(run).filter(|row| row.status == Status::Running && row.epoch == epoch)
     }
 
-    fn renew(&mut self, lease: usize) -> Told {
+    fn renew(&mut self, lease: usize) -> Outcome {
         let expires = self.now + LEASE_MS;
         match self.held(lease).filter(|row| row.owner.is_some()) {
             Some(row) => {
                 row.expires = expires;
-                Told::Held { cancel_requested: row.cancel_requested }
+                Outcome::Held { cancel_requested: row.cancel_requested }
             }
-            None => Told::Lost,
+            None => Outcome::Lost,
         }
     }
 
-    fn release(&mut self, lease: usize, pause: i64) -> Told {
+    fn release(&mut self, lease: usize, pause: i64) -> Outcome {
         let free_at = self.now + pause;
         if let Some(row) = self.held(lease) {
             (row.owner, row.expires) = (None, free_at);
         }
-        Told::Done
+        Outcome::Done
     }
 
     /// A run that nobody has taken over is given back, after a pause when the death may be its fault. One that somebody
     /// took over without knowing of the death stays there, and the end is explained afterwards.
-    fn settle(&mut self, lease: usize, in_own_work: bool) -> Told {
+    fn settle(&mut self, lease: usize, in_own_work: bool) -> Outcome {
         let now = self.now;
         let ModelLease { run, epoch, owner, .. } = self.leases[lease];
-        let Some(row) = self.existing(run).filter(|row| row.status == Status::Running) else { return Told::Done };
+        let Some(row) = self.existing(run).filter(|row| row.status == Status::Running) else { return Outcome::Done };
         let deaths = usize::try_from(row.deaths).unwrap();
         if row.epoch == epoch && row.owner == Some(owner) {
             let pause = if in_own_work { PAUSES_MS[deaths.min(3)] } else { 0 };
@@ -319,26 +319,26 @@ impl Model {
         } else if row.epoch == epoch + 1 && row.owner.is_some_and(|other| other != owner) {
             row.unexplained = row.unexplained.saturating_sub(1);
         } else {
-            return Told::Done;
+            return Outcome::Done;
         }
         row.deaths += u32::from(in_own_work);
-        Told::Done
+        Outcome::Done
     }
 
-    fn survive(&mut self, lease: usize) -> Told {
+    fn survive(&mut self, lease: usize) -> Outcome {
         let ModelLease { run, epoch, .. } = self.leases[lease];
         if let Some(row) = self.existing(run).filter(|row| row.status == Status::Running && row.epoch > epoch) {
             row.unexplained = row.unexplained.saturating_sub(1);
         }
-        Told::Done
+        Outcome::Done
     }
 
-    fn commit(&mut self, lease: usize, with_step: bool, finishes: bool) -> Told {
+    fn commit(&mut self, lease: usize, with_step: bool, finishes: bool) -> Outcome {
         let entry = self.entries;
         self.entries += 1;
         self.leases[lease].entry = Some((entry, finishes));
         let ModelLease { run, epoch, .. } = self.leases[lease];
-        let Some(row) = self.held(lease) else { return Told::Lost };
+        let Some(row) = self.held(lease) else { return Outcome::Lost };
         if with_step {
             row.steps += 1;
             (row.deaths, row.unexplained) = (0, 0);
@@ -349,34 +349,38 @@ impl Model {
         }
         self.log(run, Some(epoch), finishes);
         self.runs[run].newest = Some(entry);
-        Told::Done
+        Outcome::Done
     }
 
     /// Only what was given last may be given again.
-    fn repeat(&mut self, lease: usize) -> Told {
+    fn repeat(&mut self, lease: usize) -> Outcome {
         let ModelLease { run, entry, .. } = self.leases[lease];
-        let Some((entry, _)) = entry else { return Told::Skipped };
-        if self.existing(run).is_some() && self.runs[run].newest == Some(entry) { Told::Done } else { Told::Skipped }
+        let Some((entry, _)) = entry else { return Outcome::Skipped };
+        if self.existing(run).is_some() && self.runs[run].newest == Some(entry) {
+            Outcome::Done
+        } else {
+            Outcome::Skipped
+        }
     }
 
-    fn cancel(&mut self, run: usize) -> Told {
+    fn cancel(&mut self, run: usize) -> Outcome {
         let now = self.now;
-        let Some(row) = self.existing(run) else { return Told::Gone };
+        let Some(row) = self.existing(run) else { return Outcome::Gone };
         if !row.is_active() {
-            return Told::Final;
+            return Outcome::Final;
         }
         row.cancel_requested = true;
         if row.status == Status::Running && row.owner.is_some() && row.expires > now {
-            return Told::Requested;
+            return Outcome::Requested;
         }
         (row.status, row.owner, row.expires) = (Status::Cancelled, None, 0);
         self.log(run, None, true);
-        Told::Done
+        Outcome::Done
     }
 
     /// What must hold whatever happens.
-    fn check(&self, given: &mut HashSet<(usize, i64)>, told: Told) {
-        if let Told::Claimed { run, epoch, .. } = told {
+    fn check(&self, given: &mut HashSet<(usize, i64)>, outcome: Outcome) {
+        if let Outcome::Claimed { run, epoch, .. } = outcome {
             assert!(given.insert((run, epoch)), "an epoch is given once");
             assert!(given.iter().all(|(other, older)| *other != run || *older <= epoch), "epochs rise");
         }
@@ -408,8 +412,8 @@ fn the_model_keeps_its_promises() {
     let result = TestRunner::new(config).run(&ops(), |ops| {
         let (mut model, mut given) = (Model::new(), HashSet::new());
         for op in ops {
-            let told = model.apply(op);
-            model.check(&mut given, told);
+            let outcome = model.apply(op);
+            model.check(&mut given, outcome);
         }
         Ok(())
     });
@@ -465,8 +469,8 @@ impl Real<'_> {
         let mut real = Real { stores, model, threads, runs: vec![], leases: vec![], keys: 0 };
         for (turn, op) in ops.iter().enumerate() {
             let expected = real.model.apply(*op);
-            let told = if expected == Told::Skipped { expected } else { real.apply(*op, turn).await };
-            assert_eq!(told, expected, "{op:?}");
+            let outcome = if expected == Outcome::Skipped { expected } else { real.apply(*op, turn).await };
+            assert_eq!(outcome, expected, "{op:?}");
             for run in 0..real.runs.len() {
                 assert_eq!(real.row(run).await, real.model.existing(run).copied(), "run {run} after {op:?}");
             }
@@ -486,29 +490,29 @@ impl Real<'_> {
         Clock::At(self.now())
     }
 
-    async fn apply(&mut self, op: Op, turn: usize) -> Told {
+    async fn apply(&mut self, op: Op, turn: usize) -> Outcome {
         let store = self.stores[turn % 2].clone();
         let lease = |lease: usize| lease % self.leases.len().max(1);
         match op {
-            Op::Clock(_) => Told::Done,
+            Op::Clock(_) => Outcome::Done,
             Op::Add(thread) => self.add(&store, thread).await,
             Op::ClaimNext(owner) => match store.claim_next(&self.claimant(owner), Wanted::ALL).await.unwrap() {
                 Some((lease, _)) => self.claimed(lease),
-                None => Told::NothingToClaim,
+                None => Outcome::NothingToClaim,
             },
             Op::Claim(owner, run, dead) => self.claim(&store, owner, run, dead).await,
             Op::Renew(at) => {
                 let renewal = store.renew(&self.leases[lease(at)].0, LEASE, self.clock()).await;
                 match renewal.unwrap() {
-                    Renewal::Held { cancel_requested } => Told::Held { cancel_requested },
-                    Renewal::Lost => Told::Lost,
+                    Renewal::Held { cancel_requested } => Outcome::Held { cancel_requested },
+                    Renewal::Lost => Outcome::Lost,
                 }
             }
             Op::Release(at, pause) => {
                 let Lease { run_id, epoch, .. } = self.leases[lease(at)].0;
                 let pause = Duration::from_millis(pause.unsigned_abs());
                 store.release(run_id, epoch, pause, self.clock()).await.unwrap();
-                Told::Done
+                Outcome::Done
             }
             Op::Commit(at, with_step) => self.commit(&store, lease(at), with_step).await,
             Op::Finish(at) => {
@@ -524,44 +528,44 @@ impl Real<'_> {
                 let Lease { run_id, epoch, .. } = self.leases[at].0;
                 let pauses = PAUSES_MS.map(|ms| Duration::from_millis(ms.unsigned_abs()));
                 store.settle(OWNERS[owner], &[End { run_id, epoch, in_own_work }], pauses, self.clock()).await.unwrap();
-                Told::Done
+                Outcome::Done
             }
             Op::Survive(at) => {
                 store.clear_crash_count(&self.leases[lease(at)].0).await.unwrap();
-                Told::Done
+                Outcome::Done
             }
             Op::Cancel(run) => {
                 let run_id = self.runs[run % self.runs.len()].id;
                 match store.request_cancel(run_id, self.clock()).await.unwrap() {
-                    None => Told::Gone,
-                    Some(Cancelling::Requested(_)) => Told::Requested,
-                    Some(Cancelling::Done(_)) => Told::Done,
-                    Some(Cancelling::Final(_)) => Told::Final,
+                    None => Outcome::Gone,
+                    Some(Cancelling::Requested(_)) => Outcome::Requested,
+                    Some(Cancelling::Done(_)) => Outcome::Done,
+                    Some(Cancelling::Final(_)) => Outcome::Final,
                 }
             }
             Op::Delete(thread) => match self.threads[thread].take() {
-                Some(thread_id) if store.delete_thread(thread_id).await.unwrap() => Told::Done,
-                _ => Told::Gone,
+                Some(thread_id) if store.delete_thread(thread_id).await.unwrap() => Outcome::Done,
+                _ => Outcome::Gone,
             },
         }
     }
 
-    async fn add(&mut self, store: &Store, thread: usize) -> Told {
+    async fn add(&mut self, store: &Store, thread: usize) -> Outcome {
         let new_run = NewRun { now: self.now(), ..new_run() };
         let run = match self.threads[thread] {
             None => created(store, &new_run).await,
             Some(thread_id) => match added(store, &NewRun { thread_id, ..new_run }).await {
                 Ok(run) => run.expect("the thread exists"),
-                Err(Error::ThreadBusy) => return Told::Busy,
+                Err(Error::ThreadBusy) => return Outcome::Busy,
                 Err(error) => panic!("{error}"),
             },
         };
         self.threads[thread] = Some(run.thread_id);
         self.runs.push(run);
-        Told::Done
+        Outcome::Done
     }
 
-    async fn claim(&mut self, store: &Store, owner: usize, run: usize, dead: Option<usize>) -> Told {
+    async fn claim(&mut self, store: &Store, owner: usize, run: usize, dead: Option<usize>) -> Outcome {
         let (run_id, claimant) = (self.runs[run % self.runs.len()].id, self.claimant(owner));
         let claimed = match dead {
             Some(dead) => store.claim_taken_over(run_id, &claimant, OWNERS[dead]).await,
@@ -569,23 +573,23 @@ impl Real<'_> {
         };
         match claimed.unwrap() {
             Claimed::Yes { lease, .. } => self.claimed(lease),
-            Claimed::HeldBy { .. } => Told::HeldByOther,
-            Claimed::Final(_) => Told::Final,
-            Claimed::Unknown => Told::Gone,
+            Claimed::HeldBy { .. } => Outcome::HeldByOther,
+            Claimed::Final(_) => Outcome::Final,
+            Claimed::Unknown => Outcome::Gone,
         }
     }
 
-    fn claimed(&mut self, lease: Lease) -> Told {
+    fn claimed(&mut self, lease: Lease) -> Outcome {
         self.leases.push((lease, None));
         let Lease { epoch, deaths, unexplained, .. } = lease;
-        Told::Claimed { run: self.place(lease.run_id), epoch, deaths, unexplained }
+        Outcome::Claimed { run: self.place(lease.run_id), epoch, deaths, unexplained }
     }
 
     fn place(&self, run_id: RunId) -> usize {
         self.runs.iter().position(|run| run.id == run_id).expect("a run of this case")
     }
 
-    async fn commit(&mut self, store: &Store, at: usize, with_step: bool) -> Told {
+    async fn commit(&mut self, store: &Store, at: usize, with_step: bool) -> Outcome {
         let lease = self.leases[at].0;
         self.keys += 1;
         let steps = if with_step { vec![step(&self.keys.to_string())] } else { Vec::new() };
@@ -593,7 +597,7 @@ impl Real<'_> {
         self.enter(store, at, commit).await
     }
 
-    async fn enter(&mut self, store: &Store, at: usize, commit: Commit) -> Told {
+    async fn enter(&mut self, store: &Store, at: usize, commit: Commit) -> Outcome {
         let entry = Entry::from(commit);
         self.leases[at].1 = Some(entry.clone());
         written(store.commit_entries(&[entry]).await)
@@ -642,10 +646,10 @@ impl Real<'_> {
     }
 }
 
-fn written(mut answers: Vec<Result<(), Error>>) -> Told {
+fn written(mut answers: Vec<Result<(), Error>>) -> Outcome {
     match answers.remove(0) {
-        Ok(()) => Told::Done,
-        Err(Error::Fenced) => Told::Lost,
+        Ok(()) => Outcome::Done,
+        Err(Error::Fenced) => Outcome::Lost,
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Old events are removed, and readers who ask for them are told.
+//! Old events are removed, and readers who ask for them learn which.
 
 use std::{pin::pin, time::Duration};
 
@@ -181,25 +181,25 @@ async fn a_reader_is_told_of_what_is_removed_before_its_eyes(database: TestDatab
     let log = EventLog::start(store.clone(), &TaskTracker::new());
     let mut of_run = pin!(log.follow_run(lease.run_id, 0));
     let mut of_thread = pin!(log.follow(lease.thread_id, 0));
-    let mut told = [Vec::new(), Vec::new()];
-    told[0].push(seen(&of_run.next().await.unwrap().unwrap()));
-    told[1].push(seen(&of_thread.next().await.unwrap().unwrap()));
+    let mut received = [Vec::new(), Vec::new()];
+    received[0].push(seen(&of_run.next().await.unwrap().unwrap()));
+    received[1].push(seen(&of_thread.next().await.unwrap().unwrap()));
     assert_eq!(prune_all(&store, LATER, 1000).await, 502);
     let next = next_run(&store, lease.thread_id).await;
     end(&store, next).await;
     let rest = async {
         while let Some(envelope) = of_run.next().await {
-            told[0].push(seen(&envelope.unwrap()));
+            received[0].push(seen(&envelope.unwrap()));
         }
-        while told[1].last().unwrap().1 < 506 {
-            told[1].push(seen(&of_thread.next().await.unwrap().unwrap()));
+        while received[1].last().unwrap().1 < 506 {
+            received[1].push(seen(&of_thread.next().await.unwrap().unwrap()));
         }
     };
     tokio::time::timeout(SOON, rest).await.expect("both go on");
-    for (told, end) in told.into_iter().zip([502, 506]) {
-        assert!(told.windows(2).all(|two| two[0].1 + 1 == two[1].0), "no hole: {told:?}");
-        assert_eq!((told[0].0, told.last().unwrap().1), (1, end));
-        assert_eq!(told.iter().filter(|(from, to)| from < to).count(), 1, "one gap");
+    for (received, end) in received.into_iter().zip([502, 506]) {
+        assert!(received.windows(2).all(|two| two[0].1 + 1 == two[1].0), "no hole: {received:?}");
+        assert_eq!((received[0].0, received.last().unwrap().1), (1, end));
+        assert_eq!(received.iter().filter(|(from, to)| from < to).count(), 1, "one gap");
     }
 }
 

@@ -177,8 +177,8 @@ async fn a_stuck_run_is_told_once_and_counted() {
     assert_eq!(json(&site, &["runs", "show", "--json", &run.id.to_string()]).await["stuck"], true);
     assert!(output(&site, &["runs", "cancel", &run.id.to_string()]).await.1.contains("is cancelled"));
     stuck(0).await;
-    let told = format!("{}{}", service.stdout(), service.stderr());
-    assert_eq!(told.matches("a run seems to be stuck").count(), 1, "{told}");
+    let output = format!("{}{}", service.stdout(), service.stderr());
+    assert_eq!(output.matches("a run seems to be stuck").count(), 1, "{output}");
     service.terminate().await;
     assert!(service.ends().await.success());
 }

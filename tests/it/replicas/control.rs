@@ -85,7 +85,7 @@ async fn the_same_request_to_two_replicas_at_once_is_one_run() {
         let both = fleet.replicas.iter().map(|replica| replica.ask_with_key(QUESTION, Some(&key)));
         let answers = futures::future::join_all(both).await;
         let [(first, one), (second, other)] = answers.as_slice() else { panic!("two were asked") };
-        // Who comes second while the first is being answered may be told to come again.
+        // Who comes second while the first is being answered may be asked to come again.
         assert!([*first, *second].contains(&201), "{answers:?}");
         assert!([*first, *second].iter().all(|status| [201, 409].contains(status)), "{answers:?}");
         if (*first, *second) == (201, 201) {

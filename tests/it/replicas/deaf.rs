@@ -59,7 +59,7 @@ async fn readers_elsewhere_get_every_event_though_nobody_told_them() {
     let delays = reader.delays_ms(since);
     let longest = delays.iter().max().copied().unwrap_or(0);
     assert!(delays.len() > 10 && longest <= A_POLL.as_millis() as i64, "{longest} ms, of {}", delays.len());
-    assert!(longest > 100, "told after all: at most {longest} ms");
+    assert!(longest > 100, "heard after all: at most {longest} ms");
     drop(silent);
     site.world.finish();
 }

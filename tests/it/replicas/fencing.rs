@@ -33,7 +33,7 @@ async fn in_flight(site: &Site, run: &Run) -> usize {
     site.world.models.total() - count(&site.steps(run.id).await, "model")
 }
 
-/// Stops whoever works on the run for so long, at so many steps.
+/// Stops the service that works on the run for so many milliseconds, at so many steps.
 async fn freeze_after(n: usize, undisturbed: &Undisturbed) {
     let site = Site::new(Engine::Postgres, slow()).await;
     let fleet = site.fleet(2).await;

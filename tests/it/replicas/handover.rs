@@ -62,7 +62,7 @@ async fn a_replica_that_stops_hands_its_run_over_at_once() {
     stream::iter([2, 10, 20, 33, 50]).map(hand_over).buffer_unordered(3).collect::<Vec<()>>().await;
 }
 
-/// Asks through the balancer until somebody accepts it, as a client does that was told to come again.
+/// Asks through the balancer until somebody accepts it, as a client does that was asked to come again.
 async fn ask(client: Client, url: String, n: usize) -> Value {
     let body = json!({"message": format!("{QUESTION} ({n})")});
     loop {

@@ -1,4 +1,4 @@
-//! SIGKILL of whoever works on a run, after every entry of its journal: somebody else takes it over when the lease has
+//! SIGKILL of the service that works on a run, after every entry of its journal: somebody else takes it over when the lease has
 //! ended, asks nothing twice, and ends with the same report.
 //!
 //! The test command kills after every ninth entry and where stages meet;

@@ -1,4 +1,4 @@
-//! Several services on one database under real faults: killed, frozen, cut off, told to stop, deaf.
+//! Several services on one database under real faults: killed, frozen, cut off, asked to stop, deaf.
 //!
 //! Each story begins with a [`crate::crash::Site`] (a world and a database) and a [`Fleet`] of real services on it.
 

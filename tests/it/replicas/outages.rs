@@ -240,7 +240,7 @@ async fn a_clock_that_jumps_costs_no_call() {
     }
 }
 
-/// A restarted server has cut the connections of everybody; nobody who asks next is told so.
+/// A restarted server has cut the connections of everybody; nobody who asks next learns of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn cut_connections_cost_no_request() {
     let site = Site::new(Engine::Postgres, Script::new().otherwise(|call| brain::reply(SHAPE, call))).await;

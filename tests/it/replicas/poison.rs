@@ -1,4 +1,4 @@
-//! Processes that die: whoever waited then has nothing to do with it, and only the run that our own code was working on may
+//! Processes that die: a run that waited then has nothing to do with it, and only the run that our own code was working on may
 //! be why. Such a run is held back, then worked on alone, and in the end given up with what it found.
 
 use std::{
@@ -196,7 +196,7 @@ async fn a_run_may_be_handed_over_as_often_as_one_likes() {
     let id = run_id(&fleet.replicas[0].ask(QUESTION).await);
     for _ in 0..5 {
         let place = works_on_the_report(&site, &fleet, entries).await;
-        assert_eq!(site.blamed().await, 0, "a process that was told to stop has not died");
+        assert_eq!(site.blamed().await, 0, "a process that was asked to stop has not died");
         fleet.replicas[place].running.terminate().await;
         let status = fleet.replicas[place].running.ends().await;
         assert!(status.success(), "{}", fleet.replicas[place].running.stderr());

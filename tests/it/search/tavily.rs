@@ -53,7 +53,7 @@ impl Fake {
     fn engine(&self) -> Engine {
         let settings = Settings {
             retry: RetryPolicy {
-                patience: Duration::from_millis(500),
+                max_wait: Duration::from_millis(500),
                 first_within: Duration::from_millis(1),
                 timeouts: 3,
             },
@@ -221,7 +221,7 @@ async fn nobody_there_is_said() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let retry = RetryPolicy { patience: Duration::from_millis(5), first_within: Duration::from_millis(2), timeouts: 1 };
+    let retry = RetryPolicy { max_wait: Duration::from_millis(5), first_within: Duration::from_millis(2), timeouts: 1 };
     let engine = engine(Settings { retry, ..settings(&base_url) }, parser());
     let error = engine.search("q", &Limits::default(), &Open).await.unwrap_err();
     assert!(matches!(&error, Error::Unavailable(text) if text.starts_with("no connection")), "{error}");

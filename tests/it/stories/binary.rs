@@ -62,7 +62,7 @@ async fn bad_usage_is_one_line_and_exit_code_2() {
     world.finish();
 }
 
-/// Whoever reaches the service may use it, so beyond loopback it begins only when told; an owner that a proxy names keeps
+/// Everybody who reaches the service may use it, so beyond loopback it begins only when asked to; an owner that a proxy names keeps
 /// nobody out.
 #[tokio::test(flavor = "multi_thread")]
 async fn beyond_loopback_the_service_listens_only_when_told() {
@@ -76,9 +76,9 @@ async fn beyond_loopback_the_service_listens_only_when_told() {
     flagged.says("fathom 0.1.0 on http://0.0.0.0:").await;
     let mut command = world.fathom(&["serve", "--listen", "0.0.0.0:0"]);
     command.env("FATHOM_OPEN", "true").env("FATHOM_CORS_ORIGINS", "*");
-    let mut told = Running::spawn(command, world.folder());
-    told.says("FATHOM_CORS_ORIGINS=* lets every page").await;
-    for process in [&mut flagged, &mut told] {
+    let mut by_variable = Running::spawn(command, world.folder());
+    by_variable.says("FATHOM_CORS_ORIGINS=* lets every page").await;
+    for process in [&mut flagged, &mut by_variable] {
         process.kill().await;
     }
     world.finish();

@@ -39,9 +39,9 @@ fn the_row_agrees_with_the_ending(story: &Story) {
     let answer =
         story.messages.iter().find(|message| message.role == MessageRole::Assistant && message.run_id == Some(run.id));
     match (&story.ended, story.own().last().unwrap()) {
-        (Ended::Completed(outcome), Event::RunCompleted { outcome: told, .. }) => {
+        (Ended::Completed(outcome), Event::RunCompleted { outcome: published, .. }) => {
             assert_eq!((run.status, run.outcome, &run.error), (RunStatus::Completed, Some(*outcome), &None));
-            assert_eq!(told, outcome);
+            assert_eq!(published, outcome);
             assert_eq!(story.report.is_some(), matches!(outcome, Outcome::Report | Outcome::Answer));
             let said = &answer.expect("a completed run answers").content;
             if let Some(report) = &story.report {
@@ -160,13 +160,13 @@ fn citations_are_real(story: &Story) {
         let shown = source.url.replace('[', "%5B").replace(']', "%5D");
         assert!(listed.ends_with(&shown), "{listed} for {}", source.url);
     }
-    let told = last_attempt(story).filter_map(|event| match event {
+    let published = last_attempt(story).filter_map(|event| match event {
         Event::ReportCitation { number, source_id, start, end, .. } => Some((*number, *source_id, *start, *end)),
         _ => None,
     });
-    let told: Vec<_> = told.collect();
+    let published: Vec<_> = published.collect();
     let stored: Vec<_> = report.citations.iter().map(|c| (c.number, c.source_id, c.start, c.end)).collect();
-    assert_eq!(told, stored);
+    assert_eq!(published, stored);
     let addresses = report.markdown.split("http").skip(1).map(|rest| format!("http{rest}"));
     for address in addresses.filter(|address| address.contains("://")) {
         let address = address.replace("%5B", "[").replace("%5D", "]");

@@ -17,7 +17,7 @@ use crate::{
     world::{Found, Kind, Page, Script, Shape, When, World, reply},
 };
 
-/// A run may take ten seconds at least, so it is told to have begun some time ago: 7.5 s are for research.
+/// A run may take ten seconds at least, so it is stored as begun some time ago: 7.5 s are for research.
 const OPTIONS: [&str; 1] = ["max_run_seconds=10"];
 
 fn small() -> Script {

@@ -120,11 +120,11 @@ impl Engine {
         let cancel = CancellationToken::new();
         let work = tokio::time::timeout(PATIENCE, self.app.runs.work(run.id, &cancel)).await;
         let ended = work.expect("the run ends").unwrap();
-        self.told(run, ended).await
+        self.story_of(run, ended).await
     }
 
     /// What a finished run left behind, checked.
-    pub async fn told(&self, run: Run, ended: Ended) -> Story {
+    pub async fn story_of(&self, run: Run, ended: Ended) -> Story {
         let store = self.app.runs.store();
         let story = Story {
             ended,

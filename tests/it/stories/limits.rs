@@ -215,10 +215,10 @@ async fn an_overflow_at_the_report_that_never_ends_keeps_the_notes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_window_that_a_server_tells_is_remembered() {
     let database = TestDatabase::sqlite();
-    let told = reply::context_overflow(5_000, 9_000);
+    let overflow = reply::context_overflow(5_000, 9_000);
     let script = small().first(
         When::kind(Kind::Researcher).and(When::turns(1)),
-        [told, reply::search(["more"]), reply::complete_research()],
+        [overflow, reply::search(["more"]), reply::complete_research()],
     );
     let world = World::start(script).await;
     let story = research(&world, &database, &[]).await;

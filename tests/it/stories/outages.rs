@@ -104,7 +104,7 @@ async fn an_interrupted_run_goes_on_without_a_call_made_twice(database: TestData
         engine.app.close().await;
     }
     let last = Engine::start(&world, &database, &[]).await;
-    let story = last.told(run, Ended::Completed(Outcome::Report)).await;
+    let story = last.story_of(run, Ended::Completed(Outcome::Report)).await;
     assert!(story.report.is_some());
     assert_eq!(story.named("run.resumed").len(), stages.len() - 1);
     let stored = story.steps.iter().filter(|step| step.call.is_some()).count();

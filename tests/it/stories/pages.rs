@@ -101,7 +101,7 @@ fn reading(replies: impl IntoIterator<Item = Reply>) -> Script {
 }
 
 /// The run over that script, by a service that may call this machine.
-async fn told(world: &World, options: &[&str]) -> Story {
+async fn story(world: &World, options: &[&str]) -> Story {
     let database = TestDatabase::sqlite();
     let open = [("FATHOM_PAGES_ALLOW_PRIVATE", "true".to_owned())];
     let engine = Engine::with(world, &database, options, &open).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_page_is_read_by_its_address_and_cited() {
         read(json!({"address": address, "place": 9})),
     ]);
     let world = World::start(script).await;
-    let story = told(&world, &[]).await;
+    let story = story(&world, &[]).await;
     let answers = answers(&world);
     assert!(
         answers[0].contains("Dues of four crowns") && answers[0].contains("<source id=\"S1001\">"),
@@ -158,7 +158,7 @@ async fn a_source_is_opened_by_its_id() {
     let world = World::start(script).await;
     let page = crate::world::Page::new(&site.at("/ledger"), "Ledger", "The ledger of the harbour.").without_text();
     world.web.always("", Found::Pages(vec![page]));
-    let story = told(&world, &[]).await;
+    let story = story(&world, &[]).await;
     let answers = answers(&world);
     assert!(answers[1].contains("<source id=\"S1001\">") && answers[1].contains("Paragraph 1 tells"), "{}", answers[1]);
     assert!(answers[2].contains("there is no source S1099"), "{}", answers[2]);
@@ -183,7 +183,7 @@ async fn what_cannot_be_read_is_said_and_the_run_goes_on() {
     let reads = cases.map(|(path, _)| ("read_page", json!({"address": site.at(path)})));
     let script = reading([reply::calls(reads), read(json!({"address": site.at("/japanese")}))]);
     let world = World::start(script).await;
-    let story = told(&world, &["max_researcher_seconds=40"]).await;
+    let story = story(&world, &["max_researcher_seconds=40"]).await;
     let answers = answers(&world);
     for ((path, said), answer) in cases.iter().zip(&answers) {
         assert!(answer.contains("`read_page` failed") && answer.contains(said), "{path}: {answer}");

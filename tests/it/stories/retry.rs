@@ -95,7 +95,7 @@ fn id_of(event: &Event) -> u32 {
 }
 
 /// Fails by a script, is tried again in a world that is whole again.
-async fn mended(
+async fn repaired(
     database: &TestDatabase,
     options: &[&str],
     broken: Script,
@@ -130,7 +130,7 @@ async fn tried_again(world: &World, engine: &Engine, before: &Story) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_that_could_not_be_written_is_written_with_one_more_call(database: TestDatabase) {
     let (world, engine, before) =
-        mended(&database, &[], breaking(Kind::Report, reply::status(500)), FailureCode::ModelUnavailable).await;
+        repaired(&database, &[], breaking(Kind::Report, reply::status(500)), FailureCode::ModelUnavailable).await;
     let calls = world.models.total();
     tried_again(&world, &engine, &before).await;
     assert_eq!(world.models.total() - calls, 1);
@@ -170,7 +170,7 @@ async fn a_failed_researcher_is_asked_again_and_its_sibling_is_not(database: Tes
         |call: &Call| call.kind == Kind::Researcher && call.first_text().contains("Part 2 of") && call.turns() > 0;
     let script =
         good().always(When::matching(topic), reply::status(500)).always(When::kind(Kind::Report), reply::status(500));
-    let (world, engine, before) = mended(&database, &[], script, FailureCode::ModelUnavailable).await;
+    let (world, engine, before) = repaired(&database, &[], script, FailureCode::ModelUnavailable).await;
     assert!(before.steps.iter().any(|step| step.value.starts_with(r#"{"Err""#)));
     let asked = world.models.count(Kind::Researcher);
     let story = retried(&engine, &before.run).await;
@@ -208,7 +208,7 @@ async fn a_cancelled_run_goes_on_from_where_it_was(database: TestDatabase) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_retry_that_dies_goes_on_too(database: TestDatabase) {
     let (world, engine, before) =
-        mended(&database, &[], breaking(Kind::Compression, reply::status(401)), FailureCode::ModelAuth).await;
+        repaired(&database, &[], breaking(Kind::Compression, reply::status(401)), FailureCode::ModelAuth).await;
     let calls = world.models.total();
     world.models.follow(breaking(Kind::Report, reply::silence()));
     let next = engine.app.runs.retry_here(before.run.id, engine.options.clone()).await.unwrap();
@@ -276,7 +276,7 @@ async fn every_reason_that_may_pass_can_be_tried_again() {
     let whole = whole().await;
     for (code, may_pass) in codes {
         let (world, engine, mut before) =
-            mended(&database, &[], breaking(Kind::Report, reply::status(500)), FailureCode::ModelUnavailable).await;
+            repaired(&database, &[], breaking(Kind::Report, reply::status(500)), FailureCode::ModelUnavailable).await;
         let id = before.run.id.to_string().replace('-', "");
         let change = format!("UPDATE runs SET error_code = '{code}' WHERE lower(hex(id)) = '{id}'");
         assert_eq!(database.rows(change).await.unwrap(), 0);
@@ -298,7 +298,7 @@ async fn every_reason_that_may_pass_can_be_tried_again() {
 async fn a_key_that_was_refused_is_replaced() {
     let database = TestDatabase::sqlite();
     let (world, engine, before) =
-        mended(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
+        repaired(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
     tried_again(&world, &engine, &before).await;
     finish(engine, world).await;
 }
@@ -312,7 +312,7 @@ fn all_models(options: &RunOptions, model: &str) -> RunOptions {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_model_goes_on_with_what_the_first_one_said() {
     let database = TestDatabase::sqlite();
-    let (world, engine, before) = mended(
+    let (world, engine, before) = repaired(
         &database,
         &[],
         breaking(Kind::Report, reply::body(400, r#"{"error":{"message":"no"}}"#)),
@@ -332,7 +332,7 @@ async fn another_model_goes_on_with_what_the_first_one_said() {
 async fn a_window_that_was_too_small_is_replaced() {
     let database = TestDatabase::sqlite();
     let small = breaking(Kind::Report, reply::context_overflow(100, 9_000));
-    let (world, engine, before) = mended(&database, &[], small, FailureCode::ContextWindow).await;
+    let (world, engine, before) = repaired(&database, &[], small, FailureCode::ContextWindow).await;
     let calls = world.models.total();
     let mut options = engine.options.clone();
     options.set_text("final_report_model", "openai:larger").unwrap();
@@ -360,7 +360,7 @@ async fn a_run_whose_time_was_over_gets_new_time() {
 async fn a_retry_of_a_retry_knows_both() {
     let database = TestDatabase::sqlite();
     let (world, engine, first) =
-        mended(&database, &[], breaking(Kind::Compression, reply::status(401)), FailureCode::ModelAuth).await;
+        repaired(&database, &[], breaking(Kind::Compression, reply::status(401)), FailureCode::ModelAuth).await;
     // The second one gets as far as the report. The third one cannot even begin: it has next to no steps of its own.
     world.models.follow(breaking(Kind::Report, reply::status(401)));
     let second = retried(&engine, &first.run).await;
@@ -387,7 +387,7 @@ async fn a_message_that_asks_for_nothing_else_is_a_retry() {
     let database = TestDatabase::sqlite();
     for message in ["Try again.", "Nochmal bitte!", QUESTION] {
         let (world, engine, before) =
-            mended(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
+            repaired(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
         let calls = world.models.total();
         let run = engine.app.runs.reply(before.run.thread_id, message, engine.options.clone()).await.unwrap();
         let story = engine.tell(run).await;
@@ -403,7 +403,7 @@ async fn a_message_that_asks_for_nothing_else_is_a_retry() {
 async fn another_message_uses_what_was_found() {
     let database = TestDatabase::sqlite();
     let (world, engine, before) =
-        mended(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
+        repaired(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
     let run =
         engine.app.runs.reply(before.run.thread_id, "And who decided that?", engine.options.clone()).await.unwrap();
     let story = engine.tell(run).await;

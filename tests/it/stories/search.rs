@@ -35,8 +35,8 @@ async fn nothing_found_is_no_evidence_and_no_report(database: TestDatabase) {
     story.failed_with(FailureCode::NoEvidence);
     assert!(story.failure().message.contains("nothing was found"), "{}", story.failure());
     assert_eq!((world.models.count(Kind::Compression), world.models.count(Kind::Report)), (0, 0));
-    let told = world.models.calls_of(Kind::Researcher)[1].last_text().into_owned();
-    assert!(told.contains("Nothing was found for"), "{told}");
+    let shown = world.models.calls_of(Kind::Researcher)[1].last_text().into_owned();
+    assert!(shown.contains("Nothing was found for"), "{shown}");
     world.finish();
 }
 
@@ -138,8 +138,8 @@ async fn one_failed_query_leaves_the_others_alone() {
     world.web.always("bad", Found::fault(reply::status(400)));
     world.web.always("good", Found::Pages(vec![page("https://harbour.test/dues")]));
     let story = research(&world, &database, &[]).await;
-    let told = world.models.calls_of(Kind::Researcher)[1].said_by("tool")[0].to_string();
-    assert!(told.contains("[S1001] Dues") && told.contains("- bad dues: "), "{told}");
+    let shown = world.models.calls_of(Kind::Researcher)[1].said_by("tool")[0].to_string();
+    assert!(shown.contains("[S1001] Dues") && shown.contains("- bad dues: "), "{shown}");
     assert!(story.warned(WarningCode::SearchFailed)[0].contains("'bad dues'"));
     assert_eq!((story.named("tool.finished").len(), story.named("tool.failed").len()), (1, 0));
     assert_eq!(world.web.queries().iter().filter(|query| query.starts_with("bad")).count(), 1);

@@ -96,7 +96,7 @@ async fn the_researcher_is_told_of_the_tools_it_has() {
         let call = &world.models.calls_of(kind)[0];
         let system = call.said_by("system")[0].to_string();
         for name in call.tools() {
-            assert!(system.contains(&format!("- `{name}`: ")), "{kind:?} is not told of {name}");
+            assert!(system.contains(&format!("- `{name}`: ")), "{kind:?} does not know {name}");
         }
         assert!(!system.contains("tavily"));
     }

@@ -1,4 +1,4 @@
-//! Stories of the settings as the real binary reads and tells them: `fathom config` and the settings file.
+//! Stories of the settings as the real binary reads and shows them: `fathom config` and the settings file.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The lines of `fathom config`, which must succeed.
-async fn told(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+async fn config(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let mut command = world.fathom(arguments);
     let output = output(command.envs(variables.iter().copied())).await;
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
@@ -20,14 +20,14 @@ async fn told(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> 
 }
 
 /// The line of one setting, without its key.
-fn line<'a>(told: &'a str, key: &str) -> &'a str {
+fn line<'a>(text: &'a str, key: &str) -> &'a str {
     let prefix = format!("{key} = ");
-    told.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap_or_else(|| panic!("{key} is not in\n{told}"))
+    text.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap_or_else(|| panic!("{key} is not in\n{text}"))
 }
 
 /// Each value with who said it, and no secret anywhere, in both forms.
 #[tokio::test(flavor = "multi_thread")]
-async fn config_tells_values_and_their_sources_and_no_secret() {
+async fn config_shows_values_and_their_sources_and_no_secret() {
     let world = World::start(Script::new()).await;
     let toml = "model = 'openai:from-file'\n[http]\nmax_streams = 7\n[providers.openrouter]\napi_key = 'sk-s3cret'\n\
         [database]\nurl = 'postgres://me:s3cret@db.test:5433/fathom'\n[prices]\n'openai:m' = {input = 1, output = 2}\n";
@@ -39,7 +39,8 @@ async fn config_tells_values_and_their_sources_and_no_secret() {
         ("OLLAMA_BASE_URL", "http://me:s3cret@127.0.0.1:1/v1"),
         ("FATHOM_MAX_REACT_TOOL_CALLS", "5"),
     ];
-    let told_text = told(&world, &["config", "--docs", "papers", "--set", "max_content_length=2000"], &variables).await;
+    let in_lines =
+        config(&world, &["config", "--docs", "papers", "--set", "max_content_length=2000"], &variables).await;
     for (key, expected) in [
         ("listen", "127.0.0.1:8080  # default"),
         ("docs", "papers  # flag --docs"),
@@ -56,12 +57,12 @@ async fn config_tells_values_and_their_sources_and_no_secret() {
         ("options.require_think", "false  # default"),
         ("models.\"openai:m\"", r#"{"price":{"input":1.0,"output":2.0}}  # file fathom.toml"#),
     ] {
-        assert_eq!(line(&told_text, key), expected, "{key}");
+        assert_eq!(line(&in_lines, key), expected, "{key}");
     }
-    let told_json = told(&world, &["config", "--json"], &variables).await;
-    let value: serde_json::Value = serde_json::from_str(&told_json).unwrap();
+    let in_json = config(&world, &["config", "--json"], &variables).await;
+    let value: serde_json::Value = serde_json::from_str(&in_json).unwrap();
     assert_eq!(value["file"], "fathom.toml");
-    assert!(!(told_text + &told_json).contains("s3cret"));
+    assert!(!(in_lines + &in_json).contains("s3cret"));
     world.finish();
 }
 
@@ -69,10 +70,10 @@ async fn config_tells_values_and_their_sources_and_no_secret() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_file_is_fine() {
     let world = World::start(Script::new()).await;
-    let without = told(&world, &["config"], &[]).await;
+    let without = config(&world, &["config"], &[]).await;
     assert!(without.starts_with("# No settings file\n"));
     fs::write(world.folder().join("empty.toml"), "").unwrap();
-    let with = told(&world, &["config", "--config", "empty.toml"], &[]).await;
+    let with = config(&world, &["config", "--config", "empty.toml"], &[]).await;
     assert!(with.starts_with("# Settings file: empty.toml\n"));
     assert_eq!(with.lines().skip(1).collect::<Vec<_>>(), without.lines().skip(1).collect::<Vec<_>>());
     world.finish();
@@ -117,8 +118,8 @@ async fn nothing_is_accepted_silently() {
         .await;
     refused(&[("DATABASE_URL", "postgres://me:1/pa55@host/db")], &["doctor"], "postgres://user:password@host").await;
     for (option, instead) in [
-        ("mcp_config={}", "MCP servers are not supported"),
-        ("mcp_prompt=x", "MCP servers are not supported"),
+        ("mcp_config={}", "an object with url"),
+        ("mcp_servers=files", "this server has no MCP servers"),
         ("search_api=openai", "the search of a model's provider is not supported"),
         ("research_model=cohere:command", "a model of a known provider"),
         ("apiKeys={}", "OPENAI_API_KEY"),
@@ -137,16 +138,16 @@ async fn the_doctor_tries_the_search_key_and_shows_no_secret() {
     let world = World::start(Script::new()).await;
     let with_user = |base: String| base.replace("http://", "http://me:pa55@") + "?key=pa55";
     let (models, web) = (with_user(world.models.base_url()), with_user(world.web.base_url()));
-    let told = async || {
+    let doctor = async || {
         let mut command = world.fathom(&["doctor"]);
         command.env("OPENAI_BASE_URL", &models).env("TAVILY_BASE_URL", world.web.base_url());
         text(&output(&mut command).await.stdout)
     };
-    let fine = told().await;
+    let fine = doctor().await;
     assert!(fine.contains("key accepted by one search"), "{fine}");
     assert_eq!(world.web.total(), 1);
     world.web.always("", Found::fault(reply::status(401)));
-    let wrong = told().await;
+    let wrong = doctor().await;
     assert!(wrong.contains("check TAVILY_API_KEY") && wrong.contains("FAIL"), "{wrong}");
     let mut command = world.fathom(&["doctor"]);
     let elsewhere = text(&output(command.env("TAVILY_BASE_URL", &web)).await.stdout);

@@ -1,4 +1,4 @@
-//! The supervisor: its rounds, its delegations, and what it is told about those that fail.
+//! The supervisor: its rounds, its delegations, and what it learns about those that fail.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -63,7 +63,7 @@ fn most_researchers_at_once(story: &Story) -> usize {
 }
 
 /// The original ended all research silently when one researcher failed; ours answers that topic with the failure,
-/// keeps the others, and the report's writer is told what is missing.
+/// keeps the others, and the report's writer learns what is missing.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -260,7 +260,7 @@ async fn one_round_is_one_model_turn() {
     world.finish();
 }
 
-/// The original counted tool calls in its prompt and turns in its code, and told the model neither.
+/// The original counted tool calls in its prompt and turns in its code, and gave the model neither.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_supervisor_is_told_how_many_rounds_remain() {
     let database = TestDatabase::sqlite();

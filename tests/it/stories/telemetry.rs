@@ -1,4 +1,4 @@
-//! What the operator is told: traces as a collector gets them, the log as a machine reads it, metrics.
+//! What the operator sees: traces as a collector gets them, the log as a machine reads it, metrics.
 
 use std::time::Duration;
 
@@ -54,8 +54,8 @@ async fn a_run_is_one_trace_that_shows_agents_calls_and_tools() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let collector = FakeCollector::start().await;
     let mut command = traced(&world, &collector, &["research", QUESTION]);
-    let told = output(command.env("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20t0ken")).await;
-    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let process = output(command.env("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20t0ken")).await;
+    assert_eq!(process.status.code(), Some(0), "{}", text(&process.stderr));
     let spans = collector.spans();
     let trace = one_trace(&spans);
     insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
@@ -91,8 +91,8 @@ async fn content_is_traced_when_it_is_asked_for() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let collector = FakeCollector::start().await;
     let mut command = traced(&world, &collector, &["research", QUESTION]);
-    let told = output(command.env("FATHOM_TRACE_CONTENT", "true")).await;
-    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let process = output(command.env("FATHOM_TRACE_CONTENT", "true")).await;
+    assert_eq!(process.status.code(), Some(0), "{}", text(&process.stderr));
     let spans = collector.spans();
     let json =
         |span: &Span, name: &str| serde_json::from_str::<Value>(span.attributes[name].as_str().unwrap()).unwrap();
@@ -110,8 +110,8 @@ async fn content_is_traced_when_it_is_asked_for() {
 async fn failures_are_marked_with_their_codes() {
     let world = World::start(Script::new().always(When::any(), reply::status(401))).await;
     let collector = FakeCollector::start().await;
-    let told = output(&mut traced(&world, &collector, &["research", QUESTION])).await;
-    assert_eq!(told.status.code(), Some(1));
+    let process = output(&mut traced(&world, &collector, &["research", QUESTION])).await;
+    assert_eq!(process.status.code(), Some(1));
     let spans = collector.spans();
     for name in ["invoke_agent fathom", "brief", "chat gpt-4.1"] {
         let span = named(&spans, name);
@@ -131,9 +131,9 @@ async fn a_bad_collector_disturbs_no_run() {
         let world = World::start(Script::whole_run(Shape::SMALL)).await;
         let mut command = world.fathom(&["research", QUESTION]);
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
-        let told = output(&mut command).await;
-        assert_eq!(told.status.code(), Some(0), "{endpoint}: {}", text(&told.stderr));
-        assert!(text(&told.stdout).contains("### Sources"), "{endpoint}");
+        let process = output(&mut command).await;
+        assert_eq!(process.status.code(), Some(0), "{endpoint}: {}", text(&process.stderr));
+        assert!(text(&process.stdout).contains("### Sources"), "{endpoint}");
         world.finish();
     }
 }
@@ -150,8 +150,8 @@ async fn a_resumed_run_goes_on_in_its_trace() {
     first.ends().await;
     let stderr = first.stderr();
     let run_id = stderr.split("fathom resume ").last().unwrap().split_whitespace().next().unwrap();
-    let told = output(&mut traced(&world, &collector, &["resume", run_id])).await;
-    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let process = output(&mut traced(&world, &collector, &["resume", run_id])).await;
+    assert_eq!(process.status.code(), Some(0), "{}", text(&process.stderr));
     let spans = collector.spans();
     assert_eq!(one_trace(&spans), run_id.replace('-', ""));
     let mut lives: Vec<_> = spans
@@ -171,12 +171,12 @@ async fn the_log_as_json_is_one_object_a_line() {
     let collector = FakeCollector::start().await;
     let mut command = traced(&world, &collector, &["research", QUESTION, "--out", "report.md"]);
     command.env("FATHOM_LOG_FORMAT", "json").env("FATHOM_LOG", "trace");
-    let told = output(&mut command).await;
-    let stderr = text(&told.stderr);
-    assert_eq!(told.status.code(), Some(0), "{stderr}");
+    let process = output(&mut command).await;
+    let stderr = text(&process.stderr);
+    assert_eq!(process.status.code(), Some(0), "{stderr}");
     let lines: Vec<Value> =
         stderr.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect();
-    let ended = lines.iter().find(|line| line["fields"]["message"] == "work on a run ended").expect("it is told");
+    let ended = lines.iter().find(|line| line["fields"]["message"] == "work on a run ended").expect("it is logged");
     assert_eq!(ended["level"], "INFO");
     assert_eq!(ended["fields"]["outcome"], "report");
     assert!(ended["fields"]["seconds"].as_f64().unwrap() > 0.0);
@@ -189,7 +189,7 @@ async fn the_log_as_json_is_one_object_a_line() {
     world.finish();
 }
 
-/// The recorder counts for all tests of this process: what can be told apart is compared exactly, the rest is there.
+/// The recorder counts for all tests of this process: what can be distinguished is compared exactly, the rest is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_is_counted() {
     let database = TestDatabase::sqlite();
@@ -223,7 +223,7 @@ async fn a_run_is_counted() {
     }
     assert!(value("fathom_runs_active") >= 0.0);
     assert!(!text.contains(&story.run.id.to_string()));
-    tokio::time::timeout(Duration::from_secs(1), metrics.tend(&stopped())).await.expect("it ends when it is told to");
+    tokio::time::timeout(Duration::from_secs(1), metrics.tend(&stopped())).await.expect("it ends when it is asked to");
     world.finish();
 }
 
@@ -249,7 +249,7 @@ async fn the_service_tells_its_operator_what_it_does() {
     let threads = client.post(format!("{address}/api/v1/threads")).header("Prefer", "wait=30").json(&question);
     let created: Value = threads.send().await.unwrap().json().await.unwrap();
     let run_id = created["run"]["id"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned();
-    until("the run is told to have ended", async || service.stderr().contains("work on a run ended").then_some(()))
+    until("the end of the run is logged", async || service.stderr().contains("work on a run ended").then_some(()))
         .await;
     let metrics = client.get(format!("{address}/metrics")).send().await.unwrap().text().await.unwrap();
     for series in [
@@ -270,8 +270,8 @@ async fn the_service_tells_its_operator_what_it_does() {
     service.ends().await;
     let log: Vec<Value> = service.stderr().lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     for message in ["a run was queued", "a run was claimed", "work on a run ended"] {
-        let told = log.iter().filter(|line| line["fields"]["message"] == message).count();
-        assert_eq!(told, 1, "{message}");
+        let count = log.iter().filter(|line| line["fields"]["message"] == message).count();
+        assert_eq!(count, 1, "{message}");
     }
     assert!(log.iter().filter(|line| line.to_string().contains(&run_id)).count() >= 3);
     world.finish();

@@ -1,4 +1,4 @@
-"""Runs a command on a terminal of 100 by 200 characters, types what it is told, and prints what was on the screen."""
+"""Runs a command on a terminal of 100 by 200 characters, types what it is given, and prints what was on the screen."""
 
 import fcntl, json, os, pty, select, struct, sys, termios, time
 

@@ -139,7 +139,7 @@ fn answers(world: &World) -> Vec<String> {
     last.said_by("tool").iter().map(|text| text.to_string()).collect()
 }
 
-fn told(story: &Story) -> Vec<&Event> {
+fn tool_events(story: &Story) -> Vec<&Event> {
     story.own().filter(|event| event.name().starts_with("tool.")).collect()
 }
 
@@ -152,9 +152,9 @@ async fn a_registered_tool_works_in_a_whole_run(database: TestDatabase) {
     let story = engine.research(QUESTION).await;
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     let [Event::ToolStarted { kind: ToolKind::External, args, .. }, Event::ToolFinished { results, .. }] =
-        told(&story)[..]
+        tool_events(&story)[..]
     else {
-        panic!("{:?}", told(&story))
+        panic!("{:?}", tool_events(&story))
     };
     assert_eq!((args, results[0].source_id), (&json!({"signature": "B-12"}), SourceId(1001)));
     assert_eq!(story.named("source.found").len(), 1);
@@ -191,7 +191,7 @@ async fn a_call_that_was_made_is_not_made_again(database: TestDatabase) {
     let story = engine.tell(run).await;
     assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
     assert_eq!((asked.load(Ordering::Relaxed), again.load(Ordering::Relaxed)), (1, 0));
-    assert_eq!((told(&story).len(), story.sources.len()), (2, 1));
+    assert_eq!((tool_events(&story).len(), story.sources.len()), (2, 1));
     engine.app.close().await;
     world.finish();
 }

@@ -65,6 +65,8 @@ pub fn reply(shape: Shape, call: &Call) -> Reply {
         Kind::Summary => reply::json(summarise(call)),
         Kind::Compression => reply::text(compress(call)),
         Kind::Report | Kind::Answer | Kind::Revision => reply::text(report(shape, call)),
+        Kind::Repair => reply::json(json!({"statements": []})),
+        Kind::Judgement => reply::json(json!({"verdicts": []})),
         Kind::Other => reply::text("Understood."),
     }
 }

@@ -30,12 +30,16 @@ pub enum Kind {
     Answer,
     /// Of an earlier report.
     Revision,
+    /// Statements of a report that its sources do not hold, written once more.
+    Repair,
+    /// Statements of a report, judged by their sources.
+    Judgement,
     /// Neither tools nor schema of ours.
     Other,
 }
 
 impl Kind {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::FollowUp,
         Self::Clarify,
         Self::Brief,
@@ -46,6 +50,8 @@ impl Kind {
         Self::Report,
         Self::Answer,
         Self::Revision,
+        Self::Repair,
+        Self::Judgement,
         Self::Other,
     ];
 
@@ -55,7 +61,11 @@ impl Kind {
     fn of(schema: Option<&str>, tools: &[&str], messages: &[Value]) -> Self {
         let has = |name: &str| schema == Some(name) || tools.contains(&name);
         let opens = |words: &str| messages.first().is_some_and(|message| text_of(message).starts_with(words));
-        if has("FollowUp") {
+        if has("RepairedStatements") {
+            Self::Repair
+        } else if has("JudgedStatements") {
+            Self::Judgement
+        } else if has("FollowUp") {
             Self::FollowUp
         } else if has("ClarifyWithUser") {
             Self::Clarify

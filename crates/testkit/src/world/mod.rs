@@ -7,6 +7,7 @@
 pub mod brain;
 pub mod call;
 mod dialects;
+pub mod mcp;
 pub mod openai;
 pub mod otlp;
 pub mod process;
@@ -25,6 +26,7 @@ use tokio::process::Command;
 
 pub use brain::Shape;
 pub use call::{Call, Ended, Kind};
+pub use mcp::{FakeMcp, Transport};
 pub use openai::FakeOpenAi;
 pub use otlp::FakeCollector;
 pub use process::Running;

@@ -24,7 +24,7 @@ use crate::{
 
 /// Raised whenever the tables, or the passages made of a document, change.
 const VERSION: i64 = 2;
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A document as the index keeps it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ pub(super) struct Passage {
 
 /// What the index knows of a document without opening it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct IndexedFile {
     pub stamp: String,
     pub skipped: Option<String>,
 }
@@ -125,9 +125,10 @@ impl Index {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Normal)
-            .busy_timeout(PATIENCE)
+            .busy_timeout(LOCK_TIMEOUT)
             .disable_statement_logging();
-        let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(PATIENCE).connect_with(options).await?;
+        let pool =
+            SqlitePoolOptions::new().max_connections(4).acquire_timeout(LOCK_TIMEOUT).connect_with(options).await?;
         let index = Self { pool };
         match index.prepare().await {
             Ok(()) => Ok(index),
@@ -163,9 +164,10 @@ impl Index {
     }
 
     /// All documents by path.
-    pub async fn known(&self) -> Result<HashMap<String, Known>, Error> {
+    pub async fn known(&self) -> Result<HashMap<String, IndexedFile>, Error> {
         let rows = sqlx::query("select path, stamp, skipped from documents").fetch_all(&self.pool).await?;
-        let known = |row: SqliteRow| Ok((row.try_get(0)?, Known { stamp: row.try_get(1)?, skipped: row.try_get(2)? }));
+        let known =
+            |row: SqliteRow| Ok((row.try_get(0)?, IndexedFile { stamp: row.try_get(1)?, skipped: row.try_get(2)? }));
         rows.into_iter().map(known).collect()
     }
 
@@ -278,10 +280,10 @@ fn hash(body: &str) -> String {
     hex(&sha256(letters.as_bytes())[..16])
 }
 
-/// Waits for the lock file, at most [`PATIENCE`]; dropping the file gives it free.
+/// Waits for the lock file, at most [`LOCK_TIMEOUT`]; dropping the file gives it free.
 async fn lock(path: &Path) -> Result<File, Error> {
     let file = files::keep_private(path)?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),

@@ -14,8 +14,8 @@ use tokio::task::spawn_blocking;
 
 use super::{
     MAX_SKIPPED, Shared, address,
-    index::{self, Entry, Known, Passage},
-    walk::{self, Found, Walk},
+    index::{self, Entry, IndexedFile, Passage},
+    walk::{self, FoundFile, Walk},
 };
 use crate::{
     files,
@@ -71,7 +71,7 @@ pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) 
     if !gone.is_empty() {
         index.forget(&gone).await?;
     }
-    let changed: Vec<Found> = found.iter().filter(|found| !is_known(found, &known)).cloned().collect();
+    let changed: Vec<FoundFile> = found.iter().filter(|found| !is_known(found, &known)).cloned().collect();
     let left = index_changed(shared, &index, root, changed, end).await?;
     let known = if left.changed { index.known().await? } else { known };
     report(shared, skipped, &found, &known, left.waiting);
@@ -81,7 +81,7 @@ pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) 
     Ok(())
 }
 
-fn is_known(found: &Found, known: &HashMap<String, Known>) -> bool {
+fn is_known(found: &FoundFile, known: &HashMap<String, IndexedFile>) -> bool {
     known.get(&found.path).is_some_and(|known| known.stamp == found.stamp)
 }
 
@@ -104,7 +104,7 @@ async fn index_changed(
     shared: &Shared,
     index: &index::Index,
     root: PathBuf,
-    changed: Vec<Found>,
+    changed: Vec<FoundFile>,
     end: Instant,
 ) -> Result<Left, Error> {
     let total = changed.len();
@@ -139,7 +139,7 @@ enum Read {
     Later,
 }
 
-async fn read_document(root: Arc<Path>, found: Found, parser: &Parser, max_bytes: u64) -> Read {
+async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_bytes: u64) -> Read {
     let name = address::shown(Path::new(&found.name));
     let entry = Entry { path: found.path, stamp: found.stamp, title: name, ..Entry::default() };
     let skipped = |reason| Read::Entry(Box::new(Entry { skipped: Some(reason), ..entry.clone() }));
@@ -187,8 +187,14 @@ fn add_passages(path: &str, section: &Section, passages: &mut Vec<Passage>) {
 }
 
 /// Makes the list of what cannot be found, and why.
-fn report(shared: &Shared, mut skipped: Vec<Skipped>, found: &[Found], known: &HashMap<String, Known>, waiting: usize) {
-    let reason = |found: &Found| known.get(&found.path).and_then(|known| known.skipped.clone());
+fn report(
+    shared: &Shared,
+    mut skipped: Vec<Skipped>,
+    found: &[FoundFile],
+    known: &HashMap<String, IndexedFile>,
+    waiting: usize,
+) {
+    let reason = |found: &FoundFile| known.get(&found.path).and_then(|known| known.skipped.clone());
     skipped
         .extend(found.iter().filter_map(|found| Some(Skipped { reason: reason(found)?, path: found.shown.clone() })));
     skipped.sort_by(|one, other| one.path.cmp(&other.path));

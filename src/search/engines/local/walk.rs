@@ -18,7 +18,7 @@ const MAX_NAMES: usize = 500_000;
 
 /// A document as the walk found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundFile {
     /// Relative, `/` between names, percent-safe: the document's address and its key in the index.
     pub path: String,
     /// The same for people.
@@ -37,7 +37,7 @@ pub(super) struct Found {
 pub(super) struct Walk {
     /// The folder itself, without links.
     pub root: PathBuf,
-    pub found: Vec<Found>,
+    pub found: Vec<FoundFile>,
     pub skipped: Vec<Skipped>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Walker<'a> {
         self.total_bytes += metadata.len();
         let name = path.file_name().unwrap_or_default().to_owned();
         let (path, shown) = (address::of_path(self.relative(path)), address::shown(self.relative(path)));
-        self.walk.found.push(Found { path, shown, name, file, format, stamp: stamp(metadata) });
+        self.walk.found.push(FoundFile { path, shown, name, file, format, stamp: stamp(metadata) });
     }
 
     fn refusal(&self, metadata: &Metadata) -> Option<String> {

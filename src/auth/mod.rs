@@ -1,0 +1,203 @@
+//! Who may use a service that knows its users: keys of the API, and sessions of browsers that signed in with one.
+//!
+//! A key is shown once and stored as a hash. What was verified is remembered for seconds, so that a request costs no
+//! look into the database; a key that is revoked elsewhere is taken that much longer, here not at all.
+
+mod token;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use subtle::ConstantTimeEq as _;
+
+pub use token::{Kind, Token};
+
+use crate::{
+    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, digest},
+    store::{Error, NewKey, NewSession, Store},
+};
+
+/// How long an answer of the database counts.
+const REMEMBERED: Duration = Duration::from_secs(5);
+/// Answers that are remembered; all are forgotten when there are more.
+const MAX_REMEMBERED: usize = 10_000;
+/// Between two notes that a key was used.
+const USE_NOTED: Duration = Duration::from_secs(60);
+/// How long a browser stays signed in.
+pub const SESSION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// How long a session's old secret is taken after it got a new one, for requests that were on their way.
+const HANDOVER: Duration = Duration::from_secs(60);
+
+/// Who a request comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    pub key: Arc<ApiKey>,
+    /// Set when it came with a session's cookie and not with the key.
+    pub session: Option<Session>,
+}
+
+/// A browser that signed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub id: ApiKeyId,
+    pub ends: Timestamp,
+}
+
+impl Principal {
+    pub fn owner(&self) -> &Owner {
+        &self.key.owner
+    }
+
+    fn is_valid(&self, now: Timestamp) -> bool {
+        self.key.is_valid(now) && self.session.is_none_or(|session| now < session.ends)
+    }
+}
+
+/// What a new key is to be.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub name: String,
+    pub owner: Owner,
+    pub scope: KeyScope,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// The keys of a service; a cheap clone.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    store: Store,
+    /// By the SHA-256 of what was sent; `None`: refused.
+    remembered: Arc<Mutex<HashMap<[u8; 32], (Option<Principal>, Instant)>>>,
+}
+
+impl Keys {
+    pub fn new(store: Store) -> Self {
+        Self { store, remembered: Arc::default() }
+    }
+
+    /// Who sent this text; `None` when it is no key or session that is taken now.
+    ///
+    /// # Errors
+    /// Those of the store, as everywhere here.
+    pub async fn verify(&self, text: &str, kind: Kind) -> Result<Option<Principal>, Error> {
+        let Some(token) = Token::parse(text, kind) else { return Ok(None) };
+        let (hash, now) = (digest::sha256(text.as_bytes()), Timestamp::now());
+        let known = match self.remembered(&hash) {
+            Some(known) => known,
+            None => {
+                let found = self.look_up(&token, kind).await?;
+                self.remember(hash, found.clone());
+                found
+            }
+        };
+        Ok(known.filter(|principal| principal.is_valid(now)))
+    }
+
+    async fn look_up(&self, token: &Token, kind: Kind) -> Result<Option<Principal>, Error> {
+        let found = match kind {
+            Kind::Key => self.store.key(token.id).await?.map(|(key, hash)| (key, hash, None)),
+            Kind::Session => self
+                .store
+                .session(token.id)
+                .await?
+                .map(|(key, hash, ends)| (key, hash, Some(Session { id: token.id, ends }))),
+        };
+        let Some((key, hash, session)) = found else { return Ok(None) };
+        if !bool::from(hash[..].ct_eq(&token.hash()[..])) {
+            return Ok(None);
+        }
+        let now = Timestamp::now();
+        let principal = Principal { key: Arc::new(key), session };
+        if principal.is_valid(now) {
+            // That it is not noted refuses nobody.
+            let _ = self.store.key_used(principal.key.id, now, now.minus(USE_NOTED)).await;
+        }
+        Ok(Some(principal))
+    }
+
+    fn remembered(&self, hash: &[u8; 32]) -> Option<Option<Principal>> {
+        let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let (principal, since) = remembered.get(hash)?;
+        (since.elapsed() < REMEMBERED).then(|| principal.clone())
+    }
+
+    fn remember(&self, hash: [u8; 32], principal: Option<Principal>) {
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.len() >= MAX_REMEMBERED {
+            remembered.clear();
+        }
+        remembered.insert(hash, (principal, Instant::now()));
+    }
+
+    fn forget_all(&self) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Makes a key. The text is the only copy of its secret.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn create(&self, wanted: Wanted) -> Result<(ApiKey, String), Error> {
+        let token = Token::new();
+        let Wanted { name, owner, scope, expires_at } = wanted;
+        let created_at = Timestamp::now();
+        let (revoked_at, last_used_at) = (None, None);
+        let key = ApiKey { id: token.id, name, owner, scope, created_at, expires_at, revoked_at, last_used_at };
+        self.store.add_key(&NewKey { key: key.clone(), secret_hash: token.hash() }).await?;
+        Ok((key, token.text(Kind::Key)))
+    }
+
+    /// Every key there is, newest first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn list(&self) -> Result<Vec<ApiKey>, Error> {
+        self.store.keys().await
+    }
+
+    /// Ends a key and its sessions; `None` when there is no such key.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn revoke(&self, id: ApiKeyId) -> Result<Option<ApiKey>, Error> {
+        let revoked = self.store.revoke_key(id, Timestamp::now()).await?;
+        self.forget_all();
+        Ok(revoked)
+    }
+
+    /// Begins a session; the text is its cookie. It ends with the key at the latest.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn sign_in(&self, key: &ApiKey) -> Result<(String, Session), Error> {
+        let (token, now) = (Token::new(), Timestamp::now());
+        let ends = now.plus(SESSION).min(key.expires_at.unwrap_or(Timestamp(i64::MAX)));
+        let new =
+            NewSession { id: token.id, key_id: key.id, secret_hash: token.hash(), created_at: now, expires_at: ends };
+        self.store.add_session(&new).await?;
+        Ok((token.text(Kind::Session), Session { id: token.id, ends }))
+    }
+
+    /// Gives a browser a new session for its old one, which is taken a little longer.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn renew(&self, principal: &Principal, old: Session) -> Result<(String, Session), Error> {
+        let renewed = self.sign_in(&principal.key).await?;
+        self.store.shorten_session(old.id, Timestamp::now().plus(HANDOVER)).await?;
+        Ok(renewed)
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn sign_out(&self, session: Session) -> Result<(), Error> {
+        self.store.end_session(session.id).await?;
+        self.forget_all();
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! Cited statements of a report, and what their sources say about them.
+
+use serde::{Deserialize, Serialize};
+
+/// Does a source hold what a statement says that cites it?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Everything that was checked stands there, or follows from what stands there.
+    Supported,
+    /// Some of it does.
+    Partly,
+    NotSupported,
+    /// There was nothing to check, or nobody who could.
+    NotCheckable,
+}
+
+/// The place of a source that a statement rests on, as far as that can be seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passage {
+    pub text: String,
+    /// First and one-past-last character in the source's snapshot, in Unicode scalar values.
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A statement with the citations that stand behind it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// One line, without Markdown.
+    pub text: String,
+    /// First and one-past-last character in the report, in Unicode scalar values.
+    pub start: usize,
+    pub end: usize,
+    /// Of all its sources together.
+    pub verdict: Verdict,
+    /// Figures, dates and names, as the report has them, that stand in none of its sources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Why, in a model's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Its citations among those of the report: the place of the first one, and how many there are.
+    pub first_citation: usize,
+    pub citations: usize,
+}
+
+/// Claims by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictCounts {
+    pub supported: usize,
+    pub partly: usize,
+    pub not_supported: usize,
+    pub not_checkable: usize,
+}
+
+impl VerdictCounts {
+    pub fn of(claims: &[Claim]) -> Self {
+        let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+        Self {
+            supported: count(Verdict::Supported),
+            partly: count(Verdict::Partly),
+            not_supported: count(Verdict::NotSupported),
+            not_checkable: count(Verdict::NotCheckable),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a report cannot say, and why: facts that code has, written under the report in its language.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    claim::{Claim, Verdict},
+    report::Citation,
+    wording::Wording,
+};
+
+/// Characters of a topic or question.
+const TEXT_CHARS: usize = 200;
+/// Topics, statements and the like that are named; the rest is counted.
+const MOST_NAMED: usize = 12;
+
+/// Why the research ended before it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    Time,
+    Budget,
+    Failure,
+    Rounds,
+}
+
+/// What is known of the limits of a run's research.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Topics about which nothing was found.
+    pub empty_topics: Vec<String>,
+    pub ended_by: Option<EndedBy>,
+    /// Engines, with the number of searches of each that failed.
+    pub failed_searches: Vec<(String, usize)>,
+    /// Pages that could not be read, each once.
+    pub unread_pages: Vec<String>,
+    /// Parts of the question without an answer, and those with only a part of one.
+    pub unanswered: Vec<String>,
+    pub partly_answered: Vec<String>,
+}
+
+impl Limits {
+    /// Counts a search of that engine that failed.
+    pub fn search_failed(&mut self, engine: &str) {
+        match self.failed_searches.iter_mut().find(|(name, _)| name == engine) {
+            Some((_, count)) => *count += 1,
+            None => self.failed_searches.push((engine.to_owned(), 1)),
+        }
+    }
+
+    /// The section under a report, heading included; empty when there is nothing to say.
+    pub fn section(&self, claims: &[Claim], citations: &[Citation], wording: &Wording) -> String {
+        let words = wording.limits;
+        let reason = self.ended_by.map(|reason| match reason {
+            EndedBy::Time => words.out_of_time,
+            EndedBy::Budget => words.out_of_budget,
+            EndedBy::Failure => words.failure,
+            EndedBy::Rounds => words.out_of_rounds,
+        });
+        let searches = self.failed_searches.iter().map(|(engine, count)| format!("{engine} ({count})"));
+        let lines = [
+            line(words.unanswered, self.unanswered.iter().map(|text| quoted(text))),
+            line(words.partly, self.partly_answered.iter().map(|text| quoted(text))),
+            line(words.nothing_found, self.empty_topics.iter().map(|text| quoted(text))),
+            line(words.unsupported, unsupported(claims, citations)),
+            line(words.ended_early, reason.map(str::to_owned)),
+            line(words.failed_searches, searches),
+            line(words.unread_pages, self.unread_pages.iter().map(|page| text(page))),
+        ];
+        let lines: Vec<String> = lines.into_iter().flatten().collect();
+        if lines.is_empty() { String::new() } else { format!("{}{}\n", heading(wording), lines.join("\n")) }
+    }
+}
+
+/// What stands above the limits.
+pub fn heading(wording: &Wording) -> String {
+    format!("## {}\n\n", wording.limits.heading)
+}
+
+/// What a report says that its sources do not: the figure, and the number of the source.
+fn unsupported(claims: &[Claim], citations: &[Citation]) -> Vec<String> {
+    let of_claim = |claim: &Claim| {
+        let numbers = citations.get(claim.first_citation..claim.first_citation + claim.citations).unwrap_or_default();
+        let numbers: Vec<String> = numbers.iter().map(|citation| citation.number.to_string()).collect();
+        let what = match claim.missing.is_empty() {
+            true => quoted(&claim.text),
+            false => claim.missing.iter().map(|missing| text(missing)).collect::<Vec<_>>().join(", "),
+        };
+        format!("{what} ({})", numbers.join(", "))
+    };
+    let is_wrong = |claim: &&Claim| matches!(claim.verdict, Verdict::NotSupported | Verdict::Partly);
+    claims.iter().filter(is_wrong).map(of_claim).collect()
+}
+
+fn line(label: &str, items: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut items: Vec<String> = items.into_iter().collect();
+    let more = items.len().saturating_sub(MOST_NAMED);
+    items.truncate(MOST_NAMED);
+    if more > 0 {
+        items.push(format!("+{more}"));
+    }
+    (!items.is_empty()).then(|| format!("- {label}: {}", items.join("; ")))
+}
+
+fn quoted(words: &str) -> String {
+    format!("“{}”", text(words))
+}
+
+/// Text from elsewhere on one line, without what could make a link, a citation or other markup of it.
+fn text(text: &str) -> String {
+    let plain: String =
+        text.chars().map(|char| if "[]<>`\\*_|#{}".contains(char) || char.is_control() { ' ' } else { char }).collect();
+    let plain = plain.replace("://", ": ").split_whitespace().collect::<Vec<_>>().join(" ");
+    if plain.chars().count() <= TEXT_CHARS {
+        return plain;
+    }
+    format!("{}…", plain.chars().take(TEXT_CHARS).collect::<String>().trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SourceId;
+
+    #[test]
+    fn what_is_missing_is_named_in_the_language_of_the_report() {
+        let claim = Claim {
+            text: "It cost 413,000 crowns".to_owned(),
+            start: 0,
+            end: 22,
+            verdict: Verdict::NotSupported,
+            missing: vec!["413,000".to_owned()],
+            reason: None,
+            first_citation: 0,
+            citations: 1,
+        };
+        let limits = Limits {
+            empty_topics: vec!["The [loan](https://evil.test)".to_owned()],
+            ended_by: Some(EndedBy::Budget),
+            failed_searches: vec![("tavily".to_owned(), 2)],
+            ..Limits::default()
+        };
+        let section = limits.section(&[claim], &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
+        let expected = "## Limits of this report\n\n\
+            - Nothing was found about: “The loan (https: evil.test)”\n\
+            - Stated here, but not found in the cited sources: 413,000 (3)\n\
+            - The research ended early: the spending limit was reached\n\
+            - Searches that failed: tavily (2)\n";
+        assert_eq!(section, expected);
+        assert_eq!(Limits::default().section(&[], &[], Wording::of("")), "");
+    }
+}

@@ -1,0 +1,226 @@
+//! Who a request comes from, where the service asks: a key in a header, or the cookie of a browser that signed in.
+//!
+//! Handlers below `/api/` run only for a request with a key that allows its method; what it may see follows from the
+//! key's owner (`owned.rs`). Probes, the contract and the page itself need none: they show nothing of anybody.
+
+use axum::{
+    extract::{FromRequestParts, Request, State as Shared},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    State,
+    error::{ApiError, Code, Place},
+    extract::JsonBody,
+    json,
+};
+use crate::{
+    auth::{Kind, Principal, SESSION, Session},
+    config::Authentication,
+    domain::{ApiKey, Caller, KeyScope, Owner, Timestamp},
+};
+
+const API: &str = "/api/";
+/// Where browsers sign in, which needs no key before.
+const SESSIONS: &str = "/api/v1/session";
+const COOKIE: &str = "fathom_session";
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Lets a request through that needs no key, or has one that allows it.
+pub async fn check(Shared(state): Shared<State>, mut request: Request, next: Next) -> Response {
+    if state.settings.authentication == Authentication::None || !request.uri().path().starts_with(API) {
+        return next.run(request).await;
+    }
+    let signs_in = request.uri().path() == SESSIONS && request.method() == Method::POST;
+    let principal = match identified(&state, request.headers()).await {
+        Ok(principal) => principal,
+        Err(error) => return error.into_response(),
+    };
+    match principal {
+        Some(principal) if may(&principal, &request) => _ = request.extensions_mut().insert(principal),
+        Some(principal) => return not_permitted(&principal).into_response(),
+        None if signs_in => {}
+        None => return unauthenticated(request.headers()),
+    }
+    next.run(request).await
+}
+
+async fn identified(state: &State, headers: &HeaderMap) -> Result<Option<Principal>, ApiError> {
+    Ok(match sent(headers) {
+        Some((text, kind)) => state.keys.verify(text, kind).await?,
+        None => None,
+    })
+}
+
+/// The key or session of a request; a header counts before the cookie, which browsers send unasked.
+fn sent(headers: &HeaderMap) -> Option<(&str, Kind)> {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(authorization) = text(&header::AUTHORIZATION) {
+        let (scheme, key) = authorization.split_once(' ')?;
+        return scheme.eq_ignore_ascii_case("bearer").then_some((key.trim(), Kind::Key));
+    }
+    if let Some(key) = text(&API_KEY) {
+        return Some((key.trim(), Kind::Key));
+    }
+    let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| (value, Kind::Session))
+}
+
+/// Reading needs the least. Everybody who is signed in may sign out.
+fn may(principal: &Principal, request: &Request) -> bool {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD) || request.uri().path() == SESSIONS;
+    principal.key.scope >= if reads { KeyScope::Read } else { KeyScope::Write }
+}
+
+/// What a browser or program has to do is said, and why a key is refused is not: that is for its holder alone.
+fn unauthenticated(headers: &HeaderMap) -> Response {
+    let detail = match sent(headers) {
+        Some(_) => "the key or session is unknown, has expired or was revoked",
+        None => "send a key of this service as Authorization: Bearer KEY, or sign in at /",
+    };
+    let mut response = ApiError::new(Code::Unauthenticated, detail).into_response();
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"fathom\""));
+    response
+}
+
+fn not_permitted(principal: &Principal) -> ApiError {
+    let scope = principal.key.scope.as_str();
+    ApiError::new(Code::NotPermitted, format!("the key has the scope {scope}, which does not allow this"))
+}
+
+/// An administrator: for what nobody else may do, and nobody at all where the service does not ask who comes.
+pub struct Administrator(pub Principal);
+
+impl FromRequestParts<State> for Administrator {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &State) -> Result<Self, ApiError> {
+        match parts.extensions.get::<Principal>() {
+            Some(principal) if principal.key.scope == KeyScope::Admin => Ok(Self(principal.clone())),
+            Some(principal) => Err(not_permitted(principal)),
+            None => {
+                let detail = "this service takes no keys: FATHOM_AUTHENTICATION=keys changes that";
+                Err(ApiError::new(Code::NotPermitted, detail))
+            }
+        }
+    }
+}
+
+/// An administrator who looks at or changes what is another's leaves a line in the log.
+pub fn note_foreign(parts: &Parts, caller: &Caller, owner: &Owner) {
+    let Some(principal) = parts.extensions.get::<Principal>() else { return };
+    if caller.owner != *owner {
+        let (key, path) = (principal.key.id, parts.uri.path());
+        tracing::info!(target: "audit", %key, by = %caller.owner, %owner, method = %parts.method, path, "an administrator's access");
+    }
+}
+
+/// Who is signed in.
+#[derive(Serialize)]
+struct SessionBody<'a> {
+    authentication: &'static str,
+    owner: &'a Owner,
+    /// `None` where the service does not ask who comes.
+    key: Option<&'a ApiKey>,
+    /// When the browser has to sign in again.
+    expires_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignIn {
+    key: String,
+}
+
+/// Who the request comes from. A browser's session is renewed once half of it is over.
+pub async fn show(Shared(state): Shared<State>, request: Request) -> Result<Response, ApiError> {
+    let Some(principal) = request.extensions().get::<Principal>() else {
+        let owner = Owner::local();
+        return json::answer(&SessionBody { authentication: "none", owner: &owner, key: None, expires_at: None });
+    };
+    let old = principal.session.filter(|session| session.ends < Timestamp::now().plus(SESSION / 2));
+    match old {
+        Some(old) => {
+            let (cookie, session) = state.keys.renew(principal, old).await?;
+            signed_in(&principal.key, session, &cookie, request.headers())
+        }
+        None => json::answer(&body(&principal.key, principal.session)),
+    }
+}
+
+/// Begins a browser's session with a key, which the page then forgets.
+pub async fn sign_in(
+    Shared(state): Shared<State>,
+    headers: HeaderMap,
+    JsonBody { value: SignIn { key }, .. }: JsonBody<SignIn>,
+) -> Result<Response, ApiError> {
+    let refused = |detail: &str| ApiError::invalid(Place::Pointer("/key".to_owned()), detail);
+    if state.settings.authentication == Authentication::None {
+        return Err(refused("this service takes no keys, and needs none"));
+    }
+    let Some(principal) = state.keys.verify(key.trim(), Kind::Key).await? else {
+        tracing::info!(target: "audit", "a sign-in was refused");
+        return Err(refused("the key is unknown, has expired or was revoked"));
+    };
+    let (cookie, session) = state.keys.sign_in(&principal.key).await?;
+    tracing::info!(target: "audit", key = %principal.key.id, owner = %principal.owner(), "signed in");
+    signed_in(&principal.key, session, &cookie, &headers)
+}
+
+/// Ends the browser's session, and takes its cookie away.
+pub async fn sign_out(Shared(state): Shared<State>, request: Request) -> Result<Response, ApiError> {
+    if let Some(session) = request.extensions().get::<Principal>().and_then(|principal| principal.session) {
+        state.keys.sign_out(session).await?;
+    }
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    set_cookie(&mut response, "", 0, request.headers());
+    Ok(response)
+}
+
+fn body(key: &ApiKey, session: Option<Session>) -> SessionBody<'_> {
+    let expires_at = session.map_or(key.expires_at, |session| Some(session.ends));
+    SessionBody { authentication: "keys", owner: &key.owner, key: Some(key), expires_at }
+}
+
+fn signed_in(key: &ApiKey, session: Session, cookie: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
+    let mut response = json::answer(&body(key, Some(session)))?;
+    set_cookie(&mut response, cookie, session.ends.after(Timestamp::now()).as_secs(), headers);
+    Ok(response)
+}
+
+/// No script reads it, and no other site's page sends it. Over TLS only, where a proxy says that the browser speaks it.
+fn set_cookie(response: &mut Response, value: &str, seconds: u64, headers: &HeaderMap) {
+    let secure = if headers.get(&FORWARDED_PROTO).is_some_and(|scheme| scheme == "https") { "; Secure" } else { "" };
+    let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn a_key_is_found_wherever_clients_send_it() {
+        let sent =
+            |pairs: &[(&'static str, &'static str)]| sent(&headers(pairs)).map(|(text, kind)| (text.to_owned(), kind));
+        let key = Some(("k".to_owned(), Kind::Key));
+        assert_eq!(sent(&[("authorization", "Bearer k")]), key);
+        assert_eq!(sent(&[("authorization", "bearer  k ")]), key);
+        assert_eq!(sent(&[("x-api-key", "k")]), key);
+        assert_eq!(sent(&[("cookie", "a=b; fathom_session=k; c=d")]), Some(("k".to_owned(), Kind::Session)));
+        assert_eq!(sent(&[("authorization", "Basic k"), ("x-api-key", "k")]), None, "the first place decides");
+        assert_eq!(sent(&[("cookie", "xfathom_session=k")]), None);
+        assert_eq!(sent(&[]), None);
+    }
+}

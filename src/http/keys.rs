@@ -1,0 +1,107 @@
+//! Keys of the API: listed, made and revoked by administrators.
+
+use std::time::Duration;
+
+use axum::{
+    extract::{Path, State as Shared},
+    http::{StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    State,
+    auth::Administrator,
+    error::{ApiError, Place},
+    extract::JsonBody,
+    json::{self, ListBody},
+};
+use crate::{
+    auth::{Principal, Wanted},
+    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, printable_line},
+};
+
+/// Characters of a name or an owner.
+const MAX_CHARS: usize = 200;
+const MAX_DAYS: u64 = 3_650;
+
+/// What a new key is to be.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRequest {
+    name: String,
+    owner: String,
+    #[serde(default = "write")]
+    scope: KeyScope,
+    #[serde(default)]
+    expires_in_days: Option<u64>,
+}
+
+fn write() -> KeyScope {
+    KeyScope::Write
+}
+
+/// A new key, with its secret, which is shown this once.
+#[derive(Serialize)]
+struct NewKeyBody {
+    #[serde(flatten)]
+    key: ApiKey,
+    secret: String,
+}
+
+pub async fn list(_by: Administrator, Shared(state): Shared<State>) -> Result<Response, ApiError> {
+    json::answer(&ListBody::whole(state.keys.list().await?))
+}
+
+pub async fn create(
+    Administrator(by): Administrator,
+    Shared(state): Shared<State>,
+    JsonBody { value: request, .. }: JsonBody<KeyRequest>,
+) -> Result<Response, ApiError> {
+    let (key, secret) = state.keys.create(wanted(&request)?).await?;
+    note(&by, &key, "a key was made");
+    let body = json::json(&NewKeyBody { key, secret })?;
+    Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+pub async fn revoke(
+    Administrator(by): Administrator,
+    Shared(state): Shared<State>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let id = Uuid::try_parse(&id).map_err(|_| ApiError::parameter("key_id", "key_id must be a UUID"))?;
+    let revoked = state.keys.revoke(ApiKeyId(id)).await?.ok_or_else(|| ApiError::no_such("key"))?;
+    note(&by, &revoked, "a key was revoked");
+    json::answer(&revoked)
+}
+
+fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {
+    let text = |pointer: &str, text: &str| {
+        let text = printable_line(text).trim().to_owned();
+        match text.chars().count() {
+            1..=MAX_CHARS => Ok(text),
+            _ => Err(ApiError::invalid(
+                Place::Pointer(pointer.to_owned()),
+                format!("it must have 1 to {MAX_CHARS} characters"),
+            )),
+        }
+    };
+    let days = |days: u64| match days {
+        1..=MAX_DAYS => Ok(Timestamp::now().plus(Duration::from_secs(days * 24 * 60 * 60))),
+        _ => {
+            let detail = format!("it must be 1 to {MAX_DAYS}");
+            Err(ApiError::invalid(Place::Pointer("/expires_in_days".to_owned()), detail))
+        }
+    };
+    Ok(Wanted {
+        name: text("/name", &request.name)?,
+        owner: Owner::named(&text("/owner", &request.owner)?),
+        scope: request.scope,
+        expires_at: request.expires_in_days.map(days).transpose()?,
+    })
+}
+
+fn note(by: &Principal, key: &ApiKey, what: &str) {
+    tracing::info!(target: "audit", by = %by.key.id, key = %key.id, owner = %key.owner, scope = key.scope.as_str(), "{what}");
+}

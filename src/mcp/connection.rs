@@ -1,0 +1,256 @@
+//! One connection to a server: opened within a time limit, its program in a process group of its own, closed for good.
+
+use std::{
+    collections::VecDeque,
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    model::ProtocolVersion,
+    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, RunningService},
+    transport::{
+        StreamableHttpClientTransport, async_rw::AsyncRwTransport,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _},
+    process::{Child, Command},
+    task::JoinSet,
+    time::timeout,
+};
+
+use super::{
+    Error, Server, Way,
+    handler::{Handler, Notices},
+};
+use crate::net::{self, ApiClients, Reach, Timeouts};
+
+/// From the start of a server to the end of its greeting.
+const CONNECT_TIME: Duration = Duration::from_secs(30);
+/// For an orderly end, before the process group is killed.
+const CLOSE_TIME: Duration = Duration::from_secs(2);
+/// Of one message.
+const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+/// Of all that one program writes.
+const MAX_STREAM_BYTES: u64 = 64 * 1024 * 1024;
+/// Of the end of what a program writes to its standard error, for the text of an error.
+const LAST_WORDS_BYTES: usize = 2_000;
+/// Given to a program beside what its settings name.
+pub const INHERITED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
+
+/// An open connection; dropping it kills the server's process group.
+pub(super) struct Connection {
+    service: RunningService<RoleClient, Handler>,
+    pub notices: Arc<Notices>,
+    process: Option<Process>,
+}
+
+impl Connection {
+    /// # Errors
+    /// Why it could not be opened, without secrets.
+    pub async fn open(server: &Server) -> Result<Self, Error> {
+        let notices = Arc::new(Notices::default());
+        let handler = Handler(Arc::clone(&notices));
+        let (service, process) = match &server.way {
+            Way::Http { .. } => (greet(handler, http(server)?).await, None),
+            Way::Stdio { .. } => {
+                let (mut process, transport) = Process::start(server)?;
+                let greeted = greet(handler, transport).await;
+                if greeted.is_err() {
+                    return Err(scrubbed(server, process.explain(greeted.err()).await));
+                }
+                (greeted, Some(process))
+            }
+        };
+        let service = service.map_err(|error| scrubbed(server, error))?;
+        notices.stop_with(service.cancellation_token());
+        Ok(Self { service, notices, process })
+    }
+
+    pub fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.is_transport_closed()
+    }
+
+    /// Ends it in order: the session is given back, a program sees the end of its input and has a moment.
+    pub async fn close(mut self) {
+        // What does not end in time is dropped, which kills it.
+        let _ = timeout(CLOSE_TIME, self.service.close()).await;
+        if let Some(process) = &mut self.process {
+            let _ = timeout(CLOSE_TIME, process.child.wait()).await;
+        }
+    }
+}
+
+/// The greeting, by the newest protocol or an older one.
+async fn greet<T, E, A>(handler: Handler, transport: T) -> Result<RunningService<RoleClient, Handler>, Error>
+where
+    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    let lifecycle = ClientLifecycleMode::Auto { preferred_versions, legacy_version: None };
+    match timeout(CONNECT_TIME, handler.serve_with_lifecycle(transport, lifecycle)).await {
+        Err(_) => Err(Error::Unavailable(format!("it did not answer within {} s", CONNECT_TIME.as_secs()))),
+        Ok(Err(error)) => Err(initialization(&error)),
+        Ok(Ok(service)) => Ok(service),
+    }
+}
+
+/// In words; the SDK's own repeat whole messages.
+fn initialization(error: &ClientInitializeError) -> Error {
+    Error::Unavailable(match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return initialization(fallback),
+        ClientInitializeError::TransportError { error, .. } if super::wants_token(error) => return Error::NeedsToken,
+        ClientInitializeError::JsonRpcError(error) => return super::refused(error),
+        ClientInitializeError::ConnectionClosed(_) => "it ended the connection".to_owned(),
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            "it does not answer as an MCP server does".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } => super::chain(error),
+        other => other.to_string().chars().take(super::MAX_PROBLEM_CHARS).collect(),
+    })
+}
+
+fn http(server: &Server) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
+    let Way::Http { url, headers, bearer, reach } = &server.way else {
+        return Err(Error::Unavailable("it has no address".to_owned()));
+    };
+    let timeouts = Timeouts {
+        connect: Duration::from_secs(10),
+        // Calls have limits of their own; these end what is left of them.
+        total: Some(server.max_time + CONNECT_TIME),
+        idle: server.timeout + CONNECT_TIME,
+    };
+    let client = match reach {
+        Reach::All => ApiClients::new(timeouts).map(|clients| clients.for_url(url).clone()),
+        Reach::Public if !reach.covers(url) => {
+            return Err(Error::Unavailable("its address is not a public one".to_owned()));
+        }
+        Reach::Public => net::guarded(timeouts, *reach),
+    };
+    let client = client.map_err(|error| Error::Unavailable(error.to_string()))?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).max_sse_event_size(MAX_MESSAGE_BYTES);
+    if let Some(bearer) = bearer {
+        config = config.auth_header(bearer.expose_secret());
+    }
+    let headers = headers.iter().filter_map(|(name, value)| {
+        let mut value = reqwest::header::HeaderValue::from_str(value.expose_secret()).ok()?;
+        value.set_sensitive(true);
+        Some((name.clone(), value))
+    });
+    Ok(StreamableHttpClientTransport::with_client(client, config.custom_headers(headers.collect())))
+}
+
+/// A server's program, the leader of a process group; dropping it kills the group.
+struct Process {
+    child: Child,
+    /// Of the group, too. Kept, since a child that was waited for has none.
+    id: Option<u32>,
+    last_words: Arc<Mutex<VecDeque<u8>>>,
+    _reader: JoinSet<()>,
+}
+
+type Pipes = AsyncRwTransport<RoleClient, tokio::io::Take<tokio::process::ChildStdout>, tokio::process::ChildStdin>;
+
+impl Process {
+    fn start(server: &Server) -> Result<(Self, Pipes), Error> {
+        let Way::Stdio { program, arguments, environment, folder } = &server.way else {
+            return Err(Error::Unavailable("it has no command".to_owned()));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments.iter().map(SecretString::expose_secret))
+            .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value.expose_secret())))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        command.current_dir(folder.clone().unwrap_or_else(std::env::temp_dir));
+        let failed = |error: std::io::Error| Error::Unavailable(format!("{program} could not be started: {error}"));
+        let mut child = command.spawn().map_err(failed)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(Error::Unavailable("its standard streams are missing".to_owned()));
+        };
+        let last_words = Arc::new(Mutex::default());
+        let mut reader = JoinSet::new();
+        reader.spawn(keep_last(stderr, Arc::clone(&last_words)));
+        let transport = AsyncRwTransport::new(stdout.take(MAX_STREAM_BYTES), stdin);
+        let process = Self { id: child.id(), child, last_words, _reader: reader };
+        Ok((process, transport.with_max_line_length(MAX_MESSAGE_BYTES)))
+    }
+
+    /// The error with what the program said last; that alone explains a failed start.
+    async fn explain(&mut self, error: Option<Error>) -> Error {
+        let ended = timeout(Duration::from_millis(500), self.child.wait()).await;
+        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let words = String::from_utf8_lossy(&Vec::from(words)).into_owned();
+        let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join(" / ");
+        let error = error.map(|error| error.to_string()).unwrap_or_default();
+        let said = if last.is_empty() { String::new() } else { format!("; it said: {last}") };
+        match ended {
+            Ok(Ok(status)) => Error::Unavailable(format!("its program ended ({status}){said}")),
+            _ => Error::Unavailable(format!("{error}{said}")),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The group outlives its leader when `npx` or a shell started the real server. `kill_on_drop` ends and reaps the
+        // leader alone; a group that is gone already is no trouble.
+        #[cfg(unix)]
+        if let Some(pid) = self.id.and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)) {
+            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Reads to the end, so that the program never waits for us, and keeps the last bytes.
+async fn keep_last(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8>>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&buffer[..read]);
+        let excess = kept.len().saturating_sub(LAST_WORDS_BYTES);
+        kept.drain(..excess);
+    }
+}
+
+/// The error without what the settings keep secret.
+pub(super) fn scrubbed(server: &Server, error: Error) -> Error {
+    let clean = |text: String| net::redact(&text, secrets(server));
+    match error {
+        Error::Unavailable(text) => Error::Unavailable(clean(text)),
+        Error::Refused(text) => Error::Refused(clean(text)),
+        other => other,
+    }
+}
+
+fn secrets(server: &Server) -> Vec<&str> {
+    // Short values are settings such as `1` or `debug`, which would leave holes in every text.
+    let long = |secret: &&str| secret.len() >= 6;
+    match &server.way {
+        Way::Http { headers, bearer, .. } => {
+            let headers = headers.iter().map(|(_, value)| value.expose_secret());
+            headers.chain(bearer.iter().map(SecretString::expose_secret)).filter(long).collect()
+        }
+        Way::Stdio { environment, .. } => {
+            let own = environment.iter().filter(|(name, _)| !INHERITED.contains(&name.as_str()));
+            own.map(|(_, value)| value.expose_secret()).filter(long).collect()
+        }
+    }
+}

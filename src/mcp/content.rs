@@ -1,0 +1,337 @@
+//! What a server answers, as pieces with addresses: texts, resources, links, items of JSON. Pure.
+
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::{Error, SignIn};
+
+/// Pieces of one answer.
+pub const MAX_PIECES: usize = 10;
+/// Of all texts of one answer together.
+const MAX_TEXT_CHARS: usize = 200_000;
+const MAX_TITLE_CHARS: usize = 300;
+/// Names of fields that hold an item's address, title and text, the best first.
+const ADDRESS_FIELDS: [&str; 6] = ["url", "link", "href", "uri", "source_url", "web_url"];
+const TITLE_FIELDS: [&str; 4] = ["title", "name", "headline", "label"];
+const TEXT_FIELDS: [&str; 7] = ["content", "text", "body", "snippet", "summary", "description", "abstract"];
+/// Nesting of JSON that items are looked for in.
+const MAX_DEPTH: usize = 8;
+
+/// An answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    pub pieces: Vec<Piece>,
+    /// What the answer held and the pieces do not, for the model.
+    pub left_out: Vec<String>,
+}
+
+/// A part of an answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Piece {
+    /// Where it comes from, when it says so: an http or https address, or the address of a resource.
+    pub address: Option<String>,
+    pub title: Option<String>,
+    /// Not empty.
+    pub text: String,
+}
+
+/// # Errors
+/// [`Error::Refused`] with the text of a result that is an error.
+pub(super) fn of_call(result: CallToolResult) -> Result<Reply, Error> {
+    let mut reply = Reply::default();
+    let mut links = Vec::new();
+    let texts: Vec<&str> = result.content.iter().filter_map(text_of).collect();
+    if result.is_error == Some(true) {
+        let said: String = texts.join(" ").chars().take(1_000).collect();
+        return Err(Error::Refused(if said.is_empty() { "it says that the call failed".to_owned() } else { said }));
+    }
+    if let Some(structured) = result.structured_content.filter(|structured| !structured.is_null()) {
+        // The text is usually the same as JSON, for clients that know nothing else.
+        let same = |text: &&str| serde_json::from_str::<Value>(text).is_ok_and(|value| value == structured);
+        if texts.is_empty() || texts.iter().any(same) || !texts.iter().any(|text| text.len() > 40) {
+            reply.json(&structured);
+        }
+    }
+    let has_structured = !reply.pieces.is_empty();
+    for block in result.content {
+        match block {
+            ContentBlock::Text(_) if has_structured => {}
+            ContentBlock::Text(text) => reply.text(text.text),
+            ContentBlock::Image(image) => reply.leave_out("an image", &image.mime_type, &image.data),
+            ContentBlock::Audio(audio) => reply.leave_out("a recording", &audio.mime_type, &audio.data),
+            ContentBlock::Resource(embedded) => reply.resource(embedded.resource),
+            ContentBlock::ResourceLink(link) => {
+                let title = link.title.unwrap_or(link.name);
+                links.push(Piece {
+                    text: link.description.unwrap_or_else(|| title.clone()),
+                    title: Some(title),
+                    address: Some(link.uri),
+                });
+            }
+            _ => reply.left_out.push("content of an unknown form was left out".to_owned()),
+        }
+    }
+    links.into_iter().for_each(|link| reply.push(link));
+    Ok(reply.bounded())
+}
+
+pub(super) fn of_resources(contents: Vec<ResourceContents>) -> Reply {
+    let mut reply = Reply::default();
+    contents.into_iter().for_each(|contents| reply.resource(contents));
+    reply.bounded()
+}
+
+/// The sign-ins that the data of an error names, in both forms.
+pub(super) fn sign_ins(data: &Value, message: &str) -> Vec<SignIn> {
+    let text = data["message"]["text"].as_str().or_else(|| data["message"].as_str()).unwrap_or(message);
+    let one = data["url"].as_str().and_then(|url| SignIn::new(text, url));
+    let several = data["elicitations"].as_array().into_iter().flatten().take(4);
+    let several =
+        several.filter_map(|asked| SignIn::new(asked["message"].as_str().unwrap_or(message), asked["url"].as_str()?));
+    one.into_iter().chain(several).collect()
+}
+
+fn text_of(block: &ContentBlock) -> Option<&str> {
+    match block {
+        ContentBlock::Text(text) => Some(&text.text),
+        _ => None,
+    }
+}
+
+impl Reply {
+    fn push(&mut self, piece: Piece) {
+        if !piece.text.trim().is_empty() {
+            self.pieces.push(piece);
+        }
+    }
+
+    /// A text: JSON is looked through for items, others may name their address in their first lines.
+    fn text(&mut self, text: String) {
+        let starts = text.trim_start().starts_with(['{', '[']);
+        match serde_json::from_str::<Value>(&text).ok().filter(|_| starts) {
+            Some(value) => self.json(&value),
+            None => self.push(Piece { address: named_address(&text), title: None, text }),
+        }
+    }
+
+    /// The items with an address as pieces of their own, then what is left, in which they are only named.
+    fn json(&mut self, value: &Value) {
+        let before = self.pieces.len();
+        let rest = self.without_items(value, 0);
+        let has_more = self.pieces.len() == before || says_more(&rest);
+        if has_more {
+            let text = serde_json::to_string_pretty(&rest).unwrap_or_default();
+            self.push(Piece { text, ..Piece::default() });
+        }
+    }
+
+    fn without_items(&mut self, value: &Value, depth: usize) -> Value {
+        match value {
+            _ if depth > MAX_DEPTH => value.clone(),
+            Value::Array(values) => values.iter().map(|value| self.without_items(value, depth + 1)).collect(),
+            Value::Object(fields) => match item(fields).filter(|_| self.pieces.len() < MAX_PIECES) {
+                Some(piece) => {
+                    self.push(piece);
+                    Value::String(format!("(item {})", self.pieces.len()))
+                }
+                None => {
+                    let fields =
+                        fields.iter().map(|(name, value)| (name.clone(), self.without_items(value, depth + 1)));
+                    Value::Object(fields.collect())
+                }
+            },
+            other => other.clone(),
+        }
+    }
+
+    fn resource(&mut self, contents: ResourceContents) {
+        match contents {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                self.push(Piece { address: Some(uri), title: None, text });
+            }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                let kind = mime_type.unwrap_or_else(|| "unknown type".to_owned());
+                self.leave_out(&format!("the content of {uri}"), &kind, &blob);
+            }
+            _ => self.left_out.push("content of an unknown form was left out".to_owned()),
+        }
+    }
+
+    /// `data` is base64.
+    fn leave_out(&mut self, what: &str, kind: &str, data: &str) {
+        let what: String = what.chars().take(MAX_TITLE_CHARS).collect();
+        let kind: String = kind.chars().take(100).collect();
+        if self.left_out.len() < MAX_PIECES {
+            self.left_out.push(format!("{what} of {} bytes ({kind}) was left out", data.len() / 4 * 3));
+        }
+    }
+
+    fn bounded(mut self) -> Self {
+        if self.pieces.len() > MAX_PIECES {
+            self.left_out.push(format!("{} more items were left out", self.pieces.len() - MAX_PIECES));
+            self.pieces.truncate(MAX_PIECES);
+        }
+        let mut room = MAX_TEXT_CHARS;
+        for piece in &mut self.pieces {
+            piece.title = piece.title.as_deref().map(|title| title.chars().take(MAX_TITLE_CHARS).collect());
+            piece.address = piece.address.take().filter(|address| address.len() <= 2_000);
+            let length = piece.text.chars().count();
+            if length > room {
+                piece.text = piece.text.chars().take(room).collect();
+                self.left_out.push(format!("{} characters were left out; ask for less at once", length - room));
+            }
+            room = room.saturating_sub(length);
+        }
+        self.pieces.retain(|piece| !piece.text.is_empty());
+        self
+    }
+}
+
+/// An object with an address of the web.
+fn item(fields: &Map<String, Value>) -> Option<Piece> {
+    let text = |names: &[&str]| {
+        let mut texts = names.iter().filter_map(|name| fields.get(*name)?.as_str());
+        texts.find(|text| !text.trim().is_empty()).map(ToOwned::to_owned)
+    };
+    let mut addresses = ADDRESS_FIELDS.iter().filter_map(|name| web_address(fields.get(*name)?.as_str()?));
+    let address = addresses.next()?;
+    let others = fields.iter().filter(|(name, value)| {
+        let named = ADDRESS_FIELDS.contains(&name.as_str()) || TITLE_FIELDS.contains(&name.as_str());
+        !named && !TEXT_FIELDS.contains(&name.as_str()) && !value.is_null()
+    });
+    let others: Map<String, Value> = others.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let said = text(&TEXT_FIELDS);
+    let body = match (said, others.is_empty()) {
+        (Some(said), true) => said,
+        (Some(said), false) => format!("{said}\n\n{}", Value::Object(others)),
+        (None, false) => Value::Object(others).to_string(),
+        (None, true) => text(&TITLE_FIELDS).unwrap_or_else(|| address.clone()),
+    };
+    Some(Piece { address: Some(address), title: text(&TITLE_FIELDS), text: body })
+}
+
+/// Is there anything in it but names of items, and lists and tables of them?
+fn says_more(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.starts_with("(item ") && !text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::Array(values) => values.iter().any(says_more),
+        Value::Object(fields) => fields.values().any(says_more),
+    }
+}
+
+/// The address that a text gives for itself: `URL: …`, `Source: …`, `Contents of …` in its first lines.
+fn named_address(text: &str) -> Option<String> {
+    let line = |line: &str| {
+        let line = line.trim().trim_start_matches(['*', '#', '-', ' ']);
+        let lower: String = line.chars().take(14).collect::<String>().to_lowercase();
+        let rest = ["url", "source", "link", "address", "contents of"]
+            .iter()
+            .find_map(|name| lower.starts_with(name).then(|| line.get(name.len()..)).flatten())?;
+        let word = rest.trim_start_matches([':', '*', ' ', '<']).split_whitespace().next()?;
+        web_address(word.trim_end_matches([':', ',', '>', ')']))
+    };
+    text.lines().take(6).find_map(line)
+}
+
+/// An address of the web, as it is written; without a user or password.
+fn web_address(text: &str) -> Option<String> {
+    let url = Url::parse(text.trim()).ok()?;
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    (matches!(url.scheme(), "http" | "https") && url.has_host() && is_plain).then(|| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn reply(result: Value) -> Reply {
+        of_call(serde_json::from_value(result).unwrap()).unwrap()
+    }
+
+    fn shown(reply: &Reply) -> Vec<(Option<&str>, Option<&str>, &str)> {
+        reply.pieces.iter().map(|p| (p.address.as_deref(), p.title.as_deref(), p.text.as_str())).collect()
+    }
+
+    #[test]
+    fn items_with_an_address_stand_for_themselves() {
+        let found = json!({"results": [
+            {"title": "Gate", "url": "https://a.example/gate", "content": "It opened in 1931."},
+            {"name": "Dues", "link": "https://a.example/dues", "year": 1930},
+        ]});
+        let expected = [
+            (Some("https://a.example/gate"), Some("Gate"), "It opened in 1931."),
+            (Some("https://a.example/dues"), Some("Dues"), r#"{"year":1930}"#),
+        ];
+        let of_text = reply(json!({"content": [{"type": "text", "text": found.to_string()}]}));
+        assert_eq!(shown(&of_text), expected);
+        let text = json!([{"type": "text", "text": found.to_string()}]);
+        let both = reply(json!({"content": text, "structuredContent": found}));
+        assert_eq!(shown(&both), expected, "said twice, shown once");
+        let counted = reply(json!({"content": [], "structuredContent": {"total": 9, "hits": found["results"]}}));
+        assert_eq!(counted.pieces.len(), 3);
+        assert!(counted.pieces[2].text.contains("\"total\": 9") && counted.pieces[2].text.contains("(item 1)"));
+    }
+
+    #[test]
+    fn a_text_may_name_its_address() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(named_address(text).as_deref(), expected, "{text}");
+        check("Contents of https://a.example/x:\nThe gate.", Some("https://a.example/x"));
+        check("Title: Gate\n**URL**: https://a.example/x\n", Some("https://a.example/x"));
+        check("Source: <https://a.example/x>", Some("https://a.example/x"));
+        check("The gate, see https://a.example/x", None);
+        check("URL: javascript:alert(1)", None);
+        check("URL: https://me:secret@a.example/", None);
+        check("", None);
+        check("Adresse für Größe: ß", None);
+    }
+
+    #[test]
+    fn what_is_no_text_is_said() {
+        let reply = reply(json!({"content": [
+            {"type": "image", "data": "A".repeat(400), "mimeType": "image/png"},
+            {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "Dues."}},
+            {"type": "resource", "resource": {"uri": "file:///a.bin", "blob": "AAAA"}},
+            {"type": "resource_link", "uri": "https://a.example/r", "name": "R"},
+        ]}));
+        assert_eq!(
+            shown(&reply),
+            [(Some("file:///a.txt"), None, "Dues."), (Some("https://a.example/r"), Some("R"), "R")]
+        );
+        assert_eq!(reply.left_out[0], "an image of 300 bytes (image/png) was left out");
+        assert!(reply.left_out[1].contains("file:///a.bin"));
+    }
+
+    #[test]
+    fn an_answer_is_bounded() {
+        let items: Vec<_> = (0..100).map(|n| json!({"url": format!("https://a.example/{n}"), "text": "x"})).collect();
+        let many = reply(json!({"content": [], "structuredContent": items}));
+        assert!(many.pieces.len() <= MAX_PIECES, "{}", many.pieces.len());
+        let long = reply(json!({"content": [{"type": "text", "text": "x".repeat(MAX_TEXT_CHARS + 5)}]}));
+        assert_eq!(long.left_out, ["5 characters were left out; ask for less at once"]);
+        let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        assert_eq!(reply(json!({"content": [{"type": "text", "text": deep}]})).pieces.len(), 1);
+    }
+
+    #[test]
+    fn an_error_is_no_content() {
+        let failed = json!({"content": [{"type": "text", "text": "No such page."}], "isError": true});
+        let error = of_call(serde_json::from_value(failed).unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "No such page.");
+    }
+
+    #[test]
+    fn sign_ins_are_found_in_both_forms() {
+        let urls = |data: Value| sign_ins(&data, "m").into_iter().map(|s| (s.message, s.url)).collect::<Vec<_>>();
+        let original = json!({"message": {"text": "Sign in"}, "url": "https://auth.example/x"});
+        assert_eq!(urls(original), [("Sign in".to_owned(), "https://auth.example/x".to_owned())]);
+        let current = json!({"elicitations": [{"mode": "url", "url": "https://auth.example/y", "message": "Allow"}]});
+        assert_eq!(urls(current), [("Allow".to_owned(), "https://auth.example/y".to_owned())]);
+        assert_eq!(urls(json!({"url": "http://auth.example/x"})), [], "no address that anybody could read on the way");
+        assert_eq!(urls(json!({"url": "javascript:alert(1)"})), []);
+    }
+}

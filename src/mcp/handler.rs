@@ -1,0 +1,144 @@
+//! What a server says without being asked: progress, requests, notices. Counted, so that a flood ends its connection.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use rmcp::{
+    ErrorData, RoleClient, Service,
+    model::{
+        ClientCapabilities, ClientConfig, ClientResult, ElicitRequestParams, ElicitResult, ElicitationAction,
+        ElicitationCapability, ErrorCode, Implementation, ProgressToken, ServerNotification, ServerRequest,
+        UrlElicitationCapability,
+    },
+    service::{NotificationContext, RequestContext, RunningServiceCancellationToken},
+};
+use tokio::sync::watch;
+
+use super::{Progress, SignIn};
+
+/// Notices and requests that one connection may send.
+const MAX_NOTICES: u32 = 20_000;
+/// Sign-ins kept of one connection until a call reports them.
+const MAX_SIGN_INS: usize = 4;
+/// Characters of a text that a notice brings.
+const NOTICE_CHARS: usize = 300;
+
+/// The state of one connection that its handler fills and its calls read. The mutexes are std's: held for a moment.
+#[derive(Default)]
+pub(super) struct Notices {
+    count: AtomicU32,
+    /// Ends the connection.
+    stop: Mutex<Option<RunningServiceCancellationToken>>,
+    /// By call. A `watch` holds one value, so a slow reader misses steps and nothing piles up.
+    progress: Mutex<HashMap<ProgressToken, watch::Sender<Option<Progress>>>>,
+    sign_ins: Mutex<Vec<SignIn>>,
+}
+
+impl Notices {
+    pub fn stop_with(&self, token: RunningServiceCancellationToken) {
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+    }
+
+    /// Has the server said more than it may?
+    pub fn is_flooded(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > MAX_NOTICES
+    }
+
+    /// The progress of a call, until the returned value is dropped.
+    pub fn follow(&self, token: ProgressToken) -> Followed<'_> {
+        let (sender, receiver) = watch::channel(None);
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
+        Followed { notices: self, token, receiver }
+    }
+
+    /// Takes the sign-ins that were asked for since the last call of this.
+    pub fn take_sign_ins(&self) -> Vec<SignIn> {
+        std::mem::take(&mut *self.sign_ins.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn count(&self) {
+        if self.count.fetch_add(1, Ordering::Relaxed) == MAX_NOTICES
+            && let Some(stop) = self.stop.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            stop.cancel();
+        }
+    }
+
+    fn sign_in(&self, message: &str, url: &str) {
+        let mut sign_ins = self.sign_ins.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sign_in) = SignIn::new(message, url)
+            && sign_ins.len() < MAX_SIGN_INS
+        {
+            sign_ins.push(sign_in);
+        }
+    }
+}
+
+/// The progress of one call.
+pub(super) struct Followed<'a> {
+    notices: &'a Notices,
+    token: ProgressToken,
+    pub receiver: watch::Receiver<Option<Progress>>,
+}
+
+impl Drop for Followed<'_> {
+    fn drop(&mut self) {
+        self.notices.progress.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+    }
+}
+
+/// Our side of a connection.
+pub(super) struct Handler(pub std::sync::Arc<Notices>);
+
+impl Service<RoleClient> for Handler {
+    /// Nothing a server asks for is granted: no model, no folder, no form; an address to sign in at is kept for the user.
+    async fn handle_request(
+        &self,
+        request: ServerRequest,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ClientResult, ErrorData> {
+        self.0.count();
+        match request {
+            ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
+            ServerRequest::ElicitRequest(request) => {
+                if let ElicitRequestParams::UrlElicitationParams { message, url, .. } = &request.params {
+                    self.0.sign_in(message, url);
+                }
+                Ok(ClientResult::ElicitResult(ElicitResult::new(ElicitationAction::Decline)))
+            }
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "not supported", None)),
+        }
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ServerNotification,
+        _: NotificationContext<RoleClient>,
+    ) -> Result<(), ErrorData> {
+        self.0.count();
+        if let ServerNotification::ProgressNotification(notice) = notification {
+            let notice = notice.params;
+            let progress = Progress {
+                progress: notice.progress,
+                total: notice.total,
+                message: notice.message.map(|text| text.chars().take(NOTICE_CHARS).collect()),
+            };
+            let calls = self.0.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(sender) = calls.get(&notice.progress_token) {
+                sender.send_replace(Some(progress));
+            }
+        }
+        Ok(())
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(ElicitationCapability::new().with_url(UrlElicitationCapability::default()));
+        ClientConfig::new(capabilities, Implementation::new("fathom", env!("CARGO_PKG_VERSION")))
+    }
+}

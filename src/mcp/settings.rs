@@ -1,0 +1,351 @@
+//! Which MCP servers there are: `[[mcp]]` of the settings file, the `mcpServers` of other programs, and `mcp_config`.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use reqwest::header::{HeaderName, HeaderValue};
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use super::connection::INHERITED;
+use crate::{
+    domain::{
+        McpConfig, RunOptions,
+        mcp::{MAX_SERVERS, is_server_name},
+        wildcard,
+    },
+    net::Reach,
+};
+
+/// The server of `mcp_config`, among those with names.
+const ORIGINAL: &str = "mcp";
+/// Fields of a server, for who misspells one.
+const FIELDS: [&str; 14] = [
+    "name",
+    "command",
+    "args",
+    "env",
+    "folder",
+    "cwd",
+    "url",
+    "headers",
+    "bearer",
+    "tools",
+    "timeout_seconds",
+    "max_seconds",
+    "disabled",
+    "type",
+];
+
+/// The servers of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub servers: Vec<Server>,
+    /// The operator's own `mcp_config`, which may be at a private address.
+    pub own: Option<McpConfig>,
+}
+
+impl Settings {
+    /// The servers of a run with these options, and what of them cannot be had.
+    pub fn of_run(&self, options: &RunOptions) -> (Vec<Server>, Option<&'static str>) {
+        let chosen = self.servers.iter().filter(|server| options.mcp_servers.include(&server.name));
+        let mut servers: Vec<Server> = chosen.cloned().collect();
+        let Some(config) = &options.mcp_config else { return (servers, None) };
+        match Server::original(config, self.own.as_ref() == Some(config)) {
+            Some(server) => servers.push(server),
+            None => return (servers, Some("mcp_config names no tools, so none of its server is offered")),
+        }
+        (servers, None)
+    }
+}
+
+/// A server whose tools researchers may call.
+#[derive(Clone, Debug)]
+pub struct Server {
+    pub name: String,
+    pub way: Way,
+    /// Names in which `*` stands for any text; `None`: all.
+    pub tools: Option<Vec<String>>,
+    /// For a call that reports no progress.
+    pub timeout: Duration,
+    /// For a call, whatever it reports.
+    pub max_time: Duration,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// Streamable HTTP.
+    Http {
+        url: Url,
+        headers: Vec<(HeaderName, SecretString)>,
+        bearer: Option<SecretString>,
+        /// `Public` for addresses that a request named.
+        reach: Reach,
+    },
+    /// A program that speaks on its standard streams.
+    Stdio {
+        program: String,
+        arguments: Vec<SecretString>,
+        environment: Vec<(String, SecretString)>,
+        folder: Option<PathBuf>,
+    },
+}
+
+impl Server {
+    /// May the tool of that name be called?
+    pub fn allows(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| wildcard::matches(pattern, tool)))
+    }
+
+    /// The server of an `mcp_config`; `None` when it names no tool. `trusted`: the operator wrote it.
+    pub fn original(config: &McpConfig, trusted: bool) -> Option<Self> {
+        let tools = config.tools.clone().filter(|tools| !tools.is_empty())?;
+        let reach = if trusted { Reach::All } else { Reach::Public };
+        let way = Way::Http { url: config.address()?, headers: Vec::new(), bearer: None, reach };
+        Some(Self { tools: Some(tools), ..Self::new(ORIGINAL, way) })
+    }
+
+    fn new(name: &str, way: Way) -> Self {
+        let (timeout, max_time) = (Duration::from_secs(60), Duration::from_secs(300));
+        Self { name: name.to_owned(), way, tools: None, timeout, max_time }
+    }
+
+    /// Where it is, fit to be shown.
+    pub fn place(&self) -> String {
+        match &self.way {
+            Way::Http { url, .. } => crate::net::shown_url(url),
+            Way::Stdio { program, .. } => program.clone(),
+        }
+    }
+}
+
+/// A server as it is written down.
+#[derive(Debug, Deserialize)]
+struct Given {
+    name: Option<String>,
+    command: Option<Command>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(alias = "cwd")]
+    folder: Option<PathBuf>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    bearer: Option<String>,
+    tools: Option<Vec<String>>,
+    timeout_seconds: Option<u64>,
+    max_seconds: Option<u64>,
+    #[serde(default)]
+    disabled: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Command {
+    One(String),
+    List(Vec<String>),
+}
+
+/// The variables that `${NAME}` stands for.
+type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Reads the servers of the settings file: a list of tables, or a table of tables by name.
+///
+/// # Errors
+/// What is wrong, without a value of it: it may be a secret.
+pub fn read(given: &Value, variables: Variables<'_>) -> Result<Vec<Server>, String> {
+    servers(given, variables, Unknown::Refused)
+}
+
+/// Reads the servers of a JSON file as other programs have it, `{"mcpServers": {…}}`; fields that only they know are
+/// passed over.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_json(text: &str, variables: Variables<'_>) -> Result<Vec<Server>, String> {
+    let given: Value = serde_json::from_str(text).map_err(|error| format!("line {}: it is no JSON", error.line()))?;
+    let given = given.get("mcpServers").ok_or("it has no mcpServers")?;
+    servers(given, variables, Unknown::PassedOver)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    Refused,
+    PassedOver,
+}
+
+fn servers(given: &Value, variables: Variables<'_>, unknown: Unknown) -> Result<Vec<Server>, String> {
+    let named: Vec<(Option<&str>, &Value)> = match given {
+        Value::Array(servers) => servers.iter().map(|server| (None, server)).collect(),
+        Value::Object(servers) => servers.iter().map(|(name, server)| (Some(name.as_str()), server)).collect(),
+        _ => return Err("mcp must be a list of servers".to_owned()),
+    };
+    let mut servers: Vec<Server> = Vec::new();
+    for (name, value) in named {
+        let Some(server) = server(name, value, variables, unknown)? else { continue };
+        if servers.iter().any(|known| known.name == server.name) {
+            return Err(format!("there are two MCP servers of the name {}", server.name));
+        }
+        servers.push(server);
+    }
+    if servers.len() > MAX_SERVERS {
+        return Err(format!("there are more than {MAX_SERVERS} MCP servers"));
+    }
+    Ok(servers)
+}
+
+fn server(
+    name: Option<&str>,
+    value: &Value,
+    variables: Variables<'_>,
+    unknown: Unknown,
+) -> Result<Option<Server>, String> {
+    let table = value.as_object().ok_or("each MCP server must be a table")?;
+    if let Some(field) = table.keys().find(|field| unknown == Unknown::Refused && !FIELDS.contains(&field.as_str())) {
+        return Err(format!("unknown setting '{field}' of an MCP server; there are {}", FIELDS.join(", ")));
+    }
+    let given: Given = serde_json::from_value(value.clone())
+        .map_err(|_| format!("MCP server {}: a field has the wrong type", name.unwrap_or_default()))?;
+    if given.disabled {
+        return Ok(None);
+    }
+    let name = name.map(str::to_lowercase).or_else(|| given.name.clone()).unwrap_or_default();
+    if !is_server_name(&name) || ["all", "none", ORIGINAL].contains(&name.as_str()) {
+        return Err(
+            "each MCP server needs a name of small letters, digits, - and _ (32 at most; not all, none or mcp)"
+                .to_owned(),
+        );
+    }
+    let problem = |problem: String| format!("MCP server {name}: {problem}");
+    let seconds = |given: Option<u64>, default: u64| match given.unwrap_or(default) {
+        seconds @ 1..=3_600 => Ok(Duration::from_secs(seconds)),
+        _ => Err(problem("seconds must be from 1 to 3600".to_owned())),
+    };
+    let (timeout, max_time) = (seconds(given.timeout_seconds, 60)?, seconds(given.max_seconds, 300)?);
+    let tools = given.tools.clone();
+    let way = way(given, variables).map_err(problem)?;
+    Ok(Some(Server { name, way, tools, timeout, max_time }))
+}
+
+fn way(given: Given, variables: Variables<'_>) -> Result<Way, String> {
+    let secret = |text: &str| filled(text, variables).map(SecretString::from);
+    match (given.url, given.command) {
+        (Some(url), None) => {
+            let url = Url::parse(&filled(&url, variables)?).ok();
+            let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+            let url = url.ok_or("url must be an http or https address")?;
+            let headers = given.headers.iter().map(|(name, value)| header(name, &filled(value, variables)?));
+            let headers = headers.collect::<Result<_, String>>()?;
+            let bearer = given.bearer.as_deref().map(secret).transpose()?;
+            Ok(Way::Http { url, headers, bearer, reach: Reach::All })
+        }
+        (None, Some(command)) => {
+            let mut words = match command {
+                Command::One(program) => vec![program],
+                Command::List(words) => words,
+            };
+            words.extend(given.args);
+            let program = words.first().filter(|word| !word.is_empty()).ok_or("command is empty")?.clone();
+            let arguments = words[1..].iter().map(|word| secret(word)).collect::<Result<_, _>>()?;
+            let inherited = INHERITED.iter().filter(|name| !given.env.contains_key(**name));
+            let inherited = inherited.filter_map(|name| Some(Ok(((*name).to_owned(), variables(name)?.into()))));
+            let own = given.env.iter().map(|(name, value)| Ok((name.clone(), secret(value)?)));
+            let environment = inherited.chain(own);
+            let environment = environment.collect::<Result<_, String>>()?;
+            Ok(Way::Stdio { program, arguments, environment, folder: given.folder })
+        }
+        _ => Err("it needs either url or command".to_owned()),
+    }
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, SecretString), String> {
+    let parsed = name.parse::<HeaderName>().ok().filter(|_| HeaderValue::from_str(value).is_ok());
+    let parsed = parsed.ok_or_else(|| format!("the header {name} cannot be sent"))?;
+    Ok((parsed, SecretString::from(value)))
+}
+
+/// The text with `${NAME}` replaced by the variable, so that secrets need not stand in the file.
+fn filled(text: &str, variables: Variables<'_>) -> Result<String, String> {
+    let (mut filled, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, behind)) = after.split_once('}') else { break };
+        let value = variables(name).ok_or_else(|| format!("the environment variable {name} is not set"))?;
+        filled.push_str(before);
+        filled.push_str(&value);
+        rest = behind;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+    use serde_json::json;
+
+    use super::*;
+
+    fn variables(name: &str) -> Option<String> {
+        (name == "TOKEN").then(|| "pa55".to_owned())
+    }
+
+    fn one(given: &Value) -> Server {
+        read(&json!([given]), &variables).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_server_is_a_program_or_an_address() {
+        let server =
+            one(&json!({"name": "files", "command": ["mcp-files", "--root", "/srv"], "env": {"KEY": "${TOKEN}"}}));
+        let Way::Stdio { program, arguments, environment, .. } = server.way else { panic!() };
+        assert_eq!((program.as_str(), arguments.len()), ("mcp-files", 2));
+        assert_eq!(environment[0].1.expose_secret(), "pa55");
+        let server =
+            one(&json!({"name": "wiki", "url": "https://w.example/mcp", "bearer": "${TOKEN}", "tools": ["get_*"]}));
+        assert!(server.allows("get_page") && !server.allows("set_page"));
+        let Way::Http { bearer, .. } = server.way else { panic!() };
+        assert_eq!(bearer.unwrap().expose_secret(), "pa55");
+    }
+
+    #[test]
+    fn files_of_other_programs_are_read_as_they_are() {
+        let text = r#"{"mcpServers": {"Time": {"command": "uvx", "args": ["mcp-server-time"], "autoApprove": []},
+            "off": {"url": "https://x.example", "disabled": true}, "web": {"type": "http", "url": "https://w.example/mcp"}}}"#;
+        let servers = read_json(text, &variables).unwrap();
+        assert_eq!(servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>(), ["time", "web"]);
+        assert!(read_json("{}", &variables).unwrap_err().contains("mcpServers"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_its_value() {
+        let check = |given: Value, expected: &str| {
+            let problem = read(&json!([given]), &variables).unwrap_err();
+            assert!(problem.contains(expected) && !problem.contains("pa55"), "{problem}");
+        };
+        check(json!({"name": "a", "url": "ftp://pa55@x"}), "http or https");
+        check(json!({"name": "a"}), "either url or command");
+        check(json!({"name": "a", "url": "https://x", "command": "y"}), "either url or command");
+        check(json!({"name": "a b", "command": "y"}), "needs a name");
+        check(json!({"command": "y"}), "needs a name");
+        check(json!({"name": "all", "command": "y"}), "needs a name");
+        check(json!({"name": "a", "comand": "pa55"}), "unknown setting 'comand'");
+        check(json!({"name": "a", "url": "https://x", "bearer": "${NOWHERE}"}), "NOWHERE is not set");
+        check(json!({"name": "a", "url": "https://x", "headers": {"X": "pa55\n"}}), "header X");
+        check(json!({"name": "a", "command": [], "env": {"A": "pa55"}}), "command is empty");
+        check(json!({"name": "a", "command": "x", "timeout_seconds": 0}), "from 1 to 3600");
+    }
+
+    #[test]
+    fn the_original_form_offers_what_it_names_and_nothing_else() {
+        let config = |tools| McpConfig { url: "https://tools.example".to_owned(), tools, auth_required: false };
+        assert!(Server::original(&config(None), true).is_none());
+        let server = Server::original(&config(Some(vec!["search".to_owned()])), false).unwrap();
+        assert!(server.allows("search") && !server.allows("delete"));
+        let Way::Http { url, reach, .. } = server.way else { panic!() };
+        assert_eq!((url.as_str(), reach), ("https://tools.example/mcp", Reach::Public));
+    }
+}

@@ -1,0 +1,224 @@
+//! Holds the cited statements of a report against the texts they cite, without a model.
+//!
+//! Every number, date, time, code and name of a statement has to stand in the text of a source it cites, in whatever
+//! spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
+//! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it (`tokens.rs`,
+//! `words.rs`, `names.rs`), `page.rs` reads a source once, `check.rs` compares. Everything takes time that grows with the
+//! length of the texts alone.
+
+mod check;
+mod figures;
+mod names;
+mod page;
+mod statements;
+mod tokens;
+mod words;
+
+use std::collections::{HashMap, HashSet};
+
+use self::{
+    check::{Standing, Statement},
+    figures::Figure,
+    page::{Page, word_keys},
+    tokens::{Token, tokens},
+};
+use crate::domain::{
+    Source, SourceId,
+    claim::{Claim, Passage, Verdict},
+    report::Citation,
+    wording,
+};
+
+/// Characters of a statement that are kept.
+const CLAIM_CHARS: usize = 600;
+
+/// The sources that a report cites, with their texts.
+#[derive(Debug, Default)]
+pub struct Texts {
+    pages: HashMap<SourceId, (Page, Option<&'static str>)>,
+}
+
+impl Texts {
+    /// Reads the snapshots of `sources`, and what else the run saw under their addresses.
+    pub fn read(sources: &[Source], others: &HashMap<String, Vec<String>>) -> Self {
+        let mut pages = HashMap::new();
+        for source in sources {
+            let around = [
+                source.title.as_str(),
+                source.section.as_deref().unwrap_or_default(),
+                source.published.as_deref().unwrap_or_default(),
+                &source.url,
+            ];
+            let more = others.get(&source.url).map(Vec::as_slice).unwrap_or_default();
+            let text = std::iter::once(&source.snapshot).chain(more).map(String::as_str).collect::<Vec<_>>().join("\n");
+            pages.insert(source.id, (Page::read(&text, &around.join("\n")), wording::language_code(&text)));
+        }
+        Self { pages }
+    }
+
+    /// A passage with so many characters before and behind it; the begin of the text without one.
+    pub fn around(&self, id: SourceId, passage: Option<&Passage>, chars: usize) -> Option<String> {
+        let (page, _) = self.pages.get(&id)?;
+        let (start, end) = passage.map_or((0, 0), |passage| (passage.start, passage.end));
+        let from = start.saturating_sub(chars);
+        let text: String = page.text().chars().skip(from).take(end + chars - from).collect();
+        (!text.trim().is_empty()).then_some(text)
+    }
+}
+
+/// Checks all cited statements of a text; each citation gets its verdict and passage. What the words of `question` name
+/// need not stand in a source.
+pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &str) -> Vec<Claim> {
+    let question_tokens = tokens(question);
+    let asked: HashSet<u64> = word_keys(&question_tokens).map(|(key, _)| key).collect();
+    let language = wording::language_code(text);
+    let cited = statements::cited(text, citations);
+    let mut chars = CharCount::new(text);
+    let claims = cited.into_iter().map(|cited| {
+        let place = (chars.at(cited.place.start), chars.at(cited.place.end));
+        let own = &mut citations[cited.citations.clone()];
+        let (verdict, missing) = checked(&cited.text, own, texts, &asked, language);
+        Claim {
+            text: cited.text.chars().take(CLAIM_CHARS).collect(),
+            start: place.0,
+            end: place.1,
+            verdict,
+            missing,
+            reason: None,
+            first_citation: cited.citations.start,
+            citations: cited.citations.len(),
+        }
+    });
+    claims.collect()
+}
+
+/// A page that a statement cites, and what of the statement stands there.
+struct Held<'a> {
+    page: &'a Page,
+    /// Of what is checked, figures first, then names.
+    found: HashSet<usize>,
+    /// The sentence that is nearest to the statement.
+    best: Option<usize>,
+}
+
+/// Checks one statement against the sources behind its citations.
+fn checked(
+    text: &str,
+    citations: &mut [Citation],
+    texts: &Texts,
+    asked: &HashSet<u64>,
+    language: Option<&str>,
+) -> (Verdict, Vec<String>) {
+    let tokens = tokens(text);
+    let figures = figures::figures(text, &tokens);
+    let statement = Statement { text, keys: word_keys(&tokens).map(|(key, _)| key).collect(), figures };
+    let names = if names::has_names(language) { telling(&tokens, asked) } else { Vec::new() };
+    let mut checkable = HashSet::new();
+    let held = citations.iter().map(|citation| {
+        let (page, its_language) = texts.pages.get(&citation.source_id)?;
+        let names = if *its_language == language { names.as_slice() } else { &[] };
+        Some(held_against(page, &statement, names, &mut checkable))
+    });
+    let mut held: Vec<Option<Held<'_>>> = held.collect();
+    add_derived(&statement, &checkable, &mut held);
+    for (citation, held) in citations.iter_mut().zip(&held) {
+        let verdict = held.as_ref().map(|held| verdict(held.found.len(), checkable.len()));
+        citation.verdict = Some(verdict.unwrap_or(Verdict::NotCheckable));
+        citation.passage = held.as_ref().and_then(|held| held.page.passage(held.best?));
+    }
+    let found: HashSet<usize> = held.iter().flatten().flat_map(|held| held.found.iter().copied()).collect();
+    let label = |number: &usize| match statement.figures.get(*number) {
+        Some(found) => text[found.start..found.end].to_owned(),
+        None => names[*number - statement.figures.len()].0.clone(),
+    };
+    let mut missing: Vec<usize> = checkable.difference(&found).copied().collect();
+    missing.sort_unstable();
+    (verdict(found.len(), checkable.len()), missing.iter().map(label).collect())
+}
+
+fn held_against<'a>(
+    page: &'a Page,
+    statement: &Statement<'_>,
+    names: &[(String, Vec<u64>)],
+    checkable: &mut HashSet<usize>,
+) -> Held<'a> {
+    let (mut found, mut sentences) = (HashSet::new(), Vec::new());
+    for (number, standing) in statement.standings(page).into_iter().enumerate() {
+        match standing {
+            Standing::Free => continue,
+            Standing::Missing => {}
+            Standing::In(sentence) => {
+                found.insert(number);
+                sentences.push(sentence);
+            }
+        }
+        checkable.insert(number);
+    }
+    for (number, (_, keys)) in (statement.figures.len()..).zip(names) {
+        checkable.insert(number);
+        if keys.iter().all(|key| page.has_word(*key)) {
+            found.insert(number);
+        }
+    }
+    Held { page, found, best: page.best_sentence(&statement.keys, &sentences) }
+}
+
+/// What stands nowhere may follow from what stands in all of the pages together.
+fn add_derived(statement: &Statement<'_>, checkable: &HashSet<usize>, held: &mut [Option<Held<'_>>]) {
+    let pages: Vec<(&Page, Option<usize>)> = held.iter().flatten().map(|held| (held.page, held.best)).collect();
+    for (number, figure) in statement.figures.iter().enumerate().filter(|(number, _)| checkable.contains(number)) {
+        let is_found = held.iter().flatten().any(|held| held.found.contains(&number));
+        if let Figure::Number(value) = &figure.figure
+            && !is_found
+            && statement.is_derived(value, &pages)
+        {
+            held.iter_mut().flatten().for_each(|held| _ = held.found.insert(number));
+        }
+    }
+}
+
+fn verdict(found: usize, checkable: usize) -> Verdict {
+    match found {
+        _ if checkable == 0 => Verdict::NotCheckable,
+        found if found == checkable => Verdict::Supported,
+        0 => Verdict::NotSupported,
+        _ => Verdict::Partly,
+    }
+}
+
+/// The names of a statement that the question does not have, with the keys of their telling words.
+fn telling(tokens: &[Token<'_>], asked: &HashSet<u64>) -> Vec<(String, Vec<u64>)> {
+    let names = names::names(tokens).into_iter().map(|name| {
+        let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();
+        let own = name.iter().filter(|at| names::is_telling(tokens[**at].text));
+        let keys =
+            own.flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
+        (words.join(" "), keys.collect::<Vec<_>>())
+    });
+    names.filter(|(_, keys)| !keys.is_empty()).collect()
+}
+
+/// Turns ascending bytes of a text into characters, in one pass.
+struct CharCount<'a> {
+    text: &'a str,
+    byte: usize,
+    chars: usize,
+}
+
+impl<'a> CharCount<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, byte: 0, chars: 0 }
+    }
+
+    fn at(&mut self, byte: usize) -> usize {
+        if byte < self.byte {
+            (self.byte, self.chars) = (0, 0);
+        }
+        self.chars += self.text[self.byte..byte].chars().count();
+        self.byte = byte;
+        self.chars
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! The text of a source, read once: where its sentences are, and which figures and words stand in them.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+    ops::Range,
+};
+
+use super::{
+    figures::{self, Date, Figure, Number},
+    tokens::{Token, tokens},
+    words::ONE,
+};
+use crate::{domain::claim::Passage, text::is_unspaced};
+
+/// Letters of a word that count, so that its endings do not.
+const STEM: usize = 5;
+/// Letters of the shortest word that says something.
+const SHORTEST: usize = 4;
+/// A stretch without an end is cut into sentences of so many bytes.
+const LONGEST_SENTENCE: usize = 600;
+/// Words in more sentences say too little to be followed.
+const MOST_PLACES: usize = 400;
+/// Numbers of a text that are compared one by one.
+const MOST_NUMBERS: usize = 3_000;
+/// Characters of a passage.
+const PASSAGE_CHARS: usize = 400;
+
+/// A source as claims are held against it.
+#[derive(Debug, Default)]
+pub struct Page {
+    text: String,
+    /// Bytes of its sentences, in order, without gaps.
+    sentences: Vec<Range<usize>>,
+    /// Sentences by the words in them; each once, in order.
+    words: HashMap<u64, Vec<usize>>,
+    numbers: HashMap<i128, Vec<usize>>,
+    all_numbers: Vec<(Number, usize)>,
+    dates: Vec<(Date, usize)>,
+    times: Vec<(u8, u8, usize)>,
+    codes: HashMap<String, usize>,
+    /// What the text says of itself elsewhere: its title, date and address.
+    around: Vec<Figure>,
+    around_words: HashSet<u64>,
+}
+
+impl Page {
+    /// Reads a text; `around` is what else is known of it.
+    pub fn read(text: &str, around: &str) -> Self {
+        let mut page = Self { text: text.to_owned(), sentences: sentences(text), ..Self::default() };
+        let tokens = tokens(text);
+        let mut sentence = 0;
+        let ends: Vec<usize> = page.sentences.iter().map(|range| range.end).collect();
+        for word in word_keys(&tokens) {
+            while ends.get(sentence).is_some_and(|end| *end <= word.1) {
+                sentence += 1;
+            }
+            let places = page.words.entry(word.0).or_default();
+            if places.last() != Some(&sentence) {
+                places.push(sentence);
+            }
+        }
+        for found in figures::figures(text, &tokens) {
+            let sentence = page.sentence_at(found.start);
+            page.add(found.figure, sentence);
+        }
+        let around_tokens = super::tokens::tokens(around);
+        page.around_words = word_keys(&around_tokens).map(|(key, _)| key).collect();
+        page.around = figures::figures(around, &around_tokens).into_iter().map(|found| found.figure).collect();
+        page
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn add(&mut self, figure: Figure, sentence: usize) {
+        match figure {
+            Figure::Number(number) => {
+                let values = number.readings.iter().map(|reading| reading.value);
+                let unmultiplied = number.readings.iter().map(|reading| reading.value / number.multiple);
+                let parts = number.parts.iter().copied();
+                let all: HashSet<i128> = values.chain(unmultiplied).chain(parts).collect();
+                for value in all {
+                    self.numbers.entry(value).or_default().push(sentence);
+                }
+                if self.all_numbers.len() < MOST_NUMBERS {
+                    self.all_numbers.push((number, sentence));
+                }
+            }
+            Figure::Date(dates) => {
+                for date in dates {
+                    let parts = [date.year.map(i128::from), date.day.map(i128::from)];
+                    for part in parts.into_iter().flatten() {
+                        self.numbers.entry(part * ONE).or_default().push(sentence);
+                    }
+                    self.dates.push((date, sentence));
+                }
+            }
+            Figure::Time(hour, minute) => {
+                self.numbers.entry(i128::from(hour) * ONE).or_default().push(sentence);
+                self.times.push((hour, minute, sentence));
+            }
+            Figure::Code(code) => {
+                let digits: Vec<&str> =
+                    code.split(|char: char| !char.is_ascii_digit()).filter(|part| !part.is_empty()).collect();
+                for part in digits.iter().filter_map(|part| part.parse::<i128>().ok()?.checked_mul(ONE)) {
+                    self.numbers.entry(part).or_default().push(sentence);
+                }
+                self.codes.insert(squeezed(&code), sentence);
+            }
+        }
+    }
+
+    fn sentence_at(&self, byte: usize) -> usize {
+        self.sentences.partition_point(|sentence| sentence.end <= byte).min(self.sentences.len().saturating_sub(1))
+    }
+
+    /// The sentences that hold the number, however it is written there.
+    pub fn sentences_with(&self, value: i128) -> &[usize] {
+        self.numbers.get(&value).map_or(&[], Vec::as_slice)
+    }
+
+    /// The numbers, as many as are compared one by one, and the sentences they stand in.
+    pub fn numbers(&self) -> &[(Number, usize)] {
+        &self.all_numbers
+    }
+
+    /// The first sentence with a date that is the same as far as `date` says; its year may stand anywhere.
+    pub fn sentence_with_date(&self, date: Date) -> Option<usize> {
+        let fits = |known: &Date| {
+            let year =
+                date.year.is_none() || known.year == date.year || known.year.is_none() && self.knows_year(date.year);
+            let month = date.month.is_none() || known.month == date.month;
+            year && month && (date.day.is_none() || known.day == date.day)
+        };
+        let own = self.dates.iter().find(|(known, _)| fits(known)).map(|(_, sentence)| *sentence);
+        let around =
+            || self.around.iter().any(|figure| matches!(figure, Figure::Date(dates) if dates.iter().any(fits)));
+        own.or_else(|| around().then_some(usize::MAX))
+    }
+
+    fn knows_year(&self, year: Option<i32>) -> bool {
+        let Some(year) = year else { return true };
+        self.numbers.contains_key(&(i128::from(year) * ONE)) || self.around_has(i128::from(year) * ONE)
+    }
+
+    /// Do title, date or address hold the number?
+    pub fn around_has(&self, value: i128) -> bool {
+        self.around.iter().any(|figure| match figure {
+            Figure::Number(number) => {
+                number.readings.iter().any(|reading| reading.value == value) || number.parts.contains(&value)
+            }
+            Figure::Date(dates) => dates.iter().any(|date| date.year.map(|year| i128::from(year) * ONE) == Some(value)),
+            Figure::Code(code) => code
+                .split(|char: char| !char.is_ascii_digit())
+                .any(|part| part.parse::<i128>().is_ok_and(|part| part * ONE == value)),
+            Figure::Time(..) => false,
+        })
+    }
+
+    pub fn sentence_with_time(&self, hour: u8, minute: u8) -> Option<usize> {
+        let exact = self.times.iter().find(|(h, m, _)| (*h, *m) == (hour, minute)).map(|(_, _, sentence)| *sentence);
+        // `from 16 to 18 Uhr`, and clocks of twelve hours.
+        let bare = || {
+            let hours = [hour, hour % 12].map(|hour| self.sentences_with(i128::from(hour) * ONE).first().copied());
+            (minute == 0).then(|| hours.into_iter().flatten().next()).flatten()
+        };
+        exact.or_else(bare)
+    }
+
+    pub fn sentence_with_code(&self, code: &str) -> Option<usize> {
+        let known = self.codes.get(&squeezed(code)).copied();
+        known
+            .or_else(|| {
+                let at = self.text.to_lowercase().find(code)?;
+                Some(self.sentence_at(at.min(self.text.len().saturating_sub(1))))
+            })
+            .or_else(|| {
+                self.around
+                    .iter()
+                    .any(|figure| matches!(figure, Figure::Code(known) if squeezed(known) == squeezed(code)))
+                    .then_some(usize::MAX)
+            })
+    }
+
+    /// Does one of the words stand in the text by itself?
+    pub fn has_any(&self, words: impl IntoIterator<Item = &'static str>) -> bool {
+        let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphabetic() || is_unspaced(char));
+        let stands = |word: &str, at: usize| {
+            is_end(self.text[..at].chars().next_back()) && is_end(self.text[at + word.len()..].chars().next())
+        };
+        words.into_iter().any(|word| self.text.match_indices(word).take(MOST_PLACES).any(|(at, _)| stands(word, at)))
+    }
+
+    /// Does a word with this key stand in the text, its title or its address?
+    pub fn has_word(&self, key: u64) -> bool {
+        self.words.contains_key(&key) || self.around_words.contains(&key)
+    }
+
+    /// Do a sentence or its neighbours hold one of the words? Always so when the text holds none of them.
+    pub fn is_about(&self, sentence: usize, keys: &HashSet<u64>) -> bool {
+        let mut shared = keys.iter().filter_map(|key| self.words.get(key)).peekable();
+        let near = |sentences: &Vec<usize>| {
+            let first = sentences.partition_point(|other| other + 1 < sentence);
+            sentences.get(first).is_some_and(|other| *other <= sentence + 1)
+        };
+        shared.peek().is_none() || shared.any(near)
+    }
+
+    /// The sentence that shares most with a claim, figures and rare words counting most; `None` when it shares nothing.
+    pub fn best_sentence(&self, keys: &HashSet<u64>, figures: &[usize]) -> Option<usize> {
+        let mut scores: HashMap<usize, f64> = HashMap::new();
+        let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        let rare = |sentences: &&Vec<usize>| sentences.len() <= MOST_PLACES;
+        for sentences in keys.iter().filter_map(|key| self.words.get(key)).filter(rare) {
+            let weight = (1.0 + number(self.sentences.len()) / number(sentences.len())).ln();
+            for sentence in sentences {
+                *scores.entry(*sentence).or_default() += weight;
+            }
+        }
+        for sentence in figures.iter().filter(|sentence| **sentence < self.sentences.len()) {
+            *scores.entry(*sentence).or_default() += 4.0;
+        }
+        let best = scores.into_iter().max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.cmp(one)));
+        best.map(|(sentence, _)| sentence)
+    }
+
+    /// Numbers in a sentence and those around it.
+    pub fn numbers_near(&self, sentence: usize, distance: usize) -> impl Iterator<Item = &Number> {
+        let first = self.all_numbers.partition_point(|(_, other)| other + distance < sentence);
+        let near = self.all_numbers[first..].iter().take_while(move |(_, other)| *other <= sentence + distance);
+        near.map(|(number, _)| number)
+    }
+
+    /// A sentence as a passage, without the white space around it.
+    pub fn passage(&self, sentence: usize) -> Option<Passage> {
+        let range = self.sentences.get(sentence)?.clone();
+        let whole = &self.text[range.clone()];
+        let text = whole.trim_start();
+        let start = self.text[..range.start].chars().count() + whole[..whole.len() - text.len()].chars().count();
+        let text: String = text.trim_end().chars().take(PASSAGE_CHARS).collect();
+        let end = start + text.chars().count();
+        (!text.is_empty()).then_some(Passage { text, start, end })
+    }
+}
+
+/// What a word is known by: its first letters in lower case; with the byte at which it begins.
+pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (u64, usize)> + 'a {
+    let single = |at: usize| tokens.get(at).filter(|token| token.is_word() && token.text.starts_with(is_unspaced));
+    (0..tokens.len()).filter_map(move |at| {
+        let token = &tokens[at];
+        if let Some(first) = single(at) {
+            let second = single(at + 1).filter(|second| second.at == first.end())?;
+            return Some((hash(first.text.chars().chain(second.text.chars())), token.at));
+        }
+        let letters = || token.text.chars().flat_map(char::to_lowercase);
+        let counts = token.is_word() && letters().nth(SHORTEST - 1).is_some();
+        counts.then(|| (hash(letters().take(STEM)), token.at))
+    })
+}
+
+fn hash(letters: impl Iterator<Item = char>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    letters.for_each(|letter| letter.hash(&mut hasher));
+    hasher.finish()
+}
+
+fn squeezed(code: &str) -> String {
+    code.chars().filter(|char| char.is_alphanumeric()).collect()
+}
+
+/// Where a text's sentences are: they end at a line's end, and at a full stop before a space.
+fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, char)) = chars.next() {
+        let end = at + char.len_utf8();
+        let next = chars.peek().map(|(_, next)| *next);
+        let is_end = match char {
+            '\n' | '。' | '！' | '？' => true,
+            '.' | '!' | '?' => next.is_none_or(char::is_whitespace) && end - start > 20,
+            ' ' => end - start > LONGEST_SENTENCE,
+            _ => false,
+        };
+        if is_end || next.is_none() {
+            sentences.push(start..end);
+            start = end;
+        }
+    }
+    sentences
+}

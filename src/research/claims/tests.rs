@@ -1,0 +1,204 @@
+//! Statements held against sources: what stands there in other words passes, what was altered does not.
+
+use super::*;
+use crate::domain::claim::Verdict::{NotCheckable, NotSupported, Partly, Supported};
+
+const PAGE: &str = "Petrel, the first turbine, stopped on 14 November 2030. A bearing of the main shaft had failed.\n\
+    The repair cost 412,000 crowns, of which the insurer paid 300,000.\n\
+    Petrel had supplied 4,350 MWh in 2029 and 3,900 MWh in 2030. Visitors come from 9:00 to 16:00.\n\
+    | Rate | Members | Others |\n| Day | 18.9 | 21.4 |\n\
+    The loan runs until May 2041; its rate is 3.5 %. Twelve people work there. See report IR-2030-11.\n\
+    Captain Maud Tregarrow signed for the council of Sallow Bay.";
+
+fn source(id: u32, text: &str) -> Source {
+    Source { snapshot: text.to_owned(), ..Source::example(id, "https://harbour.test/petrel", "Petrel") }
+}
+
+/// The verdict on a statement that cites a page, and what is missing there.
+fn judged(statement: &str, page: &str) -> (Verdict, Vec<String>) {
+    judged_after("", statement, page)
+}
+
+/// The same behind a text that shows its language.
+fn judged_after(filler: &str, statement: &str, page: &str) -> (Verdict, Vec<String>) {
+    let text = format!("{filler}{statement} [1].");
+    let at = text.chars().count() - 4;
+    let mut citations = vec![Citation::new(1, SourceId(1001), at, at + 3)];
+    let texts = Texts::read(&[source(1001, page)], &HashMap::new());
+    let claims = check(&text, &mut citations, &texts, "What happened at Skelderwick?");
+    let [claim] = &claims[..] else { panic!("{claims:?}") };
+    assert_eq!(citations[0].verdict, Some(claim.verdict));
+    (claim.verdict, claim.missing.clone())
+}
+
+#[test]
+fn what_stands_in_the_page_is_supported_in_every_spelling() {
+    for statement in [
+        "The repair cost 412,000 crowns",
+        "The repair cost 412 000 crowns",
+        "Die Reparatur kostete 412.000 Kronen",
+        "The repair cost 412 thousand crowns",
+        "La réparation a coûté 0,412 million de couronnes",
+        "Petrel stopped on 2030-11-14",
+        "Petrel stand seit dem 14. November 2030 still",
+        "Petrel s'est arrêtée le 14 novembre 2030",
+        "彼得雷尔号于2030年11月14日停止运转",
+        "Петрел остановилась 14 ноября 2030 года",
+        "The loan runs until 2041, at 3.5 percent",
+        "Petrel supplied 4.35 GWh in 2029",
+        "Visitors come until 4 pm",
+        "12 people work there",
+        "Members pay 18.9 by day",
+        "The report is IR-2030-11",
+    ] {
+        assert_eq!(judged(statement, PAGE), (Supported, Vec::new()), "{statement}");
+    }
+}
+
+#[test]
+fn what_follows_from_the_page_is_supported() {
+    for statement in [
+        "Of the cost of the repair, the insurer left 112,000 crowns to others",
+        "Petrel supplied 8,250 MWh in both years together",
+        "In 2030 Petrel supplied 10.3 % less than in 2029",
+        "The repair cost about 410,000 crowns",
+    ] {
+        assert_eq!(judged(statement, PAGE).0, Supported, "{statement}");
+    }
+}
+
+#[test]
+fn what_was_altered_is_not_supported() {
+    for (statement, missing) in [
+        ("The repair cost 413,000 crowns", "413,000"),
+        ("Die Reparatur kostete 412.500 Kronen", "412.500"),
+        ("The repair cost 412 million crowns", "412 million crowns"),
+        ("Petrel stopped on 15 November 2030", "15 November 2030"),
+        ("Petrel stopped on 2030-10-14", "2030-10-14"),
+        ("The loan runs until 2043", "2043"),
+        ("Visitors come until 5 pm", "5 pm"),
+        ("The report is IR-2030-12", "IR-2030-12"),
+        ("14 people work there", "14 people"),
+    ] {
+        let (verdict, found) = judged(statement, PAGE);
+        assert_eq!(verdict, NotSupported, "{statement}: {found:?}");
+        assert!(missing.starts_with(&found[0]), "{statement}: {found:?}");
+    }
+    assert_eq!(judged("The repair cost 412,000 crowns and took 77 days", PAGE).0, Partly);
+    assert_eq!(judged("A bearing had failed", PAGE).0, NotCheckable);
+    assert_eq!(judged("The repair cost 412,000 crowns", "").0, NotSupported);
+}
+
+#[test]
+fn names_are_checked_where_only_names_have_capitals() {
+    let filler = "The harbour of the island is old, and its people know the sea and the weather very well. ";
+    let page = format!("{PAGE} {filler}");
+    let judged = |statement: &str| judged_after(filler, statement, &page);
+    assert_eq!(judged("There Maud Tregarrow signed for Sallow Bay"), (Supported, Vec::new()));
+    assert_eq!(judged("There Maud Penhallow signed"), (NotSupported, vec!["There Maud Penhallow".to_owned()]));
+    assert_eq!(judged("There the people of Skelderwick Sound signed").0, NotSupported);
+    assert_eq!(judged("The Skelderwick people signed").0, NotCheckable, "the question names it");
+}
+
+/// A right address with the figure of another page.
+#[test]
+fn each_citation_has_its_own_verdict_and_passage() {
+    let text = "The repair cost 412,000 crowns [1][2].";
+    let mut citations = vec![Citation::new(1, SourceId(1001), 31, 34), Citation::new(2, SourceId(1002), 34, 37)];
+    let other = Source { url: "https://other.test/".to_owned(), ..source(1002, "Gulls nest on 7 roofs.") };
+    let texts = Texts::read(&[source(1001, PAGE), other], &HashMap::new());
+    let claims = check(text, &mut citations, &texts, "");
+    assert_eq!((claims[0].verdict, claims[0].start, claims[0].end), (Supported, 0, 37));
+    assert_eq!([citations[0].verdict, citations[1].verdict], [Some(Supported), Some(NotSupported)]);
+    let passage = citations[0].passage.as_ref().unwrap();
+    assert_eq!(passage.text, "The repair cost 412,000 crowns, of which the insurer paid 300,000.");
+    let chars: Vec<char> = PAGE.chars().collect();
+    assert_eq!(chars[passage.start..passage.end].iter().collect::<String>(), passage.text);
+}
+
+/// Every sentence of the example library supports itself; with one digit changed, hardly any does.
+#[test]
+fn one_digit_makes_the_difference() {
+    let library = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/library");
+    let (mut quoted, mut altered) = (0, 0);
+    let (mut unsupported, mut unnoticed) = (Vec::new(), Vec::new());
+    for path in markdown_files(&library) {
+        let page = std::fs::read_to_string(path).unwrap();
+        let texts = Texts::read(&[source(1001, &page)], &HashMap::new());
+        let verdict = |statement: &str| {
+            let text = format!("{statement} [1]");
+            let end = text.chars().count();
+            let mut citations = vec![Citation::new(1, SourceId(1001), end - 3, end)];
+            check(&text, &mut citations, &texts, "").pop().map(|claim| claim.verdict)
+        };
+        for sentence in page.lines().filter(|line| !line.contains('|')).flat_map(crate::text::sentences) {
+            let Some(was) = verdict(sentence).filter(|verdict| *verdict != NotCheckable) else { continue };
+            quoted += 1;
+            if was != Supported {
+                unsupported.push(sentence.to_owned());
+            }
+            let last = sentence.char_indices().rfind(|(_, char)| char.is_ascii_digit());
+            let Some((at, digit)) = last else { continue };
+            let other = char::from(b'0' + (digit as u8 - b'0' + 3) % 10);
+            let changed = format!("{}{other}{}", &sentence[..at], &sentence[at + 1..]);
+            altered += 1;
+            if verdict(&changed) == Some(Supported) {
+                unnoticed.push(changed);
+            }
+        }
+    }
+    assert!(quoted > 200, "{quoted}");
+    assert!(
+        unsupported.len() * 100 <= quoted,
+        "{} of {quoted} do not support themselves: {unsupported:#?}",
+        unsupported.len()
+    );
+    assert!(unnoticed.len() * 100 <= altered * 10, "{} of {altered} pass altered: {unnoticed:#?}", unnoticed.len());
+}
+
+fn markdown_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(markdown_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "md" || extension == "txt") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+proptest::proptest! {
+    /// Reports and pages are whatever models and the web hold.
+    #[test]
+    fn no_text_is_too_odd(
+        text in "([a-zA-Zäé潮三年月日。?. \n|*-]{0,9}|[0-9]{1,4}[.,: '/-]?[0-9]{0,3}|1 %|\\[1\\]|٣٫٥ ){0,30}",
+        page in "([a-zA-Zäé潮三年月日。?. \n|*-]{0,9}|[0-9]{1,4}[.,: '/-]?[0-9]{0,3}|1 %|٣٫٥ ){0,30}",
+    ) {
+        let chars: Vec<char> = text.chars().collect();
+        let starts = (0..chars.len().saturating_sub(2)).filter(|at| chars[*at..*at + 3] == ['[', '1', ']']);
+        let mut citations: Vec<Citation> = starts.map(|at| Citation::new(1, SourceId(1001), at, at + 3)).collect();
+        let texts = Texts::read(&[source(1001, &page)], &HashMap::new());
+        for claim in check(&text, &mut citations, &texts, &page) {
+            proptest::prop_assert!(claim.start < claim.end && claim.end <= chars.len());
+            proptest::prop_assert!(claim.first_citation + claim.citations <= citations.len());
+        }
+    }
+}
+
+#[test]
+fn long_texts_take_time_that_grows_with_their_length() {
+    use crate::domain::growth;
+    let checked = |text: &str, page: &str| {
+        let starts = text.match_indices("[1]").map(|(at, _)| at);
+        let mut citations: Vec<Citation> = starts.map(|at| Citation::new(1, SourceId(1001), at, at + 3)).collect();
+        let texts = Texts::read(&[source(1001, page)], &HashMap::new());
+        check(text, &mut citations, &texts, "");
+    };
+    growth::check("Dues 12 of 1,234 crowns on 14 November 2030; day 18.9. ", 20_000, |page| {
+        checked("It cost 77 dues [1].", page)
+    });
+    growth::check("The day costs 77 dues of 9,999 crowns [1]. ", 4_000, |text| checked(text, PAGE));
+    growth::check("1.2,3 ", 8_000, |text| checked(text, text));
+}

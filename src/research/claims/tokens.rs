@@ -1,0 +1,122 @@
+//! A text as words, numbers and marks.
+
+use crate::text::is_unspaced;
+
+/// A piece of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Token<'a> {
+    pub text: &'a str,
+    /// Its first byte.
+    pub at: usize,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Letters; of scripts without spaces a single one.
+    Word,
+    /// Digits, with what may separate them.
+    Number,
+    Mark(char),
+}
+
+impl Token<'_> {
+    pub fn end(&self) -> usize {
+        self.at + self.text.len()
+    }
+
+    pub fn is(&self, mark: char) -> bool {
+        self.kind == Kind::Mark(mark)
+    }
+
+    pub fn is_word(&self) -> bool {
+        self.kind == Kind::Word
+    }
+
+    pub fn is_number(&self) -> bool {
+        self.kind == Kind::Number
+    }
+}
+
+/// The pieces of a text, in order; white space is none.
+pub fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::with_capacity(text.len() / 5);
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let (kind, length) = if digit(first).is_some() {
+            (Kind::Number, number_length(rest))
+        } else if is_unspaced(first) {
+            (Kind::Word, first.len_utf8())
+        } else if first.is_alphabetic() {
+            let is_part =
+                |char: char| (char.is_alphabetic() || ('\u{300}'..='\u{36f}').contains(&char)) && !is_unspaced(char);
+            (Kind::Word, rest.find(|char| !is_part(char)).unwrap_or(rest.len()))
+        } else {
+            (Kind::Mark(first), first.len_utf8())
+        };
+        if !first.is_whitespace() {
+            tokens.push(Token { text: &rest[..length], at, kind });
+        }
+        at += length;
+    }
+    tokens
+}
+
+/// The value of a decimal digit, also of other scripts.
+pub fn digit(char: char) -> Option<u8> {
+    let zero = match char {
+        '0'..='9' => '0',
+        '\u{660}'..='\u{669}' => '\u{660}',
+        '\u{6f0}'..='\u{6f9}' => '\u{6f0}',
+        '\u{966}'..='\u{96f}' => '\u{966}',
+        '\u{ff10}'..='\u{ff19}' => '\u{ff10}',
+        _ => return None,
+    };
+    u8::try_from(u32::from(char) - u32::from(zero)).ok()
+}
+
+pub fn is_space(char: char) -> bool {
+    matches!(char, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}')
+}
+
+/// Bytes of the number that `text` begins with.
+fn number_length(text: &str) -> usize {
+    let digits = |text: &str| text.find(|char| digit(char).is_none()).unwrap_or(text.len());
+    let (mut end, mut in_threes) = (digits(text), true);
+    in_threes &= text[..end].chars().count() <= 3;
+    while let Some(mark) = text[end..].chars().next() {
+        let after = &text[end + mark.len_utf8()..];
+        let length = digits(after);
+        let three = after[..length].chars().count() == 3;
+        let joins = match mark {
+            '.' | ',' | '\'' | '’' | '٫' | '٬' => length > 0,
+            mark if is_space(mark) => in_threes && three,
+            _ => false,
+        };
+        if !joins {
+            break;
+        }
+        in_threes &= three;
+        end += mark.len_utf8() + length;
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_numbers_and_marks() {
+        let check = |text: &str, expected: &[&str]| {
+            let found: Vec<_> = tokens(text).into_iter().map(|token| token.text).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        check("EUR 2,400 at 16:00.", &["EUR", "2,400", "at", "16", ":", "00", "."]);
+        check("In 2030 412 came, 14 200 left.", &["In", "2030", "412", "came", ",", "14 200", "left", "."]);
+        check("1.234,5 3’000 2030-11-14", &["1.234,5", "3’000", "2030", "-", "11", "-", "14"]);
+        check("耗资4亿元。", &["耗", "资", "4", "亿", "元", "。"]);
+        check("٣٫٥ é\u{301}t", &["٣٫٥", "é\u{301}t"]);
+    }
+}

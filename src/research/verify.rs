@@ -1,0 +1,332 @@
+//! The finished report held against its sources: figures by code, and, where it is asked for, statements by a model.
+//!
+//! A statement with a figure that its sources do not hold goes back to the writer once; what is still wrong then is
+//! marked. A check that cannot be made costs the run nothing.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    citations::Resolver,
+    claims::{self, Texts},
+    writer::{Draft, settle},
+};
+use crate::{
+    context::{Cx, Error, Form, Role},
+    domain::{
+        Failure, FailureCode, SourceId, Verify, WarningCode,
+        claim::{Claim, Verdict},
+        report::{Citation, text_alone},
+    },
+    llm::Message,
+    offline::Task,
+    prompts::untrusted,
+};
+
+/// Statements that are repaired, and that are judged in one call and in all.
+const MOST_REPAIRED: usize = 24;
+const JUDGED_AT_ONCE: usize = 12;
+const MOST_JUDGED: usize = 120;
+/// Characters around a passage that a judge sees.
+const AROUND: usize = 600;
+
+#[derive(Debug, Deserialize)]
+struct Repairs {
+    statements: Vec<Repair>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Repair {
+    number: usize,
+    text: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Judgements {
+    verdicts: Vec<Judgement>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Judgement {
+    number: usize,
+    verdict: Verdict,
+    #[serde(default)]
+    reason: String,
+}
+
+/// The draft with what its sources say about its statements; `name` is the journal key of the text, and what `question`
+/// names need not stand in a source.
+///
+/// # Errors
+/// [`Error::Stop`].
+pub async fn verified(cx: &Cx, name: &'static str, question: &str, draft: Draft) -> Result<Draft, Error> {
+    let verify = cx.options().verify;
+    if verify == Verify::Off || draft.report.citations.is_empty() {
+        return Ok(draft);
+    }
+    let mut ids: Vec<SourceId> = draft.report.citations.iter().map(|citation| citation.source_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let (sources, others) = (cx.snapshots(ids).await?, cx.other_texts());
+    let texts = aside(move || Texts::read(&sources, &others)).await?;
+    let (texts, question) = (Arc::new(texts), Arc::<str>::from(question));
+    let mut draft = checked(draft, &texts, &question).await?;
+    if !cx.options().final_report_model.first().is_offline() && draft.report.claims.iter().any(is_wrong) {
+        draft = match repaired(cx, name, &draft, &texts).await? {
+            Some(repaired) => checked(repaired, &texts, &question).await?,
+            None => draft,
+        };
+    }
+    if verify == Verify::Claims && !cx.options().research_model.first().is_offline() {
+        judge(cx, name, &mut draft, &texts).await?;
+    }
+    Ok(draft)
+}
+
+/// Off the runtime's threads: reports and pages are long.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| {
+        Failure::new(FailureCode::Internal, format!("the report could not be checked: {error}")).into()
+    })
+}
+
+async fn checked(mut draft: Draft, texts: &Arc<Texts>, question: &Arc<str>) -> Result<Draft, Error> {
+    let (texts, question) = (Arc::clone(texts), Arc::clone(question));
+    aside(move || {
+        let text = text_alone(&draft.report.markdown).to_owned();
+        draft.report.claims = claims::check(&text, &mut draft.report.citations, &texts, &question);
+        draft
+    })
+    .await
+}
+
+fn is_wrong(claim: &Claim) -> bool {
+    !claim.missing.is_empty()
+}
+
+/// The draft with its wrong statements written once more; `None` when the model cannot.
+async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> Result<Option<Draft>, Error> {
+    let report = &draft.report;
+    let wrong: Vec<&Claim> = report.claims.iter().filter(|claim| is_wrong(claim)).take(MOST_REPAIRED).collect();
+    let shown: Vec<Value> = (1..).zip(&wrong).map(|(number, claim)| shown(number, claim, draft, texts)).collect();
+    let values = json!({"statements": shown});
+    let schema = json!({
+        "type": "object",
+        "properties": {"statements": {"type": "array", "items": {
+            "type": "object",
+            "properties": {"number": {"type": "integer"}, "text": {"type": "string"}},
+            "required": ["number", "text"],
+            "additionalProperties": false,
+        }}},
+        "required": ["statements"],
+        "additionalProperties": false,
+    });
+    let task = Task::Verify { statements: wrong.iter().map(|claim| claim.text.clone()).collect() };
+    let request = cx.request(Role::FinalReport, vec![Message::user(cx.prompts().text("repair", values))], task);
+    let form = Form { name: "RepairedStatements", schema };
+    let answer = cx.ask_structured(&format!("{name}/repair"), Role::FinalReport, request, form, None).await;
+    let repairs: Repairs = match answer {
+        Ok(repairs) => repairs,
+        Err(Error::Failed(failure)) => {
+            let detail = format!("{} statements were not repaired, and are marked: {failure}", wrong.len());
+            cx.warn(&format!("{name}/repair/failed"), WarningCode::CheckFailed, detail).await?;
+            return Ok(None);
+        }
+        Err(stop) => return Err(stop),
+    };
+    let of = |repair: Repair| {
+        let claim = wrong.get(repair.number.checked_sub(1)?)?;
+        let text = repair.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!text.is_empty()).then_some((claim.start, claim.end, text))
+    };
+    let mut edits: Vec<(usize, usize, String)> = repairs.statements.into_iter().filter_map(of).collect();
+    if edits.is_empty() {
+        return Ok(None);
+    }
+    edits.sort();
+    edits.dedup_by_key(|(start, ..)| *start);
+    let text = with_ids(text_alone(&report.markdown), &report.citations, &edits);
+    let (sources, dropped) = (cx.sources(), report.dropped_citations);
+    let mut repaired = aside(move || {
+        let mut resolver = Resolver::new(sources);
+        let markdown = resolver.push(&text) + &resolver.finish();
+        settle(resolver, markdown)
+    })
+    .await?;
+    repaired.as_streamed = false;
+    repaired.report.dropped_citations = repaired.report.dropped_citations.saturating_add(dropped);
+    Ok(Some(repaired))
+}
+
+/// A statement as the prompts show it.
+fn shown(number: usize, claim: &Claim, draft: &Draft, texts: &Texts) -> Value {
+    let citations = own(claim, &draft.report.citations);
+    let passage = |citation: &Citation| {
+        let text = texts.around(citation.source_id, citation.passage.as_ref(), AROUND)?;
+        Some(json!({"id": citation.source_id.to_string(), "text": untrusted(&text)}))
+    };
+    let ids: String = citations.iter().map(|citation| format!("[{}]", citation.source_id)).collect();
+    json!({
+        "number": number,
+        "text": untrusted(&claim.text),
+        "ids": ids,
+        "missing": claim.missing.iter().map(|missing| untrusted(missing)).collect::<Vec<_>>(),
+        "passages": citations.iter().filter_map(passage).collect::<Vec<_>>(),
+    })
+}
+
+fn own<'a>(claim: &Claim, citations: &'a [Citation]) -> &'a [Citation] {
+    citations.get(claim.first_citation..claim.first_citation + claim.citations).unwrap_or_default()
+}
+
+/// The text with ids for numbers, and other words in the places of `edits`, which count characters and ascend.
+fn with_ids(text: &str, citations: &[Citation], edits: &[(usize, usize, String)]) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let cites = citations.iter().map(|citation| (citation.start, citation.end, format!("[{}]", citation.source_id)));
+    let outside = cites.filter(|(start, ..)| !edits.iter().any(|(from, to, _)| (from..to).contains(&start)));
+    let mut all: Vec<(usize, usize, String)> = outside.chain(edits.iter().cloned()).collect();
+    all.sort();
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (start, end, with) in all {
+        let Some(before) = chars.get(at..start).filter(|_| end <= chars.len()) else { continue };
+        out.extend(before);
+        out.push_str(&with);
+        // The sentence's own full stop stands there already.
+        let is_doubled = chars.get(end).is_some_and(|next| ".!?。！？".contains(*next) && with.ends_with(*next));
+        at = end + usize::from(is_doubled);
+    }
+    out.extend(&chars[at..]);
+    out
+}
+
+/// Has the model judge each statement by its passages. What nobody could judge is not checkable, unless code has found
+/// something wrong with it.
+async fn judge(cx: &Cx, name: &'static str, draft: &mut Draft, texts: &Texts) -> Result<(), Error> {
+    let mut failed = None;
+    let count = draft.report.claims.len().min(MOST_JUDGED);
+    for (batch, from) in (1..).zip((0..count).step_by(JUDGED_AT_ONCE)) {
+        let places: Vec<usize> = (from..count.min(from + JUDGED_AT_ONCE)).collect();
+        let verdicts = match failed {
+            None => judged(cx, name, batch, &places, draft, texts).await,
+            Some(_) => Ok(Vec::new()),
+        };
+        let verdicts = verdicts.or_else(|error| match error {
+            Error::Failed(failure) => {
+                failed = Some(failure);
+                Ok(Vec::new())
+            }
+            stop => Err(stop),
+        })?;
+        for (index, place) in places.iter().enumerate() {
+            let own = verdicts.iter().find(|verdict: &&Judgement| verdict.number == index + 1);
+            apply(&mut draft.report.claims[*place], &mut draft.report.citations, own);
+        }
+    }
+    for claim in draft.report.claims.iter_mut().skip(count) {
+        apply(claim, &mut draft.report.citations, None);
+    }
+    if let Some(failure) = failed {
+        let detail = format!("not all statements could be judged: {failure}");
+        cx.warn(&format!("{name}/claims/failed"), WarningCode::CheckFailed, detail).await?;
+    }
+    Ok(())
+}
+
+async fn judged(
+    cx: &Cx,
+    name: &'static str,
+    batch: u32,
+    places: &[usize],
+    draft: &Draft,
+    texts: &Texts,
+) -> Result<Vec<Judgement>, Error> {
+    let claims = places.iter().map(|place| &draft.report.claims[*place]);
+    let shown: Vec<Value> =
+        (1..).zip(claims.clone()).map(|(number, claim)| shown(number, claim, draft, texts)).collect();
+    let verdicts = ["supported", "partly", "not_supported", "not_checkable"];
+    let schema = json!({
+        "type": "object",
+        "properties": {"verdicts": {"type": "array", "items": {
+            "type": "object",
+            "properties": {
+                "number": {"type": "integer"},
+                "verdict": {"type": "string", "enum": verdicts},
+                "reason": {"type": "string"},
+            },
+            "required": ["number", "verdict", "reason"],
+            "additionalProperties": false,
+        }}},
+        "required": ["verdicts"],
+        "additionalProperties": false,
+    });
+    let task = Task::Verify { statements: claims.map(|claim| claim.text.clone()).collect() };
+    let prompt = cx.prompts().text("claims", json!({"statements": shown}));
+    let request = cx.request(Role::Research, vec![Message::user(prompt)], task);
+    let form = Form { name: "JudgedStatements", schema };
+    let key = format!("{name}/claims/{batch}");
+    let judgements: Judgements = cx.ask_structured(&key, Role::Research, request, form, None).await?;
+    Ok(judgements.verdicts)
+}
+
+/// The worse of what code and model say counts.
+fn apply(claim: &mut Claim, citations: &mut [Citation], judgement: Option<&Judgement>) {
+    let verdict = match (claim.verdict, judgement.map(|judgement| judgement.verdict)) {
+        (
+            by_code @ (Verdict::NotSupported | Verdict::Partly),
+            None | Some(Verdict::Supported | Verdict::NotCheckable),
+        ) => by_code,
+        (Verdict::NotSupported, Some(_)) => Verdict::NotSupported,
+        (_, None) => Verdict::NotCheckable,
+        (by_code, Some(Verdict::NotCheckable)) => by_code,
+        (_, Some(by_model)) => by_model,
+    };
+    claim.reason = judgement.map(|judgement| judgement.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+    claim.verdict = verdict;
+    let own = citations.get_mut(claim.first_citation..claim.first_citation + claim.citations).unwrap_or_default();
+    for citation in own.iter_mut().filter(|citation| citation.verdict != Some(Verdict::NotSupported)) {
+        citation.verdict = Some(verdict);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_replaced_and_the_rest_keeps_its_citations() {
+        let text = "Ünder [1]. It cost 5 [2], they say. More [1].";
+        let cite = |number, start| Citation::new(number, SourceId(1000 + number), start, start + 3);
+        let citations = [cite(1, 6), cite(2, 21), cite(1, 41)];
+        let edits = [(11, 34, "It cost 4 [S1002].".to_owned())];
+        assert_eq!(with_ids(text, &citations, &edits), "Ünder [S1001]. It cost 4 [S1002]. More [S1001].");
+    }
+
+    #[test]
+    fn the_worse_verdict_counts() {
+        let judged = |by_code, by_model: Option<Verdict>| {
+            let mut claim = Claim {
+                text: String::new(),
+                start: 0,
+                end: 0,
+                verdict: by_code,
+                missing: Vec::new(),
+                reason: None,
+                first_citation: 0,
+                citations: 0,
+            };
+            let judgement = by_model.map(|verdict| Judgement { number: 1, verdict, reason: String::new() });
+            apply(&mut claim, &mut [], judgement.as_ref());
+            claim.verdict
+        };
+        use Verdict::{NotCheckable, NotSupported, Partly, Supported};
+        assert_eq!(judged(Supported, Some(NotSupported)), NotSupported);
+        assert_eq!(judged(NotSupported, Some(Supported)), NotSupported);
+        assert_eq!(judged(Supported, None), NotCheckable);
+        assert_eq!(judged(Partly, None), Partly);
+        assert_eq!(judged(NotCheckable, Some(Partly)), Partly);
+        assert_eq!(judged(Supported, Some(NotCheckable)), Supported);
+    }
+}

@@ -1,0 +1,445 @@
+//! Tools of MCP servers: one [`McpTool`] for each that a server offers, and `read_resource` for what it keeps.
+//!
+//! What the servers offer is asked once per run and is a step of the journal, so that a replay sees the same tools. What a
+//! call brings becomes sources: of its address where it has one, else of the tool. A server that fails costs its answers.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, spec};
+use crate::{
+    context::Cx,
+    domain::{Event, Source, SourceId, Timestamp, ToolKind, WarningCode, digest, event::ResultLink, shortened},
+    journal::{Asked, Entry, StepKind, Stop},
+    llm::{Part, Text, ToolCall, ToolSpec},
+    mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings},
+    offline::Evidence,
+    prompts::untrusted,
+};
+
+const STEP: &str = "mcp/tools";
+const RESOURCES: &str = "read_resource";
+/// Characters of an answer that a model is shown.
+const SHOWN_CHARS: usize = 20_000;
+/// Between two events about the progress of a call.
+const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
+/// Of a tool's name, as providers have it.
+const MAX_NAME_CHARS: usize = 64;
+/// Characters of the arguments in a source's title.
+const TITLE_CHARS: usize = 80;
+
+/// The servers of one run, and what they offer.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    clients: Arc<Clients>,
+    offers: Arc<Vec<Listed>>,
+}
+
+/// What one server offers, or why nothing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Listed {
+    server: String,
+    offer: Result<Offer, String>,
+}
+
+/// Asks the run's servers what they offer; `None` when the run has none.
+///
+/// # Errors
+/// [`Stop`]. A server that cannot be used is a warning.
+pub async fn load(cx: &Cx, settings: &Settings) -> Result<Option<Loaded>, Stop> {
+    let options = cx.options();
+    if options.mcp_servers.names().next().is_none() && options.mcp_config.is_none() {
+        return Ok(None);
+    }
+    let (servers, problem) = settings.of_run(options);
+    let asked = Asked::from(digest::sha256_json(&(&options.mcp_servers, &options.mcp_config)));
+    let clients = Arc::new(Clients::new(servers));
+    let work = async {
+        let mut listed = Vec::new();
+        for (server, offer) in clients.offers().await {
+            if let Err(Error::SignIn(sign_ins)) = &offer {
+                cx.emit(sign_ins.iter().map(|sign_in| sign_in_event(server, sign_in)).collect()).await?;
+            }
+            listed.push(Listed { server: server.to_owned(), offer: offer.map_err(|error| error.to_string()) });
+        }
+        let warnings = problem.map(ToOwned::to_owned).into_iter().chain(listed.iter().flat_map(Listed::problems));
+        let warnings: Vec<String> = warnings.collect();
+        let entry = Entry::new(listed);
+        Ok(warnings.into_iter().fold(entry, |entry, warning| {
+            entry.event(cx.scope(), Event::warning(WarningCode::McpServerFailed, warning))
+        }))
+    };
+    let offers = cx.journal().step(STEP, StepKind::Tool, asked, work).await?;
+    Ok(Some(Loaded { clients, offers: Arc::new(offers) }))
+}
+
+impl Listed {
+    fn problems(&self) -> Vec<String> {
+        let named = |problem: &str| format!("MCP server {}: {problem}", self.server);
+        match &self.offer {
+            Ok(offer) => offer.notes.iter().map(|note| named(note)).collect(),
+            Err(problem) => vec![named(&format!("{problem}; the run goes on without its tools"))],
+        }
+    }
+}
+
+impl Loaded {
+    /// The tools of all servers; `taken` are names that they must not have.
+    pub fn tools(&self, cx: &Cx, taken: &[&str]) -> Vec<Box<dyn Tool>> {
+        let mut taken: HashSet<String> = taken.iter().map(|name| (*name).to_owned()).collect();
+        let mut tools: Vec<Box<dyn Tool>> = Vec::new();
+        let offers = || self.offers.iter().filter_map(|listed| Some((&listed.server, listed.offer.as_ref().ok()?)));
+        for (server, offer) in offers() {
+            for offered in &offer.tools {
+                let name = free_name(server, &offered.name, &taken);
+                taken.insert(name.clone());
+                let spec = spec(&name, untrusted(&offered.description), offered.schema.clone());
+                let (server, tool) = (server.clone(), offered.name.clone());
+                tools.push(Box::new(McpTool { clients: Arc::clone(&self.clients), server, tool, spec }));
+            }
+        }
+        let with_resources: Vec<_> = offers().filter(|(_, offer)| !offer.resources.is_empty()).collect();
+        if !with_resources.is_empty() && !taken.contains(RESOURCES) {
+            let spec = resources_spec(cx, &with_resources);
+            tools.push(Box::new(ReadResource { clients: Arc::clone(&self.clients), spec }));
+        }
+        tools
+    }
+
+    /// Ends the connections in order.
+    pub async fn close(&self) {
+        self.clients.close().await;
+    }
+}
+
+/// The tool's name as providers accept it; with its server's before it when another tool has that name.
+fn free_name(server: &str, tool: &str, taken: &HashSet<String>) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let plain: String = tool.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    let name = cut_name(&plain);
+    if !name.is_empty() && !taken.contains(&name) {
+        return name;
+    }
+    let name = cut_name(&format!("{server}__{plain}"));
+    match taken.contains(&name) {
+        false => name,
+        // Two names that differ in what providers do not accept.
+        true => with_hash(&name, &format!("{server}/{tool}")),
+    }
+}
+
+fn cut_name(name: &str) -> String {
+    if name.len() <= MAX_NAME_CHARS { name.to_owned() } else { with_hash(name, name) }
+}
+
+fn with_hash(name: &str, of: &str) -> String {
+    let hash = digest::sha256_hex(of.as_bytes());
+    format!("{}_{}", &name[..name.len().min(MAX_NAME_CHARS - 9)], &hash[..8])
+}
+
+/// A tool of a server.
+struct McpTool {
+    clients: Arc<Clients>,
+    server: String,
+    /// As the server calls it.
+    tool: String,
+    spec: ToolSpec,
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Mcp
+    }
+
+    fn server(&self) -> Option<&str> {
+        Some(&self.server)
+    }
+
+    fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
+        let given: Map<String, Value> = arguments(call)?;
+        Ok(Admitted { source_ids: sources_per_call(), ..Admitted::new(Value::Object(given)) })
+    }
+
+    fn call<'a>(
+        &'a self,
+        cx: &'a Cx,
+        site: Site<'a>,
+        arguments: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move {
+            let given: Map<String, Value> = admitted(arguments)?;
+            let origin = Origin::of(&self.server, &self.tool, &given);
+            let progress = announced(cx, site.call_id, &self.spec.name);
+            match self.clients.call(&self.server, &self.tool, given, &progress).await {
+                Ok(reply) => Ok(output(cx, site.first_source, &origin, reply)),
+                Err(error) => Err(failed(cx, site, &self.server, error).await),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// What servers keep, read by its address.
+struct ReadResource {
+    clients: Arc<Clients>,
+    spec: ToolSpec,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    server: String,
+    uri: String,
+}
+
+impl Tool for ReadResource {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Mcp
+    }
+
+    fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
+        let given: Wanted = arguments(call)?;
+        Ok(Admitted { source_ids: sources_per_call(), ..Admitted::new(json!(given)) })
+    }
+
+    fn call<'a>(
+        &'a self,
+        cx: &'a Cx,
+        site: Site<'a>,
+        arguments: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move {
+            let wanted: Wanted = admitted(arguments)?;
+            let origin =
+                Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), json!(wanted.uri))]));
+            match self.clients.read(&wanted.server, &wanted.uri).await {
+                Ok(reply) => Ok(output(cx, site.first_source, &origin, reply)),
+                Err(error) => Err(failed(cx, site, &wanted.server, error).await),
+            }
+        }
+        .boxed()
+    }
+}
+
+fn resources_spec(cx: &Cx, offers: &[(&String, &Offer)]) -> ToolSpec {
+    let resource = |server: &String, uri: &str, name: &str| json!({"server": server, "uri": untrusted(uri), "name": untrusted(name)});
+    let all = offers
+        .iter()
+        .flat_map(|(server, offer)| offer.resources.iter().map(move |one| resource(server, &one.uri, &one.name)));
+    let servers: Vec<_> = offers.iter().map(|(server, _)| *server).collect();
+    let described = |name: &str| cx.prompts().text(&format!("tools/read_resource.{name}"), ());
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "server": {"type": "string", "enum": servers, "description": described("server")},
+            "uri": {"type": "string", "description": described("uri")},
+        },
+        "required": ["server", "uri"],
+        "additionalProperties": false,
+    });
+    let resources: Vec<_> = all.collect();
+    spec(RESOURCES, cx.prompts().text("tools/read_resource", json!({"resources": resources})), parameters)
+}
+
+fn sources_per_call() -> u32 {
+    u32::try_from(MAX_PIECES).unwrap_or(u32::MAX)
+}
+
+/// Tells readers of the run how far a call has come, not too often. Nothing waits for it, and what is lost is no harm.
+fn announced<'a>(cx: &'a Cx, call_id: &'a str, name: &'a str) -> impl Fn(Progress) + Send + Sync + 'a {
+    // Held for a comparison.
+    let last: Mutex<Option<Instant>> = Mutex::new(None);
+    move |seen| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| last.elapsed() < PROGRESS_PAUSE) {
+            return;
+        }
+        *last = Some(Instant::now());
+        let (tool_call_id, name) = (call_id.to_owned(), name.to_owned());
+        let Progress { progress, total, message } = seen;
+        cx.journal().try_emit(vec![cx.now(Event::ToolProgress { tool_call_id, name, progress, total, message })]);
+    }
+}
+
+/// What the model hears of a failure; who runs the service hears of a server that is gone, the user of a sign-in.
+async fn failed(cx: &Cx, site: Site<'_>, server: &str, error: Error) -> ToolError {
+    let problem = format!("MCP server {server}: {error}");
+    let said = match &error {
+        Error::SignIn(sign_ins) => {
+            cx.emit(sign_ins.iter().map(|sign_in| sign_in_event(server, sign_in)).collect()).await
+        }
+        Error::Unavailable(_) | Error::NeedsToken => {
+            cx.warn(
+                &format!("{}/call/{}/server", site.turn, site.index),
+                WarningCode::McpServerFailed,
+                problem.as_str(),
+            )
+            .await
+        }
+        Error::Refused(_) | Error::TimedOut(_) => Ok(()),
+    };
+    match said {
+        Ok(()) => ToolError::Model(untrusted(&problem)),
+        Err(stop) => stop.into(),
+    }
+}
+
+fn sign_in_event(server: &str, sign_in: &crate::mcp::SignIn) -> Event {
+    let (url, message) = (sign_in.url.clone(), sign_in.message.clone());
+    Event::SignInRequired { server: server.to_owned(), url, message }
+}
+
+/// What an answer without an address is known by.
+struct Origin {
+    server: String,
+    title: String,
+    /// `mcp:SERVER/TOOL#HASH`, the hash of the arguments.
+    address: String,
+}
+
+impl Origin {
+    fn of(server: &str, tool: &str, arguments: &Map<String, Value>) -> Self {
+        let given = Value::Object(arguments.clone()).to_string();
+        let hash = digest::sha256_hex(given.as_bytes());
+        let plain = |text: &str| {
+            text.chars().map(|c| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' }).collect::<String>()
+        };
+        let shown: Vec<String> = arguments
+            .iter()
+            .map(|(name, value)| match value.as_str() {
+                Some(text) => format!("{name}: {text}"),
+                None => format!("{name}: {value}"),
+            })
+            .collect();
+        let shown = shortened(&shown.join(", "), TITLE_CHARS).into_owned();
+        let title =
+            if shown.is_empty() { format!("{tool} of {server}") } else { format!("{tool} of {server} ({shown})") };
+        Self { server: server.to_owned(), title, address: format!("mcp:{server}/{}#{}", plain(tool), &hash[..8]) }
+    }
+
+    /// The address of a piece, in a form that nothing can be started by: of the web, or `mcp:SERVER/…`.
+    fn address_of(&self, piece: &Piece, place: usize) -> String {
+        match piece.address.as_deref() {
+            Some(url) if url.starts_with("http://") || url.starts_with("https://") => crate::net::canonical_url(url),
+            Some(other) => {
+                let plain: String = other
+                    .chars()
+                    .map(|c| if c.is_whitespace() || c.is_control() || "<>[]\"'`\\".contains(c) { '_' } else { c })
+                    .collect();
+                format!("mcp:{}/{plain}", self.server)
+            }
+            None if place == 0 => self.address.clone(),
+            None => format!("{}.{}", self.address, place + 1),
+        }
+    }
+}
+
+fn output(cx: &Cx, first: SourceId, origin: &Origin, reply: Reply) -> ToolOutput {
+    let Reply { pieces, mut left_out } = reply;
+    let (mut room, mut shown) = (SHOWN_CHARS, Vec::new());
+    let mut output = ToolOutput::default();
+    for (place, (number, piece)) in (first.0..).zip(&pieces).enumerate() {
+        let text: String = piece.text.chars().take(room).collect();
+        let length = piece.text.chars().count();
+        if length > room {
+            left_out.push(format!("{} characters of S{number} were left out; ask for less at once", length - room));
+        }
+        room = room.saturating_sub(length);
+        let source = source(cx, SourceId(number), origin, piece, place);
+        shown.push(json!({
+            "id": source.id.to_string(),
+            "title": untrusted(&source.title),
+            "location": untrusted(location(&source.url)),
+            "text": untrusted(&text),
+        }));
+        output.links.push(ResultLink { source_id: source.id, url: source.url.clone(), title: source.title.clone() });
+        output.evidence.push(Evidence {
+            source_id: source.id,
+            title: source.title.clone(),
+            url: source.url.clone(),
+            published: None,
+            text,
+        });
+        output.sources.push(source);
+    }
+    let left_out: Vec<_> = left_out.iter().map(|text| untrusted(text)).collect();
+    let text = cx.prompts().text("mcp_result", json!({"sources": shown, "left_out": left_out}));
+    ToolOutput { text: Text(vec![Part::Flexible(text.into())]), ..output }
+}
+
+/// Where it is, without an address that a model could copy as a link.
+fn location(url: &str) -> &str {
+    match url.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains(':') => rest.split('/').next().unwrap_or_default(),
+        _ => url,
+    }
+}
+
+fn source(cx: &Cx, id: SourceId, origin: &Origin, piece: &Piece, place: usize) -> Source {
+    let snapshot: String = piece.text.chars().take(cx.options().max_content_length as usize).collect();
+    let title = piece.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let url: String = origin.address_of(piece, place).chars().take(2_000).collect();
+    Source {
+        id,
+        aliases: Vec::new(),
+        title: title.map_or_else(|| origin.title.clone(), |title| crate::domain::printable_line(title)),
+        url,
+        section: None,
+        engine: format!("mcp:{}", origin.server),
+        score: None,
+        published: None,
+        fetched_at: Timestamp::now(),
+        content_hash: digest::sha256_hex(snapshot.as_bytes()),
+        snapshot,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_providers_and_stay_apart() {
+        let taken = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
+        assert_eq!(free_name("files", "read_file", &taken(&["search_web"])), "read_file");
+        assert_eq!(free_name("web", "search_web", &taken(&["search_web"])), "web__search_web");
+        assert_eq!(free_name("web", "a.b/c", &taken(&[])), "a_b_c");
+        let twice = free_name("web", "a.b", &taken(&["a_b", "web__a_b"]));
+        assert!(twice.starts_with("web__a_b_") && twice.len() <= MAX_NAME_CHARS, "{twice}");
+        let (long, other) = ("x".repeat(100), format!("{}y", "x".repeat(99)));
+        let (one, two) = (free_name("web", &long, &taken(&[])), free_name("web", &other, &taken(&[])));
+        assert!(one.len() == MAX_NAME_CHARS && one != two, "{one} {two}");
+        assert_eq!(free_name("web", "größe", &taken(&[])), "gr__e");
+    }
+
+    #[test]
+    fn addresses_start_nothing() {
+        let origin = Origin::of("files", "read file", &Map::from_iter([("path".to_owned(), json!("a.txt"))]));
+        assert_eq!(origin.title, "read file of files (path: a.txt)");
+        let address = |address: Option<&str>, place| {
+            origin.address_of(&Piece { address: address.map(ToOwned::to_owned), ..Piece::default() }, place)
+        };
+        assert!(address(None, 0).starts_with("mcp:files/read_file#"));
+        assert_ne!(address(None, 0), address(None, 1));
+        assert_eq!(address(Some("javascript:alert(1)"), 0), "mcp:files/javascript:alert(1)");
+        assert_eq!(address(Some("file:///a b"), 0), "mcp:files/file:///a_b");
+        assert_eq!(address(Some("https://a.example/x#y"), 0), crate::net::canonical_url("https://a.example/x#y"));
+        assert_eq!(location("https://a.example/x"), "a.example");
+        assert_eq!(location("mcp:files/file:///a"), "mcp:files/file:///a");
+    }
+}

@@ -1,0 +1,212 @@
+//! A service that asks for keys: who has none, or one that does not allow it, gets nothing.
+
+use std::time::Duration;
+
+use fathom::{
+    domain::{KeyScope, Timestamp},
+    http::paths,
+};
+use serde_json::{Value, json};
+use test_case::test_case;
+
+use super::{Answer, JSON, NOBODY, Service, small_world};
+use crate::{database::TestDatabase, stories::engine::QUESTION, world::World};
+
+const KEYS: [(&str, &str); 1] = [("FATHOM_AUTHENTICATION", "keys")];
+
+async fn service(database: &TestDatabase) -> (World, Service) {
+    let world = small_world().await;
+    let service = Service::with(&world, database, &KEYS).await;
+    (world, service)
+}
+
+async fn ask(service: &Service, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+    let authorization = format!("Bearer {key}");
+    service.ask(method, path, &[JSON, ("authorization", &authorization)], body.to_string()).await
+}
+
+/// A path with ids of nobody in it.
+fn filled(path: &str) -> String {
+    path.replace("{id}", NOBODY).replace("{source_id}", "1001").replace("{key_id}", NOBODY)
+}
+
+/// Every route below `/api/` with every method.
+fn operations() -> Vec<(String, &'static str)> {
+    let below = paths().into_iter().filter(|(path, _)| path.starts_with("/api/"));
+    let all = below.flat_map(|(path, methods)| methods.iter().map(move |method| (filled(path), *method)));
+    // Signing in is what one does without a key.
+    all.filter(|operation| *operation != ("/api/v1/session".to_owned(), "POST")).collect()
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_route_answers_without_a_key_that_is_taken(database: TestDatabase) {
+    let (world, service) = service(&database).await;
+    let soon = Timestamp::now().plus(Duration::from_millis(1));
+    let expired = service.key("ann", KeyScope::Admin, Some(soon)).await;
+    let revoked = service.key("ann", KeyScope::Admin, None).await;
+    ask(&service, &revoked, "GET", "/api/v1/threads", &Value::Null).await.expect(200);
+    let admin = service.key("root", KeyScope::Admin, None).await;
+    let keys = ask(&service, &admin, "GET", "/api/v1/keys", &Value::Null).await.expect(200).json();
+    let id = keys["data"][1]["id"].as_str().unwrap().to_owned();
+    let ended = ask(&service, &admin, "DELETE", &format!("/api/v1/keys/{id}"), &Value::Null).await.expect(200).json();
+    assert!(ended["revoked_at"].is_string() && ended["last_used_at"].is_string(), "{ended}");
+    let (head, last) = admin.split_at(admin.len() - 2);
+    let altered = format!("{head}{}", if last == "AA" { "AE" } else { "AA" });
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let mut tried = 0;
+    for (path, method) in operations() {
+        for (key, what) in [(&expired, "expired"), (&revoked, "revoked"), (&altered, "altered"), (&id, "an id")] {
+            let answer = ask(&service, key, method, &path, &json!({})).await;
+            assert_eq!(answer.header("www-authenticate"), "Bearer realm=\"fathom\"", "{method} {path}, {what}");
+            answer.refused(401, "unauthenticated");
+        }
+        service.ask(method, &path, &[JSON], "{}").await.refused(401, "unauthenticated");
+        for header in [("cookie", &*format!("fathom_session={admin}")), ("authorization", "Basic YTpi")] {
+            service.ask(method, &path, &[JSON, header], "{}").await.refused(401, "unauthenticated");
+        }
+        tried += 1;
+    }
+    assert!(tried >= 24, "{tried} operations");
+    for open in ["/healthz", "/readyz", "/openapi.yaml", "/"] {
+        service.get(open).await.expect(200);
+    }
+    service.stop().await;
+    world.finish();
+}
+
+/// A key that reads changes nothing, and one that writes manages no keys.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_allows_what_its_scope_says() {
+    let database = TestDatabase::sqlite();
+    let (world, service) = service(&database).await;
+    let [read, write] =
+        [service.key("ann", KeyScope::Read, None).await, service.key("ann", KeyScope::Write, None).await];
+    for (path, method) in operations() {
+        if method != "GET" && path != "/api/v1/session" {
+            ask(&service, &read, method, &path, &json!({})).await.refused(403, "not_permitted");
+        }
+        if path.starts_with("/api/v1/keys") {
+            ask(&service, &write, method, &path, &json!({})).await.refused(403, "not_permitted");
+        }
+    }
+    let question = json!({ "message": QUESTION });
+    let started = ask(&service, &write, "POST", "/api/v1/threads", &question).await.expect(201).started();
+    ask(&service, &read, "GET", &started.thread_path(), &Value::Null).await.expect(200);
+    let with_header = [("x-api-key", &*read)];
+    service.ask("GET", &started.run_path(), &with_header, "").await.expect(200);
+    service.stop().await;
+    world.finish();
+}
+
+/// Owners see their own; an administrator sees everybody's and makes keys.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_sees_what_its_owner_has() {
+    let database = TestDatabase::sqlite();
+    let (world, service) = service(&database).await;
+    let admin = service.key("root", KeyScope::Admin, None).await;
+    let made = async |owner: &str| {
+        let wanted = json!({ "name": "laptop", "owner": owner, "expires_in_days": 30 });
+        let made = ask(&service, &admin, "POST", "/api/v1/keys", &wanted).await.expect(201).json();
+        assert_eq!((&made["owner"], &made["scope"]), (&json!(owner), &json!("write")));
+        made["secret"].as_str().unwrap().to_owned()
+    };
+    let (ann, bob) = (made("ann").await, made("bob").await);
+    let question = json!({ "message": QUESTION });
+    let started = ask(&service, &ann, "POST", "/api/v1/threads", &question).await.expect(201).started();
+    let foreign = [("x-user", "ann"), ("x-api-key", &*bob)];
+    service.ask("GET", &started.thread_path(), &foreign, "").await.refused(404, "not_found");
+    let list = ask(&service, &bob, "GET", "/api/v1/threads", &Value::Null).await.expect(200).json();
+    assert_eq!(list["data"], json!([]));
+    ask(&service, &admin, "GET", &started.thread_path(), &Value::Null).await.expect(200);
+    for (body, pointer) in [
+        (json!({ "name": " ", "owner": "ann" }), "/name"),
+        (json!({ "name": "a", "owner": "x".repeat(201) }), "/owner"),
+        (json!({ "name": "a", "owner": "ann", "expires_in_days": 0 }), "/expires_in_days"),
+        (json!({ "name": "a", "owner": "ann", "scope": "root" }), "/scope"),
+    ] {
+        let problem = ask(&service, &admin, "POST", "/api/v1/keys", &body).await.refused(422, "validation_failed");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+    }
+    let all = ask(&service, &admin, "GET", "/api/v1/keys", &Value::Null).await.expect(200).text();
+    for secret in [&ann, &bob, &admin] {
+        assert!(!all.contains(secret.rsplit('_').next().unwrap()), "a secret is shown once");
+    }
+    service.stop().await;
+    world.finish();
+}
+
+/// A browser's session: from its sign-in to its end, which comes with the end of the key at the latest.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_lasts_until_it_is_signed_out_or_its_key_is_revoked(database: TestDatabase) {
+    let (world, service) = service(&database).await;
+    let key = service.key("ann", KeyScope::Read, None).await;
+    let sign_in = async |key: &str, headers: &[(&str, &str)]| {
+        let headers = [&[JSON], headers].concat();
+        service.ask("POST", "/api/v1/session", &headers, json!({ "key": key }).to_string()).await
+    };
+    sign_in("fathom_no", &[]).await.refused(422, "validation_failed");
+    let first = sign_in(&key, &[("x-forwarded-proto", "https")]).await.expect(200);
+    assert_eq!(first.json()["owner"], "ann");
+    let set = first.header("set-cookie").to_owned();
+    assert!(set.ends_with("; HttpOnly; SameSite=Strict; Secure") && !set.contains(&key), "{set}");
+    let second = sign_in(&key, &[]).await.expect(200);
+    let cookie = |answer: &Answer| answer.header("set-cookie").split(';').next().unwrap().to_owned();
+    let (one, two) = (cookie(&first), cookie(&second));
+    let with =
+        async |method: &str, path: &str, cookie: &str| service.ask(method, path, &[("cookie", cookie)], "").await;
+    for cookie in [&one, &two] {
+        with("GET", "/api/v1/threads", cookie).await.expect(200);
+        assert_eq!(with("GET", "/api/v1/session", cookie).await.expect(200).json()["key"]["scope"], "read");
+    }
+    let bare = one.split_once('=').unwrap().1;
+    ask(&service, bare, "GET", "/api/v1/threads", &Value::Null).await.refused(401, "unauthenticated");
+    with("DELETE", "/api/v1/session", &one).await.expect(204);
+    with("GET", "/api/v1/threads", &one).await.refused(401, "unauthenticated");
+    with("GET", "/api/v1/threads", &two).await.expect(200);
+    let id = service.app.keys.list().await.unwrap()[0].id;
+    service.app.keys.revoke(id).await.unwrap();
+    with("GET", "/api/v1/threads", &two).await.refused(401, "unauthenticated");
+    sign_in(&key, &[]).await.refused(422, "validation_failed");
+    service.stop().await;
+    world.finish();
+}
+
+/// Half of a session's time is over: the browser gets another one, and the old one is taken a moment longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_session_is_renewed() {
+    let database = TestDatabase::sqlite();
+    let (world, service) = service(&database).await;
+    let in_an_hour = Timestamp::now().plus(Duration::from_secs(3_600));
+    let key = service.key("ann", KeyScope::Read, Some(in_an_hour)).await;
+    let signed_in =
+        service.ask("POST", "/api/v1/session", &[JSON], json!({ "key": key }).to_string()).await.expect(200);
+    assert_eq!(signed_in.json()["expires_at"], json!(in_an_hour.to_rfc3339()), "it does not outlive its key");
+    let cookie = signed_in.header("set-cookie").split(';').next().unwrap().to_owned();
+    let renewed = service.ask("GET", "/api/v1/session", &[("cookie", &cookie)], "").await.expect(200);
+    let newer = renewed.header("set-cookie").split(';').next().unwrap().to_owned();
+    assert_ne!(newer, cookie);
+    for cookie in [&newer, &cookie] {
+        service.ask("GET", "/api/v1/threads", &[("cookie", cookie)], "").await.expect(200);
+    }
+    service.stop().await;
+    world.finish();
+}
+
+/// Without the setting there are no keys to manage, and nobody has to sign in.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_does_not_ask_has_no_keys() {
+    let database = TestDatabase::sqlite();
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    let session = service.get("/api/v1/session").await.expect(200).json();
+    assert_eq!((&session["authentication"], &session["key"]), (&json!("none"), &Value::Null));
+    service.get("/api/v1/keys").await.refused(403, "not_permitted");
+    service.post("/api/v1/keys", &json!({ "name": "a", "owner": "b" })).await.refused(403, "not_permitted");
+    service.post("/api/v1/session", &json!({ "key": "fathom_x" })).await.refused(422, "validation_failed");
+    service.stop().await;
+    world.finish();
+}

@@ -1,0 +1,147 @@
+//! `fathom doctor` and `fathom health` as scripts see them: exit codes, what is said and where, and no secret in it.
+
+use std::process::{Output, Stdio};
+
+use tokio::process::Command;
+
+use crate::{
+    fake_vendor::{FakeVendor, Reply},
+    world::{Found, Script, World, reply},
+};
+
+const SECRET: &str = "sk-s3cret";
+
+/// Runs it to its end; the exit code, standard output and standard error.
+async fn run(command: &mut Command) -> (Option<i32>, String, String) {
+    let running = command.env("FATHOM_RETRY_SECONDS", "1").stdin(Stdio::null()).output();
+    let Output { status, stdout, stderr } =
+        tokio::time::timeout(std::time::Duration::from_secs(60), running).await.expect("it ends").unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// What the doctor says of models at this address, and its exit code; the search engine is fine.
+async fn doctor(world: &World, base_url: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = world.fathom(&[&["doctor"], arguments].concat());
+    command.env("OPENAI_BASE_URL", base_url).env("OPENAI_API_KEY", SECRET);
+    let (code, stdout, stderr) = run(&mut command).await;
+    assert_eq!(stderr, "");
+    assert!(!stdout.contains(SECRET), "{stdout}");
+    (code, stdout)
+}
+
+/// The one line that begins with `FAIL`.
+fn failure(report: &str) -> &str {
+    let failures: Vec<_> = report.lines().filter(|line| line.starts_with("FAIL")).collect();
+    assert_eq!(failures.len(), 1, "{report}");
+    assert!(report.ends_with("\n1 problem to fix first.\n"), "{report}");
+    failures[0]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_that_finds_nothing_says_what_to_do_next() {
+    let world = World::start(Script::new()).await;
+    let fine = FakeVendor::start([Reply::json(200, r#"{"data": [{"id": "small"}, {"id": "large"}]}"#)]).await;
+    let (code, report) = doctor(&world, &fine.base_url(), &[]).await;
+    assert_eq!(code, Some(0), "{report}");
+    assert!(report.contains("key accepted, 2 models (small, large…)"), "{report}");
+    assert!(report.ends_with("\nReady: fathom research \"QUESTION\"\n"), "{report}");
+    assert_eq!(fine.sent()[0].headers["authorization"], format!("Bearer {SECRET}"));
+    let named: Vec<_> = report.lines().filter(|line| line.contains("not usable")).collect();
+    assert!(named.len() == 1 && named[0].ends_with("docs/providers.md, docs/settings.md"), "{report}");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_names_what_is_wrong_with_a_model_server() {
+    let world = World::start(Script::new()).await;
+    let refusal = r#"{"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}"#;
+    let page = "<!doctype html><title>Sign in</title>";
+    for (answer, expected) in [
+        (Reply::json(401, refusal), "refused the API key: 401 invalid_api_key: Incorrect API key provided"),
+        (Reply::text(200, "text/html", page), "it answers something that is no JSON, such as a web page"),
+        (Reply::text(404, "text/html", page), "check OPENAI_BASE_URL"),
+        (Reply::json(500, "{}"), "check OPENAI_BASE_URL"),
+        (Reply::json(200, r#"{"data": ["#).then_cut(), "no JSON"),
+    ] {
+        let vendor = FakeVendor::start([answer]).await;
+        let (code, report) = doctor(&world, &vendor.base_url(), &[]).await;
+        let line = failure(&report);
+        assert_eq!(code, Some(1), "{report}");
+        assert!(line.contains(expected) && line.ends_with("check OPENAI_BASE_URL and OPENAI_API_KEY"), "{line}");
+    }
+    let (code, report) = doctor(&world, "http://127.0.0.1:1/v1", &[]).await;
+    assert_eq!(code, Some(1), "{report}");
+    assert!(failure(&report).contains("openai:gpt-4.1-mini could not be reached"), "{report}");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_names_what_is_wrong_with_search_and_storage() {
+    let world = World::start(Script::new()).await;
+    let models = r#"{"data": [{"id": "m"}]}"#;
+    let vendor = FakeVendor::start((0..4).map(|_| Reply::json(200, models))).await;
+    world.web.first("", [Found::fault(reply::status(401))]);
+    let (code, report) = doctor(&world, &vendor.base_url(), &[]).await;
+    assert_eq!(code, Some(1), "{report}");
+    assert!(failure(&report).ends_with("check TAVILY_API_KEY"), "{report}");
+
+    let (code, report) = doctor(&world, &vendor.base_url(), &["--set", "search_api=local"]).await;
+    assert_eq!(code, Some(1), "{report}");
+    assert!(failure(&report).contains("name a documents folder with --docs DIR or FATHOM_DOCS"), "{report}");
+
+    let (code, report) = doctor(&world, &vendor.base_url(), &["--data-dir", "/proc/fathom"]).await;
+    assert_eq!(code, Some(1), "{report}");
+    assert!(report.contains("choose another with --data-dir or FATHOM_DATA_DIR"), "{report}");
+    assert!(report.ends_with("\n2 problems to fix first.\n"), "the folder and the database in it: {report}");
+
+    let mut command = world.fathom(&["doctor"]);
+    command.env("OPENAI_BASE_URL", vendor.base_url()).env("DATABASE_URL", "postgres://me:s3cret@127.0.0.1:1/fathom");
+    let (code, report, _) = run(&mut command).await;
+    assert_eq!(code, Some(1), "{report}");
+    assert!(failure(&report).contains("database   Postgres at 127.0.0.1:1/fathom: "), "{report}");
+    assert!(!report.contains("s3cret"), "{report}");
+    world.finish();
+}
+
+/// Silent when all is well; otherwise one line and exit code 1, since container checks look at the code alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn health_is_said_by_the_exit_code() {
+    let world = World::start(Script::new()).await;
+    let health = async |address: &str| run(&mut world.fathom(&["health", "--listen", address])).await;
+    let mut service = world.spawn(&["serve", "--listen", "127.0.0.1:0"]);
+    let line = service.says(" on http://").await;
+    let address = line.split_once(" on http://").unwrap().1.split_whitespace().next().unwrap().to_owned();
+    for _ in 0..600 {
+        if health(&address).await.0 == Some(0) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(health(&address).await, (Some(0), String::new(), String::new()));
+    service.terminate().await;
+    service.ends().await;
+
+    let not_ready = r#"{"status": "not ready", "checks": {"database": "does not answer"}}"#;
+    let page = "<!doctype html><title>Welcome</title>".to_owned();
+    for (answer, expected) in [
+        (Reply::json(503, not_ready), r#""database": "does not answer""#),
+        (Reply::json(200, not_ready), r#""database": "does not answer""#),
+        (Reply::text(200, "text/html", page.clone()), "it answers 200 OK with something else"),
+        (Reply::text(200, "text/html", page.repeat(10_000)), "it answers 200 OK with something else"),
+        (Reply::text(401, "text/plain", "who are you?"), "it answers 401 Unauthorized with something else"),
+        (Reply::silence(), "no answer"),
+    ] {
+        let other = FakeVendor::start([answer]).await;
+        let base_url = other.base_url();
+        let address = base_url.trim_start_matches("http://").trim_end_matches("/v1");
+        let (code, stdout, stderr) = health(address).await;
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
+        assert!(stderr.starts_with(&format!("fathom: the service at {address} is not ready: ")), "{stderr}");
+        assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{expected:?} is not in {stderr}");
+        assert_eq!(other.sent()[0].path, "/readyz");
+    }
+    let (code, _, stderr) = health("127.0.0.1:1").await;
+    assert_eq!((code, stderr.contains("no connection")), (Some(1), true), "{stderr}");
+    world.finish();
+}

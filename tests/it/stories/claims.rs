@@ -1,0 +1,115 @@
+//! What a report says is held against what its sources say.
+
+use fathom::domain::{Event, WarningCode, claim::Verdict};
+use serde_json::json;
+use test_case::test_case;
+
+use super::engine::{Story, research};
+use crate::{
+    database::TestDatabase,
+    world::{Found, Kind, Page, Script, Shape, When, World, reply},
+};
+
+const PAGE: &str = "The gate cost 412,000 crowns and was opened on 14 November 2030. Harbour dues pay for it.";
+const TRUE: &str = "# Gate\n\nThe gate cost 412,000 crowns [S1001]. Harbour dues pay [S1001].";
+const ALTERED: &str = "# Gate\n\nThe gate cost 413,000 crowns [S1001]. Harbour dues pay [S1001].";
+
+async fn world(script: Script) -> World {
+    let world = World::start(script).await;
+    world.web.always("", Found::Pages(vec![Page::new("https://harbour.test/gate", "Gate", PAGE)]));
+    world
+}
+
+fn script(report: &str) -> Script {
+    Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::text(report))
+}
+
+fn body(story: &Story) -> &str {
+    story.markdown().split("\n\n### Sources").next().unwrap()
+}
+
+fn verdicts(story: &Story) -> Vec<Verdict> {
+    story.report().claims.iter().map(|claim| claim.verdict).collect()
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_that_says_what_its_sources_say_is_supported(database: TestDatabase) {
+    let world = world(script(TRUE)).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(verdicts(&story), [Verdict::Supported, Verdict::NotCheckable]);
+    let citation = &story.report().citations[0];
+    assert_eq!(citation.verdict, Some(Verdict::Supported));
+    assert!(citation.passage.as_ref().unwrap().text.starts_with("The gate cost 412,000 crowns"));
+    assert_eq!(world.models.count(Kind::Repair), 0);
+    assert!(!story.markdown().contains("Limits of this report"));
+    let [Event::ClaimsChecked { counts }] = story.named("claims.checked")[..] else { panic!("not checked once") };
+    assert_eq!((counts.supported, counts.not_checkable), (1, 1));
+    world.finish();
+}
+
+/// One digit is wrong, and the writer gets one chance.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_figure_is_written_once_more() {
+    let database = TestDatabase::sqlite();
+    let repair = reply::json(json!({"statements": [
+        {"number": 1, "text": "The gate cost 412,000 crowns [S1001]."},
+        {"number": 7, "text": "Nobody asked [S1001]."},
+    ]}));
+    let world = world(script(ALTERED).always(When::kind(Kind::Repair), repair)).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(body(&story), "# Gate\n\nThe gate cost 412,000 crowns [1]. Harbour dues pay [1].");
+    assert_eq!(verdicts(&story), [Verdict::Supported, Verdict::NotCheckable]);
+    let prompt = world.models.calls_of(Kind::Repair).pop().unwrap();
+    assert!(prompt.last_text().contains("Not found in its sources: 413,000") && prompt.last_text().contains(PAGE));
+    world.finish();
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_stays_wrong_is_marked(database: TestDatabase) {
+    let world = world(script(ALTERED).always(When::kind(Kind::Repair), reply::status(400))).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(verdicts(&story), [Verdict::NotSupported, Verdict::NotCheckable]);
+    assert_eq!(story.report().claims[0].missing, ["413,000"]);
+    let limits =
+        "## Limits of this report\n\n- Stated here, but not found in the cited sources: 413,000 (1)\n\n### Sources";
+    assert!(story.markdown().contains(limits), "{}", story.markdown());
+    assert!(story.warned(WarningCode::CheckFailed)[0].contains("marked"));
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_checked_when_nobody_wants_it() {
+    let world = world(script(ALTERED)).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["verify=off"]).await;
+    assert_eq!((story.report().claims.len(), world.models.count(Kind::Repair)), (0, 0));
+    assert!(story.named("claims.checked").is_empty());
+    world.finish();
+}
+
+/// The right figure of another matter: only a reader, or a model, sees it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_judges_statements_by_their_passages() {
+    let swapped = "# Gate\n\nThe dues are 412,000 crowns [S1001]. Harbour dues pay [S1001].";
+    let judged = reply::json(json!({"verdicts": [
+        {"number": 1, "verdict": "not_supported", "reason": "It is the cost of the gate."},
+        {"number": 2, "verdict": "supported", "reason": ""},
+    ]}));
+    let world_judging = world(script(swapped).always(When::kind(Kind::Judgement), judged)).await;
+    let claims = ["verify=claims"];
+    let story = research(&world_judging, &TestDatabase::sqlite(), &claims).await;
+    assert_eq!(verdicts(&story), [Verdict::NotSupported, Verdict::Supported]);
+    assert_eq!(story.report().claims[0].reason.as_deref(), Some("It is the cost of the gate."));
+    assert!(story.markdown().contains("not found in the cited sources: “The dues are 412,000 crowns” (1)"));
+    world_judging.finish();
+
+    // Who cannot be asked has not said no.
+    let world_away = world(script(TRUE).always(When::kind(Kind::Judgement), reply::status(400))).await;
+    let story = research(&world_away, &TestDatabase::sqlite(), &claims).await;
+    assert_eq!(verdicts(&story), [Verdict::NotCheckable, Verdict::NotCheckable]);
+    assert!(!story.warned(WarningCode::CheckFailed).is_empty());
+    world_away.finish();
+}

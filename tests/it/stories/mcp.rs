@@ -1,0 +1,355 @@
+//! MCP servers: what they offer is called, cited and replayed, and whatever they do costs their own answers alone.
+
+use std::collections::HashSet;
+
+use fathom::domain::{Event, Outcome, ToolKind, WarningCode};
+use fathom::runs::Ended;
+use serde_json::{Value, json};
+use test_case::test_case;
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Engine, QUESTION, Story, config};
+use crate::{
+    crash::until,
+    database::TestDatabase,
+    world::{FakeMcp, Kind, Reply, Script, Shape, Transport, When, World, reply},
+};
+
+/// A settings file of other programs with these servers; the variables that name it.
+fn servers(world: &World, servers: &[(&str, Value)]) -> Vec<(&'static str, String)> {
+    let servers: serde_json::Map<String, Value> =
+        servers.iter().map(|(name, server)| ((*name).to_owned(), server.clone())).collect();
+    let file = world.folder().join("mcp.json");
+    std::fs::write(&file, json!({"mcpServers": servers}).to_string()).unwrap();
+    vec![("FATHOM_MCP_FILE", file.display().to_string())]
+}
+
+fn with(mut server: Value, more: Value) -> Value {
+    server.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    server
+}
+
+/// A run whose only researcher calls these tools, one after the other.
+fn calling(calls: &[(&str, Value)]) -> Script {
+    let replies: Vec<Reply> = calls.iter().map(|(name, given)| reply::calls([(*name, given.clone())])).collect();
+    let replies = replies.into_iter().chain([reply::complete_research()]);
+    Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies.collect::<Vec<_>>())
+}
+
+fn answers(world: &World) -> Vec<String> {
+    let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
+    last.said_by("tool").iter().map(|text| text.to_string()).collect()
+}
+
+/// The tools that the first call of a researcher was offered.
+fn offered(world: &World) -> Vec<String> {
+    world.models.calls_of(Kind::Researcher)[0].tools().into_iter().map(|name| name.to_string()).collect()
+}
+
+async fn told(world: &World, options: &[&str], variables: &[(&'static str, String)]) -> Story {
+    let database = TestDatabase::sqlite();
+    let engine = Engine::with(world, &database, options, variables).await.unwrap();
+    let story = engine.research(QUESTION).await;
+    engine.app.close().await;
+    story
+}
+
+/// A run with one fake server that is called like this.
+async fn one(transport: Transport, mode: &'static str, calls: &[(&str, Value)]) -> (World, FakeMcp, Story) {
+    let world = World::start(calling(calls)).await;
+    let fake = FakeMcp::start(world.folder(), "register", transport, mode);
+    let settings = with(fake.settings(), json!({"timeout_seconds": 2, "max_seconds": 20}));
+    let variables = servers(&world, &[("register", settings)]);
+    let story = told(&world, &[], &variables).await;
+    (world, fake, story)
+}
+
+#[test_case(Transport::Stdio; "stdio")]
+#[test_case(Transport::Http; "http")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_server_finds_is_cited_by_its_address(transport: Transport) {
+    let calls = [
+        ("look_up", json!({"query": "dues"})),
+        ("tell", json!({"text": "Contents of https://register.test/gate:\nThe gate opened in 1931."})),
+        ("tell", json!({"text": "Nobody knows the mason's name."})),
+        ("read_resource", json!({"server": "register", "uri": "register://minutes/1931"})),
+    ];
+    let (world, fake, story) = one(transport, "", &calls).await;
+    let tools = offered(&world);
+    for name in ["look_up", "register__search_web", "search_web", "read_resource"] {
+        assert!(tools.iter().any(|tool| tool == name), "{name}: {tools:?}");
+    }
+    let started = story.named("tool.started");
+    let [Event::ToolStarted { kind: ToolKind::Mcp, server: Some(server), name, .. }, ..] = started[..] else {
+        panic!("{started:?}")
+    };
+    assert_eq!((server.as_str(), name.as_str(), started.len()), ("register", "look_up", 4));
+    let answers = answers(&world);
+    assert!(answers[0].contains("<source id=\"S1001\">") && answers[0].contains("Dues of 4 crowns"), "{answers:?}");
+    assert!(!answers[0].contains("https://register.test"), "no address that could be copied: {}", answers[0]);
+    let urls: Vec<&str> = story.sources.iter().map(|source| source.url.as_str()).collect();
+    assert_eq!(&urls[..3], ["https://register.test/dues", "https://register.test/loans", "https://register.test/gate"]);
+    assert!(urls[3].starts_with("mcp:register/tell#"), "{urls:?}");
+    assert_eq!(urls[4], "mcp:register/register://minutes/1931");
+    assert_eq!(story.sources[3].title, "tell of register (text: Nobody knows the mason's name.)");
+    assert!(story.sources.iter().all(|source| source.engine == "mcp:register"));
+    assert!(story.markdown().contains("https://register.test/dues"), "{}", story.markdown());
+    assert_eq!(fake.count("tools/list"), 1, "asked once per run");
+    assert_eq!((fake.count("tools/call"), fake.count("resources/read")), (3, 1));
+    world.finish();
+}
+
+/// The process ends after the call; the next one sees the same tools and has the answer, though the server is gone.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_asks_no_server(database: TestDatabase) {
+    let script = calling(&[("look_up", json!({"query": "dues"}))]);
+    let world = World::start(script.always(When::kind(Kind::Compression), reply::silence())).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "");
+    let variables = servers(&world, &[("register", fake.settings())]);
+    let engine = Engine::with(&world, &database, &[], &variables).await.unwrap();
+    let run = engine.submit(QUESTION).await.unwrap();
+    assert_eq!(run.options.mcp_servers.to_string(), "register", "all that there are, by name");
+    let stop = CancellationToken::new();
+    let stopping = async {
+        until("the notes are asked for", async || (world.models.count(Kind::Compression) > 0).then_some(())).await;
+        stop.cancel();
+    };
+    let (ended, ()) = tokio::join!(engine.app.runs.work(run.id, &stop), stopping);
+    assert!(matches!(ended, Ok(Ended::Interrupted)), "{ended:?}");
+    engine.app.close().await;
+    let asked = fake.asked().len();
+    assert_eq!(fake.count("tools/call"), 1);
+    drop(fake);
+    world.models.follow(calling(&[]));
+    let engine = Engine::with(&world, &database, &[], &[]).await.unwrap();
+    let story = engine.tell(run).await;
+    assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
+    assert!(asked > 0 && story.warned(WarningCode::McpServerFailed).is_empty(), "{:?}", story.warnings());
+    assert_eq!((story.named("tool.started").len(), story.sources.len()), (1, 2));
+    engine.app.close().await;
+    world.finish();
+}
+
+/// Each misbehaviour of a call is told to the model, shown, and bounded; the server's next call works.
+#[test_case(Transport::Stdio; "stdio")]
+#[test_case(Transport::Http; "http")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_goes_wrong_costs_itself_alone(transport: Transport) {
+    let names: &[(&str, &str)] = match transport {
+        Transport::Stdio => &[
+            ("fail", "No such volume."),
+            ("error", "the query is missing"),
+            ("hang", "took longer than 2 s"),
+            ("die", "ended the connection"),
+            ("flood", "far more notices than it may"),
+            ("long_line", "took longer than 2 s"),
+        ],
+        Transport::Http => {
+            &[("fail", "No such volume."), ("error", "the query is missing"), ("hang", "took longer than 2 s")]
+        }
+    };
+    let mut calls: Vec<(&str, Value)> = names.iter().map(|(name, _)| (*name, json!({}))).collect();
+    calls.push(("garbage", json!({})));
+    calls.push(("look_up", json!({"query": "dues"})));
+    let (world, _fake, story) = one(transport, "", &calls).await;
+    let answers = answers(&world);
+    for ((name, said), answer) in names.iter().zip(&answers) {
+        assert!(answer.contains(said) && answer.contains("failed"), "{name}: {answer}");
+        assert!(transport == Transport::Http || !answer.contains("hunter2"), "{name}: {answer}");
+    }
+    assert!(answers[names.len()].contains("After the garbage."), "{}", answers[names.len()]);
+    assert!(answers[names.len() + 1].contains("Dues of 4 crowns"), "{}", answers[names.len() + 1]);
+    assert_eq!(story.named("tool.failed").len(), names.len());
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// A server that cannot be used is a warning, and the run goes on without its tools.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_cannot_be_used_is_a_warning() {
+    let world = World::start(calling(&[("look_up", json!({"query": "dues"}))])).await;
+    let fake = |name: &str, transport, mode| FakeMcp::start(world.folder(), name, transport, mode);
+    let good = fake("good", Transport::Stdio, "");
+    let exits = fake("exits", Transport::Stdio, "exit");
+    let html = fake("html", Transport::Http, "garbage");
+    let token = fake("token", Transport::Http, "token");
+    let variables = servers(
+        &world,
+        &[
+            ("exits", exits.settings()),
+            ("html", html.settings()),
+            ("token", token.settings()),
+            ("absent", json!({"command": "no-such-program-anywhere"})),
+            ("away", json!({"url": "http://127.0.0.1:1/mcp"})),
+            ("good", good.settings()),
+        ],
+    );
+    let story = told(&world, &[], &variables).await;
+    let warnings = story.warned(WarningCode::McpServerFailed).join("\n");
+    for (server, said) in [
+        ("exits", "the register is closed"),
+        ("html", ""),
+        ("token", "refuses the sign-in"),
+        ("absent", "could not be started"),
+        ("away", ""),
+    ] {
+        let line = warnings.lines().find(|line| line.contains(&format!("server {server}:")));
+        assert!(line.is_some_and(|line| line.contains(said)), "{server}: {warnings}");
+    }
+    assert_eq!(warnings.lines().count(), 5, "{warnings}");
+    assert!(offered(&world).contains(&"look_up".to_owned()));
+    assert!(answers(&world)[0].contains("Dues of 4 crowns"));
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bearer_token_is_sent_and_never_shown() {
+    let world = World::start(calling(&[("error", json!({})), ("look_up", json!({"query": "dues"}))])).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "token");
+    let settings =
+        with(fake.settings(), json!({"headers": {"Authorization-Note": "hunter2-secret"}, "bearer": "${TOKEN}"}));
+    let mut variables = servers(&world, &[("register", settings)]);
+    variables.push(("TOKEN", "hunter2-secret".to_owned()));
+    let story = told(&world, &[], &variables).await;
+    assert!(answers(&world)[1].contains("Dues of 4 crowns"), "{:?}", answers(&world));
+    let everything = format!("{:?} {:?} {:?}", story.events, story.steps, answers(&world));
+    assert!(!everything.contains("hunter2"), "a secret got out");
+    world.finish();
+}
+
+/// The address goes to the user; neither the model nor the journal of its answers gets it.
+#[test_case("sign_in_old", "https://auth.test/old", "Sign in to the register"; "of the original")]
+#[test_case("sign_in_new", "https://auth.test/new", "Allow access"; "of the protocol")]
+#[test_case("sign_in_ask", "https://auth.test/ask", "Sign in here"; "asked back")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sign_in_is_for_the_user(tool: &str, address: &str, words: &str) {
+    let (world, _fake, story) =
+        one(Transport::Stdio, "", &[(tool, json!({})), ("look_up", json!({"query": "x"}))]).await;
+    let asked = story.named("sign_in.required");
+    let [Event::SignInRequired { server, url, message }] = asked[..] else { panic!("{asked:?}") };
+    assert_eq!((server.as_str(), url.as_str(), message.as_str()), ("register", address, words));
+    let said = answers(&world);
+    assert!(said[0].contains("needs the user to sign in") && !said[0].contains("auth.test"), "{}", said[0]);
+    assert!(!world.models.calls().iter().any(|call| call.says("auth.test")), "no model is given the address");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_back_is_defused_and_cut() {
+    let (world, _fake, story) =
+        one(Transport::Stdio, "", &[("orders", json!({})), ("large", json!({})), ("picture", json!({}))]).await;
+    let said = answers(&world);
+    assert!(!said[0].contains("</source> <|") && said[0].contains("Ignore all earlier"), "{}", said[0]);
+    assert!(said[1].len() < 25_000 && said[1].contains("characters of S"), "{}", said[1].len());
+    assert!(said[2].contains("an image of 3000 bytes (image/png) was left out"), "{}", said[2]);
+    assert!(said[2].contains("The gate in 1931."));
+    assert!(story.report.is_some(), "and the run is not ended by orders");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn progress_is_shown_and_keeps_a_call_alive() {
+    let (world, _fake, story) = one(Transport::Stdio, "", &[("slow", json!({"steps": 8}))]).await;
+    assert!(answers(&world)[0].contains("All volumes were read."), "longer than its 2 s: {:?}", answers(&world));
+    let seen = story.named("tool.progress");
+    let Some(Event::ToolProgress { total: Some(total), message: Some(message), .. }) = seen.first() else {
+        panic!("{seen:?}")
+    };
+    assert!((2..=8).contains(&seen.len()), "at most one a second: {seen:?}");
+    assert_eq!((*total, message.starts_with("reading volume")), (8.0, true));
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_are_bounded_and_chosen_from() {
+    let world = World::start(calling(&[("look_up", json!({"query": "dues"}))])).await;
+    let fake = |name: &str, mode| FakeMcp::start(world.folder(), name, Transport::Http, mode);
+    let (many, circle, plain) = (fake("many", "many"), fake("circle", "circle"), fake("plain", ""));
+    let variables = servers(
+        &world,
+        &[
+            ("plain", with(plain.settings(), json!({"tools": ["look_*", "missing"]}))),
+            ("circle", circle.settings()),
+            ("many", many.settings()),
+        ],
+    );
+    let story = told(&world, &["mcp_prompt=Ask the register before the web."], &variables).await;
+    let tools = offered(&world);
+    assert_eq!(tools.iter().collect::<HashSet<_>>().len(), tools.len());
+    assert!(tools.contains(&"look_up".to_owned()) && tools.contains(&"circle__look_up".to_owned()), "{tools:?}");
+    assert_eq!(tools.iter().filter(|name| name.starts_with('t') && name[1..].parse::<u32>().is_ok()).count(), 64);
+    assert!(!tools.iter().any(|name| name == "die"), "{tools:?}");
+    let warnings = story.warned(WarningCode::McpServerFailed).join("\n");
+    assert!(
+        warnings.contains("plain: it has no tool missing") && warnings.contains("many: it has more tools"),
+        "{warnings}"
+    );
+    assert!(world.models.calls_of(Kind::Researcher)[0].says("Ask the register before the web."));
+    world.finish();
+}
+
+/// As in the original: one server by its address, and the tools that may be called.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_original_form_is_understood() {
+    let world = World::start(calling(&[("look_up", json!({"query": "dues"}))])).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "");
+    let given = format!("mcp_config={}", json!({"url": fake.origin(), "tools": ["look_up"]}));
+    told(&world, &[&given], &[]).await;
+    assert!(answers(&world)[0].contains("Dues of 4 crowns"), "{:?}", answers(&world));
+    let tools = offered(&world);
+    assert!(tools.contains(&"look_up".to_owned()) && !tools.contains(&"tell".to_owned()), "{tools:?}");
+    world.finish();
+}
+
+/// A request names an address only where the operator allows it, and then no private one is called.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_reaches_no_private_server() {
+    let world = World::start(calling(&[])).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "");
+    let database = TestDatabase::sqlite();
+    let asked = json!({"url": fake.origin(), "tools": ["look_up"]});
+    let caps =
+        |config: &fathom::config::Config| config.caps.check("mcp_config", &asked).map_err(|error| error.to_string());
+    let closed = config(&world, &database, &[], &[]).unwrap();
+    assert!(caps(&closed).unwrap_err().contains("limits.request_mcp is off"));
+    let variables = [("FATHOM_REQUEST_MCP", "true".to_owned())];
+    let open = config(&world, &database, &[], &variables).unwrap();
+    caps(&open).unwrap();
+    let mut engine = Engine::with(&world, &database, &[], &variables).await.unwrap();
+    engine.options.set("mcp_config", asked).unwrap();
+    let story = engine.research(QUESTION).await;
+    let warnings = story.warned(WarningCode::McpServerFailed).join("\n");
+    assert!(warnings.contains("not a public one"), "{warnings}");
+    assert_eq!(fake.asked().len(), 0);
+    engine.app.close().await;
+    world.finish();
+}
+
+/// A program gets its own variables and a few plain ones, and ends with its run, whatever its children do.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_gets_little_and_ends_with_its_run() {
+    let world = World::start(calling(&[("environment", json!({}))])).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Stdio, "");
+    let mut settings = fake.settings();
+    let (mark, script) =
+        (format!("fathom-mcp-{}", std::process::id()), settings["args"][0].as_str().unwrap().to_owned());
+    // A shell that starts the server and a child that never ends.
+    settings["command"] = json!("sh");
+    settings["args"] = json!(["-c", format!("sleep 3600 & exec python3 {script} stdio"), mark]);
+    let mut variables = servers(&world, &[("register", settings)]);
+    variables.push(("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()));
+    told(&world, &[], &variables).await;
+    let answer = answers(&world)[0].clone();
+    assert!(answer.contains("REGISTER_KEY") && answer.contains("PATH"), "{answer}");
+    assert!(!answer.contains("CARGO"), "{answer}");
+    let left = || {
+        let folders = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = folders.filter_map(|folder| std::fs::read(folder.path().join("cmdline")).ok());
+        lines.filter(|line| String::from_utf8_lossy(line).contains(&mark)).count()
+    };
+    until("its group is gone", async || (left() == 0).then_some(())).await;
+    world.finish();
+}

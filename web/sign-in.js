@@ -1,0 +1,33 @@
+// Where the service asks for keys: a key is exchanged for a session's cookie, and not kept.
+import * as api from "./api.js";
+import { el, say } from "./dom.js";
+import { word } from "./words.js";
+
+export class SignInView {
+  /** @param {() => void} done */
+  constructor(done) {
+    this.done = done;
+    this.key = el("input", { id: "key", type: "password", required: true, autocomplete: "current-password", "aria-describedby": "key-hint" });
+    this.problem = el("p", { class: "problem", role: "alert", hidden: true });
+    this.send = el("button", { class: "main" }, word("signIn"));
+    this.element = el("form", { class: "sign-in", onsubmit: (/** @type {Event} */ event) => this.submit(event) },
+      el("h1", {}, word("signIn")), el("label", { for: "key" }, word("key")), this.key,
+      el("p", { id: "key-hint", class: "dim" }, word("keyHint")), this.problem, this.send);
+  }
+
+  /** @param {Event} event */
+  async submit(event) {
+    event.preventDefault();
+    this.send.disabled = true;
+    this.problem.hidden = true;
+    try {
+      await api.signIn(this.key.value.trim());
+      this.done();
+    } catch (error) {
+      say(this.problem, error instanceof api.Problem && error.status === 422 ? word("keyRefused") : word("failedToLoad", { text: String(error) }));
+      this.problem.hidden = false;
+      this.send.disabled = false;
+      this.key.select();
+    }
+  }
+}
