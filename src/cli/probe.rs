@@ -12,7 +12,7 @@ use crate::{
         Completion, Delta, Error, Facts, Llm, Message, OutputFormat, Request, Sending, ToolChoice, ToolSpec,
         structured::Strategy,
     },
-    net::AtOnce,
+    net::NoWait,
 };
 
 /// Enough for a model that thinks before a short answer.
@@ -79,7 +79,7 @@ impl Ask<'_> {
     }
 
     async fn complete(&self, request: Request) -> Result<Completion, Error> {
-        self.llm.complete(&request, &AtOnce).await.map_err(|failed| failed.error)
+        self.llm.complete(&request, &NoWait).await.map_err(|failed| failed.error)
     }
 
     /// Does it call a tool when it is asked to, or, where calls are demanded, although it is not?
@@ -121,7 +121,7 @@ impl Ask<'_> {
 
     async fn streams(&self) -> bool {
         let request = self.request("Count from one to five in words.");
-        let Ok(mut stream) = self.llm.stream(&request, &AtOnce).await else { return false };
+        let Ok(mut stream) = self.llm.stream(&request, &NoWait).await else { return false };
         while let Some(delta) = stream.next().await {
             match delta {
                 Ok(Delta::Text(_)) => {}

@@ -9,15 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, Strict, arguments, carried, parse, short_id};
+use super::{Encoded, Joined, Strict, arguments, carried, parse, reasons, short_id, unreadable};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
-use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::failure::{self, Failure};
 use crate::llm::providers::{Carries, OutputLimit, Quirks};
 use crate::llm::{Message, OutputFormat, Request, ToolCall, ToolChoice, ToolSpec, thinking};
-
-/// Families of models that refuse `max_tokens`.
-const NEW_FAMILIES: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
@@ -67,7 +64,7 @@ impl<'a> Body<'a> {
         let is_new = match quirks.output_limit {
             OutputLimit::MaxTokens => false,
             OutputLimit::MaxCompletionTokens => true,
-            OutputLimit::ByModel => NEW_FAMILIES.iter().any(|family| model.starts_with(family)),
+            OutputLimit::ByModel => reasons(model),
         };
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
@@ -372,10 +369,7 @@ impl Content {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
-    })?;
+    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
     if answer.error.is_null() && answer.choices.as_ref().is_none_or(Vec::is_empty) {
         return Err(malformed(assembly.model(), "an answer without choices").into());
     }

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, RawObject, Strict, carried, parse};
+use super::{Encoded, Joined, RawObject, Strict, carried, parse, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
-use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{Error, Message, OutputFormat, Part as TextPart, Request, ToolChoice, ToolSpec};
 
@@ -296,10 +296,7 @@ struct Spoken {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
-    })?;
+    let (answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
     let is_nothing = answer.error.is_null() && answer.candidates.is_none() && answer.prompt_feedback.is_null();
     if is_nothing {
         return Err(malformed(assembly.model(), "an answer without candidates").into());

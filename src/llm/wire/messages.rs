@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Encoded, Joined, RawObject, Strict, carried, parse, short_id};
+use super::{Encoded, Joined, RawObject, Strict, carried, parse, short_id, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
-use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{Message, OutputFormat, Part, Request, ToolChoice, ToolSpec};
 
@@ -272,10 +272,7 @@ struct Whole {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (answer, is_marked) = parse::<Whole>(json).map_err(|problem| match is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
-    })?;
+    let (answer, is_marked) = parse::<Whole>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
     if !answer.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &answer.error));
     }

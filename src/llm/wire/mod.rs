@@ -18,10 +18,10 @@ use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::assembly::Assembly;
+use super::assembly::{Assembly, malformed};
 use super::failure::{self, Failure};
 use super::providers::Quirks;
-use super::{Message, Part, Request, Text, surrogates};
+use super::{Error, Message, Part, Request, Text, surrogates};
 use crate::domain::ModelName;
 
 /// A dialect.
@@ -128,6 +128,19 @@ fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<(T, bool)> {
         None => Ok((serde_json::from_str(json)?, false)),
         Some(marked) => Ok((serde_json::from_str(&marked)?, true)),
     }
+}
+
+/// What an answer that is no JSON of the dialect is; often a page of a proxy.
+fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> Error {
+    match failure::is_html(json) {
+        true => malformed(assembly.model(), "an HTML page"),
+        false => malformed(assembly.model(), problem),
+    }
+}
+
+/// Does a model of OpenAI's reason? Such models refuse `max_tokens`, and others the question for their reasoning.
+fn reasons(model: &str) -> bool {
+    ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|family| model.starts_with(family))
 }
 
 /// Text that is written in one piece without being copied.

@@ -7,18 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, Strict, arguments, carried, parse};
+use super::{Encoded, Joined, Strict, arguments, carried, parse, reasons, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
-use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{Message, OutputFormat, Part, Request, Text, ToolChoice, ToolSpec};
 
 /// The smallest output limit that is taken.
 const LEAST_OUTPUT: u32 = 16;
-/// Families of models that reason; to others the question for their reasoning is an error.
-const REASONING: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
-
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
     Ok(Encoded { path: "responses".into(), headers: quirks.headers, body })
@@ -112,7 +109,7 @@ enum Item<'a> {
 impl<'a> Body<'a> {
     fn of(request: &'a Request, quirks: &Quirks, is_stream: bool) -> Self {
         let model = request.model.model.as_str();
-        let reasons = REASONING.iter().any(|family| model.starts_with(family)) && !model.starts_with("gpt-5-chat");
+        let reasons = reasons(model) && !model.starts_with("gpt-5-chat");
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => quirks.required,
@@ -203,10 +200,7 @@ struct Answer {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
-    })?;
+    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
     if answer.error.is_null() && answer.output.is_none() {
         return Err(malformed(assembly.model(), "an answer without output").into());
     }
