@@ -114,6 +114,21 @@ has_page_tools() {
     cmp -s tests/page/package-lock.json "$TOOLS/page/installed"
 }
 
+# MCP servers of others, which runs of the tests call, as their lock files say.
+install_mcp_servers() {
+    rm -rf "$TOOLS/mcp"
+    mkdir -p "$TOOLS/mcp"
+    cp tests/mcp/package.json tests/mcp/package-lock.json "$TOOLS/mcp"
+    npm ci --prefix "$TOOLS/mcp" --no-audit --no-fund --loglevel=error
+    python3 -m venv "$TOOLS/mcp/venv"
+    "$TOOLS/mcp/venv/bin/pip" install --quiet --disable-pip-version-check --requirement tests/mcp/requirements.txt
+    cat tests/mcp/package-lock.json tests/mcp/requirements.txt >"$TOOLS/mcp/installed"
+}
+
+has_mcp_servers() {
+    cat tests/mcp/package-lock.json tests/mcp/requirements.txt | cmp -s - "$TOOLS/mcp/installed"
+}
+
 has_node_tools() {
     cmp -s tests/clients/typescript/package-lock.json "$TOOLS/node/installed"
 }
@@ -152,11 +167,12 @@ has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
-export -f install_python_tools install_node_tools install_page_tools check_compose check_nginx check_unit
+export -f install_python_tools install_node_tools install_page_tools install_mcp_servers check_compose check_nginx check_unit
 export TOOLS PYTHON_TOOLS
 has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
 has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
 has_page_tools || stage 'driver of the page' 300 bash -euc install_page_tools
+has_mcp_servers || stage 'MCP servers' 600 bash -euc install_mcp_servers
 
 stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml
 stage 'compose file' 60 bash -euc check_compose

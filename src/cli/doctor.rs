@@ -10,6 +10,7 @@ use crate::{
         Endpoint, Llm,
         providers::{PROVIDERS, Provider},
     },
+    mcp,
     pages::Parser,
     search::{self, Corpus, Engine, Engines, ROWS, Row},
     store::Store,
@@ -55,6 +56,7 @@ pub async fn run(config: Config) -> Exit {
     findings.extend(models(&config).await);
     findings.extend(search(&config).await);
     findings.extend(config.not_usable().map(|missing| Finding::note("not usable", missing)));
+    findings.extend(mcp(&config).await);
     print(&findings)
 }
 
@@ -157,6 +159,33 @@ async fn probe(llm: &Llm, provider: &Provider, model: &ModelName) -> Finding {
             ),
         ),
     }
+}
+
+/// Each configured MCP server, with its tools or what is wrong with it.
+async fn mcp(config: &Config) -> Vec<Finding> {
+    let own = config.mcp.own.as_ref().and_then(|own| mcp::Server::original(own, true));
+    let servers: Vec<mcp::Server> = config.mcp.servers.iter().cloned().chain(own).collect();
+    let places: Vec<String> = servers.iter().map(mcp::Server::place).collect();
+    let clients = mcp::Clients::new(servers);
+    let mut findings = Vec::new();
+    for ((name, offer), place) in clients.offers().await.into_iter().zip(places) {
+        match offer {
+            Ok(offer) => {
+                let tools: Vec<&str> = offer.tools.iter().map(|tool| tool.name.as_str()).collect();
+                let tools = if tools.is_empty() { "no tools".to_owned() } else { tools.join(", ") };
+                let resources = match offer.resources.len() {
+                    0 => String::new(),
+                    1 => "; 1 resource".to_owned(),
+                    count => format!("; {count} resources"),
+                };
+                findings.push(Finding::ok("mcp", format!("{name} at {place}: {tools}{resources}")));
+                findings.extend(offer.notes.iter().map(|note| Finding::note("mcp", format!("{name}: {note}"))));
+            }
+            Err(error) => findings.push(Finding::broken("mcp", format!("{name} at {place}: {error}"))),
+        }
+    }
+    clients.close().await;
+    findings
 }
 
 /// The engines that are configured, or that the settings name, must answer.

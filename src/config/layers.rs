@@ -19,7 +19,10 @@ use super::{
     kind::Kind,
     settings::{self, Fallback, Setting},
 };
-use crate::domain::options::{MODEL_OPTIONS, OptionKind, OptionSpec};
+use crate::{
+    domain::options::{MODEL_OPTIONS, OptionKind, OptionSpec},
+    llm::providers,
+};
 
 /// Who said a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,9 +200,10 @@ fn said(setting: &Setting, flag: Option<&str>, variable: impl Fn(&str) -> Option
     Some((as_ours(setting.kind, text), Origin::OtherVariable { name: name.to_owned(), own }))
 }
 
-/// Open Deep Research also takes other words for true and false.
+/// Open Deep Research has other words for true and false, and other names of some providers.
 fn as_ours(kind: Kind, text: String) -> String {
     match kind {
+        Kind::Research(spec) if spec.kind == OptionKind::Model => providers::from_original(text.trim()),
         Kind::Research(spec) if spec.kind == OptionKind::Boolean => match &*text.trim().to_ascii_lowercase() {
             "true" | "t" | "yes" | "y" | "on" | "1" => "true".to_owned(),
             "false" | "f" | "no" | "n" | "off" | "0" => "false".to_owned(),

@@ -377,6 +377,7 @@ mod tests {
     fn the_names_of_the_original_are_understood() {
         let original = [
             ("RESEARCH_MODEL", "ollama:theirs"),
+            ("SUMMARIZATION_MODEL", " google_genai:small"),
             ("MAX_CONCURRENT_RESEARCH_UNITS", "3"),
             ("ALLOW_CLARIFICATION", "False"),
             ("SEARCH_API", "tavily"),
@@ -388,6 +389,7 @@ mod tests {
         let toml = "[options]\nmax_concurrent_research_units = 2\nmax_react_tool_calls = 4";
         let config = layered(&Flags::default(), &original, toml);
         assert_eq!(config.options.research_model.to_string(), "ollama:theirs");
+        assert_eq!(config.options.summarization_model.to_string(), "google:small");
         assert_eq!(config.options.max_concurrent_research_units, 3);
         assert_eq!(config.options.max_react_tool_calls, 4);
         assert!(!config.options.allow_clarification);

@@ -126,8 +126,14 @@ pub fn variables() -> String {
 /// `fathom.example.toml`.
 pub fn file() -> String {
     let mut text = comment(
-        "Every setting of Fathom with its default or an example. A line that begins with # and no space is a setting: copy this file to fathom.toml, which is read in the working directory (or name it with --config FILE or FATHOM_CONFIG), and take the # away. Flags and environment variables win over this file; `fathom config` shows what counts and who said it. Relative paths are relative to the working directory. Addresses, headers and what lets people in (open, allowed_hosts, cors_origins, owner_header, separate_owners) are taken from a file that was named, not from one that was merely found.",
+        "Every setting of Fathom with its default or an example. A line that begins with # and no space is a setting: copy this file to fathom.toml, which is read in the working directory (or name it with --config FILE or FATHOM_CONFIG), and take the # away. Flags and environment variables win over this file; `fathom config` shows what counts and who said it. Relative paths are relative to the working directory.",
     );
+    let opens =
+        settings::all().iter().filter(|setting| setting.leads_out()).filter_map(|s| s.key.strip_prefix("http."));
+    text.push_str(&comment(&format!(
+        "Addresses, headers and what lets people in ({}) are taken from a file that was named, not from one that was merely found.",
+        opens.collect::<Vec<_>>().join(", "),
+    )));
     for table in tables() {
         text.push_str(&heading(&table));
         if !table.key.is_empty() {
@@ -194,8 +200,9 @@ fn row(setting: &Setting) -> String {
         Fallback::Unset => String::new(),
     };
     let name = setting.key.rsplit('.').next().unwrap_or_default();
+    let other = setting.other_variable.as_deref().map(|name| format!(", or `{name}`")).unwrap_or_default();
     let (variable, values, meaning) = (&setting.variable, values(setting.kind), setting.meaning);
-    format!("| `{name}` | `{variable}`{flag} | {values} | {default} | {meaning} |\n")
+    format!("| `{name}` | `{variable}`{other}{flag} | {values} | {default} | {meaning} |\n")
 }
 
 /// What is accepted, in a few words.

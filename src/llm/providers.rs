@@ -18,6 +18,8 @@ pub struct Provider {
     /// Where its API begins; `None` when each user has an address of their own.
     pub base_url: Option<&'static str>,
     pub variables: Variables,
+    /// The name that Open Deep Research has for it, as in `provider:model`, where that is another one.
+    pub original: Option<&'static str>,
     /// Another variable that may hold the key, where that of `variables` is not set.
     pub other_key: Option<&'static str>,
     pub key: Key,
@@ -178,6 +180,7 @@ const fn cloud(
         wire: Wire::ChatCompletions,
         base_url: Some(base_url),
         variables,
+        original: None,
         other_key: None,
         key: Key::Needed,
         auth: Auth::Bearer,
@@ -241,6 +244,7 @@ pub const PROVIDERS: &[Provider] = &[
     },
     Provider {
         wire: Wire::Gemini,
+        original: Some("google_genai"),
         other_key: Some("GOOGLE_API_KEY"),
         auth: Auth::Header("x-goog-api-key"),
         lists: Lists::Windows,
@@ -258,6 +262,7 @@ pub const PROVIDERS: &[Provider] = &[
     // The resource's name is part of the address; `model` is the name of the deployment. An older address with an
     // `api-version` works too, since the query of a base URL is kept.
     Provider {
+        original: Some("azure_openai"),
         base_url: None,
         auth: Auth::Header("api-key"),
         note: "the model is the name of the deployment; an older address with `?api-version=` works too",
@@ -307,14 +312,17 @@ pub const PROVIDERS: &[Provider] = &[
         )
     },
     // Unknown fields are errors, and so are ids of another length.
-    cloud(
-        "mistral",
-        "Mistral",
-        "https://api.mistral.ai/v1",
-        variables!("MISTRAL"),
-        "mistral-large-latest",
-        Quirks { required: "any", stream_options: false, short_ids: true, ..Quirks::NONE },
-    ),
+    Provider {
+        original: Some("mistralai"),
+        ..cloud(
+            "mistral",
+            "Mistral",
+            "https://api.mistral.ai/v1",
+            variables!("MISTRAL"),
+            "mistral-large-latest",
+            Quirks { required: "any", stream_options: false, short_ids: true, ..Quirks::NONE },
+        )
+    },
     cloud(
         "groq",
         "Groq",
@@ -403,6 +411,15 @@ impl Provider {
 /// The row of that name.
 pub fn find(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
+}
+
+/// The model as it is called here, from the name that Open Deep Research has for it.
+pub fn from_original(model: &str) -> String {
+    let ours = |(prefix, name): (&str, &str)| {
+        let provider = PROVIDERS.iter().find(|provider| provider.original == Some(prefix))?;
+        Some(format!("{}:{name}", provider.name))
+    };
+    model.split_once(':').and_then(ours).unwrap_or_else(|| model.to_owned())
 }
 
 /// The names of all.

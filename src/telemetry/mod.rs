@@ -143,10 +143,10 @@ impl std::io::Write for Lines {
     }
 }
 
-/// Spans of traces are not for the log.
+/// Spans of traces are not for the log, and neither is what the MCP SDK says of each connection, session ids included.
 fn filter(directives: &str) -> EnvFilter {
     let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("error"));
-    let quiet = [format!("{}=off", spans::TARGET)];
+    let quiet = [format!("{}=off", spans::TARGET), "rmcp=off".to_owned()];
     quiet.iter().filter_map(|directive| directive.parse().ok()).fold(filter, EnvFilter::add_directive)
 }
 

@@ -247,6 +247,7 @@ static INVENTED: [Provider; 1] = [Provider {
     wire: Wire::ChatCompletions,
     base_url: Some("https://models.acme.test/v9"),
     variables: Variables { api_key: "ACME_API_KEY", base_url: "ACME_BASE_URL", headers: "ACME_HEADERS" },
+    original: None,
     other_key: None,
     key: Key::Needed,
     auth: Auth::Header("x-acme-key"),

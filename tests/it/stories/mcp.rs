@@ -353,3 +353,74 @@ async fn a_program_gets_little_and_ends_with_its_run() {
     until("its group is gone", async || (left() == 0).then_some(())).await;
     world.finish();
 }
+
+/// Servers that others wrote, from npm and PyPI, in one run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_of_others_work_in_a_run() {
+    let tool = |name: &str| fathom_testkit::program::tool(&format!("mcp/{name}")).display().to_string();
+    let page = "<html><head><title>Ledger</title></head><body><article><p>Dues of four crowns pay the gate.</p></article></body></html>";
+    let router =
+        axum::Router::new().route("/ledger", axum::routing::get(move || async move { axum::response::Html(page) }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let ledger = format!("http://{}/ledger", listener.local_addr().unwrap());
+    let mut site = tokio::task::JoinSet::new();
+    site.spawn(async { axum::serve(listener, router).await.unwrap() });
+    let script = calling(&[
+        ("echo", json!({"message": "The gate opened in 1931."})),
+        ("get-sum", json!({"a": 2, "b": 40})),
+        ("get-tiny-image", json!({})),
+        ("get-structured-content", json!({"location": "Chicago"})),
+        ("fetch", json!({"url": ledger})),
+        ("convert_time", json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"})),
+    ]);
+    let world = World::start(script).await;
+    let folder = world.folder().join("shelf");
+    std::fs::create_dir_all(&folder).unwrap();
+    let everything = tool("node_modules/.bin/mcp-server-everything");
+    let files = tool("node_modules/.bin/mcp-server-filesystem");
+    let mut variables = servers(
+        &world,
+        &[
+            ("everything", json!({"command": everything, "args": ["stdio"], "tools": ["echo", "get-*"]})),
+            ("files", json!({"command": files, "args": [folder], "tools": ["read_text_file", "list_*"]})),
+            (
+                "fetch",
+                json!({"command": tool("venv/bin/mcp-server-fetch"), "args": ["--allow-private-ips", "--ignore-robots-txt"]}),
+            ),
+            ("time", json!({"command": tool("venv/bin/mcp-server-time")})),
+        ],
+    );
+    variables.push(("PATH", std::env::var("PATH").unwrap()));
+    let story = told(&world, &[], &variables).await;
+    let (said, tools) = (answers(&world), offered(&world));
+    assert!(story.warned(WarningCode::McpServerFailed).is_empty(), "{:?}", story.warnings());
+    assert!(tools.contains(&"read_text_file".to_owned()) && !tools.contains(&"write_file".to_owned()), "{tools:?}");
+    for (answer, expected) in said.iter().zip([
+        "The gate opened in 1931.",
+        "42",
+        "an image of",
+        "temperature",
+        "Dues of four crowns",
+        "21:00",
+    ]) {
+        assert!(answer.contains(expected), "{expected}: {answer}");
+    }
+    assert!(story.sources.iter().any(|source| source.url == ledger), "what was fetched is cited by its address");
+    world.finish();
+}
+
+/// `fathom doctor` names each server with its tools, or with what is wrong.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_lists_servers_with_their_tools_or_errors() {
+    let world = World::start(Script::new()).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Stdio, "");
+    let settings = with(fake.settings(), json!({"tools": ["look_up", "tell"]}));
+    let away = json!({"url": "http://127.0.0.1:1/mcp", "bearer": "hunter2-secret"});
+    let variables = servers(&world, &[("register", settings), ("away", away)]);
+    let mut command = world.fathom(&["doctor"]);
+    let output = command.envs(variables).env("FATHOM_DATA_DIR", world.folder()).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("ok    mcp        register at python3: look_up, tell; 1 resource"), "{text}");
+    assert!(text.contains("FAIL  mcp        away at http://127.0.0.1:1/mcp: ") && !text.contains("hunter2"), "{text}");
+    assert!(!output.status.success());
+}
