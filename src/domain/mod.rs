@@ -17,6 +17,7 @@ pub mod mcp;
 mod merge;
 mod model_name;
 pub mod nearest;
+mod option_table;
 pub mod options;
 mod owner;
 pub mod presets;
@@ -26,6 +27,7 @@ mod progress;
 pub mod report;
 pub mod run;
 mod search_api;
+mod search_filter;
 pub mod time;
 pub mod wildcard;
 pub mod wording;
@@ -48,4 +50,5 @@ pub use run::{
     Thread, ThreadStatus, Usage, Waiting,
 };
 pub use search_api::SearchApi;
+pub use search_filter::{Domains, TimeRange, Topic};
 pub use time::Timestamp;
