@@ -14,7 +14,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode, digest},
     journal::{Asked, CallRecord, Entry, StepKind, Stop},
     llm::{
-        self, Completion, Delta, OutputFormat, Request, StopReason,
+        self, Completion, Delta, OutputFormat, Request, Sending, StopReason,
         structured::{self, Strategies, Strategy},
     },
     offline::{self, Evidence, Task},
@@ -127,8 +127,15 @@ impl Cx {
             tool_choice: llm::ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens,
+            sending: Sending { tuning: self.run.services.llm.tuning(role.as_str()), cache_key: Some(self.cache_key()) },
         };
         Call { request, task: task.into() }
+    }
+
+    /// Calls of one agent begin alike.
+    fn cache_key(&self) -> Arc<str> {
+        let agent = self.scope.id.as_deref().unwrap_or(self.scope.agent.as_str());
+        format!("{}-{agent}", self.run.journal.run_id()).into()
     }
 
     /// The models of that role.
