@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 pub use super::option_table::OPTIONS;
 use super::{
-    Caps, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, nearest::nearest, time,
+    Caps, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, Verify, nearest::nearest,
+    time,
 };
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
