@@ -57,6 +57,15 @@ const MODELS: &str = r#"
 #schema = true
 #streaming = true
 
+# What is sent with the calls of a role (research, summarization, compression, final_report); only what is set is sent. The
+# words are the vendor's; body has further fields of its request.
+#[roles.research]
+#reasoning_effort = "high"
+#verbosity = "low"
+#temperature = 0.3
+#service_tier = "flex"
+#body = { safety_identifier = "fathom" }
+
 # The price alone.
 #[prices]
 #"openai:gpt-4.1" = { input = 2.00, cached = 0.50, output = 8.00 }
