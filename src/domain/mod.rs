@@ -34,12 +34,13 @@ pub mod wording;
 
 pub use api_key::{ApiKey, KeyScope};
 pub use caps::Caps;
+pub use claim::Verify;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{ApiKeyId, MessageId, RunId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
-pub use options::{FollowUp, OptionError, RunOptions, Verify};
+pub use options::{FollowUp, OptionError, RunOptions};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};

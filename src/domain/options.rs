@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 pub use super::option_table::OPTIONS;
 use super::{
-    Caps, Cost, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, nearest::nearest, time,
+    Caps, Cost, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, Verify,
+    nearest::nearest, time,
 };
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
@@ -484,18 +485,6 @@ fn default_searches() -> u32 {
 
 fn default_tokens() -> u32 {
     20_000_000
-}
-
-/// How a report is held against its sources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verify {
-    Off,
-    /// Numbers, dates and names, by code.
-    #[default]
-    Figures,
-    /// Each cited statement too, by a model.
-    Claims,
 }
 
 /// What becomes of a message in a thread that has a report.

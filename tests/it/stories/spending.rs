@@ -104,7 +104,8 @@ async fn priced(world: &World, database: &TestDatabase, options: &[&str]) -> Sto
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn money_ends_softly_too() {
     let first = world(greedy()).await;
-    let whole = priced(&first, &TestDatabase::sqlite(), &[]).await.usage.cost.expect("the models have prices").dollars();
+    let whole =
+        priced(&first, &TestDatabase::sqlite(), &[]).await.usage.cost.expect("the models have prices").dollars();
     first.finish();
     let world = world(greedy()).await;
     let most = whole / 2.0;
