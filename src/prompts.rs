@@ -68,6 +68,7 @@ templates![
     "tools/research_complete_supervisor",
     "tools/search_web",
     "tools/search_web.queries",
+    "tools/search_web.time_range",
     "tools/think_tool",
     "tools/think_tool.reflection",
     "turns_left",

@@ -81,7 +81,7 @@ function depth(preset) {
 /** @param {string} name @param {import("./types").OptionSchema} schema @param {unknown} byDefault @returns {Field} */
 function field(name, schema, byDefault) {
   const none = el("option", { value: "" }, word("serverDefault", { value: byDefault ?? "–" }));
-  const choices = schema.enum ?? (schema.type === "boolean" ? ["true", "false"] : null);
+  const choices = schema.enum?.filter((choice) => choice !== null) ?? (schema.type === "boolean" ? ["true", "false"] : null);
   const id = `option-${name}`;
   if (choices) {
     const shown = (/** @type {string} */ choice) => choice === "true" ? word("yes") : choice === "false" ? word("no") : choice;

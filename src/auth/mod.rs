@@ -65,12 +65,14 @@ pub struct Wanted {
     pub expires_at: Option<Timestamp>,
 }
 
+/// What the database said and when, by the SHA-256 of what was sent.
+type Remembered = HashMap<[u8; 32], (Option<Principal>, Instant)>;
+
 /// The keys of a service; a cheap clone.
 #[derive(Clone, Debug)]
 pub struct Keys {
     store: Store,
-    /// By the SHA-256 of what was sent; `None`: refused.
-    remembered: Arc<Mutex<HashMap<[u8; 32], (Option<Principal>, Instant)>>>,
+    remembered: Arc<Mutex<Remembered>>,
 }
 
 impl Keys {

@@ -236,7 +236,11 @@ async fn try_engine(row: &'static Row, engine: &Engine) -> Vec<Finding> {
         (Ok(latency), Corpus::Web) => {
             let key = if variables(search::Value::Secret).is_some() { "key accepted by" } else { "answered" };
             let ms = latency.as_millis();
-            vec![Finding::ok("search", format!("{name} at {place}: {key} one search, {ms} ms"))]
+            let filters: Vec<_> = row.filters.iter().map(|filter| filter.as_str()).collect();
+            let filters = if filters.is_empty() { "none".to_owned() } else { filters.join(", ") };
+            let returns = row.returns.as_str();
+            let found = format!("{name} at {place}: {key} one search, {ms} ms; returns {returns}; filters: {filters}");
+            vec![Finding::ok("search", found)]
         }
         (Err(error), corpus) => {
             let at = if corpus == Corpus::Web { format!(" at {place}") } else { String::new() };

@@ -6,6 +6,7 @@ mod eval;
 mod health;
 mod keys;
 mod print;
+mod probe;
 mod progress;
 mod research;
 mod runs;
@@ -23,7 +24,7 @@ use crate::{
         reference::{flag_help, option_values},
     },
     domain::{
-        RunId, RunStatus,
+        ModelName, RunId, RunStatus,
         options::{OPTIONS, OptionSpec},
     },
     pages, telemetry,
@@ -280,6 +281,9 @@ fn run_status(name: &str) -> Result<RunStatus, String> {
 struct DoctorArgs {
     #[command(flatten)]
     settings: SettingsArgs,
+    /// Find out by a handful of calls what this model can do, and print a table for the settings file
+    #[arg(long, value_name = "PROVIDER:MODEL")]
+    probe: Option<ModelName>,
 }
 
 #[derive(Debug, Args)]
@@ -410,6 +414,7 @@ pub async fn run() -> ExitCode {
         Command::Resume(args) => research::resume(args, config).await,
         Command::Ask(args) => research::ask(args, config).await,
         Command::Runs(args) => runs::run(args.command, config).await,
+        Command::Doctor(DoctorArgs { probe: Some(model), .. }) => probe::run(&config, &model).await,
         Command::Doctor(_) => doctor::run(config).await,
         Command::Eval(args) => eval::run(args, config).await,
         Command::Keys(args) => keys::run(args, config).await,

@@ -13,7 +13,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::{complain, print};
 use crate::{
-    domain::{Agent, Envelope, Event, RunId, Timestamp, ToolKind, Usage, printable_line, shortened},
+    domain::{
+        Agent, Envelope, Event, RunId, Timestamp, ToolKind, Usage, claim::VerdictCounts, printable_line, shortened,
+    },
     events::EventLog,
 };
 
@@ -196,6 +198,13 @@ fn spinner(bars: &MultiProgress, indent: &str) -> ProgressBar {
     bar
 }
 
+fn checked(counts: &VerdictCounts) -> String {
+    let VerdictCounts { supported, partly, not_supported, not_checkable } = counts;
+    format!(
+        "statements checked: {supported} supported, {partly} partly, {not_supported} not, {not_checkable} could not be checked"
+    )
+}
+
 /// One line about an event; `None` for those that only count.
 fn described(event: &Event, width: usize) -> Option<String> {
     let line = |text: &str| line(text, width);
@@ -237,10 +246,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
         Event::CompressStarted {} => "compressing findings".to_owned(),
         Event::CompressFinished { chars_in, chars_out } => format!("compressed: {chars_in} to {chars_out} characters"),
         Event::ReportStarted { attempt } => format!("writing the report, attempt {attempt}"),
-        Event::ClaimsChecked { counts } => format!(
-            "statements checked: {} supported, {} partly, {} not, {} could not be checked",
-            counts.supported, counts.partly, counts.not_supported, counts.not_checkable
-        ),
+        Event::ClaimsChecked { counts } => checked(counts),
         Event::ReportFinished { chars, sources, .. } => format!("report: {chars} characters, {sources} sources cited"),
         Event::Usage { model, role, tokens } => {
             format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)

@@ -5,6 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
 use serde_json::Value;
@@ -12,11 +13,13 @@ use toml::Table;
 
 use super::{ConfigError, settings};
 use crate::domain::{ModelName, Price, nearest::nearest};
-use crate::llm::{Facts, KnownModels};
+use crate::llm::{Facts, KnownModels, Tuning, Tunings};
 
 /// The tables whose names are those of models: what is known of them, and their prices alone.
 const MODELS: &str = "models";
 const PRICES: &str = "prices";
+/// The table whose names are those of roles.
+const ROLES: &str = "roles";
 /// The list of MCP servers, or a table of them by name.
 const MCP: &str = "mcp";
 
@@ -27,6 +30,7 @@ pub struct File {
     /// By key of the table of settings. Secrets stand here in plain: neither shown nor kept.
     pub values: HashMap<&'static str, Value>,
     pub models: KnownModels,
+    pub roles: Tunings,
     /// As it stands in the file, secrets included; null when it names no MCP servers.
     pub mcp: Value,
 }
@@ -50,6 +54,7 @@ impl File {
         for (name, value) in table {
             match (name.as_str(), value) {
                 (MODELS, toml::Value::Table(models)) => file.take_models(models)?,
+                (ROLES, toml::Value::Table(roles)) => file.take_roles(roles)?,
                 (PRICES, toml::Value::Table(prices)) => file.take_prices(prices)?,
                 (MCP, servers) => file.mcp = serde_json::to_value(servers).unwrap_or_default(),
                 (name, value) => file.take(name, value)?,
@@ -73,7 +78,7 @@ impl File {
             toml::Value::Table(table) if is_section(key) => {
                 table.into_iter().try_for_each(|(name, value)| self.take(&format!("{key}.{name}"), value))
             }
-            _ if is_section(key) || [MODELS, PRICES].contains(&key) => Err(self.wrong(key, "a table")),
+            _ if is_section(key) || [MODELS, PRICES, ROLES].contains(&key) => Err(self.wrong(key, "a table")),
             value => Err(self.problem(unknown(key, value.is_table()))),
         }
     }
@@ -100,6 +105,21 @@ impl File {
             facts.check().map_err(|expected| self.wrong(&key, expected))?;
             let priced = self.models.get(&model).copied().unwrap_or_default();
             self.models.insert(model, facts.or(priced));
+        }
+        Ok(())
+    }
+
+    fn take_roles(&mut self, roles: Table) -> Result<(), ConfigError> {
+        for (role, tuning) in roles {
+            let key = format!("{ROLES}.{role}");
+            if !Tuning::ROLES.contains(&role.as_str()) {
+                return Err(self.problem(format!("unknown role '{role}': there are {}", Tuning::ROLES.join(", "))));
+            }
+            let tuning: Tuning = tuning.try_into().map_err(|error: toml::de::Error| {
+                self.problem(format!("{key}: {}", error.message().lines().next().unwrap_or_default()))
+            })?;
+            tuning.check().map_err(|expected| self.wrong(&key, &expected))?;
+            self.roles.insert(role, Arc::new(tuning));
         }
         Ok(())
     }
@@ -131,7 +151,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
 /// Keys are compared with keys and tables with tables.
 fn unknown(key: &str, is_table: bool) -> String {
     let meant = match is_table {
-        true => nearest(key, sections().chain([MODELS, PRICES, MCP])),
+        true => nearest(key, sections().chain([MODELS, PRICES, ROLES, MCP])),
         false => nearest(key, settings::all().iter().map(|setting| &*setting.key)),
     };
     let hint = meant.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
@@ -190,6 +210,15 @@ mod tests {
             "prices.\"openai:m\" must be a table of input, output and perhaps cached, in dollars per million tokens",
         );
         check("[prices]\nm = {input = 1, output = 1}", "prices.\"m\" must be a model name of the form provider:model");
+        check(
+            "[roles.writer]\ntemperature = 1",
+            "unknown role 'writer': there are research, summarization, compression, final_report",
+        );
+        check("[roles.research]\ntemperature = 3", "roles.research must be a temperature from 0 to 2");
+        check(
+            "[roles.research]\nbody = { model = 'x' }",
+            "roles.research must be fields of the body that Fathom does not write itself, which model is",
+        );
         check("[models]\nm = {}", "models.\"m\" must be a model name of the form provider:model");
         check(
             "[models.'openai:m']\nwindows = 9",

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     domain::options::{ORIGINAL, OptionKind},
     llm::providers::{self, Key, Provider},
-    search::ROWS,
+    search::{self, ROWS},
 };
 
 /// Characters of a line of comments.
@@ -19,6 +19,7 @@ const WIDTH: usize = 118;
 
 /// Where a table that is written here begins and ends in a page that is not.
 const BEGIN: &str = "<!-- written from the table of providers: begin -->";
+const ENGINES: &str = "<!-- written from the table of engines: begin -->";
 const END: &str = "<!-- end -->";
 
 /// What each table of the file is about, by its first name.
@@ -55,6 +56,15 @@ const MODELS: &str = r#"
 #forced_calls = false
 #schema = true
 #streaming = true
+
+# What is sent with the calls of a role (research, summarization, compression, final_report); only what is set is sent. The
+# words are the vendor's; body has further fields of its request.
+#[roles.research]
+#reasoning_effort = "high"
+#verbosity = "low"
+#temperature = 0.3
+#service_tier = "flex"
+#body = { safety_identifier = "fathom" }
 
 # The price alone.
 #[prices]
@@ -162,11 +172,37 @@ pub fn page() -> String {
 
 /// `docs/providers.md` with its table written again.
 pub fn providers_page(page: &str) -> String {
-    let parts = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let Some((before, after)) = parts else { return page.to_owned() };
     let rows: String = providers::PROVIDERS.iter().map(provider_row).collect();
     let head = "| provider | variables | dialect | address | example | to know |\n|---|---|---|---|---|---|\n";
-    format!("{before}{BEGIN}\n{head}{rows}{END}{after}")
+    with_table(page, BEGIN, &format!("{head}{rows}"))
+}
+
+/// `docs/engines.md` with its table written again.
+pub fn engines_page(page: &str) -> String {
+    let rows: String = ROWS.iter().map(|row| engine_row(row)).collect();
+    let head = "| `search_api` | what it searches | variables | comes with | filters | one search costs |\n|---|---|---|---|---|---|\n";
+    with_table(page, ENGINES, &format!("\n{head}{rows}\n"))
+}
+
+/// The page with another table between its marks.
+fn with_table(page: &str, begin: &str, table: &str) -> String {
+    let parts = page.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let Some((before, after)) = parts else { return page.to_owned() };
+    format!("{before}{begin}\n{table}{END}{after}")
+}
+
+fn engine_row(row: &search::Row) -> String {
+    let is_shown =
+        |setting: &&search::Setting| setting.value != search::Value::Url || setting.need == search::Need::Required;
+    let variable = |setting: &search::Setting| match setting.need {
+        search::Need::Required => format!("`{}`", setting.variable),
+        _ => format!("`{}` (optional)", setting.variable),
+    };
+    let variables: Vec<_> = row.settings.iter().filter(is_shown).map(variable).collect();
+    let variables = if variables.is_empty() { "none".to_owned() } else { variables.join(", ") };
+    let filters: Vec<_> = row.filters.iter().map(|filter| filter.as_str()).collect();
+    let (name, about, returns, cost) = (row.name, row.about, row.returns.as_str(), row.cost);
+    format!("| `{name}` | {about} | {variables} | {returns} | {} | {cost} |\n", filters.join(", "))
 }
 
 fn provider_row(provider: &Provider) -> String {
@@ -216,6 +252,9 @@ pub fn option_values(kind: OptionKind) -> String {
         OptionKind::Integer { min, max } => format!("{min} to {max}"),
         OptionKind::OptionalInteger { min, max } => format!("null, or {min} to {max}"),
         OptionKind::Choice(names) => names.join(", "),
+        OptionKind::OptionalChoice(names) => format!("null, {}", names.join(", ")),
+        OptionKind::OptionalDomains => "null, or names of sites".to_owned(),
+        OptionKind::OptionalLanguage | OptionKind::OptionalCountry => "null, or two letters".to_owned(),
         OptionKind::TimeZone => "an IANA name".to_owned(),
         OptionKind::McpServers => "all, none, or names".to_owned(),
         OptionKind::McpConfig => "null, or url and tools".to_owned(),
@@ -372,12 +411,15 @@ mod tests {
         #[expect(clippy::disallowed_methods, reason = "a switch of this test, no setting")]
         let update = std::env::var_os("UPDATE").is_some();
         let providers = fs::read_to_string(root.join("docs/providers.md")).unwrap();
+        let engines = fs::read_to_string(root.join("docs/engines.md")).unwrap();
         assert!(providers.contains(BEGIN) && providers.contains(END));
+        assert!(engines.contains(ENGINES) && engines.contains(END));
         for (name, text) in [
             (".env.example", variables()),
             ("fathom.example.toml", file()),
             ("docs/settings.md", page()),
             ("docs/providers.md", providers_page(&providers)),
+            ("docs/engines.md", engines_page(&engines)),
         ] {
             if update {
                 fs::write(root.join(name), text).unwrap();

@@ -1,5 +1,7 @@
 //! The settings as they count, and where each comes from, and what can be used. Nothing secret leaves this file.
 
+use std::sync::Arc;
+
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,7 +16,7 @@ use super::{
 use crate::{
     domain::{ModelName, options::MODEL_OPTIONS},
     llm::{
-        Endpoint,
+        Endpoint, Tuning,
         providers::{Key, PROVIDERS, Provider},
     },
     net,
@@ -100,7 +102,7 @@ impl Usable {
     }
 }
 
-/// Every setting as it counts in `config`, in the order of the table, then the models of the file.
+/// Every setting as it counts in `config`, in the order of the table, then the models and roles of the file.
 pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
     let options = serde_json::to_value(&config.options).unwrap_or_default();
     let one = |setting: &Setting| Effective {
@@ -118,6 +120,14 @@ pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
     let known =
         |(model, facts)| Effective { key: format!("models.\"{model}\""), value: json!(facts), source: source.clone() };
     all.extend(models.into_iter().map(known));
+    let mut roles: Vec<_> = config.llm.roles.iter().collect();
+    roles.sort_by_key(|(role, _)| *role);
+    let tuned = |(role, tuning): (&String, &Arc<Tuning>)| Effective {
+        key: format!("roles.{role}"),
+        value: json!(**tuning),
+        source: source.clone(),
+    };
+    all.extend(roles.into_iter().map(tuned));
     // Of a server's settings, where it is; the rest may be secret.
     let server = |server: &crate::mcp::Server| Effective {
         key: format!("mcp.{}", server.name),

@@ -9,12 +9,12 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Cx, Deadline, Error, Patient, fit, spending::Purpose, watch};
+use super::{Cx, Deadline, Error, Patient, Role, fit, spending::Purpose, watch};
 use crate::{
-    domain::{Event, Failure, FailureCode, ModelName, Models, WarningCode, digest},
+    domain::{Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode, digest},
     journal::{Asked, CallRecord, Entry, StepKind, Stop},
     llm::{
-        self, Completion, Delta, OutputFormat, Request,
+        self, Completion, Delta, OutputFormat, Request, Sending, StopReason,
         structured::{self, Strategies, Strategy},
     },
     offline::{self, Evidence, Task},
@@ -22,26 +22,8 @@ use crate::{
 
 /// How often a request is shortened further after the provider said it is too long.
 const SHORTENINGS: u32 = 4;
-
-/// Which model, limit and ledger line a call uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    Research,
-    Summarization,
-    Compression,
-    FinalReport,
-}
-
-impl Role {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Research => "research",
-            Self::Summarization => "summarization",
-            Self::Compression => "compression",
-            Self::FinalReport => "final_report",
-        }
-    }
-}
+/// How often a call gets twice the output limit after its model has spent all of it on thinking.
+const RAISES: u32 = 2;
 
 /// A model call to be made.
 #[derive(Clone, Debug)]
@@ -145,8 +127,15 @@ impl Cx {
             tool_choice: llm::ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens,
+            sending: Sending { tuning: self.run.services.llm.tuning(role.as_str()), cache_key: Some(self.cache_key()) },
         };
         Call { request, task: task.into() }
+    }
+
+    /// Calls of one agent begin alike.
+    fn cache_key(&self) -> Arc<str> {
+        let agent = self.scope.id.as_deref().unwrap_or(self.scope.agent.as_str());
+        format!("{}-{agent}", self.run.journal.run_id()).into()
     }
 
     /// The models of that role.
@@ -266,7 +255,7 @@ impl Cx {
             }
             call.request.model = model.clone();
             let patient = if is_last { self.patient(role) } else { self.hurried(role) };
-            let tried = Box::pin(self.fitted_by(key, purpose, &call, sink.as_deref_mut(), &patient)).await?;
+            let tried = Box::pin(self.with_room(key, role, purpose, &mut call, sink.as_deref_mut(), &patient)).await?;
             match tried {
                 Tried::Refused(entry) => return Ok(entry),
                 Tried::Answered(completion) => {
@@ -289,6 +278,42 @@ impl Cx {
         let mut stand_ins = self.run.stand_ins.lock().unwrap_or_else(PoisonError::into_inner);
         let before = stand_ins.insert(role, model.clone());
         model != models.first() && before.as_ref() != Some(model)
+    }
+
+    /// Makes the call to one model, with a higher output limit when it has thought until the limit and said nothing.
+    async fn with_room<S: TextSink>(
+        &self,
+        key: &str,
+        role: Role,
+        purpose: Purpose,
+        call: &mut Call,
+        mut sink: Option<&mut S>,
+        patient: &Patient<'_>,
+    ) -> Result<Tried, Stop> {
+        let (asked_for, mut used) = (call.request.max_tokens, Usage::default());
+        for raise in 0..=RAISES {
+            let tried = Box::pin(self.fitted_by(key, purpose, call, sink.as_deref_mut(), patient)).await?;
+            let Tried::Answered(mut completion) = tried else {
+                call.request.max_tokens = asked_for;
+                return Ok(tried);
+            };
+            used += completion.usage;
+            let is_empty = completion.text.trim().is_empty() && completion.tool_calls.is_empty();
+            let limit = call.request.max_tokens;
+            let is_full = completion.stop == StopReason::Length && is_empty;
+            if is_full {
+                let more = if raise < RAISES { "; it gets twice as much" } else { "" };
+                let (model, option) = (&call.request.model, role.limit_option());
+                let detail = format!("{key}: {model} used its {limit} tokens and wrote nothing ({option}){more}");
+                self.emit(vec![Event::warning(WarningCode::OutputCut, detail)]).await?;
+            }
+            if !is_full || raise == RAISES {
+                (completion.usage, call.request.max_tokens) = (used, asked_for);
+                return Ok(Tried::Answered(completion));
+            }
+            call.request.max_tokens = limit.saturating_mul(2);
+        }
+        unreachable!("the last answer is returned")
     }
 
     /// Makes the call to one model, shorter and shorter while its provider says that it is too long; streams when there

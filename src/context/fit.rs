@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::llm::{
     Message, Part, Request,
-    limits::{estimate_request, estimate_tokens},
+    limits::{Tokenizer, estimate_request},
 };
 
 /// Flexible parts of so many last messages are left alone as long as shortening others is enough.
@@ -74,9 +74,10 @@ fn shrink(request: &mut Request, excess: u32) {
 }
 
 fn sizes(request: &Request, wanted: impl Fn(usize) -> bool) -> Vec<u32> {
+    let tokenizer = Tokenizer::of(&request.model);
     let messages = request.messages.iter().enumerate().filter(|(index, _)| wanted(*index));
     let parts = messages.filter_map(|(_, message)| content(message)).flatten();
-    parts.filter(|part| matches!(part, Part::Flexible(_))).map(|part| estimate_tokens(part.as_str())).collect()
+    parts.filter(|part| matches!(part, Part::Flexible(_))).map(|part| tokenizer.count(part.as_str())).collect()
 }
 
 /// The largest size so that cutting every larger part down to it saves `excess`; `None` when nothing saves enough.
@@ -94,11 +95,12 @@ fn cap_for(sizes: &[u32], excess: u32) -> Option<u32> {
 }
 
 fn shorten_to(request: &mut Request, cap: u32, wanted: impl Fn(usize) -> bool) {
+    let tokenizer = Tokenizer::of(&request.model);
     for (index, message) in request.messages.iter_mut().enumerate() {
         let Some(parts) = content_mut(message).filter(|_| wanted(index)) else { continue };
         for part in parts {
             if let Part::Flexible(text) = part {
-                let size = estimate_tokens(text);
+                let size = tokenizer.count(text);
                 if size > cap {
                     *text = shorten(text, f64::from(cap) / f64::from(size)).into();
                 }
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::ModelName,
-        llm::{OutputFormat, Text, ToolCall, ToolChoice},
+        llm::{OutputFormat, Sending, Text, ToolCall, ToolChoice},
     };
 
     fn request(sizes: &[usize]) -> Request {
@@ -162,6 +164,7 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens: 1_000,
+            sending: Sending::default(),
         }
     }
 

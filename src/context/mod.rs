@@ -6,6 +6,7 @@
 mod ask;
 mod fit;
 mod pages;
+mod role;
 mod spending;
 mod waits;
 mod watch;
@@ -19,8 +20,9 @@ use std::{
 use futures::future::BoxFuture;
 use tokio::{sync::OnceCell, time::Instant};
 
-pub use ask::{Call, Form, Role, TextSink, Unanswered};
+pub use ask::{Call, Form, TextSink, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
+pub use role::Role;
 pub use spending::Spending;
 pub use waits::{Deadline, Patient};
 

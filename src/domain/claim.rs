@@ -2,6 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How a report is held against its sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    Off,
+    /// Numbers, dates and names, by code.
+    #[default]
+    Figures,
+    /// Each cited statement too, by a model.
+    Claims,
+}
+
 /// Does a source hold what a statement says that cites it?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,6 +17,7 @@ pub mod mcp;
 mod merge;
 mod model_name;
 pub mod nearest;
+mod option_table;
 pub mod options;
 mod owner;
 pub mod presets;
@@ -26,18 +27,20 @@ mod progress;
 pub mod report;
 pub mod run;
 mod search_api;
+mod search_filter;
 pub mod time;
 pub mod wildcard;
 pub mod wording;
 
 pub use api_key::{ApiKey, KeyScope};
 pub use caps::Caps;
+pub use claim::Verify;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{ApiKeyId, MessageId, RunId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
-pub use options::{FollowUp, OptionError, RunOptions, Verify};
+pub use options::{FollowUp, OptionError, RunOptions};
 pub use owner::{Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};
@@ -48,4 +51,5 @@ pub use run::{
     Thread, ThreadStatus, Usage, Waiting,
 };
 pub use search_api::SearchApi;
+pub use search_filter::{Domains, TimeRange, Topic};
 pub use time::Timestamp;

@@ -8,7 +8,11 @@ use std::str::FromStr as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Caps, McpConfig, McpServers, ModelName, Models, SearchApi, nearest::nearest, time};
+pub use super::option_table::OPTIONS;
+use super::{
+    Caps, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, Verify, nearest::nearest,
+    time,
+};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -44,6 +48,23 @@ pub struct RunOptions {
     /// Runs stored before there was this option have no such tool.
     #[serde(default)]
     pub read_pages: bool,
+    /// Runs stored before there was this option have none; as the filters below.
+    #[serde(default)]
+    pub max_pages_per_search: u32,
+    #[serde(default)]
+    pub search_time_range: Option<TimeRange>,
+    #[serde(default)]
+    pub include_domains: Option<Domains>,
+    #[serde(default)]
+    pub exclude_domains: Option<Domains>,
+    /// ISO 639-1, in lower case.
+    #[serde(default)]
+    pub search_language: Option<String>,
+    /// ISO 3166-1, in upper case.
+    #[serde(default)]
+    pub search_country: Option<String>,
+    #[serde(default)]
+    pub search_topic: Topic,
     /// Runs stored before there was this option use none, as the next two.
     #[serde(default = "McpServers::none")]
     pub mcp_servers: McpServers,
@@ -81,6 +102,13 @@ pub enum OptionKind {
         max: u32,
     },
     Choice(&'static [&'static str]),
+    OptionalChoice(&'static [&'static str]),
+    /// Names of sites.
+    OptionalDomains,
+    /// Two lower-case letters.
+    OptionalLanguage,
+    /// Two upper-case letters.
+    OptionalCountry,
     /// An IANA name.
     TimeZone,
     Model,
@@ -104,192 +132,6 @@ pub struct OptionSpec {
     pub default: &'static str,
     pub meaning: &'static str,
 }
-
-const TOKENS: OptionKind = OptionKind::Integer { min: 1, max: 1_000_000 };
-
-/// Every option there is.
-pub const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "allow_clarification",
-        kind: OptionKind::Boolean,
-        default: "true",
-        meaning: "may ask a question before starting",
-    },
-    OptionSpec {
-        name: "max_clarifications",
-        kind: OptionKind::Integer { min: 0, max: 5 },
-        default: "1",
-        meaning: "clarifying questions per thread",
-    },
-    OptionSpec {
-        name: "max_structured_output_retries",
-        kind: OptionKind::Integer { min: 1, max: 10 },
-        default: "3",
-        meaning: "attempts in total to get a structured answer",
-    },
-    OptionSpec {
-        name: "max_concurrent_research_units",
-        kind: OptionKind::Integer { min: 1, max: 20 },
-        default: "5",
-        meaning: "researchers working at the same time; more delegations wait",
-    },
-    OptionSpec {
-        name: "max_researcher_iterations",
-        kind: OptionKind::Integer { min: 1, max: 10 },
-        default: "6",
-        meaning: "rounds of the supervisor: one model turn and its tool calls each",
-    },
-    OptionSpec {
-        name: "max_react_tool_calls",
-        kind: OptionKind::Integer { min: 1, max: 30 },
-        default: "10",
-        meaning: "model turns of each researcher",
-    },
-    OptionSpec {
-        name: "max_researcher_seconds",
-        kind: OptionKind::Integer { min: 1, max: 86_400 },
-        default: "3600",
-        meaning: "time of each researcher, its searches and summaries included; then its findings so far are used",
-    },
-    OptionSpec {
-        name: "max_run_seconds",
-        kind: OptionKind::Integer { min: 10, max: 604_800 },
-        default: "14400",
-        meaning: "time of the whole run; near its end the report is written from what is there, at its end the run fails",
-    },
-    OptionSpec {
-        name: "max_model_calls",
-        kind: OptionKind::Integer { min: 10, max: 1_000_000 },
-        default: "2000",
-        meaning: "model calls of the whole run; research stops before they are used up, so that the report can be written",
-    },
-    OptionSpec {
-        name: "max_searches",
-        kind: OptionKind::Integer { min: 1, max: 1_000_000 },
-        default: "500",
-        meaning: "searches of the whole run; then the report is written from what is there",
-    },
-    OptionSpec {
-        name: "max_tokens",
-        kind: OptionKind::Integer { min: 10_000, max: 4_000_000_000 },
-        default: "20000000",
-        meaning: "tokens, read and written, of the whole run; research stops before they are used up",
-    },
-    OptionSpec {
-        name: "require_think",
-        kind: OptionKind::Boolean,
-        default: "false",
-        meaning: "refuse think_tool calls mixed with others, so that the model reflects on its own",
-    },
-    OptionSpec {
-        name: "follow_up",
-        kind: OptionKind::Choice(&["auto", "research"]),
-        default: "\"auto\"",
-        meaning: "messages after a report: auto (answered, or the report revised, where no research is needed) or research",
-    },
-    OptionSpec {
-        name: "verify",
-        kind: OptionKind::Choice(&["off", "figures", "claims"]),
-        default: "\"figures\"",
-        meaning: "how a report is held against its sources: figures (numbers, dates and names, by code), claims (each cited statement too, by the research model) or off",
-    },
-    OptionSpec {
-        name: "search_api",
-        kind: OptionKind::Engines,
-        default: "\"auto\"",
-        meaning: "where researchers search: one engine, or several separated by commas; auto: the first that is configured",
-    },
-    OptionSpec {
-        name: "read_pages",
-        kind: OptionKind::Boolean,
-        default: "true",
-        meaning: "may researchers of the web open pages by their address?",
-    },
-    OptionSpec {
-        name: "mcp_servers",
-        kind: OptionKind::McpServers,
-        default: "\"all\"",
-        meaning: "MCP servers whose tools researchers may call: all that are configured, none, or names separated by commas",
-    },
-    OptionSpec {
-        name: "mcp_config",
-        kind: OptionKind::McpConfig,
-        default: "null",
-        meaning: "one more MCP server as Open Deep Research has it: url, tools, auth_required; requests may set it where limits.request_mcp allows it",
-    },
-    OptionSpec {
-        name: "mcp_prompt",
-        kind: OptionKind::OptionalText { max: 8_000 },
-        default: "null",
-        meaning: "instructions to researchers about the tools of MCP servers",
-    },
-    OptionSpec {
-        name: "timezone",
-        kind: OptionKind::TimeZone,
-        default: "\"UTC\"",
-        meaning: "time zone of the user, by its IANA name; the date in prompts is the one there",
-    },
-    OptionSpec {
-        name: "max_content_length",
-        kind: OptionKind::Integer { min: 1_000, max: 200_000 },
-        default: "50000",
-        meaning: "characters of a page that are read",
-    },
-    OptionSpec {
-        name: "summarization_model",
-        kind: OptionKind::Model,
-        default: "\"openai:gpt-4.1-mini\"",
-        meaning: "summarises pages; of several, separated by commas, the later ones stand in for the first, as for every role",
-    },
-    OptionSpec {
-        name: "summarization_model_max_tokens",
-        kind: TOKENS,
-        default: "8192",
-        meaning: "output limit of that model, tokens",
-    },
-    OptionSpec {
-        name: "research_model",
-        kind: OptionKind::Model,
-        default: "\"openai:gpt-4.1\"",
-        meaning: "clarifies, writes the brief, leads and researches",
-    },
-    OptionSpec {
-        name: "research_model_max_tokens",
-        kind: TOKENS,
-        default: "10000",
-        meaning: "output limit of that model, tokens",
-    },
-    OptionSpec {
-        name: "compression_model",
-        kind: OptionKind::Model,
-        default: "\"openai:gpt-4.1\"",
-        meaning: "turns a researcher's findings into notes",
-    },
-    OptionSpec {
-        name: "compression_model_max_tokens",
-        kind: TOKENS,
-        default: "8192",
-        meaning: "output limit of that model, tokens",
-    },
-    OptionSpec {
-        name: "final_report_model",
-        kind: OptionKind::Model,
-        default: "\"openai:gpt-4.1\"",
-        meaning: "writes the report",
-    },
-    OptionSpec {
-        name: "final_report_model_max_tokens",
-        kind: TOKENS,
-        default: "10000",
-        meaning: "output limit of that model, tokens",
-    },
-    OptionSpec {
-        name: "model_context_window",
-        kind: OptionKind::OptionalInteger { min: 1_024, max: 10_000_000 },
-        default: "null",
-        meaning: "context window of the models, tokens; null: known by name or learned from the server",
-    },
-];
 
 /// Options that Open Deep Research has too, with the same meaning; there their names in upper case are variables.
 pub const ORIGINAL: [&str; 17] = [
@@ -469,6 +311,10 @@ impl OptionSpec {
     pub fn example(&self) -> String {
         match self.kind {
             OptionKind::OptionalInteger { min, max } => 131_072.clamp(min, max).to_string(),
+            OptionKind::OptionalChoice(names) => names.last().copied().unwrap_or_default().to_owned(),
+            OptionKind::OptionalDomains => "example.org,example.com".to_owned(),
+            OptionKind::OptionalLanguage => "de".to_owned(),
+            OptionKind::OptionalCountry => "DE".to_owned(),
             OptionKind::McpConfig => r#"{"url": "https://tools.example.com", "tools": ["search"]}"#.to_owned(),
             OptionKind::OptionalText { .. } => "Ask the archive before the web.".to_owned(),
             _ => self.default.trim_matches('"').to_owned(),
@@ -484,6 +330,14 @@ impl OptionSpec {
             | OptionKind::McpServers
             | OptionKind::TimeZone => Value::String(text.trim().to_owned()),
             OptionKind::OptionalText { .. } if text.trim() != "null" => Value::String(text.to_owned()),
+            OptionKind::OptionalChoice(_)
+            | OptionKind::OptionalDomains
+            | OptionKind::OptionalLanguage
+            | OptionKind::OptionalCountry
+                if text.trim() != "null" =>
+            {
+                Value::String(text.trim().to_owned())
+            }
             _ => serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned())),
         }
     }
@@ -505,6 +359,22 @@ impl OptionSpec {
                 let given = value.as_str().unwrap_or_default();
                 (names.contains(&given), format!("one of {}", names.join(", ")))
             }
+            OptionKind::OptionalChoice(names) => {
+                let fits = value.is_null() || names.contains(&value.as_str().unwrap_or_default());
+                (fits, format!("null or one of {}", names.join(", ")))
+            }
+            OptionKind::OptionalDomains => match Option::<Domains>::deserialize(&value) {
+                Ok(domains) => return Ok(json!(domains)),
+                Err(expected) => (false, format!("null or {expected}")),
+            },
+            OptionKind::OptionalLanguage => (
+                value.is_null() || is_code(&value, u8::is_ascii_lowercase),
+                "null or the two lower-case letters of a language, such as de".to_owned(),
+            ),
+            OptionKind::OptionalCountry => (
+                value.is_null() || is_code(&value, u8::is_ascii_uppercase),
+                "null or the two upper-case letters of a country, such as DE".to_owned(),
+            ),
             OptionKind::Engines => match SearchApi::deserialize(&value) {
                 Ok(search_api) => return Ok(json!(search_api)),
                 Err(expected) => (false, expected.to_string()),
@@ -548,6 +418,13 @@ impl OptionSpec {
                 json!({"type": ["integer", "null"], "minimum": min, "maximum": max})
             }
             OptionKind::Choice(names) => json!({"type": "string", "enum": names}),
+            OptionKind::OptionalChoice(names) => {
+                let names: Vec<_> = names.iter().map(|name| json!(name)).chain([Value::Null]).collect();
+                json!({"type": ["string", "null"], "enum": names})
+            }
+            OptionKind::OptionalDomains => json!({"type": ["string", "null"], "examples": ["example.org,example.com"]}),
+            OptionKind::OptionalLanguage => json!({"type": ["string", "null"], "pattern": "^[a-z]{2}$"}),
+            OptionKind::OptionalCountry => json!({"type": ["string", "null"], "pattern": "^[A-Z]{2}$"}),
             OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
             OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
             OptionKind::McpServers => json!({"type": "string", "pattern": "^[a-z0-9_-]+(,[a-z0-9_-]+)*$"}),
@@ -566,6 +443,11 @@ impl OptionSpec {
         schema["description"] = json!(self.meaning);
         schema
     }
+}
+
+/// Two letters of that kind.
+fn is_code(value: &Value, fits: fn(&u8) -> bool) -> bool {
+    value.as_str().is_some_and(|code| code.len() == 2 && code.bytes().all(|byte| fits(&byte)))
 }
 
 /// Agrees with the table, as a test holds.
@@ -587,18 +469,6 @@ fn default_searches() -> u32 {
 
 fn default_tokens() -> u32 {
     20_000_000
-}
-
-/// How a report is held against its sources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verify {
-    Off,
-    /// Numbers, dates and names, by code.
-    #[default]
-    Figures,
-    /// Each cited statement too, by a model.
-    Claims,
 }
 
 /// What becomes of a message in a thread that has a report.
@@ -656,6 +526,7 @@ mod tests {
             "max_model_calls",
             "max_searches",
             "max_tokens",
+            "search_topic",
         ] {
             stored.remove(newer).unwrap();
         }
@@ -695,6 +566,13 @@ mod tests {
         options.set_text("follow_up", " research").unwrap();
         options.set_text("max_run_seconds", "604800").unwrap();
         assert_eq!((options.follow_up, options.max_run_seconds), (FollowUp::Research, 604_800));
+        options.set_text("search_time_range", "week").unwrap();
+        options.set_text("include_domains", "Example.org, b.test").unwrap();
+        options.set_text("search_country", "DE").unwrap();
+        assert_eq!(options.search_time_range, Some(TimeRange::Week));
+        assert_eq!(options.include_domains.as_ref().map(ToString::to_string).as_deref(), Some("example.org,b.test"));
+        options.set_text("include_domains", "null").unwrap();
+        assert_eq!((options.include_domains.clone(), options.search_country.as_deref()), (None, Some("DE")));
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
         assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b").into());
@@ -719,6 +597,15 @@ mod tests {
             refusal("max_run_seconds", "9"),
             "option 'max_run_seconds' must be an integer from 10 to 604800, not 9"
         );
+        let language = refusal("search_language", "DE");
+        assert!(
+            language.ends_with("null or the two lower-case letters of a language, such as de, not \"DE\""),
+            "{language}"
+        );
+        let range = refusal("search_time_range", "hour");
+        assert!(range.ends_with("must be null or one of day, week, month, year, not \"hour\""), "{range}");
+        let domains = refusal("exclude_domains", "https://a.test/");
+        assert!(domains.contains("must be null or names of 100 sites at most"), "{domains}");
         assert_eq!(refusal("follow_up", "always"), "option 'follow_up' must be one of auto, research, not \"always\"");
         assert_eq!(
             refusal("research_model", "gpt-4.1"),

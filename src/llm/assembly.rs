@@ -151,6 +151,11 @@ impl Assembly {
         self.stop.is_some()
     }
 
+    /// Does the model call tools?
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// Counts an event of a stream.
     pub(super) fn begin_event(&mut self) {
         self.events += 1;

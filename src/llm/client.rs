@@ -1,5 +1,6 @@
 //! [`Llm`], the handle all callers hold: queue, time limits and retries around one call.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +15,9 @@ use super::stream::{Delta, Reading, ReplyStream};
 use super::structured::Strategy;
 use super::transport;
 use super::wire::Reader;
-use super::{BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, limits};
+use super::{
+    BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, ToolChoice, Tuning, limits,
+};
 use crate::domain::{Cost, ModelName, Usage, WaitKind};
 use crate::net::{self, ApiClients, Circuit, Limiter, Permit, RetryPolicy};
 
@@ -112,16 +115,35 @@ impl Llm {
     /// # Cancel safety
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
-        let failed = match self.attempts(request, caller, |server| self.call(server, request, caller)).await {
+        let request = self.unforced(request);
+        let failed = match self.attempts(&request, caller, |server| self.call(server, &request, caller)).await {
             Ok((completion, attempts)) => return Ok(Completion { attempts, ..completion }),
             Err(failed) => failed,
         };
-        let Some(plain) = without_carry(request, &failed) else { return Err(failed) };
-        let again = self.attempts(&plain, caller, |server| self.call(server, &plain, caller)).await;
+        let Some(milder) = self.milder(&request, &failed) else { return Err(failed) };
+        let again = self.attempts(&milder, caller, |server| self.call(server, &milder, caller)).await;
         match again {
             Ok((completion, attempts)) => Ok(Completion { attempts: attempts + failed.attempts, ..completion }),
             Err(again) => Err(Failed { attempts: again.attempts + failed.attempts, ..again }),
         }
+    }
+
+    /// The request without a forced call, when its model is known to refuse that.
+    fn unforced<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        let is_forced = request.tool_choice == ToolChoice::Required;
+        if is_forced && self.inner.memory.refuses_force(&request.model, Instant::now()) {
+            return Cow::Owned(Request { tool_choice: ToolChoice::Auto, ..request.clone() });
+        }
+        Cow::Borrowed(request)
+    }
+
+    /// The request without what its provider refused, when that can be done without.
+    fn milder(&self, request: &Request, failed: &Failed) -> Option<Request> {
+        if !refuses_force(request, failed) {
+            return without_carry(request, failed);
+        }
+        self.inner.memory.learn_refused_force(&request.model, Instant::now());
+        Some(Request { tool_choice: ToolChoice::Auto, ..request.clone() })
     }
 
     /// Asks for an answer piece by piece. Returns with the first piece of text, or the end; until then attempts are
@@ -133,6 +155,9 @@ impl Llm {
     /// # Cancel safety
     /// As `complete`; so does dropping the stream.
     pub async fn stream(&self, request: &Request, caller: &dyn Caller) -> Result<ReplyStream, Failed> {
+        if self.facts(&request.model).streaming == Some(false) {
+            return self.complete(request, caller).await.map(ReplyStream::whole);
+        }
         let begin = |server| self.begin(server, request, caller);
         let ((mut reading, first), attempts) = self.attempts(request, caller, begin).await?;
         reading.attempts = attempts;
@@ -169,9 +194,20 @@ impl Llm {
         self.inner.circuits.of(model).is_waiting()
     }
 
+    /// The window of `model` as its server lists it; `None` when the server would not say.
+    pub async fn listed_window(&self, model: &ModelName) -> Option<u32> {
+        let server = self.inner.server(model).filter(|server| server.has_list())?;
+        server.listed.get_or_init(|| self.list(server)).await.as_ref()?.context_window(&model.model)
+    }
+
     /// What is known of `model`: what the settings say, and the catalogue where they say nothing.
     pub fn facts(&self, model: &ModelName) -> Facts {
         self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default()
+    }
+
+    /// What is sent with the calls of that role; `None` when nothing is set.
+    pub fn tuning(&self, role: &str) -> Option<Arc<Tuning>> {
+        self.inner.settings.roles.get(role).cloned()
     }
 
     /// What a finished call costs; `None` when the price of its model is not known, and its provider did not say.
@@ -321,6 +357,15 @@ impl Circuits {
         let new = || Arc::new(Circuit::new(model.to_string(), WaitKind::Model));
         Arc::clone(circuits.entry(model.clone()).or_insert_with(new))
     }
+}
+
+/// Did the provider refuse that a call is demanded? Vendors say so in many words, with a 400 each.
+fn refuses_force(request: &Request, failed: &Failed) -> bool {
+    let Error::BadRequest { detail, .. } = &failed.error else { return false };
+    let detail = detail.to_lowercase();
+    let words =
+        ["tool_choice", "tool choice", "toolchoice", "function_calling_config", "functioncallingconfig", "forced"];
+    request.tool_choice == ToolChoice::Required && words.iter().any(|word| detail.contains(word))
 }
 
 /// The request without what its turns carry, when that was refused: some providers bind it to the very conversation it

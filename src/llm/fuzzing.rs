@@ -1,7 +1,7 @@
 //! Readers of this room for the fuzz targets (docs/fuzzing.md); not part of any other build.
 
 use super::{
-    Message, OutputFormat, Request, ToolChoice, assembly::Assembly, providers::Quirks, text_calls, wire::Wire,
+    Message, OutputFormat, Request, Sending, ToolChoice, assembly::Assembly, providers::Quirks, text_calls, wire::Wire,
 };
 use crate::domain::ModelName;
 
@@ -14,6 +14,7 @@ pub fn stream(text: &str) {
         tool_choice: ToolChoice::Auto,
         output: OutputFormat::Text,
         max_tokens: 1_000,
+        sending: Sending::default(),
     };
     for wire in Wire::ALL {
         let (mut assembly, mut reader) = (Assembly::new(&request), wire.reader(&Quirks::NONE));

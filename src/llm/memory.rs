@@ -24,6 +24,8 @@ const MISSES: u32 = 2;
 pub(super) struct Memory {
     windows: Mutex<HashMap<ModelName, Window>>,
     strategies: Mutex<HashMap<ModelName, KnownStrategy>>,
+    /// Until when no call is demanded of a model.
+    unforced: Mutex<HashMap<ModelName, Instant>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +60,18 @@ impl Memory {
         };
         forget(&mut windows, |window| now < window.until);
         windows.insert(model.clone(), Window { tokens, until });
+    }
+
+    /// Has the model lately refused a forced tool call?
+    pub(super) fn refuses_force(&self, model: &ModelName, now: Instant) -> bool {
+        let unforced = self.unforced.lock().unwrap_or_else(PoisonError::into_inner);
+        unforced.get(model).is_some_and(|until| now < *until)
+    }
+
+    pub(super) fn learn_refused_force(&self, model: &ModelName, now: Instant) {
+        let mut unforced = self.unforced.lock().unwrap_or_else(PoisonError::into_inner);
+        forget(&mut unforced, |until| now < *until);
+        unforced.insert(model.clone(), now + STRATEGY);
     }
 
     /// Where to begin asking a model for a structured answer.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Sending;
 use crate::domain::{ModelName, Usage};
 
 /// Text of a message, in parts: what must stay as it is, and what may be shortened when the model's context window
@@ -158,6 +159,9 @@ pub struct Request {
     pub output: OutputFormat,
     /// Output limit in tokens.
     pub max_tokens: u32,
+    /// No part of what is asked.
+    #[serde(skip)]
+    pub sending: Sending,
 }
 
 /// Why the model stopped.

@@ -24,6 +24,7 @@ pub mod surrogates;
 mod text_calls;
 mod thinking;
 mod transport;
+mod tuning;
 pub mod wire;
 
 use std::time::Duration;
@@ -38,6 +39,7 @@ pub use message::{
 pub use server::BadSetting;
 pub use settings::{Endpoint, Endpoints, ProviderLimits, Settings};
 pub use stream::{Delta, ReplyStream};
+pub use tuning::{Sending, Tuning, Tunings};
 
 /// A model call that failed for good, named by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -89,6 +89,16 @@ pub enum OutputLimit {
     ByModel,
 }
 
+/// The reasoning that goes back with its turn on Chat Completions; most servers take none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    Nothing,
+    /// The text of `reasoning_content`; a turn with calls has to have it, be it empty.
+    ReasoningContent,
+    /// The list `reasoning_details`, which may be signed or encrypted.
+    ReasoningDetails,
+}
+
 /// Where a provider differs from its dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct Quirks {
@@ -101,6 +111,10 @@ pub struct Quirks {
     pub structured: Strategy,
     /// Ids of tool calls have exactly nine letters and digits.
     pub short_ids: bool,
+    /// What of a turn's reasoning has to go back with it.
+    pub carries: Carries,
+    /// Is `prompt_cache_key` known?
+    pub cache_key: bool,
     /// Reasoning tokens are counted beside the output tokens.
     pub reasoning_beside: bool,
     /// Sent with every request.
@@ -114,6 +128,8 @@ impl Quirks {
         stream_options: true,
         structured: Strategy::Native,
         short_ids: false,
+        carries: Carries::Nothing,
+        cache_key: false,
         reasoning_beside: false,
         headers: &[],
     };
@@ -135,6 +151,7 @@ impl Quirks {
     pub const UNFORCED: &'static str = "auto";
 
     const LIKE_OPENAI: Self = Self { output_limit: OutputLimit::ByModel, ..Self::NONE };
+    const OPENAI: Self = Self { cache_key: true, ..Self::LIKE_OPENAI };
     const NEW_LIMIT: Self = Self { output_limit: OutputLimit::MaxCompletionTokens, ..Self::NONE };
 }
 
@@ -195,7 +212,7 @@ const fn local(
 pub const PROVIDERS: &[Provider] = &[
     Provider {
         note: "the default; `OPENAI_BASE_URL` may be any server of this dialect",
-        ..cloud("openai", "OpenAI", "https://api.openai.com/v1", variables!("OPENAI"), "gpt-4.1", Quirks::LIKE_OPENAI)
+        ..cloud("openai", "OpenAI", "https://api.openai.com/v1", variables!("OPENAI"), "gpt-4.1", Quirks::OPENAI)
     },
     // The same account, by the dialect that keeps a model's reasoning between its turns.
     Provider {
@@ -208,7 +225,7 @@ pub const PROVIDERS: &[Provider] = &[
             "https://api.openai.com/v1",
             variables!("OPENAI"),
             "gpt-5.4",
-            Quirks::NONE,
+            Quirks { cache_key: true, ..Quirks::NONE },
         )
     },
     Provider {
@@ -261,7 +278,7 @@ pub const PROVIDERS: &[Provider] = &[
             "https://openrouter.ai/api/v1",
             variables!("OPENROUTER"),
             "openai/gpt-4.1",
-            Quirks::NONE,
+            Quirks { carries: Carries::ReasoningDetails, ..Quirks::NONE },
         )
     },
     Provider {
@@ -286,7 +303,12 @@ pub const PROVIDERS: &[Provider] = &[
             "https://api.deepseek.com",
             variables!("DEEPSEEK"),
             "deepseek-flash",
-            Quirks { structured: Strategy::Prompt, required: "auto", ..Quirks::NONE },
+            Quirks {
+                structured: Strategy::Prompt,
+                required: "auto",
+                carries: Carries::ReasoningContent,
+                ..Quirks::NONE
+            },
         )
     },
     // Unknown fields are errors, and so are ids of another length.
@@ -350,7 +372,7 @@ pub const PROVIDERS: &[Provider] = &[
             "https://api.moonshot.ai/v1",
             variables!("MOONSHOT"),
             "kimi-k2.6",
-            Quirks { required: "auto", ..Quirks::NONE },
+            Quirks { required: "auto", carries: Carries::ReasoningContent, ..Quirks::NONE },
         )
     },
     // Its models search by themselves and take no tools: for reports and summaries.

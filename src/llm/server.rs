@@ -10,7 +10,7 @@ use url::Url;
 use super::catalogue::{self, Facts, KnownModels};
 use super::failure::{Failure, one_line};
 use super::models::Listed;
-use super::providers::{Auth, Key, Lists, Provider};
+use super::providers::{Auth, Key, Lists, Provider, Quirks};
 use super::settings::{Endpoint, Settings};
 use super::wire::{Encoded, Reader};
 use super::{Error, Request};
@@ -107,8 +107,10 @@ impl Server {
     }
 
     pub(super) fn encode(&self, request: &Request, is_stream: bool) -> serde_json::Result<Encoded> {
-        let facts = self.facts(&request.model);
-        self.provider.wire.encode(request, &self.provider.quirks.of_model(&facts), is_stream)
+        let quirks = self.provider.quirks.of_model(&self.facts(&request.model));
+        // What copies OpenAI's API need not know all of its fields.
+        let quirks = Quirks { cache_key: quirks.cache_key && self.is_own_cloud, ..quirks };
+        self.provider.wire.encode(request, &quirks, is_stream)
     }
 
     pub(super) fn reader(&self) -> Reader {
@@ -219,7 +221,10 @@ fn secret_value(value: &str) -> Option<HeaderValue> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::super::providers::{PROVIDERS, find};
+    use super::super::{Message, OutputFormat, Sending, ToolChoice, Tuning};
     use super::*;
 
     fn build(provider: &'static Provider, endpoint: &Endpoint) -> Result<Server, BadSetting> {
@@ -305,6 +310,60 @@ mod tests {
         assert!(server(openai(), None, None).headers().is_empty());
         assert!(server(openai(), None, Some("")).headers().is_empty());
         assert_eq!(server(openai(), None, Some("sk-1")).headers()[AUTHORIZATION], "Bearer sk-1");
+    }
+
+    /// At OpenAI's own address alone, and what is set for a role everywhere in the form of its dialect.
+    #[test]
+    fn how_a_call_is_sent_stands_in_its_body() {
+        let tuning = Tuning {
+            reasoning_effort: Some("low".into()),
+            verbosity: Some("high".into()),
+            temperature: Some(0.5),
+            service_tier: Some("flex".into()),
+            body: json!({"metadata": {"team": "a"}}).as_object().unwrap().clone(),
+        };
+        let sent = |model: &str, address: Option<&str>, tuning: Option<&Tuning>| -> Value {
+            let model: ModelName = model.parse().unwrap();
+            let server = server(find(&model.provider).unwrap(), address, Some("k3y-0123"));
+            let sending = Sending { tuning: tuning.cloned().map(Arc::new), cache_key: Some("run-r1".into()) };
+            let request = Request {
+                model,
+                messages: vec![Message::user("q")],
+                tools: Vec::new(),
+                tool_choice: ToolChoice::Auto,
+                output: OutputFormat::Text,
+                max_tokens: 9,
+                sending,
+            };
+            serde_json::from_slice(&server.encode(&request, false).unwrap().body).unwrap()
+        };
+        for model in ["openai:gpt-5.4", "openai-responses:gpt-5.4"] {
+            assert_eq!(sent(model, None, None)["prompt_cache_key"], "run-r1");
+            assert_eq!(sent(model, Some("http://127.0.0.1:1/v1"), None)["prompt_cache_key"], Value::Null);
+        }
+        assert_eq!(sent("mistral:m", None, None)["prompt_cache_key"], Value::Null);
+        let expected = json!({"reasoning_effort": "low", "verbosity": "high", "temperature": 0.5, "service_tier": "flex",
+            "metadata": {"team": "a"}});
+        let body = sent("groq:m", None, Some(&tuning));
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(&body[name], value, "{name}");
+        }
+        let body = sent("openai-responses:gpt-5.4", None, Some(&tuning));
+        assert_eq!((&body["reasoning"], &body["text"]), (&json!({"effort": "low"}), &json!({"verbosity": "high"})));
+        assert_eq!((&body["temperature"], &body["metadata"]), (&json!(0.5), &expected["metadata"]));
+        let body = sent("anthropic:claude-sonnet-5", None, Some(&tuning));
+        assert_eq!((&body["output_config"], &body["service_tier"]), (&json!({"effort": "low"}), &json!("flex")));
+        assert_eq!((&body["temperature"], &body["metadata"]), (&json!(0.5), &expected["metadata"]));
+        let config = &sent("google:gemini-3.6-flash", None, Some(&tuning))["generationConfig"];
+        assert_eq!(
+            (&config["temperature"], &config["thinkingConfig"]),
+            (&json!(0.5), &json!({"thinkingLevel": "LOW"}))
+        );
+        let plain = sent("anthropic:claude-sonnet-5", None, None);
+        assert!(
+            ["output_config", "temperature", "service_tier"].iter().all(|name| plain.get(*name).is_none()),
+            "{plain}"
+        );
     }
 
     #[test]

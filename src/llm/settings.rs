@@ -11,6 +11,7 @@ use url::Url;
 
 use super::catalogue::KnownModels;
 use super::providers::{PROVIDERS, Provider};
+use super::tuning::Tunings;
 use crate::domain::nearest::nearest;
 use crate::net::{self, Limits, RetryPolicy, Timeouts};
 
@@ -96,6 +97,8 @@ pub struct Settings {
     pub endpoints: Endpoints,
     /// What the operator says of models; counts before the catalogue.
     pub models: KnownModels,
+    /// What is sent with the calls of each role.
+    pub roles: Tunings,
     /// For the TCP and TLS handshakes.
     pub connect_timeout: Duration,
     /// For a whole answer that is not streamed, from sending the request to its last byte.
@@ -120,6 +123,7 @@ impl Default for Settings {
             providers: PROVIDERS,
             endpoints: Endpoints::default(),
             models: KnownModels::default(),
+            roles: Tunings::default(),
             connect_timeout: Duration::from_secs(10),
             total_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(300),

@@ -33,6 +33,15 @@ pub struct ReplyStream {
     inner: Pin<Box<dyn Stream<Item = Result<Delta, Error>> + Send>>,
 }
 
+impl ReplyStream {
+    /// An answer that came in one piece.
+    pub(super) fn whole(completion: Completion) -> Self {
+        let text = Some(completion.text.clone()).filter(|text| !text.is_empty()).map(Delta::Text);
+        let pieces = text.into_iter().chain([Delta::End(completion)]).map(Ok);
+        Self { inner: Box::pin(futures::stream::iter(pieces)) }
+    }
+}
+
 impl Stream for ReplyStream {
     type Item = Result<Delta, Error>;
 

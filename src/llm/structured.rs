@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::domain::Usage;
     use crate::domain::growth;
-    use crate::llm::ToolCall;
+    use crate::llm::{Sending, ToolCall};
     use serde::Deserialize;
     use serde_json::json;
 
@@ -275,6 +275,7 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens: 1,
+            sending: Sending::default(),
         }
     }
 
@@ -310,6 +311,7 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             output: OutputFormat::Text,
             max_tokens: 1,
+            sending: Sending::default(),
         };
         let (plain, mut knowing) = (strategies(), strategies());
         knowing.start_with(Strategy::Prompt);

@@ -95,7 +95,7 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     let body = reqwest::Body::wrap(Full::new(Bytes::from(encoded.body)));
     let call = server.http.post(server.url(&encoded.path)).headers(headers).body(body);
     let mut response = call.send().await.map_err(|problem| of_reqwest(model, &problem))?;
-    server.limiter.heard(&net::Quota::of(response.headers()));
+    server.limiter.observe(&net::Quota::of(response.headers()));
     let status = response.status();
     if status.is_success() {
         return Ok(response);

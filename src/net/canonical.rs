@@ -16,6 +16,40 @@ pub fn canonical_url(url: &str) -> String {
     }
 }
 
+/// The key under which addresses of one page meet that are too different to be one spelling: with or without `www.` or
+/// TLS, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI. For comparing only: nothing is
+/// found at a key.
+pub fn same_page(address: &str) -> String {
+    let canonical = canonical_url(address);
+    let Some((_, rest)) = canonical.split_once("://") else { return canonical };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = host.strip_prefix("www.").unwrap_or(host).replace(".m.wikipedia.org", ".wikipedia.org");
+    let path =
+        ["index.html", "index.htm", "index.php"].iter().find_map(|index| path.strip_suffix(index)).unwrap_or(path);
+    if let Some(id) = paper(&host, path) {
+        return format!("arxiv:{id}");
+    }
+    if matches!(host.as_str(), "doi.org" | "dx.doi.org") {
+        return format!("doi:{}", path.to_ascii_lowercase());
+    }
+    format!("{host}/{}", path.trim_end_matches('/'))
+}
+
+/// The number of a paper on arXiv, without its version.
+fn paper<'a>(host: &str, path: &'a str) -> Option<&'a str> {
+    let path = match host {
+        "arxiv.org" | "export.arxiv.org" => path,
+        "doi.org" | "dx.doi.org" => {
+            return path.strip_prefix("10.48550/arXiv.").or(path.strip_prefix("10.48550/arxiv."));
+        }
+        _ => return None,
+    };
+    let id = ["abs/", "pdf/", "html/"].iter().find_map(|kind| path.strip_prefix(kind))?;
+    let id = id.strip_suffix(".pdf").unwrap_or(id);
+    let is_version = |version: &str| !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+    Some(id.rsplit_once('v').filter(|(_, version)| is_version(version)).map_or(id, |(id, _)| id))
+}
+
 fn canonical(mut url: Url) -> String {
     url.set_fragment(None);
     if url.query().is_some() {
@@ -34,9 +68,40 @@ fn without_tracking(query: &str) -> String {
 }
 
 fn is_tracking(pair: &str) -> bool {
-    const NAMES: [&str; 8] = ["gclid", "gclsrc", "dclid", "fbclid", "msclkid", "mc_cid", "mc_eid", "igshid"];
+    const PREFIXES: [&str; 10] = ["utm_", "pk_", "mtm_", "matomo_", "piwik_", "hsa_", "_hs", "__hs", "oly_", "vero_"];
+    const NAMES: [&str; 29] = [
+        "gclid",
+        "gclsrc",
+        "dclid",
+        "gbraid",
+        "wbraid",
+        "gad_source",
+        "srsltid",
+        "fbclid",
+        "mibextid",
+        "msclkid",
+        "twclid",
+        "ttclid",
+        "li_fat_id",
+        "igshid",
+        "igsh",
+        "yclid",
+        "ysclid",
+        "_openstat",
+        "mc_cid",
+        "mc_eid",
+        "mkt_tok",
+        "wickedid",
+        "rb_clickid",
+        "epik",
+        "cmpid",
+        "ncid",
+        "_ga",
+        "_gl",
+        "guccounter",
+    ];
     let name = pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
-    name.starts_with("utm_") || NAMES.contains(&name.as_str())
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || NAMES.contains(&name.as_str())
 }
 
 #[cfg(test)]
@@ -55,6 +120,21 @@ mod tests {
         check("https://example.com/A/", "https://example.com/A");
         check("https://example.com/?q=1#x", "https://example.com/?q=1");
         check("https://bücher.example/ü", "https://xn--bcher-kva.example/%C3%BC");
+    }
+
+    #[test]
+    fn addresses_of_one_page_have_one_key() {
+        let check = |input: &str, expected: &str| assert_eq!(same_page(input), expected, "{input}");
+        check("http://www.example.com/a/?utm_source=x", "example.com/a");
+        check("https://example.com/index.html", "example.com/");
+        check("https://de.m.wikipedia.org/wiki/Pumpe", "de.wikipedia.org/wiki/Pumpe");
+        check("https://arxiv.org/abs/3103.00001v2", "arxiv:3103.00001");
+        check("http://export.arxiv.org/pdf/3103.00001.pdf", "arxiv:3103.00001");
+        check("https://doi.org/10.48550/arXiv.3103.00001", "arxiv:3103.00001");
+        check("https://arxiv.org/abs/solv-int/9701001", "arxiv:solv-int/9701001");
+        check("https://dx.doi.org/10.1234/ABC", "doi:10.1234/abc");
+        check("https://example.com/?v=2", "example.com/?v=2");
+        check("minutes/april.pdf#page=3", "minutes/april.pdf#page=3");
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl Limiter {
     }
 
     /// Takes in what the headers of an answer say of the provider's own limits.
-    pub fn heard(&self, quota: &Quota) {
+    pub fn observe(&self, quota: &Quota) {
         if let Some(pause) = quota.pause() {
             let until = now() + pause.min(LONGEST_PAUSE);
             let mut state = self.lock();
@@ -473,9 +473,9 @@ mod tests {
     #[test]
     fn calls_wait_while_the_provider_says_that_nothing_is_left() {
         let limiter = Limiter::new(Limits::in_flight(9));
-        limiter.heard(&Quota::default());
+        limiter.observe(&Quota::default());
         let (_, time) = run(async {
-            limiter.heard(&Quota { waits: vec![3 * SECOND, 9_999 * SECOND] });
+            limiter.observe(&Quota { waits: vec![3 * SECOND, 9_999 * SECOND] });
             drop(limiter.permit("p", 0, &Open).await);
         });
         assert!(time >= LONGEST_PAUSE && time <= LONGEST_PAUSE + SECOND, "{time:?}");

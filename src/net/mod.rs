@@ -20,7 +20,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 use url::{Host, Url};
 
-pub use canonical::canonical_url;
+pub use canonical::{canonical_url, same_page};
 pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Reach, guarded, is_public};

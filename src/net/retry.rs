@@ -93,6 +93,9 @@ pub trait Caller: Send + Sync {
     /// A call that had waited does not any more: it got through, failed for good, or was dropped.
     fn resumed(&self, _name: &str) {}
 
+    /// One of several that were asked failed; the call goes on without it.
+    fn lost(&self, _name: &str, _reason: &str) {}
+
     /// No wait may end later.
     fn ends(&self) -> Option<Instant> {
         None

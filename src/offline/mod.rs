@@ -23,7 +23,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::domain::Usage;
-use crate::llm::{Completion, StopReason, ToolCall, limits::estimate_tokens};
+use crate::llm::{Completion, StopReason, ToolCall, limits::Tokenizer};
 pub use bounds::complete;
 pub use requests::declined;
 pub use task::{Evidence, Finding, Task};
@@ -55,8 +55,8 @@ pub fn answer(task: &Task, input_tokens: u32) -> Completion {
     };
     let output = tool_calls
         .iter()
-        .map(|call| estimate_tokens(&call.arguments))
-        .fold(estimate_tokens(&text), u32::saturating_add);
+        .map(|call| Tokenizer::Frugal.count(&call.arguments))
+        .fold(Tokenizer::Frugal.count(&text), u32::saturating_add);
     let usage = Usage { input_tokens: input_tokens.into(), output_tokens: output.into(), ..Usage::default() };
     let stop = if tool_calls.is_empty() { StopReason::End } else { StopReason::ToolCalls };
     Completion { text, tool_calls, stop, usage, attempts: 0, carry: None }

@@ -8,7 +8,7 @@ use super::cut;
 use crate::{
     context::{Cx, Deadline, Error, Role},
     domain::{Event, FailureCode, WarningCode},
-    llm::{Message, StopReason},
+    llm::{Message, Part, StopReason, Text},
     offline::{Evidence, Task},
     prompts::untrusted,
 };
@@ -43,7 +43,14 @@ pub async fn compress(
 ) -> Result<String, Error> {
     cx.mark(&format!("{path}/compress/started"), Event::CompressStarted {}).await?;
     let chars_in = evidence.iter().map(|evidence| evidence.text.chars().count()).sum();
-    let text = match ask(cx, path, topic, history, &evidence, deadline).await {
+    let mut answer = ask(cx, &format!("{path}/compress"), topic, history.clone(), &evidence, deadline).await;
+    // Some providers refuse tool messages in a request that offers no tools.
+    if let Err(Error::Failed(failure)) = &answer
+        && failure.code == FailureCode::ModelRequest
+    {
+        answer = ask(cx, &format!("{path}/compress/plain"), topic, plain(history), &evidence, deadline).await;
+    }
+    let text = match answer {
         Ok(text) if !text.trim().is_empty() => text,
         Ok(_) => as_it_is(cx, path, "the model answered with nothing", &evidence).await?,
         Err(Error::Failed(failure)) if !matches!(failure.code, FailureCode::ModelAuth | FailureCode::ModelRequest) => {
@@ -74,7 +81,7 @@ async fn ask(
     let task = Arc::new(Task::Compress { topic: topic.to_owned(), evidence: evidence.to_vec() });
     let mut text = String::new();
     for piece in 1..=PIECES {
-        let key = if piece == 1 { format!("{path}/compress") } else { format!("{path}/compress/{piece}") };
+        let key = if piece == 1 { path.to_owned() } else { format!("{path}/{piece}") };
         let request = cx.request(Role::Compression, messages.clone(), Arc::clone(&task));
         let completion = cx.ask(&key, Role::Compression, request, Some(deadline)).await?;
         if completion.stop != StopReason::Length || completion.text.trim().is_empty() {
@@ -86,9 +93,29 @@ async fn ask(
         messages.push(Message::assistant(whole));
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
     }
-    cx.warn(&format!("{path}/compress/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit")
-        .await?;
+    cx.warn(&format!("{path}/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit").await?;
     Ok(text)
+}
+
+/// The conversation as one message, without calls of tools and their answers in the form of such.
+fn plain(history: Vec<Message>) -> Vec<Message> {
+    let mut parts = Vec::new();
+    let fixed = |text: String| Part::Fixed(text.into());
+    for message in history {
+        match message {
+            Message::System { content } | Message::User { content } => parts.extend(content.0),
+            Message::Assistant { content, tool_calls, .. } => {
+                let calls = tool_calls.iter().map(|call| format!("Called {} with {}", call.name, call.arguments));
+                parts.push(fixed(std::iter::once(content).chain(calls).collect::<Vec<_>>().join("\n")));
+            }
+            Message::Tool { name, content, .. } => {
+                parts.push(fixed(format!("{name} answered:\n")));
+                parts.extend(content.0);
+            }
+        }
+        parts.push(fixed("\n\n".to_owned()));
+    }
+    vec![Message::User { content: Text(parts) }]
 }
 
 async fn as_it_is(cx: &Cx, path: &str, reason: &str, evidence: &[Evidence]) -> Result<String, Error> {

@@ -1,52 +1,118 @@
 //! Several engines asked at once, their hits merged by rank.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures::future::{BoxFuture, join_all, try_join_all};
+use tokio::time::Instant;
 
-use super::{Caller, Engine, Error, Hit, Limits, Search, Skipped};
+use super::{Caller, Engine, Error, Gate, Hit, Limits, Results, Search, Skipped};
+use crate::net::{Wait, same_page};
 
 /// How much a first place is worth more than a later one; the constant of reciprocal rank fusion
 /// (Cormack, Clarke and Büttcher, 2009).
 const RANK_CONSTANT: f64 = 60.0;
 
+/// What one engine may wait, for its rate limit or an outage, unless all fail.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Several engines, as one run asks them.
 #[derive(Debug)]
 pub struct Merged {
     engines: Vec<Engine>,
+    /// Engines that would fail in the same way again, by their places. Locked for map access only.
+    off: Mutex<HashMap<usize, Error>>,
 }
 
 impl Merged {
     pub fn new(engines: Vec<Engine>) -> Self {
-        Self { engines }
+        Self { engines, off: Mutex::default() }
     }
 
-    /// Answers as long as one engine does; those that fail are logged.
+    /// Answers as long as one engine does; `caller` learns of those that fail. None is waited for long unless all
+    /// others fail, and one that refused its key is not asked again.
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
-        let answers = join_all(self.engines.iter().map(|engine| engine.search(query, limits, caller))).await;
-        let (mut lists, mut failure) = (Vec::new(), None);
-        for (engine, answer) in self.engines.iter().zip(answers) {
+        let ends = Instant::now() + PATIENCE;
+        let hurried = Hurried { caller, ends: caller.ends().map_or(ends, |other| other.min(ends)) };
+        let off = self.off();
+        let asked: Vec<_> = self.engines.iter().enumerate().filter(|(place, _)| !off.contains_key(place)).collect();
+        let answers = join_all(asked.iter().map(|(_, engine)| engine.search(query, limits, &hurried))).await;
+        let (mut lists, mut failed) = (Vec::new(), Vec::new());
+        for ((place, engine), answer) in asked.into_iter().zip(answers) {
             match answer {
                 Ok(hits) => lists.push(hits),
-                Err(error) => {
-                    tracing::warn!(engine = engine.name(), %error, "one of several search engines failed");
-                    failure.get_or_insert(error);
-                }
+                Err(error) => failed.push((place, engine, error)),
             }
         }
-        match failure {
-            Some(error) if lists.is_empty() => Err(error),
-            _ => Ok(fused(lists, limits.max_results)),
+        self.switch_off(&failed);
+        if lists.is_empty() {
+            return self.ask_patiently(query, limits, caller, failed, off).await;
         }
+        for (_, engine, error) in failed {
+            caller.lost(engine.name(), &error.to_string());
+        }
+        Ok(fused(lists, limits.max_results))
+    }
+
+    /// When none has answered: waits for the first whose trouble may pass.
+    async fn ask_patiently(
+        &self,
+        query: &str,
+        limits: &Limits,
+        caller: &dyn Caller,
+        failed: Vec<(usize, &Engine, Error)>,
+        off: HashMap<usize, Error>,
+    ) -> Result<Vec<Hit>, Error> {
+        let may_pass = |error: &Error| matches!(error, Error::RateLimited { .. } | Error::Unavailable(_));
+        if let Some((_, engine, _)) = failed.iter().find(|(_, _, error)| may_pass(error)) {
+            return engine.search(query, limits, caller).await;
+        }
+        let first = failed.into_iter().map(|(_, _, error)| error).chain(off.into_values()).next();
+        Err(first.unwrap_or_else(|| Error::Unavailable("there is no engine to ask".to_owned())))
+    }
+
+    fn off(&self) -> HashMap<usize, Error> {
+        self.off.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn switch_off(&self, failed: &[(usize, &Engine, Error)]) {
+        let lasting = failed.iter().filter(|(_, _, error)| error.is_lasting());
+        self.off
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(lasting.map(|(place, _, error)| (*place, error.clone())));
+    }
+}
+
+/// A caller with less time.
+struct Hurried<'a> {
+    caller: &'a dyn Caller,
+    ends: Instant,
+}
+
+impl Caller for Hurried<'_> {
+    fn waiting(&self, wait: Wait) {
+        self.caller.waiting(wait);
+    }
+
+    fn resumed(&self, name: &str) {
+        self.caller.resumed(name);
+    }
+
+    fn ends(&self) -> Option<Instant> {
+        Some(self.ends)
+    }
+
+    fn gate(&self) -> &dyn Gate {
+        self.caller.gate()
     }
 }
 
 impl Search for Merged {
-    fn search<'a>(
-        &'a self,
-        query: &'a str,
-        limits: &'a Limits,
-        caller: &'a dyn Caller,
-    ) -> BoxFuture<'a, Result<Vec<Hit>, Error>> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
         Box::pin(self.ask(query, limits, caller))
     }
 
@@ -67,25 +133,28 @@ impl Search for Merged {
     }
 }
 
-/// One list of many: what stands high in several lists stands highest. Of a page that several engines found, the hit
-/// that brings its text is kept, else the first.
+/// One list of many: what stands high in several lists stands highest. Of a page that several engines found, under
+/// whatever spelling of its address, the hit that brings its text is kept, else the first; a date is kept in any case.
 fn fused(lists: Vec<Vec<Hit>>, max_results: usize) -> Vec<Hit> {
     let mut all: Vec<(f64, Hit)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for list in lists {
         for (rank, hit) in (1_u32..).zip(list) {
             let worth = 1.0 / (RANK_CONSTANT + f64::from(rank));
-            match places.get(&hit.url) {
+            let key = same_page(&hit.url);
+            match places.get(&key) {
                 None => {
-                    places.insert(hit.url.clone(), all.len());
+                    places.insert(key, all.len());
                     all.push((worth, hit));
                 }
                 Some(&place) => {
                     let (sum, known) = &mut all[place];
                     *sum += worth;
+                    let published = known.published.take().or(hit.published.clone());
                     if known.raw_content.is_none() && hit.raw_content.is_some() {
                         *known = hit;
                     }
+                    known.published = published;
                 }
             }
         }
@@ -120,5 +189,15 @@ mod tests {
         let seen: Vec<_> = merged.iter().map(|hit| (&*hit.url, &*hit.engine)).collect();
         assert_eq!(seen, [("c", "two"), ("a", "one"), ("d", "two")]);
         assert!(fused(Vec::new(), 3).is_empty());
+    }
+
+    #[test]
+    fn spellings_of_one_page_are_one_result() {
+        let one = vec![hit("one", "https://arxiv.org/abs/3103.00001v2", None)];
+        let dated =
+            Hit { published: Some("2031-03-10".to_owned()), ..hit("two", "http://www.arxiv.org/pdf/3103.00001", None) };
+        let merged = fused(vec![one, vec![dated]], 3);
+        assert_eq!(merged.len(), 1);
+        assert_eq!((&*merged[0].engine, merged[0].published.as_deref()), ("one", Some("2031-03-10")));
     }
 }

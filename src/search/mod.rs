@@ -1,10 +1,12 @@
 //! Search engines: a query in, hits out.
 //!
 //! [`Engines`] owns all that are configured. An engine is a file of `engines/` with its [`Row`]; nothing else names one.
-//! `web.rs` has what those on the web share, `merged.rs` asks several at once. Knows nothing of models, journals or source
+//! `web.rs` has what those on the web share, `filters.rs` what a search may find, `merged.rs` asks several at once. Knows nothing of models, journals or source
 //! ids; `tools` makes sources of the hits.
 
 pub mod engines;
+mod filters;
+mod markup;
 mod merged;
 mod registry;
 mod row;
@@ -26,9 +28,10 @@ use crate::{
     pages::extract::date,
 };
 pub use engines::ROWS;
+pub use filters::{Filter, Filters, date_of_epoch, days_ago, google_age, today};
 use merged::Merged;
 pub use registry::{Engines, Missing, automatic, check_names, nothing};
-pub use row::{Corpus, Need, Row, Setting, Settings, Value};
+pub use row::{Corpus, Need, Returns, Row, Setting, Settings, Value};
 
 /// Characters of a title and of a section's name.
 const MAX_TITLE_CHARS: usize = 300;
@@ -36,15 +39,18 @@ const MAX_TITLE_CHARS: usize = 300;
 const MAX_ADDRESS_CHARS: usize = 2_000;
 /// Values of `search_api` that Open Deep Research has and that stand for searching by the provider of a model.
 const NATIVE: [&str; 2] = ["openai", "anthropic"];
+/// Engines that people ask for and that cannot be one, and what to do instead.
+const ELSEWHERE: [(&str, &str); 2] = [
+    ("duckduckgo", "DuckDuckGo has no search for programs; a SearXNG of your own can ask it"),
+    ("bing", "Bing's search for programs was switched off in 2025"),
+];
+
+/// The results of a search, once they are there.
+pub type Results<'a> = BoxFuture<'a, Result<Vec<Hit>, Error>>;
 
 /// What an engine does; see [`Engine`] for what is promised to callers.
 pub trait Search: fmt::Debug + Send + Sync {
-    fn search<'a>(
-        &'a self,
-        query: &'a str,
-        limits: &'a Limits,
-        caller: &'a dyn Caller,
-    ) -> BoxFuture<'a, Result<Vec<Hit>, Error>>;
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a>;
 
     /// Where it is, fit to be shown.
     fn place(&self) -> String;
@@ -70,13 +76,13 @@ pub trait Search: fmt::Debug + Send + Sync {
 pub struct Engine {
     /// The names of several are joined by commas.
     name: Arc<str>,
-    corpus: Corpus,
+    rows: Arc<[&'static Row]>,
     search: Arc<dyn Search>,
 }
 
 impl Engine {
     fn new(row: &'static Row, search: Box<dyn Search>) -> Self {
-        Self { name: row.name.into(), corpus: row.corpus, search: search.into() }
+        Self { name: row.name.into(), rows: [row].into(), search: search.into() }
     }
 
     /// All of them as one.
@@ -85,9 +91,8 @@ impl Engine {
             Ok([engine]) => engine,
             Err(engines) => {
                 let names: Vec<_> = engines.iter().map(Self::name).collect();
-                let documents = engines.iter().all(|engine| engine.corpus == Corpus::Documents);
-                let corpus = if documents { Corpus::Documents } else { Corpus::Web };
-                Self { name: names.join(",").into(), corpus, search: Arc::new(Merged::new(engines)) }
+                let rows = engines.iter().flat_map(|engine| engine.rows.iter().copied()).collect();
+                Self { name: names.join(",").into(), rows, search: Arc::new(Merged::new(engines)) }
             }
         }
     }
@@ -97,8 +102,21 @@ impl Engine {
         &self.name
     }
 
+    /// Documents when it searches nothing else.
     pub fn corpus(&self) -> Corpus {
-        self.corpus
+        let documents = self.rows.iter().all(|row| row.corpus == Corpus::Documents);
+        if documents { Corpus::Documents } else { Corpus::Web }
+    }
+
+    /// Does it, or one of several, restrict by this itself?
+    pub fn knows(&self, filter: Filter) -> bool {
+        self.rows.iter().any(|row| row.filters.contains(&filter))
+    }
+
+    /// Is the result of an engine that sends excerpts only, its page still to be read?
+    pub fn lacks_page(&self, hit: &Hit) -> bool {
+        let sends_excerpts = |row: &&Row| row.name == hit.engine && row.returns == Returns::Excerpts;
+        hit.raw_content.is_none() && self.rows.iter().any(sends_excerpts)
     }
 
     /// Answers one query: at most `limits.max_results` hits, best first, none twice; nothing found is an empty list.
@@ -113,7 +131,7 @@ impl Engine {
     /// Dropping the future ends the request or the wait; what an index has learnt by then stays learnt.
     pub async fn search(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
         let hits = self.search.search(query, limits, caller).await?;
-        Ok(hits.into_iter().filter_map(Hit::bounded).collect())
+        Ok(hits.into_iter().filter_map(Hit::bounded).filter(|hit| limits.filters.allow(hit)).collect())
     }
 
     /// Gets ready for searches, which would do so otherwise: documents are indexed.
@@ -147,24 +165,26 @@ impl Engine {
     pub async fn probe(&self) -> Result<Duration, Error> {
         let begun = Instant::now();
         self.open().await?;
-        if self.corpus != Corpus::Documents {
-            self.search("Fathom", &Limits { max_results: 1, max_content_length: 1_000 }, &NoWait).await?;
+        if self.corpus() != Corpus::Documents {
+            let limits = Limits { max_results: 1, max_content_length: 1_000, ..Limits::default() };
+            self.search("Fathom", &limits, &NoWait).await?;
         }
         Ok(begun.elapsed())
     }
 }
 
-/// How much one query may bring back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How much one query may bring back, and of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub max_results: usize,
     /// Characters of [`Hit::raw_content`].
     pub max_content_length: usize,
+    pub filters: Filters,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_results: 5, max_content_length: 50_000 }
+        Self { max_results: 5, max_content_length: 50_000, filters: Filters::default() }
     }
 }
 
@@ -222,12 +242,22 @@ fn date_of(text: &str) -> Option<String> {
 
 /// How the message of [`Error::Auth`] begins; known by it in the journal too.
 pub const KEY_REFUSED: &str = "the search engine refused the API key";
+/// How the message of [`Error::Quota`] begins.
+pub const QUOTA_USED_UP: &str = "the search engine's quota is used up";
+
+/// Does a stored message say that every later search would fail in the same way?
+pub fn is_lasting(message: &str) -> bool {
+    message.starts_with(KEY_REFUSED) || message.starts_with(QUOTA_USED_UP)
+}
 
 /// Why a query failed, named by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("{KEY_REFUSED}: {0}")]
     Auth(String),
+    /// No wait of a run's length heals it.
+    #[error("{QUOTA_USED_UP}: {0}")]
+    Quota(String),
     #[error("the search engine rejected the query: {0}")]
     BadQuery(String),
     #[error("the search engine's rate limit is used up")]
@@ -244,10 +274,16 @@ impl Error {
         Self::Unavailable(problem.to_owned())
     }
 
+    /// Would every later search fail in the same way?
+    pub fn is_lasting(&self) -> bool {
+        matches!(self, Self::Auth(_) | Self::Quota(_))
+    }
+
     /// One word, for metrics.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Auth(_) => "auth",
+            Self::Quota(_) => "quota",
             Self::BadQuery(_) => "bad_query",
             Self::RateLimited { .. } => "rate_limited",
             Self::Unavailable(_) => "unavailable",

@@ -141,6 +141,10 @@ pub fn check_names(
     if search_api.names().any(|name| super::NATIVE.contains(&name)) {
         expected.push_str(" (the search of a model's provider is not supported)");
     }
+    if let Some((_, instead)) = super::ELSEWHERE.iter().find(|(other, _)| search_api.names().any(|name| name == *other))
+    {
+        expected.push_str(&format!(" ({instead})"));
+    }
     Err(OptionError::Invalid { name: "search_api", expected, given: format!("\"{search_api}\"") })
 }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::{Error, Search, web::Shared};
+use super::{Error, Filter, Search, web::Shared};
 use crate::net::RetryPolicy;
 
 /// Attempts that may end without an answer in time: with the time limit of each, ten minutes. They cost nothing.
@@ -21,9 +21,56 @@ pub struct Row {
     /// What it searches, for people; goes on after the name and a colon.
     pub about: &'static str,
     pub corpus: Corpus,
+    pub returns: Returns,
+    /// What it restricts by itself. Sites and dates of results are checked for every engine.
+    pub filters: &'static [Filter],
+    /// What one search costs, for people.
+    pub cost: &'static str,
+    /// The least time between two requests of a process.
+    pub every: Duration,
+    /// Requests at once, where the engine takes fewer than the settings allow.
+    pub at_once: Option<usize>,
     pub settings: &'static [Setting],
     /// Called once the required settings are there.
     pub build: Build,
+}
+
+impl Row {
+    /// An engine of the web of which nothing is known yet; rows are written on it.
+    pub const WEB: Self = Self {
+        name: "",
+        about: "",
+        corpus: Corpus::Web,
+        returns: Returns::Excerpts,
+        filters: &[],
+        cost: "nothing",
+        every: Duration::ZERO,
+        at_once: None,
+        settings: &[],
+        build: |_, _| Err(Error::Unavailable(String::new())),
+    };
+}
+
+/// How much text comes with a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Returns {
+    /// That of the page.
+    Pages,
+    /// A few lines; the page is fetched.
+    Excerpts,
+    /// All there is to read without the paper itself, or a whole post; nothing is fetched.
+    Abstracts,
+}
+
+impl Returns {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pages => "pages",
+            Self::Excerpts => "excerpts",
+            Self::Abstracts => "abstracts",
+        }
+    }
 }
 
 /// Makes the engine of a row out of what all engines share.
@@ -86,6 +133,39 @@ pub enum Need {
 }
 
 impl Setting {
+    /// A key without which the engine cannot be used.
+    pub const fn key(key: &'static str, variable: &'static str, meaning: &'static str) -> Self {
+        Self { key, variable, flag: None, value: Value::Secret, need: Need::Required, meaning, example: "…" }
+    }
+
+    /// A key that the engine can do without.
+    pub const fn optional_key(key: &'static str, variable: &'static str, meaning: &'static str) -> Self {
+        Self { need: Need::Optional, ..Self::key(key, variable, meaning) }
+    }
+
+    /// The engine's address, with that default.
+    pub const fn address(key: &'static str, variable: &'static str, default: &'static str) -> Self {
+        Self {
+            key,
+            variable,
+            flag: None,
+            value: Value::Url,
+            need: Need::Default(default),
+            meaning: "its address",
+            example: "",
+        }
+    }
+
+    /// Something else that it can do without.
+    pub const fn optional(
+        key: &'static str,
+        variable: &'static str,
+        meaning: &'static str,
+        example: &'static str,
+    ) -> Self {
+        Self { key, variable, flag: None, value: Value::Text, need: Need::Optional, meaning, example }
+    }
+
     /// What to do when it is missing.
     pub fn remedy(&self) -> String {
         match (self.value, self.flag) {
@@ -160,6 +240,16 @@ impl Settings {
         let text = setting.and_then(|setting| self.value(setting)).unwrap_or_default();
         let url = Url::parse(text.trim_end_matches('/'));
         url.map_err(|error| Error::Unavailable(format!("{key} is not an address: {error}")))
+    }
+
+    /// The address under that key with a path behind it.
+    ///
+    /// # Errors
+    /// As [`Settings::url`].
+    pub fn endpoint(&self, row: &Row, key: &str, path: &str) -> Result<Url, Error> {
+        let mut url = self.url(row, key)?;
+        url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/')));
+        Ok(url)
     }
 
     /// The first setting that the engine lacks.

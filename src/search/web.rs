@@ -3,16 +3,24 @@
 //! An engine says how a query becomes a request and how an answer is read ([`Wire`]), both without a network. A result
 //! without an address is left out; every other missing field is tolerated.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use futures::future::BoxFuture;
-use reqwest::Method;
+use reqwest::{Method, header::HeaderMap};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, value::RawValue};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use time::OffsetDateTime;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
 use url::Url;
 
-use super::{Error, Hit, Limits, Row, Search, Settings, row};
+use super::{Error, Filter, Hit, Limits, Results, Row, Search, Settings, markup::unmarked, row};
 use crate::{
     domain::WaitKind,
     net::{self, Attempt, Caller, Circuit, Trouble, Verdict, canonical_url},
@@ -26,6 +34,12 @@ const MAX_SNIPPET_CHARS: usize = 4_000;
 const READ_AT_ONCE: usize = 32;
 /// Results looked at in an answer that has more than were asked for.
 const MAX_LOOKED_AT: usize = 50;
+/// Characters of a page that stand in for an excerpt.
+const EXCERPT_CHARS: usize = 300;
+/// So many times the results are asked for of an engine that cannot restrict sites itself.
+const SIFTED: usize = 4;
+/// A longer wait that an engine asks for is not begun.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Characters of what an engine says about a refusal.
 const MAX_COMPLAINT_CHARS: usize = 200;
 
@@ -54,6 +68,16 @@ pub trait Wire: Send + Sync + 'static {
 
     /// What an answer with another status means, where that differs from what is usual.
     fn refusal(&self, _refused: &Refused<'_>) -> Option<Problem> {
+        None
+    }
+
+    /// Is that the engine's way of saying that there is nothing to be found?
+    fn is_empty(&self, _refused: &Refused<'_>) -> bool {
+        false
+    }
+
+    /// How long the engine asks not to be asked again, in an answer with results.
+    fn pause(&self, _body: &[u8]) -> Option<Duration> {
         None
     }
 }
@@ -107,12 +131,32 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Refused<'a> {
     pub status: u16,
-    pub headers: &'a reqwest::header::HeaderMap,
+    pub headers: &'a HeaderMap,
     pub body: &'a Value,
     /// The wait that the engine asked for.
     pub after: Option<Duration>,
     /// The status, and what the engine said, one short line without keys.
     pub said: &'a str,
+}
+
+impl Refused<'_> {
+    /// The text at that place of the body (a JSON pointer).
+    pub fn text(&self, place: &str) -> &str {
+        self.body.pointer(place).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The number that begins this header.
+    pub fn number(&self, header: &str) -> Option<f64> {
+        let text = self.headers.get(header)?.to_str().ok()?;
+        text.split(',').next()?.trim().parse().ok()
+    }
+
+    /// A rate limit whose header says when it ends, in seconds since 1970, unless it says how long to wait.
+    pub fn limited_until(&self, header: &str) -> Problem {
+        let now = OffsetDateTime::now_utc().unix_timestamp() as f64;
+        let until = || net::asked_wait((self.number(header)? - now).max(0.0));
+        Problem::limited(self.after.or_else(until))
+    }
 }
 
 /// An engine on the web.
@@ -123,8 +167,35 @@ pub struct Web<W> {
     settings: Settings,
     permits: Semaphore,
     reading: Semaphore,
+    pace: Pace,
     circuit: Circuit,
     parser: Parser,
+}
+
+/// When the next request may go out.
+struct Pace {
+    every: Duration,
+    /// Locked to take a place only.
+    next: Mutex<Instant>,
+}
+
+impl Pace {
+    /// Waits for the next place.
+    async fn wait(&self) {
+        let at = {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let at = (*next).max(Instant::now());
+            *next = at + self.every;
+            at
+        };
+        tokio::time::sleep_until(at).await;
+    }
+
+    /// Nobody asks before that.
+    fn hold(&self, pause: Duration) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        *next = (*next).max(Instant::now() + pause);
+    }
 }
 
 impl<W> fmt::Debug for Web<W> {
@@ -134,12 +205,7 @@ impl<W> fmt::Debug for Web<W> {
 }
 
 impl<W: Wire> Search for Web<W> {
-    fn search<'a>(
-        &'a self,
-        query: &'a str,
-        limits: &'a Limits,
-        caller: &'a dyn Caller,
-    ) -> BoxFuture<'a, Result<Vec<Hit>, Error>> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
         Box::pin(self.ask(query, limits, caller))
     }
 
@@ -155,8 +221,9 @@ impl<W: Wire> Web<W> {
             row,
             wire: Arc::new(wire),
             http: shared.http.clone(),
-            permits: Semaphore::new(shared.settings.max_concurrent.max(1)),
+            permits: Semaphore::new(shared.settings.max_concurrent.min(row.at_once.unwrap_or(usize::MAX)).max(1)),
             reading: Semaphore::new(READ_AT_ONCE),
+            pace: Pace { every: row.every, next: Mutex::new(Instant::now()) },
             circuit: Circuit::new(row.name, WaitKind::Search),
             parser: shared.parser.clone(),
             settings: shared.settings.clone(),
@@ -168,36 +235,49 @@ impl<W: Wire> Web<W> {
         if query.is_empty() {
             return Err(Error::BadQuery("it is empty".into()));
         }
-        let request = self.wire.request(query, limits);
+        let request = self.wire.request(query, &self.asked(limits));
         let attempt = || async {
             // Never closed, so this is never an error; without a permit the query would merely go uncounted.
             let rest = caller.gate().rest();
             let _permit = self.permits.acquire().await.ok();
+            self.pace.wait().await;
             drop(rest);
             caller.gate().pass().await;
             self.ask_once(&request).await
         };
         match Box::pin(net::retry(&self.circuit, &self.settings.retry, caller, attempt)).await {
-            Ok((Answer { body, _permit }, _)) => self.hits(body, *limits).await,
+            Ok((None, _)) => Ok(Vec::new()),
+            Ok((Some(Answer { body, _permit }), _)) => self.hits(body, limits).await,
             Err(end) => Err(end.error.error),
         }
     }
 
-    /// One attempt. It ends with the last byte of the answer: what is made of it is no reason to ask, and pay, again.
-    async fn ask_once(&self, request: &Request) -> Result<Answer<'_>, Problem> {
+    /// What is asked for: more than is wanted where results of other sites are thrown away afterwards.
+    fn asked(&self, limits: &Limits) -> Limits {
+        let sifted = limits.filters.has_domains() && !self.row.filters.contains(&Filter::Domains);
+        let times = if sifted { SIFTED } else { 1 };
+        Limits { max_results: limits.max_results * times, ..limits.clone() }
+    }
+
+    /// One attempt; `None` when nothing is to be found. It ends with the last byte of the answer: what is made of it is
+    /// no reason to ask, and pay, again.
+    async fn ask_once(&self, request: &Request) -> Result<Option<Answer<'_>>, Problem> {
         let response = self.in_time(self.send(request)).await?.map_err(Problem::unsent)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         // Never closed, so this is never an error; without a permit the reading would merely go uncounted.
         let permit = self.reading.acquire().await.ok();
         let body = self.in_time(net::read_body(response, self.settings.max_answer_bytes)).await?;
         if status != 200 {
-            return Err(self.refused(status, &headers, &body.unwrap_or_default()));
+            return self.refused(status, &headers, &body.unwrap_or_default()).map_or(Ok(None), Err);
         }
         let body = body.map_err(|error| match error {
             net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
             other => Problem::passing(other),
         })?;
-        Ok(Answer { body, _permit: permit })
+        if let Some(pause) = self.wire.pause(&body) {
+            self.pace.hold(pause.min(LONGEST_PAUSE));
+        }
+        Ok(Some(Answer { body, _permit: permit }))
     }
 
     async fn send(&self, request: &Request) -> reqwest::Result<reqwest::Response> {
@@ -215,7 +295,8 @@ impl<W: Wire> Web<W> {
         tokio::time::timeout(self.settings.timeout, work).await.map_err(|_| Problem::slow(self.settings.timeout))
     }
 
-    fn refused(&self, status: u16, headers: &reqwest::header::HeaderMap, body: &[u8]) -> Problem {
+    /// `None` when that only says that nothing is to be found.
+    fn refused(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Option<Problem> {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let said = match self.complaint(&body) {
             Some(said) => format!("{said} (status {status})"),
@@ -223,12 +304,35 @@ impl<W: Wire> Web<W> {
         };
         let after = net::retry_after(headers);
         let refused = Refused { status, headers, body: &body, after, said: &said };
-        self.wire.refusal(&refused).unwrap_or_else(|| Problem::of_status(&refused))
+        if self.wire.is_empty(&refused) {
+            return None;
+        }
+        let usual = || match status {
+            // Nobody was asked for a key.
+            401 | 403 if !self.has_secret() => Problem::lasting(Error::Unavailable(said.clone())),
+            _ => Problem::of_status(&refused),
+        };
+        Some(self.wire.refusal(&refused).unwrap_or_else(usual))
+    }
+
+    fn has_secret(&self) -> bool {
+        self.row.settings.iter().any(|setting| setting.value == row::Value::Secret)
     }
 
     /// What the body of a refusal says, one short line, without the engine's keys should they be quoted there.
     fn complaint(&self, body: &Value) -> Option<String> {
-        let places = ["/detail/error", "/detail", "/error/message", "/error/detail", "/error", "/message"];
+        let places = [
+            "/detail/error",
+            "/detail",
+            "/error/message",
+            "/error/detail",
+            "/error",
+            "/message",
+            "/error/0/message",
+            "/error_message",
+            "/errMsg",
+            "/readableMessage",
+        ];
         let detail = places.into_iter().find_map(|place| body.pointer(place)?.as_str())?;
         let settings = self.row.settings.iter().filter(|setting| setting.value == row::Value::Secret);
         let secrets = settings.filter_map(|setting| self.settings.text(setting.key));
@@ -237,7 +341,7 @@ impl<W: Wire> Web<W> {
     }
 
     /// Turns an answer into hits.
-    async fn hits(&self, body: Vec<u8>, limits: Limits) -> Result<Vec<Hit>, Error> {
+    async fn hits(&self, body: Vec<u8>, limits: &Limits) -> Result<Vec<Hit>, Error> {
         let wire = Arc::clone(&self.wire);
         let found = tokio::task::spawn_blocking(move || wire.read(&body)).await;
         let found = found.unwrap_or_else(|_| Err(Error::unreadable("its answer could not be read")))?;
@@ -246,7 +350,8 @@ impl<W: Wire> Web<W> {
             if hits.len() == limits.max_results {
                 break;
             }
-            if let Some(hit) = self.hit(found, limits.max_content_length).await
+            if let Some(hit) = self.hit(found, limits.max_content_length).await.and_then(Hit::bounded)
+                && limits.filters.allow(&hit)
                 && hits.iter().all(|other| other.url != hit.url)
             {
                 hits.push(hit);
@@ -259,13 +364,15 @@ impl<W: Wire> Web<W> {
     async fn hit(&self, found: Found, max_content_length: usize) -> Option<Hit> {
         let address = Url::parse(found.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let url = canonical_url(&found.url);
-        let title = extract::one_line(&self.text(&url, found.title).await);
+        let title = extract::one_line(&unmarked(&self.text(&url, found.title).await));
         let title = Some(title).filter(|title| !title.is_empty());
         let raw_content = extract::cut(&self.text(&url, found.content).await, max_content_length).to_owned();
+        let snippet = extract::tidied(&unmarked(&self.text(&url, found.snippet).await));
+        let snippet = if snippet.is_empty() { extract::cut(&raw_content, EXCERPT_CHARS) } else { &snippet };
         Some(Hit {
             title: title.or_else(|| address.host_str().map(str::to_owned))?,
             section: None,
-            snippet: extract::cut(&self.text(&url, found.snippet).await, MAX_SNIPPET_CHARS).to_owned(),
+            snippet: extract::cut(snippet, MAX_SNIPPET_CHARS).to_owned(),
             raw_content: Some(raw_content).filter(|content| !content.is_empty()),
             score: found.score,
             published: found.published.as_deref().map(extract::one_line).filter(|date| !date.is_empty()),
@@ -325,7 +432,7 @@ impl Problem {
 
     /// The key cannot pay for the query.
     pub fn unpaid(said: &str) -> Self {
-        Self::lasting(Error::Auth(format!("the plan's credits are used up: {said}")))
+        Self::lasting(Error::Quota(said.to_owned()))
     }
 
     fn passing(error: net::Error) -> Self {
@@ -373,6 +480,16 @@ pub fn objects<'a>(body: &'a [u8], path: &[&str]) -> Result<Vec<Object<'a>>, Err
     }
     let list: Vec<&RawValue> = serde_json::from_str(at.get()).map_err(|_| none())?;
     Ok(list.into_iter().take(MAX_LOOKED_AT).filter_map(fields).collect())
+}
+
+/// As [`objects`]; none when the list is missing from an answer that has the field `sign`.
+///
+/// # Errors
+/// As [`objects`].
+pub fn objects_if_any<'a>(body: &'a [u8], path: &[&str], sign: &str) -> Result<Vec<Object<'a>>, Error> {
+    let signed =
+        || serde_json::from_slice::<&RawValue>(body).ok().and_then(fields).is_some_and(|all| all.get(sign).is_some());
+    objects(body, path).or_else(|error| if signed() { Ok(Vec::new()) } else { Err(error) })
 }
 
 fn fields(value: &RawValue) -> Option<Object<'_>> {

@@ -7,6 +7,7 @@ pub mod complete;
 pub mod delegate;
 pub mod mcp;
 pub mod read_page;
+mod retrieval;
 pub mod search_web;
 mod summary;
 pub mod think;
@@ -294,7 +295,7 @@ impl Toolbox {
 
     /// The tools of a researcher.
     pub fn of_researcher(&self, cx: &Cx) -> ToolSet {
-        let search: Box<dyn Tool> = Box::new(search_web::SearchWeb::new(cx));
+        let search: Box<dyn Tool> = Box::new(search_web::SearchWeb::new(cx, self.web.as_ref()));
         let read = self.web.as_ref().and_then(|web| read_page::ReadPage::offered(cx, web));
         let read = read.map(|read| -> Box<dyn Tool> { Box::new(read) });
         let more: Vec<_> = read.into_iter().chain(self.more.iter().map(|make| make(cx))).collect();

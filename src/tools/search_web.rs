@@ -9,17 +9,23 @@ use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Admitted, LeftOut, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, property, summary};
+use super::{
+    Admitted, LeftOut, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, property,
+    retrieval::{self, Retrieved},
+    summary,
+};
 use crate::{
     context::{Cx, Error, PageText, Registered, page_key},
     domain::{
-        Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest, event::ResultLink,
+        Event, Failure, FailureCode, Source, SourceId, TimeRange, Timestamp, ToolKind, WarningCode, digest,
+        event::ResultLink,
     },
     journal::{Asked, Entry, StepKind},
     llm::{Part, Text, ToolCall, ToolSpec},
     offline::Evidence,
+    pages::Web,
     prompts::{Prompts, untrusted},
-    search::{self, Corpus, Engine, Hit, Limits},
+    search::{self, Corpus, Engine, Filter, Filters, Hit, Limits},
     telemetry::metrics,
 };
 
@@ -41,12 +47,31 @@ const QUERY_CHARS: usize = 400;
 struct Arguments {
     #[serde(deserialize_with = "one_or_many", alias = "query")]
     queries: Vec<String>,
+    /// A name that is none counts as none given.
+    #[serde(default)]
+    time_range: Option<String>,
+}
+
+impl Arguments {
+    fn time_range(&self) -> Option<TimeRange> {
+        let name = self.time_range.as_deref()?.trim().to_lowercase();
+        TimeRange::ALL.into_iter().find(|range| range.as_str() == name)
+    }
+}
+
+/// A call, as its queries share it.
+struct Search<'a> {
+    site: Site<'a>,
+    web: Option<&'a Web>,
+    limits: Limits,
 }
 
 /// The search of one researcher.
 #[derive(Debug)]
 pub struct SearchWeb {
     spec: ToolSpec,
+    /// Fetches pages of results; `None` when the run fetches none.
+    web: Option<Web>,
     /// Queries that one turn may run, so that source ids never run out.
     queries_per_turn: usize,
     /// The path of the current turn, and the queries it may still run.
@@ -56,10 +81,11 @@ pub struct SearchWeb {
 }
 
 impl SearchWeb {
-    pub fn new(cx: &Cx) -> Self {
+    pub fn new(cx: &Cx, web: Option<&Web>) -> Self {
         let per_turn = SourceId::PER_RESEARCHER / MAX_RESULTS / (cx.options().max_react_tool_calls + 1);
         Self {
-            spec: spec(cx.prompts(), kind(cx)),
+            spec: spec(cx.prompts(), kind(cx), chooses_time_range(cx)),
+            web: web.filter(|_| cx.options().read_pages).cloned(),
             queries_per_turn: per_turn as usize,
             turn: Default::default(),
             asked: HashSet::new(),
@@ -101,24 +127,33 @@ impl Tool for SearchWeb {
         if self.turn.0 != turn {
             self.turn = (turn.to_owned(), self.queries_per_turn);
         }
-        let Arguments { queries } = arguments(call)?;
+        let given: Arguments = arguments(call)?;
+        let time_range = given.time_range().filter(|_| chooses_time_range(cx));
+        let queries = given.queries;
         if self.turn.1 == 0 {
             let problem = format!("at most {} queries are run in one turn", self.queries_per_turn);
             return Err(Refusal::Arguments(problem));
         }
-        let mut queries: Vec<_> = queries.into_iter().filter(|query| self.asked.insert(query.to_lowercase())).collect();
+        let known = |query: &String| match time_range {
+            Some(range) => format!("{} ({})", query.to_lowercase(), range.as_str()),
+            None => query.to_lowercase(),
+        };
+        let mut queries: Vec<_> = queries.into_iter().filter(|query| self.asked.insert(known(query))).collect();
         if queries.is_empty() {
             return Err(Refusal::Answer(cx.prompts().text("repeated_call", json!({"name": NAME}))));
         }
         let left_out = queries.split_off(queries.len().min(self.turn.1));
         for query in &left_out {
-            self.asked.remove(&query.to_lowercase());
+            self.asked.remove(&known(query));
         }
         self.turn.1 -= queries.len();
         Ok(Admitted {
             source_ids: MAX_RESULTS * u32::try_from(queries.len()).unwrap_or(u32::MAX / MAX_RESULTS),
             left_out: (!left_out.is_empty()).then(|| self.left_out(cx, &left_out)),
-            arguments: json!({"queries": queries}),
+            arguments: match time_range {
+                Some(range) => json!({"queries": queries, "time_range": range}),
+                None => json!({"queries": queries}),
+            },
         })
     }
 
@@ -129,8 +164,12 @@ impl Tool for SearchWeb {
         arguments: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
-            let Arguments { queries } = admitted(arguments)?;
-            Ok(search(cx, site, &queries).await?)
+            let given: Arguments = admitted(arguments)?;
+            let mut filters = Filters::from(cx.options());
+            filters.time_range = filters.time_range.or(given.time_range());
+            let max_content_length = cx.options().max_content_length as usize;
+            let limits = Limits { max_results: MAX_RESULTS as usize, max_content_length, filters };
+            Ok(search(cx, Search { site, web: self.web.as_ref(), limits }, &given.queries).await?)
         }
         .boxed()
     }
@@ -159,10 +198,20 @@ struct FailedQuery {
 }
 
 /// The tool as models see it.
-fn spec(prompts: &Prompts, kind: &str) -> ToolSpec {
+fn spec(prompts: &Prompts, kind: &str, chooses_time_range: bool) -> ToolSpec {
     let description = prompts.text("tools/search_web.queries", ());
-    let queries = property("queries", description, json!({"type": "array", "items": {"type": "string"}}));
-    super::spec(NAME, prompts.text("tools/search_web", json!({"kind": kind, "max_results": MAX_RESULTS})), queries)
+    let mut parameters = property("queries", description, json!({"type": "array", "items": {"type": "string"}}));
+    if chooses_time_range {
+        let description = prompts.text("tools/search_web.time_range", ());
+        parameters["properties"]["time_range"] =
+            json!({"type": "string", "enum": TimeRange::NAMES, "description": description});
+    }
+    super::spec(NAME, prompts.text("tools/search_web", json!({"kind": kind, "max_results": MAX_RESULTS})), parameters)
+}
+
+/// May the model say how old pages may be?
+fn chooses_time_range(cx: &Cx) -> bool {
+    cx.options().search_time_range.is_none() && cx.search().is_some_and(|engine| engine.knows(Filter::TimeRange))
 }
 
 /// What is searched, as the tool's description says it.
@@ -174,8 +223,9 @@ pub(super) fn kind(cx: &Cx) -> &'static str {
 ///
 /// # Errors
 /// A refused key, and [`journal::Stop`]; failed queries are part of the result.
-async fn search(cx: &Cx, site: Site<'_>, queries: &[String]) -> Result<ToolOutput, Error> {
-    let searches = queries.iter().enumerate().map(|(index, query)| one_query(cx, site, index, query));
+async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolOutput, Error> {
+    let site = search.site;
+    let searches = queries.iter().enumerate().map(|(index, query)| one_query(cx, &search, index, query));
     let outcomes = futures::future::join_all(searches).await;
     let mut seen = HashSet::new();
     let (mut hits, mut failures) = (Vec::new(), Vec::new());
@@ -195,17 +245,15 @@ async fn search(cx: &Cx, site: Site<'_>, queries: &[String]) -> Result<ToolOutpu
 /// Searches once per run and place, and stores the sources with their texts.
 async fn one_query(
     cx: &Cx,
-    site: Site<'_>,
+    search: &Search<'_>,
     index: usize,
     query: &str,
 ) -> Result<Result<Vec<StoredHit>, String>, Error> {
+    let Search { site, limits, .. } = search;
     let key = format!("{}/search/{}", site.turn, (site.reserved_before / MAX_RESULTS) as usize + index);
     let Some(engine) = cx.search() else { return Ok(Err("no search engine is configured".to_owned())) };
-    let limits =
-        Limits { max_results: MAX_RESULTS as usize, max_content_length: cx.options().max_content_length as usize };
-    let hash = digest::sha256_json(&(query, limits.max_results, limits.max_content_length));
     let first = site.first_source.0 + MAX_RESULTS * u32::try_from(index).unwrap_or(u32::MAX / MAX_RESULTS);
-    let asked = Asked::from(hash);
+    let asked = Asked::from(asked_for(query, limits));
     let work = async {
         if let Some((hits, at)) = inherited(cx, &key, &asked) {
             return Ok(Entry { inherited: Some(at), ..stored(cx, query, first, hits) });
@@ -213,18 +261,8 @@ async fn one_query(
         if let Err(refused) = cx.begin_search() {
             return Ok(*refused);
         }
-        let caller = cx.searching();
-        let Some(answer) = cx.before(Some(site.deadline), engine.search(query, &limits, &caller)).await else {
-            metrics::step_failed("search", "timeout");
-            let detail = format!("the search for '{query}' was given up: {TIME_OVER}");
-            return Ok(Entry::new(Err(TIME_OVER.to_owned()))
-                .event(cx.scope(), Event::warning(WarningCode::SearchFailed, detail)));
-        };
-        metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
-        Ok(match answer {
-            Ok(hits) => stored(cx, query, first, hits),
-            Err(error) => failed(cx, query, &error),
-        })
+        let retrieved = retrieval::retrieve(cx, engine, search.web, *site, query, limits).await;
+        Ok(entry(cx, engine, query, first, retrieved))
     };
     let outcome: Result<Vec<StoredHit>, String> =
         cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
@@ -233,7 +271,7 @@ async fn one_query(
     }
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
-        && reason.starts_with(search::KEY_REFUSED)
+        && search::is_lasting(reason)
     {
         return Err(Failure::new(FailureCode::SearchAuth, format!("{reason}; see fathom doctor")).into());
     }
@@ -248,16 +286,43 @@ async fn one_query(
     Ok(outcome)
 }
 
-/// The step of a search that failed. A refused key ends the run, which says so itself.
-fn failed(cx: &Cx, query: &str, error: &search::Error) -> Entry<Result<Vec<StoredHit>, String>> {
-    metrics::step_failed("search", error.code());
-    let entry = Entry::new(Err(error.to_string()));
-    match error {
-        search::Error::Auth(_) => entry,
-        _ => {
-            let detail = format!("the search for '{query}' failed: {error}");
-            entry.event(cx.scope(), Event::warning(WarningCode::SearchFailed, detail))
+/// What came of a query as one step, with its warnings.
+fn entry(
+    cx: &Cx,
+    engine: &Engine,
+    query: &str,
+    first: u32,
+    Retrieved { answer, lost }: Retrieved,
+) -> Entry<Result<Vec<StoredHit>, String>> {
+    let warning = |detail: String| Event::warning(WarningCode::SearchFailed, detail);
+    let Some(answer) = answer else {
+        metrics::step_failed("search", "timeout");
+        let detail = format!("the search for '{query}' was given up: {TIME_OVER}");
+        return Entry::new(Err(TIME_OVER.to_owned())).event(cx.scope(), warning(detail));
+    };
+    metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
+    let entry = match answer {
+        Ok(hits) => stored(cx, query, first, hits),
+        Err(error) => {
+            metrics::step_failed("search", error.code());
+            let failed = Entry::new(Err(error.to_string()));
+            let detail = || format!("the search for '{query}' failed: {error}");
+            if error.is_lasting() { failed } else { failed.event(cx.scope(), warning(detail())) }
         }
+    };
+    lost.into_iter().fold(entry, |entry, (name, reason)| {
+        let detail = format!("the search for '{query}' goes on without {name}: {reason}");
+        entry.event(cx.scope(), warning(detail))
+    })
+}
+
+/// The hash of what is searched for. Without filters it is the one of releases that had none.
+fn asked_for(query: &str, limits: &Limits) -> String {
+    let basic = (query, limits.max_results, limits.max_content_length);
+    if limits.filters == Filters::default() {
+        digest::sha256_json(&basic)
+    } else {
+        digest::sha256_json(&(basic, &limits.filters))
     }
 }
 

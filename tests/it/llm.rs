@@ -12,8 +12,8 @@ use fathom::domain::{ModelName, Usage};
 use fathom::llm::providers::{Auth, Key, Lists, OutputLimit, PROVIDERS, Provider, Quirks, Variables};
 use fathom::llm::wire::Wire;
 use fathom::llm::{
-    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Part, Request, Settings, StopReason, Text,
-    ToolCall, ToolChoice, ToolSpec, Wait,
+    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Part, Request, Sending, Settings,
+    StopReason, Text, ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
 const USAGE: Usage = Usage {
@@ -53,6 +53,7 @@ fn request() -> Request {
         tool_choice: ToolChoice::Auto,
         output: OutputFormat::Text,
         max_tokens: 100,
+        sending: Sending::default(),
     }
 }
 

@@ -8,8 +8,8 @@ use url::Url;
 use crate::fake_vendor::{FakeVendor, Reply, Sent};
 use fathom::domain::{ModelName, Usage};
 use fathom::llm::{
-    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Request, Settings, StopReason, ToolCall,
-    ToolChoice, ToolSpec, Wait,
+    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Request, Sending, Settings, StopReason,
+    ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
 const KEY: &str = "key-test-0123456789";
@@ -53,6 +53,7 @@ fn request(model: &str) -> Request {
         tool_choice: ToolChoice::Auto,
         output: OutputFormat::Text,
         max_tokens: 100,
+        sending: Sending::default(),
     }
 }
 
@@ -671,6 +672,104 @@ mod gemini {
 }
 
 /// No dialect sends what belongs to another provider, and all take up the same conversation.
+/// Chat Completions of vendors whose models want their reasoning back after a tool call.
+mod reasoning {
+    use super::*;
+
+    fn answer(message: Value) -> Reply {
+        let usage = json!({"prompt_tokens": 40, "completion_tokens": 12});
+        let body = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": usage});
+        Reply::json(200, &body.to_string())
+    }
+
+    fn chunks(deltas: &[Value]) -> Reply {
+        let frame = |delta: &Value| format!("data: {}\n\n", json!({"choices": [{"delta": delta}]}));
+        let end = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
+        Reply::stream(deltas.iter().map(frame).chain([format!("data: {end}\n\n"), "data: [DONE]\n\n".to_owned()]))
+    }
+
+    fn calls() -> Value {
+        json!([{"index": 0, "id": "call_1", "type": "function", "function": {"name": "search_web", "arguments": "{}"}}])
+    }
+
+    /// The turn as it is sent back to `model`.
+    async fn sent_back(provider: &'static str, model: &str, completion: &Completion) -> Value {
+        let conversation = after(&with_tools(model), completion);
+        body(provider, &conversation).await["messages"][2].clone()
+    }
+
+    #[tokio::test]
+    async fn the_text_goes_back_with_its_turn_and_to_nobody_else() {
+        for (provider, model) in [("deepseek", "deepseek:deepseek-flash"), ("moonshot", "moonshot:kimi-k2.6")] {
+            let whole = answer(json!({"content": "", "reasoning_content": "It is deep.", "tool_calls": calls()}));
+            let whole = complete(provider, whole, &with_tools(model)).await.0.unwrap();
+            let pieces = [
+                json!({"reasoning_content": "It is "}),
+                json!({"reasoning_content": "deep."}),
+                json!({"tool_calls": calls()}),
+            ];
+            let (text, streamed) = streamed(provider, chunks(&pieces), &with_tools(model)).await;
+            assert_eq!((&*text, streamed.unwrap().carry), ("", whole.carry.clone()));
+            let sent = sent_back(provider, model, &whole).await;
+            assert_eq!(sent["reasoning_content"], "It is deep.", "{sent}");
+            assert_eq!(sent["tool_calls"][0]["id"], "call_1");
+            let elsewhere = sent_back("openai", "openai:gpt-4.1", &whole).await;
+            assert_eq!(elsewhere.get("reasoning_content"), None, "{elsewhere}");
+            // A turn of another model is refused without the field.
+            let foreign = Completion { carry: None, ..whole };
+            assert_eq!(sent_back(provider, model, &foreign).await["reasoning_content"], "");
+        }
+    }
+
+    #[tokio::test]
+    async fn details_go_back_put_together() {
+        const MODEL: &str = "openrouter:anthropic/claude-sonnet-5";
+        let details = json!([
+            {"type": "reasoning.text", "index": 0, "text": "It is deep.", "signature": "c2ln"},
+            {"type": "reasoning.encrypted", "index": 1, "data": "gAAA"},
+        ]);
+        let pieces = [
+            json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "It is "}]}),
+            json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "deep.", "signature": null}]}),
+            json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "signature": "c2ln"}]}),
+            json!({"reasoning_details": [{"type": "reasoning.encrypted", "index": 1, "data": "gAAA"}]}),
+            json!({"tool_calls": calls()}),
+        ];
+        let whole = answer(json!({"content": null, "reasoning_details": details, "tool_calls": calls()}));
+        let whole = complete("openrouter", whole, &with_tools(MODEL)).await.0.unwrap();
+        let (_, streamed) = streamed("openrouter", chunks(&pieces), &with_tools(MODEL)).await;
+        for completion in [whole, streamed.unwrap()] {
+            assert_eq!(sent_back("openrouter", MODEL, &completion).await["reasoning_details"], details);
+        }
+    }
+}
+
+/// Each vendor refuses a forced call in words of its own; the call is made without, and so are the next ones.
+#[tokio::test]
+async fn a_refused_forced_call_is_made_unforced() {
+    let refusals = [
+        ("openai", "openai:gpt-4.1", "Thinking mode does not support this tool_choice"),
+        ("openai-responses", "openai-responses:gpt-5.4", "Unsupported value: 'required' for tool_choice"),
+        ("anthropic", "anthropic:claude-sonnet-5", "Thinking may not be enabled when tool_choice forces tool use."),
+        ("google", "google:gemini-3.6-flash", "Invalid value at 'tool_config.function_calling_config.mode'"),
+    ];
+    for (provider, model, words) in refusals {
+        let refusal = json!({"error": {"type": "invalid_request_error", "message": words}}).to_string();
+        let done = Reply::json(400, r#"{"error": {"message": "enough"}}"#);
+        let vendor = FakeVendor::start([Reply::json(400, &refusal), done.clone(), done]).await;
+        let llm = llm(&vendor, provider);
+        let forced = Request { tool_choice: ToolChoice::Required, ..with_tools(model) };
+        for _ in 0..2 {
+            llm.complete(&forced, &quietly).await.unwrap_err();
+        }
+        let unforced = body(provider, &with_tools(model)).await;
+        let sent = vendor.sent();
+        assert_eq!(sent.len(), 3, "{provider}");
+        assert_ne!(sent[0].body, unforced, "{provider}");
+        assert_eq!((&sent[1].body, &sent[2].body), (&unforced, &unforced), "{provider}");
+    }
+}
+
 /// A router that says what a call cost is believed; a model at another address than its provider's has no known price.
 #[tokio::test]
 async fn what_a_call_cost_is_known_or_said_to_be_unknown() {

@@ -7,16 +7,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, Strict, arguments, parse, short_id};
+use super::{Encoded, Joined, Strict, arguments, carried, parse, reasons, short_id, unreadable};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
-use crate::llm::failure::{self, Failure, is_html};
-use crate::llm::providers::{OutputLimit, Quirks};
+use crate::llm::failure::{self, Failure};
+use crate::llm::providers::{Carries, OutputLimit, Quirks};
 use crate::llm::{Message, OutputFormat, Request, ToolCall, ToolChoice, ToolSpec, thinking};
-
-/// Families of models that refuse `max_tokens`.
-const NEW_FAMILIES: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
@@ -41,6 +39,18 @@ struct Body<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verbosity: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    further: Option<&'a serde_json::Map<String, Value>>,
 }
 
 #[derive(Serialize)]
@@ -54,22 +64,29 @@ impl<'a> Body<'a> {
         let is_new = match quirks.output_limit {
             OutputLimit::MaxTokens => false,
             OutputLimit::MaxCompletionTokens => true,
-            OutputLimit::ByModel => NEW_FAMILIES.iter().any(|family| model.starts_with(family)),
+            OutputLimit::ByModel => reasons(model),
         };
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => quirks.required,
         };
+        let sending = &request.sending;
         Self {
             model,
             stream: is_stream,
             tools: request.tools.iter().map(Tool::of).collect(),
             tool_choice: (!request.tools.is_empty()).then_some(choice),
-            messages: request.messages.iter().map(|message| Said::of(message, quirks)).collect(),
+            messages: request.messages.iter().map(|message| Said::of(message, request, quirks)).collect(),
             response_format: Format::of(&request.output),
             stream_options: (is_stream && quirks.stream_options).then_some(StreamOptions { include_usage: true }),
             max_tokens: (!is_new).then_some(request.max_tokens),
             max_completion_tokens: is_new.then_some(request.max_tokens),
+            reasoning_effort: sending.effort(),
+            verbosity: sending.verbosity(),
+            temperature: sending.temperature(),
+            service_tier: sending.service_tier(),
+            prompt_cache_key: sending.cache_key.as_deref().filter(|_| quirks.cache_key),
+            further: sending.body(),
         }
     }
 }
@@ -83,16 +100,43 @@ struct Said<'a> {
     tool_calls: Vec<Called<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<Cow<'a, str>>,
+    #[serde(flatten)]
+    reasoning: Option<Reasoning<'a>>,
+}
+
+/// What a turn's reasoning was, as its provider sent it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Reasoning<'a> {
+    Text { reasoning_content: &'a RawValue },
+    NoText { reasoning_content: &'static str },
+    Details { reasoning_details: Vec<&'a RawValue> },
+}
+
+impl<'a> Reasoning<'a> {
+    fn of(message: &'a Message, request: &Request, quirks: &Quirks) -> Option<Self> {
+        let has_calls = matches!(message, Message::Assistant { tool_calls, .. } if !tool_calls.is_empty());
+        match (quirks.carries, carried(message, request)) {
+            (Carries::Nothing, _) | (Carries::ReasoningDetails, None) => None,
+            (Carries::ReasoningDetails, Some(reasoning_details)) => Some(Self::Details { reasoning_details }),
+            (Carries::ReasoningContent, items) => match items.as_deref() {
+                Some([reasoning_content, ..]) => Some(Self::Text { reasoning_content }),
+                // A turn of another model, which is refused without the field.
+                _ => has_calls.then_some(Self::NoText { reasoning_content: "" }),
+            },
+        }
+    }
 }
 
 impl<'a> Said<'a> {
-    fn of(message: &'a Message, quirks: &Quirks) -> Self {
-        let said = |role, content| Self { role, content, tool_calls: Vec::new(), tool_call_id: None };
+    fn of(message: &'a Message, request: &Request, quirks: &Quirks) -> Self {
+        let said = |role, content| Self { role, content, tool_calls: Vec::new(), tool_call_id: None, reasoning: None };
         match message {
             Message::System { content } => said("system", Joined::Parts(content)),
             Message::User { content } => said("user", Joined::Parts(content)),
             Message::Assistant { content, tool_calls, .. } => Self {
                 tool_calls: tool_calls.iter().map(|call| Called::of(call, quirks)).collect(),
+                reasoning: Reasoning::of(message, request, quirks),
                 ..said("assistant", Joined::One(content))
             },
             Message::Tool { call_id, content, .. } => {
@@ -198,7 +242,7 @@ struct Choice {
     error: Value,
 }
 
-/// Reasoning fields (`reasoning`, `reasoning_content`, `reasoning_details`) are not listed, and so skipped.
+/// Reasoning is no part of the answer; what of it goes back with the turn is kept where the provider wants it.
 #[derive(Default, Deserialize)]
 struct Spoken {
     #[serde(default)]
@@ -207,7 +251,77 @@ struct Spoken {
     refusal: Option<String>,
     #[serde(default)]
     tool_calls: Option<Vec<Piece>>,
+    #[serde(default)]
+    reasoning_content: Value,
+    #[serde(default)]
+    reasoning_details: Value,
 }
+
+/// What is kept of an answer while it is read.
+#[derive(Debug)]
+pub(in crate::llm) struct State {
+    quirks: Quirks,
+    /// Reasoning so far, to be carried: one text, or a list of details.
+    reasoning: Vec<Value>,
+    is_marked: bool,
+}
+
+impl State {
+    pub(super) fn new(quirks: Quirks) -> Self {
+        Self { quirks, reasoning: Vec::new(), is_marked: false }
+    }
+
+    fn think(&mut self, text: &Value, details: Value, assembly: &mut Assembly) -> Result<(), Failure> {
+        match self.quirks.carries {
+            Carries::Nothing => {}
+            Carries::ReasoningContent => {
+                if let Some(text) = text.as_str() {
+                    assembly.think(text)?;
+                    match self.reasoning.first_mut() {
+                        Some(Value::String(before)) => before.push_str(text),
+                        _ => self.reasoning.push(text.into()),
+                    }
+                }
+            }
+            Carries::ReasoningDetails => {
+                let Value::Array(details) = details else { return Ok(()) };
+                for detail in details {
+                    assembly.think(&detail.to_string())?;
+                    self.take_detail(detail);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A detail, or a further piece of the last one.
+    fn take_detail(&mut self, detail: Value) {
+        let same = |last: &Value| last["type"] == detail["type"] && last["index"] == detail["index"];
+        let last = self.reasoning.last_mut().filter(|last| detail["index"].is_u64() && same(last));
+        let (Some(Value::Object(last)), Value::Object(fields)) = (last, &detail) else {
+            return self.reasoning.push(detail);
+        };
+        for (name, value) in fields {
+            match (last.get_mut(name), value) {
+                (Some(Value::String(before)), Value::String(more)) if GROWS.contains(&name.as_str()) => {
+                    before.push_str(more);
+                }
+                (_, Value::Null) => {}
+                _ => _ = last.insert(name.clone(), value.clone()),
+            }
+        }
+    }
+
+    /// Only a turn with calls has to go back as it came.
+    fn carry(&mut self, assembly: &mut Assembly) {
+        if !self.reasoning.is_empty() && !self.is_marked && assembly.has_calls() {
+            assembly.carry(Value::from(std::mem::take(&mut self.reasoning)).to_string());
+        }
+    }
+}
+
+/// Fields of a detail that come in pieces.
+const GROWS: [&str; 3] = ["text", "summary", "data"];
 
 #[derive(Default, Deserialize)]
 #[serde(untagged)]
@@ -254,11 +368,8 @@ impl Content {
     }
 }
 
-pub(super) fn whole(json: &str, quirks: &Quirks, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
-    })?;
+pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
     if answer.error.is_null() && answer.choices.as_ref().is_none_or(Vec::is_empty) {
         return Err(malformed(assembly.model(), "an answer without choices").into());
     }
@@ -270,19 +381,19 @@ pub(super) fn whole(json: &str, quirks: &Quirks, assembly: &mut Assembly) -> Res
             piece.index = Some(index);
         }
     }
-    take_in(answer, is_marked, quirks, assembly)
+    take_in(answer, is_marked, state, assembly)
 }
 
-pub(super) fn event(json: &str, quirks: &Quirks, assembly: &mut Assembly) -> Result<(), Failure> {
+pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
     let (answer, is_marked) = parse(json).map_err(|problem| malformed(assembly.model(), problem))?;
-    take_in(answer, is_marked, quirks, assembly)
+    take_in(answer, is_marked, state, assembly)
 }
 
-fn take_in(answer: Answer, is_marked: bool, quirks: &Quirks, assembly: &mut Assembly) -> Result<(), Failure> {
+fn take_in(answer: Answer, is_marked: bool, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
     if !answer.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &answer.error));
     }
-    if let Some(usage) = usage(answer.usage, quirks) {
+    if let Some(usage) = usage(answer.usage, &state.quirks) {
         assembly.count(usage);
     }
     let Some(choice) = answer.choices.and_then(|choices| choices.into_iter().next()) else { return Ok(()) };
@@ -293,6 +404,8 @@ fn take_in(answer: Answer, is_marked: bool, quirks: &Quirks, assembly: &mut Asse
         assembly.stop(stop(&reason));
     }
     let message = choice.delta.or(choice.message).unwrap_or_default();
+    state.is_marked |= is_marked;
+    state.think(&message.reasoning_content, message.reasoning_details, assembly)?;
     assembly.refuse(&message.refusal.unwrap_or_default())?;
     assembly.say(&message.content.into_text(), is_marked)?;
     for piece in message.tool_calls.into_iter().flatten() {
@@ -304,6 +417,9 @@ fn take_in(answer: Answer, is_marked: bool, quirks: &Quirks, assembly: &mut Asse
         };
         let (id, name) = (piece.id.unwrap_or_default(), function.name.unwrap_or_default());
         assembly.call(CallPiece { index: piece.index, id, name, arguments: &arguments }, is_marked);
+    }
+    if assembly.is_finished() {
+        state.carry(assembly);
     }
     Ok(())
 }

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, RawObject, Strict, carried, parse};
+use super::{Encoded, Joined, RawObject, Strict, carried, parse, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
-use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{Error, Message, OutputFormat, Part as TextPart, Request, ToolChoice, ToolSpec};
 
@@ -57,6 +57,8 @@ struct Body<'a> {
     system_instruction: Option<Instruction<'a>>,
     contents: Vec<Content<'a>>,
     generation_config: Config<'a>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    further: Option<&'a serde_json::Map<String, Value>>,
 }
 
 #[derive(Serialize)]
@@ -143,6 +145,16 @@ struct Config<'a> {
     response_mime_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_json_schema: Option<Strict<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<Thinking>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Thinking {
+    thinking_level: String,
 }
 
 impl<'a> Body<'a> {
@@ -171,7 +183,13 @@ impl<'a> Body<'a> {
                 max_output_tokens: request.max_tokens,
                 response_mime_type: schema.as_ref().map(|_| "application/json"),
                 response_json_schema: schema,
+                temperature: request.sending.temperature(),
+                thinking_config: request
+                    .sending
+                    .effort()
+                    .map(|effort| Thinking { thinking_level: effort.to_ascii_uppercase() }),
             },
+            further: request.sending.body(),
         }
     }
 }
@@ -278,10 +296,7 @@ struct Spoken {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
-    })?;
+    let (answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
     let is_nothing = answer.error.is_null() && answer.candidates.is_none() && answer.prompt_feedback.is_null();
     if is_nothing {
         return Err(malformed(assembly.model(), "an answer without candidates").into());

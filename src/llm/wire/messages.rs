@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Encoded, Joined, RawObject, Strict, carried, parse, short_id};
+use super::{Encoded, Joined, RawObject, Strict, carried, parse, short_id, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
-use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{Message, OutputFormat, Part, Request, ToolChoice, ToolSpec};
 
@@ -37,6 +37,12 @@ struct Body<'a> {
     messages: Vec<Said<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    further: Option<&'a serde_json::Map<String, Value>>,
 }
 
 #[derive(Serialize)]
@@ -65,7 +71,10 @@ enum InputSchema<'a> {
 
 #[derive(Serialize)]
 struct OutputConfig<'a> {
-    format: Format<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -132,6 +141,11 @@ impl<'a> Body<'a> {
             ToolChoice::Required => quirks.required,
             ToolChoice::Auto => "auto",
         };
+        let format = match &request.output {
+            OutputFormat::Text => None,
+            OutputFormat::JsonSchema { schema, .. } => Some(Format { kind: "json_schema", schema: Strict(schema) }),
+        };
+        let effort = request.sending.effort();
         Self {
             model: &request.model.model,
             max_tokens: request.max_tokens,
@@ -140,12 +154,10 @@ impl<'a> Body<'a> {
             tools,
             system,
             messages,
-            output_config: match &request.output {
-                OutputFormat::Text => None,
-                OutputFormat::JsonSchema { schema, .. } => {
-                    Some(OutputConfig { format: Format { kind: "json_schema", schema: Strict(schema) } })
-                }
-            },
+            output_config: (format.is_some() || effort.is_some()).then_some(OutputConfig { format, effort }),
+            temperature: request.sending.temperature(),
+            service_tier: request.sending.service_tier(),
+            further: request.sending.body(),
         }
     }
 }
@@ -260,10 +272,7 @@ struct Whole {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (answer, is_marked) = parse::<Whole>(json).map_err(|problem| match is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
-    })?;
+    let (answer, is_marked) = parse::<Whole>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
     if !answer.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &answer.error));
     }

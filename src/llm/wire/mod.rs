@@ -18,10 +18,10 @@ use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::assembly::Assembly;
+use super::assembly::{Assembly, malformed};
 use super::failure::{self, Failure};
 use super::providers::Quirks;
-use super::{Message, Part, Request, Text, surrogates};
+use super::{Error, Message, Part, Request, Text, surrogates};
 use crate::domain::ModelName;
 
 /// A dialect.
@@ -50,7 +50,7 @@ pub(super) struct Encoded {
 /// Reads the answer to one request.
 #[derive(Debug)]
 pub(super) enum Reader {
-    ChatCompletions(Quirks),
+    ChatCompletions(chat::State),
     Responses(responses::State),
     Messages(messages::State),
     Gemini(gemini::State),
@@ -81,7 +81,7 @@ impl Wire {
 
     pub(super) fn reader(self, quirks: &Quirks) -> Reader {
         match self {
-            Self::ChatCompletions => Reader::ChatCompletions(*quirks),
+            Self::ChatCompletions => Reader::ChatCompletions(chat::State::new(*quirks)),
             Self::Responses => Reader::Responses(responses::State::default()),
             Self::Messages => Reader::Messages(messages::State::default()),
             Self::Gemini => Reader::Gemini(gemini::State::default()),
@@ -101,7 +101,7 @@ impl Reader {
     /// The failure that the answer tells, or that it is none.
     pub(super) fn whole(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
         match self {
-            Self::ChatCompletions(quirks) => chat::whole(json, quirks, assembly),
+            Self::ChatCompletions(state) => chat::whole(json, state, assembly),
             Self::Responses(state) => responses::whole(json, state, assembly),
             Self::Messages(state) => messages::whole(json, state, assembly),
             Self::Gemini(state) => gemini::whole(json, state, assembly),
@@ -114,7 +114,7 @@ impl Reader {
     /// The failure that the event tells, or that it cannot be read.
     pub(super) fn event(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
         match self {
-            Self::ChatCompletions(quirks) => chat::event(json, quirks, assembly),
+            Self::ChatCompletions(state) => chat::event(json, state, assembly),
             Self::Responses(state) => responses::event(json, state, assembly),
             Self::Messages(state) => messages::event(json, state, assembly),
             Self::Gemini(state) => gemini::event(json, state, assembly),
@@ -128,6 +128,19 @@ fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<(T, bool)> {
         None => Ok((serde_json::from_str(json)?, false)),
         Some(marked) => Ok((serde_json::from_str(&marked)?, true)),
     }
+}
+
+/// What an answer that is no JSON of the dialect is; often a page of a proxy.
+fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> Error {
+    match failure::is_html(json) {
+        true => malformed(assembly.model(), "an HTML page"),
+        false => malformed(assembly.model(), problem),
+    }
+}
+
+/// Does a model of OpenAI's reason? Such models refuse `max_tokens`, and others the question for their reasoning.
+fn reasons(model: &str) -> bool {
+    ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|family| model.starts_with(family))
 }
 
 /// Text that is written in one piece without being copied.

@@ -7,18 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, Strict, arguments, carried, parse};
+use super::{Encoded, Joined, Strict, arguments, carried, parse, reasons, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
-use crate::llm::failure::{self, Failure, is_html};
+use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{Message, OutputFormat, Part, Request, Text, ToolChoice, ToolSpec};
 
 /// The smallest output limit that is taken.
 const LEAST_OUTPUT: u32 = 16;
-/// Families of models that reason; to others the question for their reasoning is an error.
-const REASONING: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
-
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
     Ok(Encoded { path: "responses".into(), headers: quirks.headers, body })
@@ -39,6 +36,16 @@ struct Body<'a> {
     tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    further: Option<&'a serde_json::Map<String, Value>>,
     input: Vec<Item<'a>>,
 }
 
@@ -55,7 +62,15 @@ struct Tool<'a> {
 
 #[derive(Serialize)]
 struct TextConfig<'a> {
-    format: Format<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verbosity: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    effort: &'a str,
 }
 
 #[derive(Serialize)]
@@ -94,11 +109,19 @@ enum Item<'a> {
 impl<'a> Body<'a> {
     fn of(request: &'a Request, quirks: &Quirks, is_stream: bool) -> Self {
         let model = request.model.model.as_str();
-        let reasons = REASONING.iter().any(|family| model.starts_with(family)) && !model.starts_with("gpt-5-chat");
+        let reasons = reasons(model) && !model.starts_with("gpt-5-chat");
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => quirks.required,
         };
+        let format = match &request.output {
+            OutputFormat::Text => None,
+            OutputFormat::JsonSchema { name, schema } => {
+                Some(Format { kind: "json_schema", name, strict: true, schema: Strict(schema) })
+            }
+        };
+        let sending = &request.sending;
+        let verbosity = sending.verbosity();
         Self {
             model,
             stream: is_stream,
@@ -107,12 +130,12 @@ impl<'a> Body<'a> {
             include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
             tools: request.tools.iter().map(Tool::of).collect(),
             tool_choice: (!request.tools.is_empty()).then_some(choice),
-            text: match &request.output {
-                OutputFormat::Text => None,
-                OutputFormat::JsonSchema { name, schema } => Some(TextConfig {
-                    format: Format { kind: "json_schema", name, strict: true, schema: Strict(schema) },
-                }),
-            },
+            text: (format.is_some() || verbosity.is_some()).then_some(TextConfig { format, verbosity }),
+            reasoning: sending.effort().map(|effort| Reasoning { effort }),
+            temperature: sending.temperature(),
+            service_tier: sending.service_tier(),
+            prompt_cache_key: sending.cache_key.as_deref().filter(|_| quirks.cache_key),
+            further: sending.body(),
             input: request.messages.iter().flat_map(|message| items(message, request)).collect(),
         }
     }
@@ -177,10 +200,7 @@ struct Answer {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| match is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
-    })?;
+    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
     if answer.error.is_null() && answer.output.is_none() {
         return Err(malformed(assembly.model(), "an answer without output").into());
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use url::Url;
 
 use crate::search::{
-    Corpus, Error, Limits, Need, Row, Search, Setting, Value,
+    Error, Filter, Limits, Returns, Row, Search, Setting,
     web::{Found, Problem, Refused, Request, Shared, Web, Wire, objects},
 };
 
@@ -13,47 +13,57 @@ use crate::search::{
 const MAX_QUERY_CHARS: usize = 400;
 /// Tavily's own bound on `max_results` (2026-07).
 const MAX_RESULTS: usize = 20;
+/// Tavily's own bounds on lists of sites (2026-07).
+const MAX_INCLUDED: usize = 300;
+const MAX_EXCLUDED: usize = 150;
 
 const KEY: &str = "search.tavily.api_key";
 const URL: &str = "search.tavily.base_url";
+const KEYLESS_URL: &str = "search.tavily_keyless.base_url";
+const ADDRESS: &str = "https://api.tavily.com";
 
 pub const ROW: Row = Row {
     name: "tavily",
     about: "the web, with the text of pages",
-    corpus: Corpus::Web,
+    returns: Returns::Pages,
+    filters: &[Filter::TimeRange, Filter::Domains, Filter::Topic],
+    cost: "1 credit",
     settings: &[
         Setting {
-            key: KEY,
-            variable: "TAVILY_API_KEY",
-            flag: None,
-            value: Value::Secret,
-            need: Need::Required,
-            meaning: "key of Tavily; the web is searched when it is set",
             example: "tvly-…",
+            ..Setting::key(KEY, "TAVILY_API_KEY", "key of Tavily; the web is searched when it is set")
         },
-        Setting {
-            key: URL,
-            variable: "TAVILY_BASE_URL",
-            flag: None,
-            value: Value::Url,
-            need: Need::Default("https://api.tavily.com"),
-            meaning: "address of Tavily",
-            example: "",
-        },
+        Setting { meaning: "address of Tavily", ..Setting::address(URL, "TAVILY_BASE_URL", ADDRESS) },
     ],
     build,
+    ..Row::WEB
+};
+
+/// Tavily's official way in for who has no key yet; how many searches it allows is not published.
+pub const KEYLESS: Row = Row {
+    name: "tavily_keyless",
+    about: "the web by Tavily without a key, a few searches for a first look",
+    cost: "nothing; limited",
+    settings: &[Setting::address(KEYLESS_URL, "TAVILY_KEYLESS_BASE_URL", ADDRESS)],
+    build: build_keyless,
+    ..ROW
 };
 
 struct Tavily {
     endpoint: Url,
-    key: SecretString,
+    /// Without one, the keyless mode.
+    key: Option<SecretString>,
 }
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let mut endpoint = shared.settings.url(row, URL)?;
-    endpoint.set_path(&format!("{}/search", endpoint.path().trim_end_matches('/')));
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
+    let endpoint = shared.settings.endpoint(row, URL, "search")?;
+    let key = shared.settings.secret(KEY).cloned();
     Ok(Web::boxed(row, Tavily { endpoint, key }, shared))
+}
+
+fn build_keyless(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let endpoint = shared.settings.endpoint(row, KEYLESS_URL, "search")?;
+    Ok(Web::boxed(row, Tavily { endpoint, key: None }, shared))
 }
 
 impl Wire for Tavily {
@@ -62,25 +72,47 @@ impl Wire for Tavily {
     }
 
     fn request(&self, query: &str, limits: &Limits) -> Request {
-        let body = json!({
+        let filters = &limits.filters;
+        let mut body = json!({
             "query": query,
-            "topic": "general",
+            "topic": filters.topic,
             "search_depth": "basic",
             "max_results": limits.max_results.clamp(1, MAX_RESULTS),
             "include_raw_content": true,
             "include_answer": false,
             "include_images": false,
         });
-        Request::post(self.endpoint.clone(), body).bearer(&self.key)
+        if let Some(range) = filters.time_range {
+            body["time_range"] = json!(range);
+        }
+        if !filters.include.is_empty() {
+            body["include_domains"] = json!(filters.include.iter().take(MAX_INCLUDED).collect::<Vec<_>>());
+        }
+        if !filters.exclude.is_empty() {
+            body["exclude_domains"] = json!(filters.exclude.iter().take(MAX_EXCLUDED).collect::<Vec<_>>());
+        }
+        let request = Request::post(self.endpoint.clone(), body);
+        match &self.key {
+            Some(key) => request.bearer(key),
+            None => request.header("x-tavily-access-mode", "keyless").header("x-client-source", "fathom"),
+        }
     }
 
     fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
         parse(body)
     }
 
-    /// As Tavily's reference has it (2026-07): 432 is the plan's limit, 433 the pay-as-you-go limit.
+    /// As Tavily's reference has it (2026-07): 432 is the plan's limit, 433 the pay-as-you-go limit; without a key the
+    /// wait stands in the body.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
-        matches!(refused.status, 432 | 433).then(|| Problem::unpaid(refused.said))
+        match refused.status {
+            432 | 433 => Some(Problem::unpaid(refused.said)),
+            429 => {
+                let seconds = refused.body.pointer("/error/retry_after_seconds").and_then(serde_json::Value::as_f64);
+                Some(Problem::limited(refused.after.or_else(|| crate::net::asked_wait(seconds?))))
+            }
+            _ => None,
+        }
     }
 }
 

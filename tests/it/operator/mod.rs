@@ -3,6 +3,7 @@
 mod checks;
 mod command_line;
 mod evaluation;
+mod keys;
 mod protocol;
 mod retention;
 mod runs;

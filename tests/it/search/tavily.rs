@@ -93,7 +93,11 @@ fn found(query: &str) -> Response {
 async fn a_query_is_sent_as_documented() {
     let fake = Fake::start(|_, _| found("a")).await;
     let long = format!("{} end", "word ".repeat(100));
-    let hits = fake.engine().search(&long, &Limits { max_results: 7, max_content_length: 9 }, &Open).await.unwrap();
+    let hits = fake
+        .engine()
+        .search(&long, &Limits { max_results: 7, max_content_length: 9, ..Limits::default() }, &Open)
+        .await
+        .unwrap();
     assert_eq!(hits[0].url, "https://example.com/a");
     let asked = fake.asked.lock().unwrap();
     let (headers, body) = &asked[0];
@@ -152,8 +156,8 @@ async fn refusals_are_typed_and_never_show_the_key() {
     let check = async |status: &str, expected: Error| assert_eq!(fake.error(status).await, expected);
     check("401", Error::Auth("refused (hidden) (status 401)".into())).await;
     check("403", Error::Auth("refused (hidden) (status 403)".into())).await;
-    check("432", Error::Auth("the plan's credits are used up: refused (hidden) (status 432)".into())).await;
-    check("433", Error::Auth("the plan's credits are used up: refused (hidden) (status 433)".into())).await;
+    check("432", Error::Quota("refused (hidden) (status 432)".into())).await;
+    check("433", Error::Quota("refused (hidden) (status 433)".into())).await;
     check("404", Error::Unavailable("refused (hidden) (status 404)".into())).await;
     assert_eq!(fake.requests(), 5, "none of these passes by itself");
     check("503", Error::Unavailable("refused (hidden) (status 503)".into())).await;
@@ -197,7 +201,7 @@ async fn results_become_hits() {
         .into_response()
     })
     .await;
-    let limits = Limits { max_results: 5, max_content_length: 6 };
+    let limits = Limits { max_results: 5, max_content_length: 6, ..Limits::default() };
     let hits = fake.engine().search("b", &limits, &Open).await.unwrap();
     let seen: Vec<_> = hits.iter().map(|hit| (&*hit.url, &*hit.title, hit.raw_content.as_deref())).collect();
     assert_eq!(seen, [("https://example.com/a", "example.com", None), ("https://example.com/b", "B b", Some("# B"))]);

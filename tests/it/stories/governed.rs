@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use fathom::domain::{Event, FailureCode, WaitKind, WarningCode};
 
+use serde_json::json;
+
 use super::engine::{Engine, QUESTION, research};
 use crate::{
     database::TestDatabase,
-    world::{Kind, Script, Shape, When, World, reply},
+    world::{Call, Kind, Script, Shape, When, World, reply},
 };
 
 const ROLES: [&str; 4] = ["summarization_model", "research_model", "compression_model", "final_report_model"];
@@ -93,5 +95,57 @@ async fn the_first_model_is_used_again_when_it_is_back() {
     };
     assert_eq!(of("second"), [Kind::Clarify]);
     assert!(of("first").contains(&Kind::Researcher));
+    world.finish();
+}
+
+/// Most of what a researcher reads, it has read before: instructions, tools and earlier turns stay as they were, so that
+/// vendors have them in their caches.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn most_of_a_researchers_prompts_is_a_repeated_beginning() {
+    let shape = Shape { researchers: 2, searches: 4, queries: 2, ..Shape::SMALL };
+    let world = World::start(Script::whole_run(shape)).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert!(story.report.is_some());
+    let prompt = |call: &Call| {
+        let tools = call.body["tools"].to_string();
+        std::iter::once(tools).chain(call.messages().iter().map(ToString::to_string)).collect::<Vec<_>>()
+    };
+    let prompts: Vec<Vec<String>> = world.models.calls_of(Kind::Researcher).iter().map(|call| prompt(call)).collect();
+    let (mut all, mut repeated) = (0, 0);
+    for (place, prompt) in prompts.iter().enumerate() {
+        let shared = |earlier: &Vec<String>| -> usize {
+            earlier.iter().zip(prompt).take_while(|(one, other)| one == other).map(|(one, _)| one.len()).sum()
+        };
+        all += prompt.iter().map(String::len).sum::<usize>();
+        repeated += prompts[..place].iter().map(shared).max().unwrap_or_default();
+    }
+    let share = repeated as f64 / all as f64;
+    assert!(prompts.len() > 6 && share >= 0.7, "{share:.2} of {} prompts", prompts.len());
+    world.finish();
+}
+
+/// What an endpoint can do is found out by a handful of calls, and printed as the settings file takes it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_doctor_probes_a_model() {
+    let script = Script::new()
+        .always(When::offers("report_depth"), reply::calls([("report_depth", json!({"metres": 7}))]))
+        .always(When::schema("depth"), reply::status(400))
+        .always(When::any(), reply::text("Yes."));
+    let world = World::start(script).await;
+    let output = world.fathom(&["doctor", "--probe", "openai:local-7b"]).output().await.unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    for line in
+        ["[models.\"openai:local-7b\"]", "tools = true", "forced_calls = true", "schema = false", "streaming = true"]
+    {
+        assert!(printed.lines().any(|printed| printed == line), "{line} is not in\n{printed}");
+    }
+    assert!(world.models.total() <= 6, "{} calls", world.models.total());
+    std::fs::write(world.folder().join("probed.toml"), &printed).unwrap();
+    let config = world.fathom(&["config", "--config", "probed.toml"]).output().await.unwrap();
+    let config = String::from_utf8(config.stdout).unwrap();
+    assert!(config.contains("models.\"openai:local-7b\" = {\"tools\":true"), "{config}");
+    let refused = world.fathom(&["doctor", "--probe", "anthropic:x"]).output().await.unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("ANTHROPIC_API_KEY"));
     world.finish();
 }

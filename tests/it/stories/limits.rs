@@ -246,3 +246,18 @@ async fn counts_that_no_model_can_have_used_end_no_run(database: TestDatabase) {
         world.finish();
     }
 }
+
+/// A model that thinks until its output limit and says nothing gets a higher one, twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_that_thinking_used_up_is_raised() {
+    let silent = || reply::empty().cut_by_length();
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Report), [silent(), silent()]);
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["final_report_model_max_tokens=1000"]).await;
+    let limit = |call: &Call| call.body["max_completion_tokens"].as_u64().or(call.body["max_tokens"].as_u64()).unwrap();
+    let limits: Vec<u64> = world.models.calls_of(Kind::Report).iter().map(|call| limit(call)).collect();
+    assert_eq!(limits, [1_000, 2_000, 4_000]);
+    assert!(story.warned(WarningCode::OutputCut)[0].contains("final_report_model_max_tokens"));
+    assert_eq!(story.named("report.started").len(), 1);
+    world.finish();
+}

@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod engine;
+mod engines;
 
 mod bad_input;
 mod binary;

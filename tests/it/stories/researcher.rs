@@ -407,3 +407,18 @@ async fn compression_by_an_unknown_model_is_a_setting_to_fix() {
     assert_eq!(story.sources.len(), 1, "what was found is kept");
     world.finish();
 }
+
+/// Some providers refuse the answers of tools in a request that offers none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_refuses_tool_messages_gets_the_same_as_text() {
+    let has_tools =
+        |call: &Call| call.body["messages"].as_array().is_some_and(|all| all.iter().any(|m| m["role"] == "tool"));
+    let refuses = When::kind(Kind::Compression).and(When::matching(has_tools));
+    let world = world_of_one_page(small().always(refuses, reply::status(400))).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert!(story.warned(WarningCode::CompressionFailed).is_empty());
+    assert_eq!((story.notes.len(), world.models.count(Kind::Compression)), (1, 1));
+    let plain = world.models.calls_of(Kind::Report);
+    assert!(plain.iter().any(|call| call.first_text().contains("search_web answered:")), "asked once more, as text");
+    world.finish();
+}

@@ -8,7 +8,9 @@ use tokio::sync::OnceCell;
 use super::{Local, Settings};
 use crate::{
     pages::Parser,
-    search::{Caller, Corpus, Error, Hit, Limits, Need, Row, Search, Setting, Skipped, Value, web::Shared},
+    search::{
+        Caller, Corpus, Error, Limits, Need, Results, Returns, Row, Search, Setting, Skipped, Value, web::Shared,
+    },
 };
 
 const KEY: &str = "docs";
@@ -17,6 +19,8 @@ pub const ROW: Row = Row {
     name: "local",
     about: "a folder of documents: text, Markdown, HTML, PDF",
     corpus: Corpus::Documents,
+    returns: Returns::Pages,
+    filters: &[],
     settings: &[Setting {
         key: KEY,
         variable: "FATHOM_DOCS",
@@ -27,6 +31,7 @@ pub const ROW: Row = Row {
         example: "documents",
     }],
     build,
+    ..Row::WEB
 };
 
 /// A folder of documents, indexed when it is first needed.
@@ -58,12 +63,7 @@ impl Documents {
 }
 
 impl Search for Documents {
-    fn search<'a>(
-        &'a self,
-        query: &'a str,
-        limits: &'a Limits,
-        _: &'a dyn Caller,
-    ) -> BoxFuture<'a, Result<Vec<Hit>, Error>> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
         Box::pin(async { self.local().await.map_err(super::without_path)?.find_hits(query, limits).await })
     }
 
@@ -85,12 +85,7 @@ impl Search for Documents {
 }
 
 impl Search for Local {
-    fn search<'a>(
-        &'a self,
-        query: &'a str,
-        limits: &'a Limits,
-        _: &'a dyn Caller,
-    ) -> BoxFuture<'a, Result<Vec<Hit>, Error>> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
         Box::pin(self.find_hits(query, limits))
     }
 

@@ -1,0 +1,235 @@
+//! Every run option: its name, kind, range, default and meaning. Names and defaults are those of Open Deep Research's
+//! current release where it has them.
+
+use super::{
+    TimeRange, Topic,
+    options::{OptionKind, OptionSpec},
+};
+
+const TOKENS: OptionKind = OptionKind::Integer { min: 1, max: 1_000_000 };
+
+/// Every option there is.
+pub const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "allow_clarification",
+        kind: OptionKind::Boolean,
+        default: "true",
+        meaning: "may ask a question before starting",
+    },
+    OptionSpec {
+        name: "max_clarifications",
+        kind: OptionKind::Integer { min: 0, max: 5 },
+        default: "1",
+        meaning: "clarifying questions per thread",
+    },
+    OptionSpec {
+        name: "max_structured_output_retries",
+        kind: OptionKind::Integer { min: 1, max: 10 },
+        default: "3",
+        meaning: "attempts in total to get a structured answer",
+    },
+    OptionSpec {
+        name: "max_concurrent_research_units",
+        kind: OptionKind::Integer { min: 1, max: 20 },
+        default: "5",
+        meaning: "researchers working at the same time; more delegations wait",
+    },
+    OptionSpec {
+        name: "max_researcher_iterations",
+        kind: OptionKind::Integer { min: 1, max: 10 },
+        default: "6",
+        meaning: "rounds of the supervisor: one model turn and its tool calls each",
+    },
+    OptionSpec {
+        name: "max_react_tool_calls",
+        kind: OptionKind::Integer { min: 1, max: 30 },
+        default: "10",
+        meaning: "model turns of each researcher",
+    },
+    OptionSpec {
+        name: "max_researcher_seconds",
+        kind: OptionKind::Integer { min: 1, max: 86_400 },
+        default: "3600",
+        meaning: "time of each researcher, its searches and summaries included; then its findings so far are used",
+    },
+    OptionSpec {
+        name: "max_run_seconds",
+        kind: OptionKind::Integer { min: 10, max: 604_800 },
+        default: "14400",
+        meaning: "time of the whole run; near its end the report is written from what is there, at its end the run fails",
+    },
+    OptionSpec {
+        name: "max_model_calls",
+        kind: OptionKind::Integer { min: 10, max: 1_000_000 },
+        default: "2000",
+        meaning: "model calls of the whole run; research stops before they are used up, so that the report can be written",
+    },
+    OptionSpec {
+        name: "max_searches",
+        kind: OptionKind::Integer { min: 1, max: 1_000_000 },
+        default: "500",
+        meaning: "searches of the whole run; then the report is written from what is there",
+    },
+    OptionSpec {
+        name: "max_tokens",
+        kind: OptionKind::Integer { min: 10_000, max: 4_000_000_000 },
+        default: "20000000",
+        meaning: "tokens, read and written, of the whole run; research stops before they are used up",
+    },
+    OptionSpec {
+        name: "require_think",
+        kind: OptionKind::Boolean,
+        default: "false",
+        meaning: "refuse think_tool calls mixed with others, so that the model reflects on its own",
+    },
+    OptionSpec {
+        name: "follow_up",
+        kind: OptionKind::Choice(&["auto", "research"]),
+        default: "\"auto\"",
+        meaning: "messages after a report: auto (answered, or the report revised, where no research is needed) or research",
+    },
+    OptionSpec {
+        name: "verify",
+        kind: OptionKind::Choice(&["off", "figures", "claims"]),
+        default: "\"figures\"",
+        meaning: "how a report is held against its sources: figures (numbers, dates and names, by code), claims (each cited statement too, by the research model) or off",
+    },
+    OptionSpec {
+        name: "search_api",
+        kind: OptionKind::Engines,
+        default: "\"auto\"",
+        meaning: "where researchers search: one engine, or several separated by commas; auto: the first that is configured",
+    },
+    OptionSpec {
+        name: "read_pages",
+        kind: OptionKind::Boolean,
+        default: "true",
+        meaning: "may researchers of the web open pages by their address?",
+    },
+    OptionSpec {
+        name: "max_pages_per_search",
+        kind: OptionKind::Integer { min: 0, max: 20 },
+        default: "3",
+        meaning: "pages of one search that are fetched when the engine sends excerpts only",
+    },
+    OptionSpec {
+        name: "search_time_range",
+        kind: OptionKind::OptionalChoice(&TimeRange::NAMES),
+        default: "null",
+        meaning: "searches find pages of the last day, week, month or year only; null: the model may choose",
+    },
+    OptionSpec {
+        name: "include_domains",
+        kind: OptionKind::OptionalDomains,
+        default: "null",
+        meaning: "searches find pages of these sites only, subdomains included; names separated by commas",
+    },
+    OptionSpec {
+        name: "exclude_domains",
+        kind: OptionKind::OptionalDomains,
+        default: "null",
+        meaning: "searches find no pages of these sites, subdomains included; names separated by commas",
+    },
+    OptionSpec {
+        name: "search_language",
+        kind: OptionKind::OptionalLanguage,
+        default: "null",
+        meaning: "language of the pages searched for, where the engine can tell (ISO 639-1: de)",
+    },
+    OptionSpec {
+        name: "search_country",
+        kind: OptionKind::OptionalCountry,
+        default: "null",
+        meaning: "country that results are meant for, where the engine can tell (ISO 3166-1: DE)",
+    },
+    OptionSpec {
+        name: "search_topic",
+        kind: OptionKind::Choice(&Topic::NAMES),
+        default: "\"general\"",
+        meaning: "kind of pages searched for, where the engine can tell",
+    },
+    OptionSpec {
+        name: "mcp_servers",
+        kind: OptionKind::McpServers,
+        default: "\"all\"",
+        meaning: "MCP servers whose tools researchers may call: all that are configured, none, or names separated by commas",
+    },
+    OptionSpec {
+        name: "mcp_config",
+        kind: OptionKind::McpConfig,
+        default: "null",
+        meaning: "one more MCP server as Open Deep Research has it: url, tools, auth_required; requests may set it where limits.request_mcp allows it",
+    },
+    OptionSpec {
+        name: "mcp_prompt",
+        kind: OptionKind::OptionalText { max: 8_000 },
+        default: "null",
+        meaning: "instructions to researchers about the tools of MCP servers",
+    },
+    OptionSpec {
+        name: "timezone",
+        kind: OptionKind::TimeZone,
+        default: "\"UTC\"",
+        meaning: "time zone of the user, by its IANA name; the date in prompts is the one there",
+    },
+    OptionSpec {
+        name: "max_content_length",
+        kind: OptionKind::Integer { min: 1_000, max: 200_000 },
+        default: "50000",
+        meaning: "characters of a page that are read",
+    },
+    OptionSpec {
+        name: "summarization_model",
+        kind: OptionKind::Model,
+        default: "\"openai:gpt-4.1-mini\"",
+        meaning: "summarises pages; of several, separated by commas, the later ones stand in for the first, as for every role",
+    },
+    OptionSpec {
+        name: "summarization_model_max_tokens",
+        kind: TOKENS,
+        default: "8192",
+        meaning: "output limit of that model, tokens",
+    },
+    OptionSpec {
+        name: "research_model",
+        kind: OptionKind::Model,
+        default: "\"openai:gpt-4.1\"",
+        meaning: "clarifies, writes the brief, leads and researches",
+    },
+    OptionSpec {
+        name: "research_model_max_tokens",
+        kind: TOKENS,
+        default: "10000",
+        meaning: "output limit of that model, tokens",
+    },
+    OptionSpec {
+        name: "compression_model",
+        kind: OptionKind::Model,
+        default: "\"openai:gpt-4.1\"",
+        meaning: "turns a researcher's findings into notes",
+    },
+    OptionSpec {
+        name: "compression_model_max_tokens",
+        kind: TOKENS,
+        default: "8192",
+        meaning: "output limit of that model, tokens",
+    },
+    OptionSpec {
+        name: "final_report_model",
+        kind: OptionKind::Model,
+        default: "\"openai:gpt-4.1\"",
+        meaning: "writes the report",
+    },
+    OptionSpec {
+        name: "final_report_model_max_tokens",
+        kind: TOKENS,
+        default: "10000",
+        meaning: "output limit of that model, tokens",
+    },
+    OptionSpec {
+        name: "model_context_window",
+        kind: OptionKind::OptionalInteger { min: 1_024, max: 10_000_000 },
+        default: "null",
+        meaning: "context window of the models, tokens; null: known by name or learned from the server",
+    },
+];

@@ -1,0 +1,119 @@
+//! How models are asked, beside what they are asked: what the operator sets for a role, and a key for the vendor's cache.
+//!
+//! None of it is part of what the journal recognises a call by: a run goes on when the operator has changed it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What is sent with the calls of one role; only what is set is sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tuning {
+    /// The vendor's own word: `low`, `medium`, `high`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<String>,
+    /// How much the model writes: OpenAI's `low`, `medium`, `high`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<String>,
+    /// Many newer models refuse it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The vendor's own word: `flex`, `priority`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_tier: Option<String>,
+    /// Further fields of the body, as the vendor names them.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub body: Map<String, Value>,
+}
+
+/// By the name of the role: `research`, `summarization`, `compression`, `final_report`.
+pub type Tunings = HashMap<String, Arc<Tuning>>;
+
+/// How one call is sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sending {
+    pub tuning: Option<Arc<Tuning>>,
+    /// Calls with the same key begin alike.
+    pub cache_key: Option<Arc<str>>,
+}
+
+/// Fields of bodies that are ours in one dialect or another.
+const OWN: &[&str] = &[
+    "model",
+    "messages",
+    "input",
+    "contents",
+    "system",
+    "systemInstruction",
+    "instructions",
+    "stream",
+    "stream_options",
+    "tools",
+    "tool_choice",
+    "toolConfig",
+    "response_format",
+    "text",
+    "output_config",
+    "generationConfig",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "store",
+    "include",
+    "reasoning",
+    "reasoning_effort",
+    "verbosity",
+    "temperature",
+    "service_tier",
+    "prompt_cache_key",
+];
+
+impl Tuning {
+    pub const ROLES: [&str; 4] = ["research", "summarization", "compression", "final_report"];
+
+    /// # Errors
+    /// What would have been accepted.
+    pub fn check(&self) -> Result<(), String> {
+        let words = [&self.reasoning_effort, &self.verbosity, &self.service_tier];
+        let is_word = |word: &String| {
+            (1..=40).contains(&word.len())
+                && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        if !words.into_iter().flatten().all(is_word) {
+            return Err("words such as low or flex as reasoning_effort, verbosity and service_tier".to_owned());
+        }
+        if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
+            return Err("a temperature from 0 to 2".to_owned());
+        }
+        match self.body.keys().find(|name| OWN.contains(&name.as_str())) {
+            Some(name) => Err(format!("fields of the body that Fathom does not write itself, which {name} is")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Sending {
+    pub(super) fn effort(&self) -> Option<&str> {
+        self.tuning.as_ref()?.reasoning_effort.as_deref()
+    }
+
+    pub(super) fn verbosity(&self) -> Option<&str> {
+        self.tuning.as_ref()?.verbosity.as_deref()
+    }
+
+    pub(super) fn temperature(&self) -> Option<f64> {
+        self.tuning.as_ref()?.temperature
+    }
+
+    pub(super) fn service_tier(&self) -> Option<&str> {
+        self.tuning.as_ref()?.service_tier.as_deref()
+    }
+
+    /// Further fields of the body.
+    pub(super) fn body(&self) -> Option<&Map<String, Value>> {
+        self.tuning.as_ref().map(|tuning| &tuning.body).filter(|body| !body.is_empty())
+    }
+}

@@ -1,0 +1,125 @@
+//! Brave Search: <https://api-dashboard.search.brave.com/documentation>.
+
+use secrecy::SecretString;
+use url::Url;
+
+use crate::{
+    domain::{TimeRange, Topic},
+    search::{
+        Error, Filter, Limits, Row, Search, Setting,
+        web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+    },
+};
+
+/// Longer queries, and those of more words, are refused (2026-07).
+const MAX_QUERY_CHARS: usize = 400;
+const MAX_WORDS: usize = 50;
+/// Brave's own bound on `count` (2026-07).
+const MAX_RESULTS: usize = 20;
+
+const KEY: &str = "search.brave.api_key";
+const URL: &str = "search.brave.base_url";
+
+pub const ROW: Row = Row {
+    name: "brave",
+    about: "the web by Brave's own index, in excerpts",
+    filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country, Filter::Topic],
+    cost: "1 request",
+    settings: &[
+        Setting::key(KEY, "BRAVE_API_KEY", "key of Brave Search"),
+        Setting::address(URL, "BRAVE_BASE_URL", "https://api.search.brave.com/res/v1"),
+    ],
+    build,
+    ..Row::WEB
+};
+
+struct Brave {
+    web: Url,
+    news: Url,
+    key: SecretString,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let endpoint = |path| shared.settings.endpoint(row, URL, path);
+    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
+    Ok(Web::boxed(row, Brave { web: endpoint("web/search")?, news: endpoint("news/search")?, key }, shared))
+}
+
+impl Wire for Brave {
+    fn max_query_chars(&self) -> usize {
+        MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let filters = &limits.filters;
+        let words: Vec<_> = query.split_whitespace().take(MAX_WORDS).collect();
+        let query = filters.with_sites(&words.join(" "), MAX_QUERY_CHARS);
+        let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
+        let mut parameters =
+            vec![("q", query.as_str()), ("count", &count), ("text_decorations", "false"), ("extra_snippets", "true")];
+        let freshness = filters.time_range.map(|range| match range {
+            TimeRange::Day => "pd",
+            TimeRange::Week => "pw",
+            TimeRange::Month => "pm",
+            TimeRange::Year => "py",
+        });
+        parameters.extend(freshness.map(|freshness| ("freshness", freshness)));
+        // Brave's own name for Japanese.
+        let language = filters.language.as_deref().map(|code| if code == "ja" { "jp" } else { code });
+        parameters.extend(language.map(|language| ("search_lang", language)));
+        parameters.extend(filters.country.as_deref().map(|country| ("country", country)));
+        let url = if filters.topic == Topic::News {
+            &self.news
+        } else {
+            parameters.push(("result_filter", "web"));
+            &self.web
+        };
+        Request::get(url.clone(), &parameters)
+            .header("accept", "application/json")
+            .header("x-subscription-token", self.key.clone())
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        // News stand at the top; a web search without results has no `web`.
+        let results = objects(body, &["web", "results"]).or_else(|_| objects(body, &["results"]));
+        match results {
+            Ok(results) => Ok(results.iter().filter_map(found).collect()),
+            Err(_) if is_answer(body) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A wrong key is 422 with a code of its own; a used-up month is 429 like a used-up second.
+    fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
+        let number = |name: &str| refused.body.pointer(&format!("/error/meta/{name}"))?.as_u64();
+        match (refused.status, refused.text("/error/code")) {
+            (_, "SUBSCRIPTION_TOKEN_INVALID") => Some(Problem::lasting(Error::Auth(refused.said.to_owned()))),
+            (429, _) => match (number("quota_current"), number("quota_limit")) {
+                (Some(current), Some(limit)) if limit > 0 && current >= limit => Some(Problem::unpaid(refused.said)),
+                // Seconds until this second's window, then until the month's, separated by a comma.
+                _ => {
+                    let reset = || crate::net::asked_wait(refused.number("x-ratelimit-reset")?);
+                    Some(Problem::limited(refused.after.or_else(reset)))
+                }
+            },
+            _ => None,
+        }
+    }
+}
+
+fn found(result: &Object<'_>) -> Option<Found> {
+    let pieces: Vec<_> = result.text("description").into_iter().chain(result.texts("extra_snippets")).collect();
+    Some(Found {
+        url: result.text("url")?,
+        title: result.text("title"),
+        snippet: Some(pieces.join("\n\n")),
+        published: result.text("page_age"),
+        ..Found::default()
+    })
+}
+
+/// Does it say what kind of answer it is?
+fn is_answer(body: &[u8]) -> bool {
+    let answer: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    answer["type"] == "search" && answer["web"].is_null()
+}

@@ -1,0 +1,89 @@
+//! Crossref, the register of publications by DOI: <https://www.crossref.org/documentation/retrieve-metadata/rest-api/>.
+
+use std::time::Duration;
+
+use url::Url;
+
+use crate::search::{
+    Error, Filter, Limits, Returns, Row, Search, Setting,
+    web::{Found, Object, Request, Shared, Web, Wire, objects},
+};
+
+const MAX_QUERY_CHARS: usize = 1_000;
+/// Crossref's own bound on `rows`.
+const MAX_RESULTS: usize = 1_000;
+const FIELDS: &str = "DOI,URL,title,type,published,container-title,abstract";
+
+const MAIL: &str = "search.crossref.mailto";
+const URL: &str = "search.crossref.base_url";
+
+pub const ROW: Row = Row {
+    name: "crossref",
+    about: "the register of publications, mostly without abstracts",
+    returns: Returns::Abstracts,
+    filters: &[Filter::TimeRange],
+    every: Duration::from_millis(200),
+    settings: &[
+        Setting::optional(
+            MAIL,
+            "CROSSREF_MAILTO",
+            "a mail address by which Crossref reaches you; it answers faster then",
+            "me@example.com",
+        ),
+        Setting::address(URL, "CROSSREF_BASE_URL", "https://api.crossref.org"),
+    ],
+    build,
+    ..Row::WEB
+};
+
+struct Crossref {
+    endpoint: Url,
+    mail: Option<String>,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let endpoint = shared.settings.endpoint(row, URL, "works")?;
+    Ok(Web::boxed(row, Crossref { endpoint, mail: shared.settings.text(MAIL).map(str::to_owned) }, shared))
+}
+
+impl Wire for Crossref {
+    fn max_query_chars(&self) -> usize {
+        MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
+        let since = limits.filters.since_text().map(|since| format!("from-pub-date:{since}"));
+        let mut parameters = vec![("query.bibliographic", query), ("rows", &count), ("select", FIELDS)];
+        parameters.extend(since.as_deref().map(|since| ("filter", since)));
+        parameters.extend(self.mail.as_deref().map(|mail| ("mailto", mail)));
+        Request::get(self.endpoint.clone(), &parameters)
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        Ok(objects(body, &["message", "items"])?.iter().filter_map(found).collect())
+    }
+}
+
+/// Figures and tables are registered too, as components; they are no sources.
+fn found(work: &Object<'_>) -> Option<Found> {
+    if work.text("type").as_deref() == Some("component") {
+        return None;
+    }
+    let first = |name: &str| work.texts(name).into_iter().next();
+    let pieces = first("container-title").map(|title| format!("{title}.")).into_iter().chain(work.text("abstract"));
+    Some(Found {
+        url: work.text("URL").or_else(|| work.text("DOI").map(|doi| format!("https://doi.org/{doi}")))?,
+        title: first("title"),
+        snippet: Some(pieces.collect::<Vec<_>>().join("\n\n")),
+        published: work.object("published").and_then(|date| day(&date)),
+        ..Found::default()
+    })
+}
+
+/// A date that has a day.
+fn day(date: &Object<'_>) -> Option<String> {
+    let parts: Vec<Vec<u32>> = date.read("date-parts")?;
+    let [year, month, day] = parts.first()?.as_slice() else { return None };
+    Some(format!("{year:04}-{month:02}-{day:02}"))
+}

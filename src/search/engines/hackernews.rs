@@ -1,0 +1,63 @@
+//! Hacker News: what is discussed there, and the pages that discussions are about: <https://hn.algolia.com/api>.
+
+use time::{Time, UtcOffset};
+use url::Url;
+
+use crate::search::{
+    Error, Filter, Limits, Row, Search, Setting,
+    web::{Found, Object, Request, Shared, Web, Wire, objects},
+};
+
+/// Algolia reads no more.
+const MAX_QUERY_CHARS: usize = 512;
+const MAX_RESULTS: usize = 100;
+
+const URL: &str = "search.hackernews.base_url";
+
+pub const ROW: Row = Row {
+    name: "hackernews",
+    about: "pages discussed on Hacker News",
+    filters: &[Filter::TimeRange],
+    settings: &[Setting::address(URL, "HACKERNEWS_BASE_URL", "https://hn.algolia.com/api/v1")],
+    build,
+    ..Row::WEB
+};
+
+struct HackerNews {
+    endpoint: Url,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    Ok(Web::boxed(row, HackerNews { endpoint: shared.settings.endpoint(row, URL, "search")? }, shared))
+}
+
+impl Wire for HackerNews {
+    fn max_query_chars(&self) -> usize {
+        MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
+        let midnight = |date: time::Date| date.with_time(Time::MIDNIGHT).assume_offset(UtcOffset::UTC).unix_timestamp();
+        let since = limits.filters.since().map(|date| format!("created_at_i>={}", midnight(date)));
+        let mut parameters = vec![("query", query), ("tags", "story"), ("hitsPerPage", &count)];
+        parameters.extend(since.as_deref().map(|since| ("numericFilters", since)));
+        Request::get(self.endpoint.clone(), &parameters)
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        Ok(objects(body, &["hits"])?.iter().filter_map(found).collect())
+    }
+}
+
+/// A question has no page but its own.
+fn found(story: &Object<'_>) -> Option<Found> {
+    let own = || story.text("objectID").map(|id| format!("https://news.ycombinator.com/item?id={id}"));
+    Some(Found {
+        url: story.text("url").filter(|url| !url.is_empty()).or_else(own)?,
+        title: story.text("title"),
+        snippet: story.text("story_text"),
+        published: story.text("created_at"),
+        ..Found::default()
+    })
+}

@@ -1,0 +1,73 @@
+//! Mojeek, a search with an index of its own: <https://www.mojeek.com/support/api/search/request_parameters.html>.
+
+use secrecy::{ExposeSecret as _, SecretString};
+use url::Url;
+
+use crate::search::{
+    Error, Filter, Limits, Row, Search, Setting,
+    web::{Found, Object, Request, Shared, Web, Wire, objects_if_any},
+};
+
+const MAX_QUERY_CHARS: usize = 1_000;
+const MAX_RESULTS: usize = 100;
+
+const KEY: &str = "search.mojeek.api_key";
+const URL: &str = "search.mojeek.base_url";
+
+pub const ROW: Row = Row {
+    name: "mojeek",
+    about: "the web by Mojeek's own index, in excerpts",
+    filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country],
+    cost: "1 request",
+    settings: &[
+        Setting::key(KEY, "MOJEEK_API_KEY", "key of Mojeek"),
+        Setting::address(URL, "MOJEEK_BASE_URL", "https://api.mojeek.com"),
+    ],
+    build,
+    ..Row::WEB
+};
+
+struct Mojeek {
+    endpoint: Url,
+    key: SecretString,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
+    Ok(Web::boxed(row, Mojeek { endpoint: shared.settings.endpoint(row, URL, "search")?, key }, shared))
+}
+
+impl Wire for Mojeek {
+    fn max_query_chars(&self) -> usize {
+        MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let filters = &limits.filters;
+        let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
+        let query = filters.with_sites(query, MAX_QUERY_CHARS);
+        let since = filters.since_text().map(|since| since.replace('-', ""));
+        let language = filters.language.as_ref().map(|language| language.to_ascii_uppercase());
+        let mut parameters =
+            vec![("api_key", self.key.expose_secret()), ("fmt", "json"), ("q", query.as_str()), ("t", &count)];
+        parameters.extend(since.as_deref().map(|since| ("since", since)));
+        parameters.extend(language.as_deref().map(|language| ("lb", language)));
+        parameters.extend(filters.country.as_deref().map(|country| ("rb", country)));
+        Request::get(self.endpoint.clone(), &parameters)
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        Ok(objects_if_any(body, &["response", "results"], "response")?.iter().filter_map(found).collect())
+    }
+}
+
+fn found(result: &Object<'_>) -> Option<Found> {
+    Some(Found {
+        url: result.text("url")?,
+        title: result.text("title"),
+        snippet: result.text("desc"),
+        published: result.text("pdate").or_else(|| result.text("date")),
+        score: result.read("score"),
+        ..Found::default()
+    })
+}

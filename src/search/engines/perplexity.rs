@@ -1,0 +1,99 @@
+//! Perplexity's search, with long extracts of pages: <https://docs.perplexity.ai/docs/search/quickstart>.
+
+use secrecy::SecretString;
+use serde_json::json;
+use url::Url;
+
+use crate::search::{
+    Error, Filter, Limits, Returns, Row, Search, Setting,
+    web::{Found, Object, Request, Shared, Web, Wire, objects},
+};
+
+const MAX_QUERY_CHARS: usize = 1_000;
+/// Its own bounds (2026-07).
+const MAX_RESULTS: usize = 20;
+const MAX_DOMAINS: usize = 20;
+/// Of one page; more costs more of a model's window than it brings.
+const TOKENS_PER_PAGE: usize = 2_048;
+
+const KEY: &str = "search.perplexity.api_key";
+const URL: &str = "search.perplexity.base_url";
+
+pub const ROW: Row = Row {
+    name: "perplexity",
+    about: "the web, with long extracts of pages",
+    returns: Returns::Pages,
+    filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country],
+    cost: "1 request",
+    settings: &[
+        Setting {
+            example: "pplx-…",
+            ..Setting::key(
+                KEY,
+                "PERPLEXITY_SEARCH_API_KEY",
+                "key of Perplexity, for searching; its models have a setting of their own",
+            )
+        },
+        Setting::address(URL, "PERPLEXITY_SEARCH_BASE_URL", "https://api.perplexity.ai"),
+    ],
+    build,
+    ..Row::WEB
+};
+
+struct Perplexity {
+    endpoint: Url,
+    key: SecretString,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
+    Ok(Web::boxed(row, Perplexity { endpoint: shared.settings.endpoint(row, URL, "search")?, key }, shared))
+}
+
+impl Wire for Perplexity {
+    fn max_query_chars(&self) -> usize {
+        MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let filters = &limits.filters;
+        let mut body = json!({
+            "query": query,
+            "max_results": limits.max_results.clamp(1, MAX_RESULTS),
+            "max_tokens_per_page": TOKENS_PER_PAGE,
+        });
+        if let Some(range) = filters.time_range {
+            body["search_recency_filter"] = json!(range);
+        }
+        // One list, of sites that are wanted or of such that are not; the rest is checked on the results.
+        let excluded = filters.exclude.iter().map(|name| format!("-{name}"));
+        let sites: Vec<_> = match filters.include.is_empty() {
+            true => excluded.take(MAX_DOMAINS).collect(),
+            false => filters.include.iter().take(MAX_DOMAINS).cloned().collect(),
+        };
+        if !sites.is_empty() {
+            body["search_domain_filter"] = json!(sites);
+        }
+        if let Some(language) = &filters.language {
+            body["search_language_filter"] = json!([language]);
+        }
+        if let Some(country) = &filters.country {
+            body["country"] = json!(country);
+        }
+        Request::post(self.endpoint.clone(), body).bearer(&self.key)
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        Ok(objects(body, &["results"])?.iter().filter_map(found).collect())
+    }
+}
+
+fn found(result: &Object<'_>) -> Option<Found> {
+    Some(Found {
+        url: result.text("url")?,
+        title: result.text("title"),
+        content: result.text("snippet"),
+        published: result.text("date").or_else(|| result.text("last_updated")),
+        ..Found::default()
+    })
+}

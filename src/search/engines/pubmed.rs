@@ -1,0 +1,67 @@
+//! The articles of PubMed with their abstracts, asked of Europe PMC, which answers in one request:
+//! <https://europepmc.org/RestfulWebService>.
+
+use url::Url;
+
+use crate::search::{
+    Error, Filter, Limits, Returns, Row, Search, Setting,
+    web::{Found, Object, Request, Shared, Web, Wire, objects},
+};
+
+const MAX_QUERY_CHARS: usize = 1_000;
+/// Europe PMC's own bound on `pageSize`.
+const MAX_RESULTS: usize = 1_000;
+
+const URL: &str = "search.pubmed.base_url";
+
+pub const ROW: Row = Row {
+    name: "pubmed",
+    about: "biomedical articles of PubMed, by their abstracts, asked of Europe PMC",
+    returns: Returns::Abstracts,
+    filters: &[Filter::TimeRange],
+    every: std::time::Duration::from_millis(200),
+    settings: &[Setting::address(URL, "PUBMED_BASE_URL", "https://www.ebi.ac.uk/europepmc/webservices/rest")],
+    build,
+    ..Row::WEB
+};
+
+struct Pubmed {
+    endpoint: Url,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    Ok(Web::boxed(row, Pubmed { endpoint: shared.settings.endpoint(row, URL, "search")? }, shared))
+}
+
+impl Wire for Pubmed {
+    fn max_query_chars(&self) -> usize {
+        MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
+        // Brackets and colons would make fields of words.
+        let words = query.replace(['(', ')', '[', ']', ':', '"'], " ");
+        let since = limits.filters.since_text().map(|since| format!(" AND FIRST_PDATE:[{since} TO 3000-12-31]"));
+        let query = format!("({}) AND SRC:MED{}", words.trim(), since.unwrap_or_default());
+        let parameters = [("query", query.as_str()), ("format", "json"), ("resultType", "core"), ("pageSize", &count)];
+        Request::get(self.endpoint.clone(), &parameters)
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        Ok(objects(body, &["resultList", "result"])?.iter().filter_map(found).collect())
+    }
+}
+
+fn found(article: &Object<'_>) -> Option<Found> {
+    let id = article.text("pmid").filter(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let journal = article.object("journalInfo").and_then(|info| info.object("journal")?.text("title"));
+    let pieces = journal.map(|title| format!("{title}.")).into_iter().chain(article.text("abstractText"));
+    Some(Found {
+        url: format!("https://pubmed.ncbi.nlm.nih.gov/{id}/"),
+        title: article.text("title"),
+        snippet: Some(pieces.collect::<Vec<_>>().join("\n\n")),
+        published: article.text("firstPublicationDate"),
+        ..Found::default()
+    })
+}

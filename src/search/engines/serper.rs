@@ -1,0 +1,93 @@
+//! Serper, results of Google as data: <https://serper.dev>.
+
+use secrecy::SecretString;
+use serde_json::json;
+use url::Url;
+
+use crate::{
+    domain::Topic,
+    search::{
+        Error, Filter, Limits, Row, Search, Setting, days_ago, google_age, today,
+        web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+    },
+};
+
+/// Google reads no longer ones.
+const MAX_QUERY_CHARS: usize = 2_000;
+/// More than ten cost twice as much.
+const MAX_RESULTS: usize = 100;
+
+const KEY: &str = "search.serper.api_key";
+const URL: &str = "search.serper.base_url";
+
+pub const ROW: Row = Row {
+    name: "serper",
+    about: "the web by Google's results, in excerpts",
+    filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country, Filter::Topic],
+    cost: "1 credit, 2 for more than 10 results",
+    settings: &[
+        Setting::key(KEY, "SERPER_API_KEY", "key of Serper"),
+        Setting::address(URL, "SERPER_BASE_URL", "https://google.serper.dev"),
+    ],
+    build,
+    ..Row::WEB
+};
+
+struct Serper {
+    web: Url,
+    news: Url,
+    key: SecretString,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let endpoint = |path| shared.settings.endpoint(row, URL, path);
+    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
+    Ok(Web::boxed(row, Serper { web: endpoint("search")?, news: endpoint("news")?, key }, shared))
+}
+
+impl Wire for Serper {
+    fn max_query_chars(&self) -> usize {
+        MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let filters = &limits.filters;
+        let mut body = json!({
+            "q": filters.with_sites(query, MAX_QUERY_CHARS),
+            "num": limits.max_results.clamp(1, MAX_RESULTS),
+        });
+        if let Some(range) = filters.time_range {
+            body["tbs"] = json!(google_age(range));
+        }
+        if let Some(language) = &filters.language {
+            body["hl"] = json!(language);
+        }
+        if let Some(country) = &filters.country {
+            body["gl"] = json!(country.to_ascii_lowercase());
+        }
+        let url = if filters.topic == Topic::News { &self.news } else { &self.web };
+        Request::post(url.clone(), body).header("x-api-key", self.key.clone())
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        let results = objects(body, &["organic"]).or_else(|_| objects(body, &["news"]))?;
+        Ok(results.iter().filter_map(found).collect())
+    }
+
+    /// A used-up account is a bad request that says so.
+    fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
+        let used_up = refused.status == 400 && refused.said.to_ascii_lowercase().contains("not enough credits");
+        used_up.then(|| Problem::unpaid(refused.said))
+    }
+}
+
+fn found(result: &Object<'_>) -> Option<Found> {
+    let date = result.text("date");
+    Some(Found {
+        url: result.text("link")?,
+        title: result.text("title"),
+        snippet: result.text("snippet"),
+        published: date.map(|date| days_ago(&date, today()).unwrap_or(date)),
+        ..Found::default()
+    })
+}

@@ -1,0 +1,115 @@
+//! Stack Overflow, or another site of Stack Exchange: <https://api.stackexchange.com/docs/advanced-search>. Text is CC BY-SA.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value as Json;
+use time::{Time, UtcOffset};
+use url::Url;
+
+use crate::{
+    net,
+    search::{
+        Error, Filter, Limits, Need, Row, Search, Setting, Value, date_of_epoch,
+        web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+    },
+};
+
+const MAX_QUERY_CHARS: usize = 240;
+/// Its own bound on `pagesize`.
+const MAX_RESULTS: usize = 100;
+
+const KEY: &str = "search.stackexchange.api_key";
+const SITE: Setting = Setting {
+    key: "search.stackexchange.site",
+    variable: "STACKEXCHANGE_SITE",
+    flag: None,
+    value: Value::Text,
+    need: Need::Default("stackoverflow"),
+    meaning: "the site that is searched, as its address begins",
+    example: "",
+};
+const URL: &str = "search.stackexchange.base_url";
+
+pub const ROW: Row = Row {
+    name: "stackexchange",
+    about: "questions and answers of Stack Overflow or a sister site",
+    filters: &[Filter::TimeRange],
+    cost: "nothing; 300 a day without a key",
+    settings: &[
+        Setting::optional_key(KEY, "STACKEXCHANGE_API_KEY", "key of Stack Exchange, for more than 300 searches a day"),
+        SITE,
+        Setting::address(URL, "STACKEXCHANGE_BASE_URL", "https://api.stackexchange.com/2.3"),
+    ],
+    build,
+    ..Row::WEB
+};
+
+struct StackExchange {
+    endpoint: Url,
+    site: String,
+    key: Option<SecretString>,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let endpoint = shared.settings.endpoint(row, URL, "search/advanced")?;
+    let site = shared.settings.value(&SITE).unwrap_or_default().to_owned();
+    Ok(Web::boxed(row, StackExchange { endpoint, site, key: shared.settings.secret(KEY).cloned() }, shared))
+}
+
+impl Wire for StackExchange {
+    fn max_query_chars(&self) -> usize {
+        MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
+        let midnight = |date: time::Date| date.with_time(Time::MIDNIGHT).assume_offset(UtcOffset::UTC).unix_timestamp();
+        let since = limits.filters.since().map(|date| midnight(date).to_string());
+        let mut parameters = vec![
+            ("q", query),
+            ("site", self.site.as_str()),
+            ("pagesize", &count),
+            ("sort", "relevance"),
+            ("order", "desc"),
+            ("filter", "withbody"),
+        ];
+        parameters.extend(since.as_deref().map(|since| ("fromdate", since)));
+        parameters.extend(self.key.as_ref().map(|key| ("key", key.expose_secret())));
+        Request::get(self.endpoint.clone(), &parameters)
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+        Ok(objects(body, &["items"])?.iter().filter_map(found).collect())
+    }
+
+    /// Too many requests are a bad one, whose sentence says for how long; a day's worth is not waited for.
+    fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
+        match refused.text("/error_name") {
+            "throttle_violation" => Some(Problem::limited(refused.after.or_else(|| seconds(refused.said)))),
+            "key_required" | "invalid_key" => Some(Problem::lasting(Error::Auth(refused.said.to_owned()))),
+            _ => None,
+        }
+    }
+
+    fn pause(&self, body: &[u8]) -> Option<Duration> {
+        let answer: Json = serde_json::from_slice(body).ok()?;
+        net::asked_wait(answer["backoff"].as_f64()?)
+    }
+}
+
+/// `… more requests available in 30 seconds`.
+fn seconds(said: &str) -> Option<Duration> {
+    let (_, rest) = said.split_once("available in ")?;
+    net::asked_wait(rest.split_once(" second")?.0.parse().ok()?)
+}
+
+fn found(question: &Object<'_>) -> Option<Found> {
+    Some(Found {
+        url: question.text("link")?,
+        title: question.text("title"),
+        snippet: question.text("body"),
+        published: question.read("creation_date").and_then(date_of_epoch),
+        ..Found::default()
+    })
+}

@@ -1,0 +1,112 @@
+//! Titles and excerpts as engines send them: with entities and the tags that mark what was searched for.
+
+/// Tags that stand within lines, and those of JATS, which scholarly engines use.
+const TAGS: [&str; 22] = [
+    "b",
+    "strong",
+    "em",
+    "i",
+    "u",
+    "mark",
+    "span",
+    "p",
+    "br",
+    "sub",
+    "sup",
+    "cite",
+    "code",
+    "small",
+    "h4",
+    "div",
+    "li",
+    "ul",
+    "ol",
+    "pre",
+    "a",
+    "blockquote",
+];
+/// A longer one is no tag.
+const LONGEST_TAG: usize = 400;
+/// A longer one is no entity.
+const LONGEST_ENTITY: usize = 10;
+
+/// The text without such tags, its entities read. One pass: what an entity stands for is not read again.
+pub fn unmarked(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['<', '&', '\u{ad}']) {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (put, length) = match rest.as_bytes()[0] {
+            b'<' => tag(rest).map_or(("<".to_owned(), 1), |(put, length)| (put.to_owned(), length)),
+            b'&' => entity(rest).map_or(("&".to_owned(), 1), |(put, length)| (put.to_string(), length)),
+            // A soft hyphen.
+            _ => (String::new(), '\u{ad}'.len_utf8()),
+        };
+        plain.push_str(&put);
+        rest = &rest[length..];
+    }
+    plain + rest
+}
+
+/// What stands for the tag that the text begins with, and its length.
+fn tag(text: &str) -> Option<(&'static str, usize)> {
+    let end = text.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
+    let inside = text[1..end].trim_start_matches('/');
+    let name = inside.split(|char: char| char.is_whitespace() || char == '/').next().unwrap_or_default();
+    let name = name.to_ascii_lowercase();
+    let jats = name.strip_prefix("jats:");
+    if jats.is_none() && !TAGS.contains(&name.as_str()) {
+        return None;
+    }
+    let breaks = matches!(jats.unwrap_or(&name), "p" | "br" | "h4" | "div" | "li" | "title" | "sec" | "pre");
+    Some((if breaks { "\n" } else { "" }, end + 1))
+}
+
+/// The character of the entity that the text begins with, and its length.
+fn entity(text: &str) -> Option<(char, usize)> {
+    let end = text.bytes().take(LONGEST_ENTITY + 2).position(|byte| byte == b';')?;
+    let name = &text[1..end];
+    let number = name.strip_prefix('#').map(|number| match number.strip_prefix(['x', 'X']) {
+        Some(hex) => u32::from_str_radix(hex, 16).ok(),
+        None => number.parse().ok(),
+    });
+    let char = match (number, name) {
+        (Some(number), _) => char::from_u32(number?).filter(|char| !char.is_control() || char.is_whitespace())?,
+        (None, "amp") => '&',
+        (None, "lt") => '<',
+        (None, "gt") => '>',
+        (None, "quot") => '"',
+        (None, "apos") => '\'',
+        (None, "nbsp") => ' ',
+        (None, "hellip") => '…',
+        (None, "ndash") => '–',
+        (None, "mdash") => '—',
+        (None, "lsquo") => '‘',
+        (None, "rsquo") => '’',
+        (None, "ldquo") => '“',
+        (None, "rdquo") => '”',
+        _ => return None,
+    };
+    Some((char, end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_go_and_text_stays() {
+        let check = |text: &str, expected: &str| assert_eq!(unmarked(text), expected, "{text}");
+        check("Pumps &amp; <b>noise</b>", "Pumps & noise");
+        check("It&#x27;s &quot;60&nbsp;dB&quot; &#8211; loud", "It's \"60 dB\" – loud");
+        check(r#"<span class="searchmatch">Pump</span>s"#, "Pumps");
+        check("<jats:p>A <jats:italic>B</jats:italic></jats:p>", "\nA B\n");
+        check("a < b, Vec<String>, x & y; &unknown; R&D", "a < b, Vec<String>, x & y; &unknown; R&D");
+        check("&amp;lt;b&amp;gt;", "&lt;b&gt;");
+        check("co\u{ad}operation", "cooperation");
+        check("&#0;&#xD800;&#99999999999;", "&#0;&#xD800;&#99999999999;");
+        check("<", "<");
+        check("&", "&");
+    }
+}

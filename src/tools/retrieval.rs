@@ -1,0 +1,99 @@
+//! One query asked of the run's engine, and the pages of its results fetched where the engine sends excerpts only.
+//!
+//! All within the step of the query: what is fetched is part of what the journal keeps.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::{StreamExt as _, stream::FuturesUnordered};
+use tokio::time::Instant;
+
+use super::Site;
+use crate::{
+    context::{Cx, Patient},
+    llm::{Gate, Wait},
+    pages::{Web, extract},
+    search::{Caller, Engine, Error, Hit, Limits},
+};
+
+/// For the pages of one search; those that are not there by then keep their excerpts.
+const PAGES_TIME: Duration = Duration::from_secs(30);
+
+/// What came of a query.
+pub struct Retrieved {
+    /// `None`: the researcher's time was over.
+    pub answer: Option<Result<Vec<Hit>, Error>>,
+    /// Names of engines, of several that were asked, that failed, and why.
+    pub lost: Vec<(String, String)>,
+}
+
+/// Asks `engine`, then reads the pages that are missing, at most as many as the run may.
+///
+/// # Cancel safety
+/// Dropping the future ends requests and waits.
+pub async fn retrieve(
+    cx: &Cx,
+    engine: &Engine,
+    web: Option<&Web>,
+    site: Site<'_>,
+    query: &str,
+    limits: &Limits,
+) -> Retrieved {
+    let caller = Noting { inner: cx.searching(), lost: Mutex::default() };
+    let mut answer = cx.before(Some(site.deadline), engine.search(query, limits, &caller)).await;
+    if let (Some(Ok(hits)), Some(web)) = (&mut answer, web) {
+        let most = cx.options().max_pages_per_search as usize;
+        let missing: Vec<_> = hits.iter_mut().filter(|hit| engine.lacks_page(hit)).take(most).collect();
+        cx.before(Some(site.deadline), read_pages(web, missing, limits.max_content_length)).await;
+    }
+    Retrieved { answer, lost: caller.lost.into_inner().unwrap_or_else(PoisonError::into_inner) }
+}
+
+/// Puts the texts of pages into their hits. A page that cannot be read leaves the hit as it is.
+async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) {
+    let read = |hit| async move {
+        let hit: &mut Hit = hit;
+        match web.read(&hit.url).await {
+            Ok(page) => {
+                hit.raw_content = Some(extract::cut(&page.text, max_chars).to_owned());
+                hit.published = hit.published.take().or_else(|| page.published.clone());
+            }
+            Err(error) => tracing::debug!(page = hit.url, %error, "a result's page was not read"),
+        }
+    };
+    let mut reading: FuturesUnordered<_> = hits.into_iter().map(read).collect();
+    // What is in the hits by the end of the time stays there.
+    let _ = tokio::time::timeout(PAGES_TIME, async { while reading.next().await.is_some() {} }).await;
+}
+
+/// A caller that notes which of several engines failed.
+struct Noting<'a> {
+    inner: Patient<'a>,
+    /// Locked to add to it only.
+    lost: Mutex<Vec<(String, String)>>,
+}
+
+impl Caller for Noting<'_> {
+    fn waiting(&self, wait: Wait) {
+        self.inner.waiting(wait);
+    }
+
+    fn resumed(&self, name: &str) {
+        self.inner.resumed(name);
+    }
+
+    fn ends(&self) -> Option<Instant> {
+        self.inner.ends()
+    }
+
+    fn gate(&self) -> &dyn Gate {
+        self.inner.gate()
+    }
+
+    fn lost(&self, name: &str, reason: &str) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.push((name.to_owned(), reason.to_owned()));
+    }
+}

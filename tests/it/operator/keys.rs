@@ -1,0 +1,63 @@
+//! `fathom keys`, and the service that asks for them, as programs.
+
+use serde_json::Value;
+
+use crate::{
+    crash::{Engine, Site},
+    world::{Running, Script},
+};
+
+async fn keys(site: &Site, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut process: Running = site.spawn(&[&["keys"], arguments].concat());
+    let status = process.ends().await;
+    (status.code(), process.stdout(), process.stderr())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_made_on_sqlite() {
+    keys_are_made_listed_and_revoked(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_made_on_postgres() {
+    keys_are_made_listed_and_revoked(Engine::Postgres).await;
+}
+
+async fn keys_are_made_listed_and_revoked(engine: Engine) {
+    let site = Site::new(engine, Script::new()).await;
+    let create = ["create", "--owner", "ann", "--scope", "admin", "--name", "laptop", "--expires", "30"];
+    let (code, secret, said) = keys(&site, &create).await;
+    assert_eq!(code, Some(0), "{said}");
+    let secret = secret.trim_end();
+    assert!(secret.starts_with("fathom_") && !secret.contains(char::is_whitespace), "{secret}");
+    assert!(said.contains("is not shown again") && said.contains("FATHOM_AUTHENTICATION=keys"), "{said}");
+
+    let listed: Value = serde_json::from_str(&keys(&site, &["list", "--json"]).await.1).unwrap();
+    let key = &listed[0];
+    assert_eq!((&key["owner"], &key["name"], &key["scope"]), (&"ann".into(), &"laptop".into(), &"admin".into()));
+    let table = keys(&site, &["list"]).await.1;
+    assert!(table.contains("until ") && table.contains("never") && !table.contains(secret), "{table}");
+
+    let id = key["id"].as_str().unwrap();
+    let (code, said, _) = keys(&site, &["revoke", id]).await;
+    assert!(code == Some(0) && said.contains("is revoked"), "{said}");
+    assert!(keys(&site, &["list"]).await.1.contains("revoked "));
+    let (code, _, said) = keys(&site, &["revoke", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d"]).await;
+    assert!(code == Some(1) && said.contains("there is no key"), "{said}");
+    assert_eq!(keys(&site, &["create", "--owner", " "]).await.0, Some(2));
+    assert_eq!(keys(&site, &["create", "--owner", "ann", "--scope", "root"]).await.0, Some(2));
+    site.world.finish();
+}
+
+/// Beyond loopback a service that asks for keys needs no `--open`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_asks_for_keys_may_listen_anywhere() {
+    let site = Site::new(Engine::Sqlite, Script::new()).await;
+    let mut refused = site.spawn(&["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(refused.ends().await.code(), Some(2));
+    assert!(refused.stderr().contains("set FATHOM_AUTHENTICATION=keys"), "{}", refused.stderr());
+    let mut open = site.spawn_with(&["serve", "--listen", "0.0.0.0:0"], &[("FATHOM_AUTHENTICATION", "keys")]);
+    open.says(" on http://0.0.0.0:").await;
+    open.kill().await;
+    site.world.finish();
+}

@@ -1,0 +1,622 @@
+//! The engines, one by one: their answers, refusals and filters, in the vendors' form (made up, not recorded).
+
+use super::{
+    Case,
+    Meaning::{Auth, BadQuery, Limited, Quota, Unavailable},
+    in_german, news, of_last_week, of_one_site, without_a_site,
+};
+
+pub const ALL: &[Case] = &[
+    TAVILY,
+    TAVILY_KEYLESS,
+    SEARXNG,
+    BRAVE,
+    EXA,
+    SERPER,
+    FIRECRAWL,
+    LINKUP,
+    PERPLEXITY,
+    JINA,
+    KAGI,
+    MOJEEK,
+    WIKIPEDIA,
+    ARXIV,
+    OPENALEX,
+    PUBMED,
+    SEMANTIC_SCHOLAR,
+    CROSSREF,
+    GITHUB,
+    STACKEXCHANGE,
+    HACKERNEWS,
+];
+
+const TAVILY: Case = Case {
+    name: "tavily",
+    address: "search.tavily.base_url",
+    keys: &["search.tavily.api_key"],
+    reply: r##"{"query": "pump noise", "results": [
+        {"title": "Pumps &amp; <b>noise</b>", "url": "https://example.org/a", "content": "Pumps hum.",
+         "raw_content": "# Pumps\n\nPumps hum at 60 dB.", "score": 0.9, "published_date": "Mon, 10 Mar 2031 08:00:00 GMT"},
+        {"title": null, "url": "https://example.net/b", "content": null, "raw_content": null, "score": "high"},
+        {"title": "Nowhere", "url": null}]}"##,
+    hits: &[
+        ("https://example.org/a", "Pumps & noise", "Pumps hum.", "# Pumps\n\nPumps hum at 60 dB.", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"results": []}"#),
+    refusals: &[
+        (401, &[], r#"{"detail": {"error": "Unauthorized: {key} is no valid key."}}"#, Auth),
+        (432, &[], r#"{"detail": {"error": "This request exceeds your plan's set usage limit."}}"#, Quota),
+        (433, &[], r#"{"detail": {"error": "This request exceeds the pay-as-you-go limit."}}"#, Quota),
+        (429, &[], r#"{"detail": {"error": "Too many requests."}}"#, Limited(None)),
+        (400, &[], r#"{"detail": {"error": "Query is too long."}}"#, BadQuery),
+    ],
+    sent: &[
+        (of_last_week, &[r#""time_range":"week""#]),
+        (of_one_site, &[r#""include_domains":["example.org"]"#]),
+        (without_a_site, &[r#""exclude_domains":["example.net"]"#]),
+        (news, &[r#""topic":"news""#]),
+    ],
+};
+
+const TAVILY_KEYLESS: Case = Case {
+    name: "tavily_keyless",
+    address: "search.tavily_keyless.base_url",
+    keys: &[],
+    refusals: &[(
+        429,
+        &[],
+        r#"{"error": {"code": "rate_limited", "message": "Slow down.", "window": "day", "retry_after_seconds": 600}}"#,
+        Limited(Some(600)),
+    )],
+    sent: &[(of_last_week, &["x-tavily-access-mode: keyless", r#""time_range":"week""#])],
+    ..TAVILY
+};
+
+const SEARXNG: Case = Case {
+    name: "searxng",
+    address: "search.searxng.base_url",
+    keys: &[],
+    reply: r#"{"query": "pump noise", "results": [
+        {"url": "https://example.org/a", "title": "Pumps", "content": "Pumps &amp; their <b>hum</b>.", "engine": "mojeek",
+         "engines": ["mojeek"], "positions": [1], "score": 2.5, "publishedDate": "2031-03-10T08:00:00"},
+        {"url": "https://example.net/b", "title": null, "content": null, "publishedDate": null},
+        {"title": "Nowhere"}], "unresponsive_engines": [["brave", "CAPTCHA"]]}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps & their hum.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"results": [], "unresponsive_engines": []}"#),
+    refusals: &[
+        (403, &[], "<html>Forbidden</html>", Unavailable),
+        (200, &[], r#"{"results": [], "unresponsive_engines": [["brave", "CAPTCHA"]]}"#, Unavailable),
+        (429, &[("retry-after", "3600")], "Too Many Requests", Limited(Some(3600))),
+    ],
+    sent: &[
+        (of_last_week, &["GET /base/search ", "format=json", "time_range=week", "accept-language: "]),
+        (of_one_site, &["q=pump noise limits site:example.org"]),
+        (without_a_site, &["q=pump noise limits -site:example.net"]),
+        (in_german, &["language=de-DE"]),
+        (news, &["categories=news"]),
+    ],
+};
+
+const BRAVE: Case = Case {
+    name: "brave",
+    address: "search.brave.base_url",
+    keys: &["search.brave.api_key"],
+    reply: r#"{"type": "search", "web": {"type": "search", "results": [
+        {"title": "Noise &amp; <strong>pumps</strong>", "url": "https://example.org/a", "description": "Pumps hum.",
+         "extra_snippets": ["At 60 dB.", 7], "page_age": "2031-03-10T08:00:00", "age": "2 weeks ago"},
+        {"title": null, "url": "https://example.net/b", "description": null},
+        {"title": "Nowhere", "url": 7}]}}"#,
+    hits: &[
+        ("https://example.org/a", "Noise & pumps", "Pumps hum.\n\nAt 60 dB.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"type": "search", "query": {"original": "pump noise"}}"#),
+    refusals: &[
+        (
+            422,
+            &[],
+            r#"{"type": "ErrorResponse", "error": {"status": 422, "code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "{key} is invalid."}}"#,
+            Auth,
+        ),
+        (
+            422,
+            &[],
+            r#"{"type": "ErrorResponse", "error": {"code": "VALIDATION", "detail": "Query too long."}}"#,
+            BadQuery,
+        ),
+        (
+            429,
+            &[("x-ratelimit-reset", "1, 1419704")],
+            r#"{"error": {"code": "RATE_LIMITED", "meta": {"rate_limit": 1, "quota_limit": 2000, "quota_current": 15}}}"#,
+            Limited(Some(1)),
+        ),
+        (
+            429,
+            &[],
+            r#"{"error": {"code": "RATE_LIMITED", "meta": {"rate_limit": 1, "quota_limit": 2000, "quota_current": 2000}}}"#,
+            Quota,
+        ),
+    ],
+    sent: &[
+        (of_last_week, &["GET /base/web/search ", "freshness=pw", "text_decorations=false", "count=5"]),
+        (of_one_site, &["q=pump noise limits site:example.org"]),
+        (without_a_site, &["q=pump noise limits -site:example.net"]),
+        (in_german, &["search_lang=de", "country=DE"]),
+        (news, &["GET /base/news/search "]),
+    ],
+};
+
+const EXA: Case = Case {
+    name: "exa",
+    address: "search.exa.base_url",
+    keys: &["search.exa.api_key"],
+    reply: r#"{"requestId": "r", "results": [
+        {"title": "Pumps", "url": "https://example.org/a", "publishedDate": "2031-03-10T00:00:00.000Z", "author": "A. Quill",
+         "text": "Pumps hum at 60 dB.", "score": 0.4},
+        {"title": null, "url": "https://example.net/b", "publishedDate": null, "text": null},
+        {"id": "nowhere"}]}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "Pumps hum at 60 dB.", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"requestId": "r", "results": []}"#),
+    refusals: &[
+        (401, &[], r#"{"requestId": "r", "error": "Invalid API key {key}", "tag": "INVALID_API_KEY"}"#, Auth),
+        (402, &[], r#"{"requestId": "r", "error": "No credits left", "tag": "NO_MORE_CREDITS"}"#, Quota),
+        (403, &[], r#"{"requestId": "r", "error": "Over budget", "tag": "API_KEY_BUDGET_EXCEEDED"}"#, Quota),
+        (400, &[], r#"{"requestId": "r", "error": "Bad category", "tag": "INVALID_REQUEST_BODY"}"#, BadQuery),
+    ],
+    sent: &[
+        (of_last_week, &["POST /base/search ", r#""startPublishedDate":"2"#, "T00:00:00.000Z"]),
+        (of_one_site, &[r#""includeDomains":["example.org"]"#, r#""numResults":5"#]),
+        (without_a_site, &[r#""excludeDomains":["example.net"]"#]),
+        (in_german, &[r#""userLocation":"DE""#]),
+        (news, &[r#""category":"news""#]),
+    ],
+};
+
+const SERPER: Case = Case {
+    name: "serper",
+    address: "search.serper.base_url",
+    keys: &["search.serper.api_key"],
+    reply: r#"{"searchParameters": {"q": "pump noise"}, "organic": [
+        {"title": "Pumps", "link": "https://example.org/a", "snippet": "Pumps hum.", "date": "Mar 10, 2031", "position": 1},
+        {"title": null, "link": "https://example.net/b", "position": 2},
+        {"title": "Nowhere"}], "peopleAlsoAsk": [{"question": "Why?"}], "credits": 1}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"searchParameters": {"q": "pump noise"}, "organic": []}"#),
+    refusals: &[
+        (403, &[], r#"{"message": "Unauthorized. {key}", "statusCode": 403}"#, Auth),
+        (400, &[], r#"{"message": "Not enough credits", "statusCode": 400}"#, Quota),
+        (400, &[], r#"{"message": "Missing query parameter", "statusCode": 400}"#, BadQuery),
+    ],
+    sent: &[
+        (of_last_week, &["POST /base/search ", r#""tbs":"qdr:w""#]),
+        (of_one_site, &[r#""q":"pump noise limits site:example.org""#]),
+        (without_a_site, &[r#""q":"pump noise limits -site:example.net""#]),
+        (in_german, &[r#""hl":"de""#, r#""gl":"de""#]),
+        (news, &["POST /base/news "]),
+    ],
+};
+
+const FIRECRAWL: Case = Case {
+    name: "firecrawl",
+    address: "search.firecrawl.base_url",
+    keys: &["search.firecrawl.api_key"],
+    reply: r##"{"success": true, "data": {"web": [
+        {"title": "Pumps", "url": "https://example.org/a", "description": "Pumps hum.", "markdown": "# Pumps\n\nAt 60 dB."},
+        {"title": null, "url": "https://example.net/b", "markdown": null},
+        {"title": "Nowhere"}]}, "creditsUsed": 3}"##,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum.", "# Pumps\n\nAt 60 dB.", None),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"success": true, "data": {"web": []}}"#),
+    refusals: &[
+        (401, &[], r#"{"success": false, "error": "Unauthorized: Invalid token {key}"}"#, Auth),
+        (402, &[], r#"{"success": false, "error": "Insufficient credits"}"#, Quota),
+        (429, &[("retry-after", "12")], r#"{"success": false, "error": "Rate limit exceeded"}"#, Limited(Some(12))),
+        (400, &[], r#"{"success": false, "error": "Bad Request"}"#, BadQuery),
+    ],
+    sent: &[
+        (of_last_week, &["POST /base/v2/search ", r#""tbs":"qdr:w""#, r#""limit":5"#]),
+        (of_one_site, &[r#""includeDomains":["example.org"]"#]),
+        (without_a_site, &[r#""excludeDomains":["example.net"]"#]),
+        (in_german, &[r#""country":"DE""#]),
+        (news, &[r#""sources":["news"]"#]),
+    ],
+};
+
+const LINKUP: Case = Case {
+    name: "linkup",
+    address: "search.linkup.base_url",
+    keys: &["search.linkup.api_key"],
+    reply: r#"{"results": [
+        {"type": "text", "name": "Pumps", "url": "https://example.org/a", "content": "Pumps hum at 60 dB."},
+        {"type": "image", "name": "A pump", "url": "https://example.org/a.png"},
+        {"type": "text", "name": null, "url": "https://example.net/b", "content": null},
+        {"type": "text", "name": "Nowhere"}]}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "Pumps hum at 60 dB.", None),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (
+        400,
+        r#"{"statusCode": 400, "error": {"code": "SEARCH_QUERY_NO_RESULT", "message": "No result.", "details": []}}"#,
+    ),
+    refusals: &[
+        (401, &[], r#"{"statusCode": 401, "error": {"code": "UNAUTHORIZED", "message": "No key {key}"}}"#, Auth),
+        (429, &[], r#"{"error": {"code": "INSUFFICIENT_FUNDS_CREDITS", "message": "No credits"}}"#, Quota),
+        (429, &[], r#"{"error": {"code": "TOO_MANY_REQUESTS", "message": "Slow down"}}"#, Limited(None)),
+        (400, &[], r#"{"error": {"code": "VALIDATION_ERROR", "message": "Validation failed"}}"#, BadQuery),
+    ],
+    sent: &[
+        (of_last_week, &["POST /base/search ", r#""fromDate":"2"#, r#""maxResults":5"#]),
+        (of_one_site, &[r#""includeDomains":["example.org"]"#]),
+        (without_a_site, &[r#""excludeDomains":["example.net"]"#]),
+    ],
+};
+
+const PERPLEXITY: Case = Case {
+    name: "perplexity",
+    address: "search.perplexity.base_url",
+    keys: &["search.perplexity.api_key"],
+    reply: r#"{"id": "s", "results": [
+        {"title": "Pumps", "url": "https://example.org/a", "snippet": "Pumps hum at 60 dB.", "date": "2031-03-10",
+         "last_updated": "2031-04-01"},
+        {"title": null, "url": "https://example.net/b", "snippet": null, "date": null},
+        {"title": "Nowhere"}]}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "Pumps hum at 60 dB.", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"id": "s", "results": []}"#),
+    refusals: &[
+        (401, &[], r#"{"error": {"message": "Invalid API key {key}", "type": "invalid_api_key", "code": 401}}"#, Auth),
+        (400, &[], r#"{"error": {"message": "Bad country", "type": "bad_request", "code": 400}}"#, BadQuery),
+    ],
+    sent: &[
+        (of_last_week, &["POST /base/search ", r#""search_recency_filter":"week""#, r#""max_results":5"#]),
+        (of_one_site, &[r#""search_domain_filter":["example.org"]"#]),
+        (without_a_site, &[r#""search_domain_filter":["-example.net"]"#]),
+        (in_german, &[r#""search_language_filter":["de"]"#, r#""country":"DE""#]),
+    ],
+};
+
+const JINA: Case = Case {
+    name: "jina",
+    address: "search.jina.base_url",
+    keys: &["search.jina.api_key"],
+    reply: r#"{"code": 200, "status": 20000, "data": [
+        {"title": "Pumps", "url": "https://example.org/a", "description": "Pumps hum.", "date": "Mar 10, 2031"},
+        {"title": null, "url": "https://example.net/b", "description": null},
+        {"title": "Nowhere"}]}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (422, r#"{"code": 422, "name": "AssertionFailureError", "readableMessage": "No search results available"}"#),
+    refusals: &[
+        (401, &[], r#"{"code": 401, "name": "AuthenticationRequiredError", "readableMessage": "Bad key {key}"}"#, Auth),
+        (402, &[], r#"{"code": 402, "name": "InsufficientBalanceError", "readableMessage": "No balance"}"#, Quota),
+    ],
+    sent: &[
+        (of_one_site, &["GET /base/ ", "q=pump noise limits site:example.org", "x-respond-with: no-content"]),
+        (without_a_site, &["q=pump noise limits -site:example.net"]),
+        (in_german, &["hl=de", "gl=de"]),
+        (news, &["type=news"]),
+    ],
+};
+
+const KAGI: Case = Case {
+    name: "kagi",
+    address: "search.kagi.base_url",
+    keys: &["search.kagi.api_key"],
+    reply: r#"{"meta": {"trace": "t"}, "data": {"search": [
+        {"title": "Pumps", "url": "https://example.org/a", "snippet": "Pumps &#39;hum&#39;.", "time": "2031-03-10T00:00:00Z"},
+        {"title": null, "url": "https://example.net/b", "snippet": null},
+        {"title": "Nowhere"}]}}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps 'hum'.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"meta": {"trace": "t"}, "data": {}}"#),
+    refusals: &[
+        (401, &[], r#"{"meta": {}, "error": [{"code": "auth", "message": "Unauthorized {key}"}]}"#, Auth),
+        (400, &[], r#"{"meta": {}, "error": [{"code": "bad", "message": "Bad region"}]}"#, BadQuery),
+    ],
+    sent: &[
+        (of_last_week, &["POST /base/search ", r#""filters":{"after":"2"#, r#""limit":5"#]),
+        (of_one_site, &[r#""query":"pump noise limits site:example.org""#]),
+        (without_a_site, &[r#""query":"pump noise limits -site:example.net""#]),
+        (in_german, &[r#""region":"de""#]),
+        (news, &[r#""workflow":"news""#]),
+    ],
+};
+
+const MOJEEK: Case = Case {
+    name: "mojeek",
+    address: "search.mojeek.base_url",
+    keys: &["search.mojeek.api_key"],
+    reply: r#"{"response": {"status": "OK", "results": [
+        {"title": "Pumps", "url": "https://example.org/a", "desc": "Pumps hum.", "pdate": "2031-03-10"},
+        {"title": null, "url": "https://example.net/b", "desc": null},
+        {"title": "Nowhere"}]}}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"response": {"status": "OK", "head": {"results": 0}}}"#),
+    refusals: &[(403, &[], r#"{"response": {"status": "Forbidden"}}"#, Auth)],
+    sent: &[
+        (of_last_week, &["GET /base/search ", "fmt=json", "t=5", "since=2"]),
+        (of_one_site, &["q=pump noise limits site:example.org"]),
+        (without_a_site, &["q=pump noise limits -site:example.net"]),
+        (in_german, &["lb=DE", "rb=DE"]),
+    ],
+};
+
+const WIKIPEDIA: Case = Case {
+    name: "wikipedia",
+    address: "search.wikipedia.base_url",
+    keys: &[],
+    reply: r#"{"batchcomplete": true, "query": {"pages": [
+        {"pageid": 8, "index": 2, "title": "Noise", "extract": null, "canonicalurl": "https://example.net/b"},
+        {"pageid": 9, "index": 3, "title": "Pump (disambiguation)", "extract": "Pump may refer to:", "canonicalurl": "https://example.net/c"},
+        {"pageid": 7, "index": 1, "title": "Pump", "extract": "A pump moves fluids.", "canonicalurl": "https://example.org/a"},
+        {"pageid": 6, "title": "Nowhere"}]}}"#,
+    hits: &[
+        ("https://example.org/a", "Pump", "A pump moves fluids.", "", None),
+        ("https://example.net/b", "Noise", "", "", None),
+    ],
+    empty: (200, r#"{"batchcomplete": true}"#),
+    refusals: &[
+        (403, &[], "Please set a user-agent and respect our robot policy.", Unavailable),
+        (200, &[], r#"{"error": {"code": "internal_api_error", "info": "Caught exception"}}"#, Unavailable),
+    ],
+    sent: &[(in_german, &["GET /base/w/api.php ", "gsrsearch=pump noise limits", "gsrlimit=5", "user-agent: fathom/"])],
+};
+
+const ARXIV: Case = Case {
+    name: "arxiv",
+    address: "search.arxiv.base_url",
+    keys: &[],
+    reply: r#"<?xml version="1.0" encoding="UTF-8"?>
+        <feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom">
+        <title>ArXiv Query: pump noise</title><id>http://arxiv.org/api/x</id>
+        <entry><id>http://arxiv.org/abs/3103.00001v2</id><published>2031-03-10T08:00:00Z</published>
+        <title>Noise &amp; pumps:
+          $P \pm 3$</title><summary>  Pumps hum
+          at 60 dB.
+        </summary><author><name>A. Quill</name></author><link href="http://arxiv.org/pdf/3103.00001v2" title="pdf"/></entry>
+        <entry><id>https://example.net/b</id></entry>
+        <entry><title>Nowhere</title></entry></feed>"#,
+    hits: &[
+        (
+            "https://arxiv.org/abs/3103.00001v2",
+            "Noise & pumps: $P \\pm 3$",
+            "Pumps hum at 60 dB.",
+            "",
+            Some("2031-03-10"),
+        ),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"<feed xmlns="http://www.w3.org/2005/Atom"><title>ArXiv Query</title></feed>"#),
+    refusals: &[(
+        200,
+        &[],
+        r#"<feed><entry><id>http://arxiv.org/api/errors#x</id><title>Error</title><summary>start must be an integer</summary></entry></feed>"#,
+        BadQuery,
+    )],
+    sent: &[(
+        of_last_week,
+        &[
+            "GET /base/api/query ",
+            "search_query=all:pump AND all:noise AND all:limits AND submittedDate:[2",
+            "max_results=5",
+        ],
+    )],
+};
+
+const OPENALEX: Case = Case {
+    name: "openalex",
+    address: "search.openalex.base_url",
+    keys: &["search.openalex.api_key"],
+    reply: r#"{"meta": {"count": 2}, "results": [
+        {"display_name": "Noise of <i>pumps</i>", "doi": "https://doi.org/10.1234/ABC", "publication_date": "2031-03-10",
+         "abstract_inverted_index": {"Pumps": [0], "are": [1, 4], "loud": [2], "and": [3], "heavy": [5], "odd": "x"},
+         "primary_location": {"landing_page_url": "https://example.org/a", "pdf_url": null}, "is_retracted": true},
+        {"display_name": null, "doi": "https://example.net/b", "abstract_inverted_index": null, "primary_location": null},
+        {"display_name": "Nowhere"}]}"#,
+    hits: &[
+        ("https://example.org/a", "Noise of pumps (retracted)", "Pumps are loud and are heavy", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"meta": {"count": 0}, "results": []}"#),
+    refusals: &[
+        (429, &[], r#"{"error": "Rate limit exceeded", "message": "Slow down, {key}"}"#, Limited(None)),
+        (429, &[], r#"{"error": "Budget exceeded", "message": "See pricing"}"#, Quota),
+        (403, &[], r#"{"error": "Invalid API key", "message": "{key}"}"#, Auth),
+    ],
+    sent: &[
+        (
+            of_last_week,
+            &["GET /base/works ", "search=pump noise limits", "per_page=5", "filter=from_publication_date:2"],
+        ),
+        (in_german, &["filter=language:de"]),
+    ],
+};
+
+const PUBMED: Case = Case {
+    name: "pubmed",
+    address: "search.pubmed.base_url",
+    keys: &[],
+    reply: r#"{"version": "6.9", "hitCount": 2, "resultList": {"result": [
+        {"id": "40000001", "source": "MED", "pmid": "40000001", "title": "Noise of pumps.",
+         "journalInfo": {"journal": {"title": "Journal of Pumps"}}, "abstractText": "<h4>Aim</h4>Pumps hum.",
+         "firstPublicationDate": "2031-03-10"},
+        {"id": "40000002", "pmid": "40000002", "title": null, "abstractText": null},
+        {"id": "PPR1", "source": "PPR", "title": "No number"}]}}"#,
+    hits: &[
+        (
+            "https://pubmed.ncbi.nlm.nih.gov/40000001",
+            "Noise of pumps.",
+            "Journal of Pumps.\n\nAim\nPumps hum.",
+            "",
+            Some("2031-03-10"),
+        ),
+        ("https://pubmed.ncbi.nlm.nih.gov/40000002", "pubmed.ncbi.nlm.nih.gov", "", "", None),
+    ],
+    empty: (200, r#"{"version": "6.9", "hitCount": 0, "resultList": {"result": []}}"#),
+    refusals: &[(200, &[], r#"{"version": "6.9", "errCode": 404, "errMsg": "Invalid query"}"#, Unavailable)],
+    sent: &[(
+        of_last_week,
+        &[
+            "GET /base/search ",
+            "query=(pump noise limits) AND SRC:MED AND FIRST_PDATE:[2",
+            "pageSize=5",
+            "resultType=core",
+        ],
+    )],
+};
+
+const SEMANTIC_SCHOLAR: Case = Case {
+    name: "semantic_scholar",
+    address: "search.semantic_scholar.base_url",
+    keys: &["search.semantic_scholar.api_key"],
+    reply: r#"{"total": 120, "offset": 0, "next": 10, "data": [
+        {"paperId": "f0", "url": "https://example.org/a", "title": "Noise", "abstract": null,
+         "tldr": {"model": "tldr@v2", "text": "Pumps hum."}, "publicationDate": "2031-03-10"},
+        {"paperId": "f1", "url": "https://example.net/b", "title": null, "abstract": null, "tldr": null},
+        {"paperId": "f2", "title": "Nowhere"}]}"#,
+    hits: &[
+        ("https://example.org/a", "Noise", "Pumps hum.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"total": 0, "offset": 0}"#),
+    refusals: &[
+        (403, &[], r#"{"message": "Forbidden"}"#, Auth),
+        (429, &[], r#"{"message": "Too Many Requests", "code": "429"}"#, Limited(None)),
+        (400, &[], r#"{"error": "Unrecognized or unsupported fields"}"#, BadQuery),
+    ],
+    sent: &[(
+        of_last_week,
+        &["GET /base/paper/search ", "query=pump noise limits", "limit=5", "publicationDateOrYear=2"],
+    )],
+};
+
+const CROSSREF: Case = Case {
+    name: "crossref",
+    address: "search.crossref.base_url",
+    keys: &[],
+    reply: r#"{"status": "ok", "message-type": "work-list", "message": {"items": [
+        {"DOI": "10.1234/abc", "URL": "https://example.org/a", "title": ["Noise of pumps"], "type": "journal-article",
+         "published": {"date-parts": [[2031, 3, 10]]}, "container-title": ["Journal of Pumps"],
+         "abstract": "<jats:p>Pumps <jats:italic>hum</jats:italic>.</jats:p>"},
+        {"DOI": "10.1234/abc.f1", "URL": "https://example.org/f1", "title": ["Figure 1"], "type": "component"},
+        {"URL": "https://example.net/b", "title": [], "published": {"date-parts": [[2031]]}},
+        {"title": ["Nowhere"]}]}}"#,
+    hits: &[
+        ("https://example.org/a", "Noise of pumps", "Journal of Pumps.\n\nPumps hum.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"status": "ok", "message": {"items": [], "total-results": 0}}"#),
+    refusals: &[(400, &[], r#"{"status": "failed", "message": [{"type": "parameter-not-allowed"}]}"#, BadQuery)],
+    sent: &[(
+        of_last_week,
+        &["GET /base/works ", "query.bibliographic=pump noise limits", "rows=5", "filter=from-pub-date:2"],
+    )],
+};
+
+const GITHUB: Case = Case {
+    name: "github",
+    address: "search.github.base_url",
+    keys: &["search.github.token"],
+    reply: r#"{"total_count": 2, "incomplete_results": false, "items": [
+        {"full_name": "acme/pumps", "html_url": "https://example.org/a", "description": "Pumps hum.",
+         "pushed_at": "2031-03-10T08:00:00Z", "score": 1.0},
+        {"full_name": null, "html_url": "https://example.net/b", "description": null},
+        {"full_name": "nowhere"}]}"#,
+    hits: &[
+        ("https://example.org/a", "acme/pumps", "Pumps hum.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"total_count": 0, "incomplete_results": false, "items": []}"#),
+    refusals: &[
+        (401, &[], r#"{"message": "Bad credentials"}"#, Auth),
+        (
+            403,
+            &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1000000000")],
+            r#"{"message": "API rate limit exceeded"}"#,
+            Limited(Some(0)),
+        ),
+        (
+            403,
+            &[("retry-after", "60")],
+            r#"{"message": "You have exceeded a secondary rate limit"}"#,
+            Limited(Some(60)),
+        ),
+        (422, &[], r#"{"message": "Validation Failed"}"#, BadQuery),
+    ],
+    sent: &[(of_last_week, &["GET /base/search/repositories ", "q=pump noise limits pushed:>=2", "per_page=5"])],
+};
+
+const STACKEXCHANGE: Case = Case {
+    name: "stackexchange",
+    address: "search.stackexchange.base_url",
+    keys: &["search.stackexchange.api_key"],
+    reply: r#"{"items": [
+        {"title": "Why do &quot;pumps&quot; hum?", "link": "https://example.org/a", "body": "<p>They do.</p>",
+         "creation_date": 1930000000, "is_answered": true},
+        {"title": null, "link": "https://example.net/b", "body": null},
+        {"title": "Nowhere"}], "has_more": false, "quota_remaining": 299}"#,
+    hits: &[
+        ("https://example.org/a", "Why do \"pumps\" hum?", "They do.", "", Some("2031-02-27")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (200, r#"{"items": [], "has_more": false}"#),
+    refusals: &[
+        (
+            400,
+            &[],
+            r#"{"error_id": 502, "error_name": "throttle_violation", "error_message": "too many requests from this IP, more requests available in 30 seconds"}"#,
+            Limited(Some(30)),
+        ),
+        (400, &[], r#"{"error_id": 405, "error_name": "key_required", "error_message": "Bad key {key}"}"#, Auth),
+        (400, &[], r#"{"error_id": 400, "error_name": "bad_parameter", "error_message": "site"}"#, BadQuery),
+    ],
+    sent: &[(of_last_week, &["GET /base/search/advanced ", "q=pump noise limits", "site=stackoverflow", "fromdate="])],
+};
+
+const HACKERNEWS: Case = Case {
+    name: "hackernews",
+    address: "search.hackernews.base_url",
+    keys: &[],
+    reply: r#"{"hits": [
+        {"objectID": "1", "title": "Pumps", "url": "https://example.org/a", "story_text": null, "created_at": "2031-03-10T08:00:00Z"},
+        {"objectID": "2", "title": "Ask HN: Why do pumps hum?", "url": null, "story_text": "They&#x27;re <p>loud.", "created_at": "2031-03-09T08:00:00Z"},
+        {"title": "Nowhere"}], "nbHits": 2}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "", "", Some("2031-03-10")),
+        (
+            "https://news.ycombinator.com/item?id=2",
+            "Ask HN: Why do pumps hum?",
+            "They're\nloud.",
+            "",
+            Some("2031-03-09"),
+        ),
+    ],
+    empty: (200, r#"{"hits": [], "nbHits": 0}"#),
+    refusals: &[(400, &[], r#"{"message": "Invalid numericFilters", "status": 400}"#, BadQuery)],
+    sent: &[(
+        of_last_week,
+        &["GET /base/search ", "query=pump noise limits", "hitsPerPage=5", "numericFilters=created_at_i>="],
+    )],
+};

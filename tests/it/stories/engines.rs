@@ -1,0 +1,168 @@
+//! Runs that search with engines that send excerpts only, with filters, and with several at once of which one fails.
+
+use std::sync::{Arc, Mutex};
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{HeaderMap, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use fathom::domain::{FailureCode, WarningCode};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::engine::{Engine, QUESTION, Story};
+use crate::{
+    database::TestDatabase,
+    world::{Kind, Script, Shape, When, World, reply},
+};
+
+/// A SearXNG, a Brave and a site on this machine.
+struct Web {
+    base: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    _server: JoinSet<()>,
+}
+
+#[derive(Clone)]
+struct Site {
+    base: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Web {
+    async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let site = Site { base: base.clone(), asked: Arc::clone(&asked) };
+        let mut server = JoinSet::new();
+        let router = Router::new().fallback(get(answer)).with_state(site);
+        server.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { base, asked, _server: server }
+    }
+
+    fn asked(&self, path: &str) -> usize {
+        self.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(path)).count()
+    }
+
+    /// Runs with these options; `key` is Brave's.
+    async fn research(&self, world: &World, options: &[&str], key: &str) -> Story {
+        let database = TestDatabase::sqlite();
+        let variables = [
+            ("FATHOM_PAGES_ALLOW_PRIVATE", "true".to_owned()),
+            ("SEARXNG_BASE_URL", self.base.clone()),
+            ("BRAVE_BASE_URL", format!("{}/res/v1", self.base)),
+            ("BRAVE_API_KEY", key.to_owned()),
+        ];
+        let engine = Engine::with(world, &database, options, &variables).await.unwrap();
+        let mut story = engine.research(QUESTION).await;
+        for source in &mut story.sources {
+            let stored = engine.app.runs.store().source(story.run.id, source.id).await.unwrap().unwrap();
+            source.snapshot = stored.snapshot;
+        }
+        engine.app.close().await;
+        story
+    }
+}
+
+async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {
+    site.asked.lock().unwrap().push(uri.to_string());
+    let page = |number: usize| format!("{}/page/{number}", site.base);
+    match uri.path() {
+        "/search" => {
+            let result = |number: usize| json!({"url": page(number), "title": format!("Page {number}"), "content": "An excerpt."});
+            let elsewhere = json!({"url": "https://elsewhere.test/", "title": "Elsewhere", "content": "An excerpt."});
+            let mut results: Vec<_> = (1..=4).map(result).collect();
+            results.push(elsewhere);
+            Json(json!({"results": results, "unresponsive_engines": []})).into_response()
+        }
+        "/res/v1/web/search" if headers["x-subscription-token"] == "good" => {
+            let results = [1, 2].map(|number| json!({"url": page(number), "title": "B", "description": "Of Brave's."}));
+            Json(json!({"type": "search", "web": {"results": results}})).into_response()
+        }
+        "/res/v1/web/search" => {
+            let error = json!({"status": 422, "code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "bad-k3y is not valid."});
+            (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"type": "ErrorResponse", "error": error}))).into_response()
+        }
+        path if path.starts_with("/page/") => {
+            let text =
+                format!("<p>Dues of four crowns pay the tide gate, says {path}. {}</p>", "It is old. ".repeat(60));
+            let page = format!("<html><head><title>Ledger</title></head><body><article>{text}</article></body></html>");
+            ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
+        }
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// A run whose only researcher searches with these arguments, and then is done.
+fn searching(arguments: serde_json::Value) -> Script {
+    let replies = [reply::calls([("search_web", arguments)]), reply::complete_research()];
+    Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies)
+}
+
+/// The researcher reads pages, not excerpts, as many as the run allows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_are_fetched_for_an_engine_that_sends_excerpts() {
+    let (world, web) = (World::start(searching(json!({"queries": ["dues"]}))).await, Web::start().await);
+    let story = web.research(&world, &["search_api=searxng", "max_pages_per_search=2"], "good").await;
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    let read = story.sources.iter().filter(|source| source.snapshot.contains("Dues of four crowns")).count();
+    assert_eq!((read, web.asked("/page/"), web.asked("/robots.txt")), (2, 2, 1));
+    assert!(story.sources.iter().any(|source| source.snapshot == "An excerpt."));
+    world.finish();
+}
+
+/// One engine refuses its key: the others answer, the run says so, without the key, and does not ask it again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_several_engines_that_fails_is_a_warning() {
+    let arguments = |query: &str| json!({"queries": [query]});
+    let replies = [
+        reply::calls([("search_web", arguments("dues"))]),
+        reply::calls([("search_web", arguments("gate"))]),
+        reply::complete_research(),
+    ];
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies);
+    let (world, web) = (World::start(script).await, Web::start().await);
+    let story = web.research(&world, &["search_api=brave,searxng"], "bad-k3y").await;
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    let warnings = story.warned(WarningCode::SearchFailed);
+    let expected = "the search for 'dues' goes on without brave: the search engine refused the API key";
+    assert!(warnings.len() == 1 && warnings[0].starts_with(expected), "{warnings:?}");
+    assert_eq!((web.asked("/res/"), web.asked("/search")), (1, 2));
+    let shown = format!("{:?} {:?} {:?}", story.events, story.steps, story.run);
+    assert!(!shown.contains("bad-k3y"), "the key is shown");
+    world.finish();
+}
+
+/// A single one that refuses its key ends the run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_only_engine_that_refuses_its_key_ends_the_run() {
+    let (world, web) = (World::start(searching(json!({"queries": ["dues"]}))).await, Web::start().await);
+    let story = web.research(&world, &["search_api=brave"], "bad-k3y").await;
+    assert_eq!(story.run.error.as_ref().map(|failure| failure.code), Some(FailureCode::SearchAuth));
+    world.finish();
+}
+
+/// What the run and the model ask for reaches the engines, and no other site the researcher.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn filters_of_the_run_and_the_model_hold() {
+    let arguments = json!({"queries": ["dues"], "time_range": "week"});
+    let (world, web) = (World::start(searching(arguments)).await, Web::start().await);
+    let options =
+        ["search_api=searxng,brave", "exclude_domains=elsewhere.test", "search_language=de", "max_pages_per_search=0"];
+    let story = web.research(&world, &options, "good").await;
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    let asked = web.asked.lock().unwrap().clone();
+    let one = |path: &str| asked.iter().find(|asked| asked.starts_with(path)).unwrap().clone();
+    let (searxng, brave) = (one("/search"), one("/res/"));
+    assert!(searxng.contains("time_range=week") && searxng.contains("language=de"), "{searxng}");
+    assert!(brave.contains("freshness=pw") && brave.contains("search_lang=de"), "{brave}");
+    assert!(story.sources.iter().all(|source| !source.url.contains("elsewhere")), "{:?}", story.sources);
+    // Both found the first two pages.
+    assert!(story.sources[0].url.ends_with("/page/1") && story.sources.len() == 4, "{:?}", story.sources);
+    assert_eq!(web.asked("/page/"), 0);
+    world.finish();
+}
