@@ -192,13 +192,13 @@ fn with_table(page: &str, begin: &str, table: &str) -> String {
 }
 
 fn engine_row(row: &search::Row) -> String {
-    let is_told =
+    let is_shown =
         |setting: &&search::Setting| setting.value != search::Value::Url || setting.need == search::Need::Required;
     let variable = |setting: &search::Setting| match setting.need {
         search::Need::Required => format!("`{}`", setting.variable),
         _ => format!("`{}` (optional)", setting.variable),
     };
-    let variables: Vec<_> = row.settings.iter().filter(is_told).map(variable).collect();
+    let variables: Vec<_> = row.settings.iter().filter(is_shown).map(variable).collect();
     let variables = if variables.is_empty() { "none".to_owned() } else { variables.join(", ") };
     let filters: Vec<_> = row.filters.iter().map(|filter| filter.as_str()).collect();
     let (name, about, returns, cost) = (row.name, row.about, row.returns.as_str(), row.cost);

@@ -16,7 +16,7 @@ use crate::net::{Wait, same_page};
 /// (Cormack, Clarke and Büttcher, 2009).
 const RANK_CONSTANT: f64 = 60.0;
 
-/// What one engine may wait, for its rate limit or an outage, while others have answered.
+/// What one engine may wait, for its rate limit or an outage, unless all fail.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Several engines, as one run asks them.

@@ -115,8 +115,8 @@ impl Engine {
 
     /// Is the result of an engine that sends excerpts only, its page still to be read?
     pub fn lacks_page(&self, hit: &Hit) -> bool {
-        let is_excerpt = |row: &&&Row| row.name == hit.engine && row.returns == Returns::Excerpts;
-        hit.raw_content.is_none() && self.rows.iter().find(is_excerpt).is_some()
+        let sends_excerpts = |row: &&Row| row.name == hit.engine && row.returns == Returns::Excerpts;
+        hit.raw_content.is_none() && self.rows.iter().any(sends_excerpts)
     }
 
     /// Answers one query: at most `limits.max_results` hits, best first, none twice; nothing found is an empty list.

@@ -307,7 +307,16 @@ impl<W: Wire> Web<W> {
         if self.wire.is_empty(&refused) {
             return None;
         }
-        Some(self.wire.refusal(&refused).unwrap_or_else(|| Problem::of_status(&refused)))
+        let usual = || match status {
+            // Nobody was asked for a key.
+            401 | 403 if !self.has_secret() => Problem::lasting(Error::Unavailable(said.clone())),
+            _ => Problem::of_status(&refused),
+        };
+        Some(self.wire.refusal(&refused).unwrap_or_else(usual))
+    }
+
+    fn has_secret(&self) -> bool {
+        self.row.settings.iter().any(|setting| setting.value == row::Value::Secret)
     }
 
     /// What the body of a refusal says, one short line, without the engine's keys should they be quoted there.

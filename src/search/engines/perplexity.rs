@@ -69,7 +69,7 @@ impl Wire for Perplexity {
         let excluded = filters.exclude.iter().map(|name| format!("-{name}"));
         let sites: Vec<_> = match filters.include.is_empty() {
             true => excluded.take(MAX_DOMAINS).collect(),
-            false => filters.include.iter().cloned().take(MAX_DOMAINS).collect(),
+            false => filters.include.iter().take(MAX_DOMAINS).cloned().collect(),
         };
         if !sites.is_empty() {
             body["search_domain_filter"] = json!(sites);

@@ -4,13 +4,15 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Row, Search, Setting,
-    web::{Found, Object, Request, Shared, Web, Wire, objects_if_any},
+    web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects_if_any},
 };
 
 /// Of a search in MediaWiki.
 const MAX_QUERY_CHARS: usize = 300;
 /// Of one request for beginnings of articles.
 const MAX_RESULTS: usize = 20;
+
+const WHO_ASKS: &str = "Wikimedia refuses programs that do not say who runs them; set WIKIPEDIA_CONTACT";
 
 const URL: &str = "search.wikipedia.base_url";
 const CONTACT: &str = "search.wikipedia.contact";
@@ -89,6 +91,10 @@ impl Wire for Wikipedia {
         let mut pages = objects_if_any(body, &["query", "pages"], "batchcomplete")?;
         pages.sort_by_key(|page| page.read("index").unwrap_or(u32::MAX));
         Ok(pages.iter().filter_map(found).collect())
+    }
+
+    fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
+        (refused.status == 403).then(|| Problem::lasting(Error::Unavailable(WHO_ASKS.to_owned())))
     }
 }
 

@@ -132,8 +132,8 @@ async fn one_of_several_engines_that_fails_is_a_warning() {
     let expected = "the search for 'dues' goes on without brave: the search engine refused the API key";
     assert!(warnings.len() == 1 && warnings[0].starts_with(expected), "{warnings:?}");
     assert_eq!((web.asked("/res/"), web.asked("/search")), (1, 2));
-    let told = format!("{:?} {:?} {:?}", story.events, story.steps, story.run);
-    assert!(!told.contains("bad-k3y"), "the key is told");
+    let shown = format!("{:?} {:?} {:?}", story.events, story.steps, story.run);
+    assert!(!shown.contains("bad-k3y"), "the key is shown");
     world.finish();
 }
 

@@ -378,7 +378,7 @@ const WIKIPEDIA: Case = Case {
     ],
     empty: (200, r#"{"batchcomplete": true}"#),
     refusals: &[
-        (403, &[], "Please set a user-agent and respect our robot policy.", Auth),
+        (403, &[], "Please set a user-agent and respect our robot policy.", Unavailable),
         (200, &[], r#"{"error": {"code": "internal_api_error", "info": "Caught exception"}}"#, Unavailable),
     ],
     sent: &[(in_german, &["GET /base/w/api.php ", "gsrsearch=pump noise limits", "gsrlimit=5", "user-agent: fathom/"])],
