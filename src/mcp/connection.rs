@@ -240,16 +240,28 @@ pub(super) fn scrubbed(server: &Server, error: Error) -> Error {
     }
 }
 
+/// The text without the secrets that the settings name.
+pub(super) fn hidden(server: &Server, text: String) -> String {
+    secrets(server)
+        .into_iter()
+        .filter(|secret| !secret.is_empty())
+        .fold(text, |text, secret| if text.contains(secret) { text.replace(secret, "(hidden)") } else { text })
+}
+
+/// Values of headers and variables whose names say so, and the token. Short ones would leave holes in every text.
 fn secrets(server: &Server) -> Vec<&str> {
-    // Short values are settings such as `1` or `debug`, which would leave holes in every text.
+    let named = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ["key", "token", "secret", "password", "auth", "cookie", "credential"].iter().any(|word| name.contains(word))
+    };
     let long = |secret: &&str| secret.len() >= 6;
     match &server.way {
         Way::Http { headers, bearer, .. } => {
-            let headers = headers.iter().map(|(_, value)| value.expose_secret());
-            headers.chain(bearer.iter().map(SecretString::expose_secret)).filter(long).collect()
+            let headers = headers.iter().filter(|(name, _)| named(name.as_str())).map(|(_, value)| value);
+            headers.chain(bearer).map(SecretString::expose_secret).filter(long).collect()
         }
         Way::Stdio { environment, .. } => {
-            let own = environment.iter().filter(|(name, _)| !INHERITED.contains(&name.as_str()));
+            let own = environment.iter().filter(|(name, _)| named(name));
             own.map(|(_, value)| value.expose_secret()).filter(long).collect()
         }
     }

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, Semaphore};
 use url::Url;
 
-use connection::{Connection, scrubbed};
+use connection::{Connection, hidden, scrubbed};
 use handler::Notices;
 
 pub use content::{MAX_PIECES, Piece, Reply};
@@ -178,7 +178,9 @@ impl Clients {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(Request::new(params));
         match slot.answer(request, progress).await? {
-            ServerResult::CallToolResult(result) => content::of_call(result).map_err(|error| slot.scrubbed(error)),
+            ServerResult::CallToolResult(result) => {
+                content::of_call(result).map(|reply| slot.without_secrets(reply)).map_err(|error| slot.scrubbed(error))
+            }
             other => Err(unexpected(other)),
         }
     }
@@ -191,7 +193,9 @@ impl Clients {
         let slot = self.slot(server)?;
         let request = ClientRequest::ReadResourceRequest(Request::new(ReadResourceRequestParams::new(uri)));
         match slot.answer(request, &|_| {}).await? {
-            ServerResult::ReadResourceResult(result) => Ok(content::of_resources(result.contents)),
+            ServerResult::ReadResourceResult(result) => {
+                Ok(slot.without_secrets(content::of_resources(result.contents)))
+            }
             other => Err(unexpected(other)),
         }
     }
@@ -324,6 +328,17 @@ impl Slot {
 
     async fn forget(&self) {
         self.state.lock().await.connection = None;
+    }
+
+    /// A server may repeat what it was given.
+    fn without_secrets(&self, mut reply: Reply) -> Reply {
+        let hide = |text: String| hidden(&self.server, text);
+        for piece in &mut reply.pieces {
+            piece.text = hide(std::mem::take(&mut piece.text));
+            piece.title = piece.title.take().map(hide);
+            piece.address = piece.address.take().map(hide);
+        }
+        reply
     }
 
     fn scrubbed(&self, error: Error) -> Error {

@@ -329,6 +329,7 @@ impl Origin {
         let shown = shortened(&shown.join(", "), TITLE_CHARS).into_owned();
         let title =
             if shown.is_empty() { format!("{tool} of {server}") } else { format!("{tool} of {server} ({shown})") };
+        let title = crate::domain::printable_line(&title);
         Self { server: server.to_owned(), title, address: format!("mcp:{server}/{}#{}", plain(tool), &hash[..8]) }
     }
 
@@ -397,7 +398,7 @@ fn source(cx: &Cx, id: SourceId, origin: &Origin, piece: &Piece, place: usize) -
     Source {
         id,
         aliases: Vec::new(),
-        title: title.map_or_else(|| origin.title.clone(), |title| crate::domain::printable_line(title)),
+        title: title.map_or_else(|| origin.title.clone(), crate::domain::printable_line),
         url,
         section: None,
         engine: format!("mcp:{}", origin.server),

@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
         while self.is_glued(used - 1) {
             let Some(next) = self.token(used) else { break };
             let joins = matches!(next.kind, Kind::Mark('-' | '‑' | '/')) && self.is_glued(used);
-            if !next.is_number() && !(next.is_word() && has_digits) && !joins {
+            if !(next.is_number() || joins || next.is_word() && has_digits) {
                 break;
             }
             has_digits |= next.is_number();

@@ -344,7 +344,7 @@ async fn a_program_gets_little_and_ends_with_its_run() {
     told(&world, &[], &variables).await;
     let answer = answers(&world)[0].clone();
     assert!(answer.contains("REGISTER_KEY") && answer.contains("PATH"), "{answer}");
-    assert!(!answer.contains("CARGO"), "{answer}");
+    assert!(!answer.contains("CARGO") && !answer.contains("hunter2") && answer.contains("(hidden)"), "{answer}");
     let left = || {
         let folders = std::fs::read_dir("/proc").unwrap().flatten();
         let lines = folders.filter_map(|folder| std::fs::read(folder.path().join("cmdline")).ok());
@@ -390,7 +390,7 @@ async fn servers_of_others_work_in_a_run() {
             ("time", json!({"command": tool("venv/bin/mcp-server-time")})),
         ],
     );
-    variables.push(("PATH", std::env::var("PATH").unwrap()));
+    variables.push(("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()));
     let story = told(&world, &[], &variables).await;
     let (said, tools) = (answers(&world), offered(&world));
     assert!(story.warned(WarningCode::McpServerFailed).is_empty(), "{:?}", story.warnings());

@@ -105,7 +105,7 @@ def call(params, say, meta):
     if name == "large":
         return text("The long register. " * 5_000)
     if name == "environment":
-        return text(json.dumps(sorted(os.environ)))
+        return text(json.dumps(sorted(os.environ)) + " " + os.environ.get("REGISTER_KEY", ""))
     raise Refused(-32601, "no such tool")
 
 
