@@ -257,7 +257,7 @@ impl Cx {
             let patient = if is_last { self.patient(role) } else { self.hurried(role) };
             let tried = Box::pin(self.with_room(key, role, purpose, &mut call, sink.as_deref_mut(), &patient)).await?;
             match tried {
-                Tried::Refused(entry) => return Ok(entry),
+                Tried::Refused(entry) => return Ok(*entry),
                 Tried::Answered(completion) => {
                     let entry = self.answered(role, model, completion);
                     return Ok(match self.is_replaced(role, models, model) {
@@ -341,7 +341,7 @@ impl Cx {
                 Ok(reserved) => reserved,
                 Err(refusal) => {
                     let unanswered = Unanswered::lasting(refusal.failure());
-                    return Ok(Tried::Refused(self.refused(&refusal, Err(unanswered))));
+                    return Ok(Tried::Refused(Box::new(self.refused(&refusal, Err(unanswered)))));
                 }
             };
             let answer = match &mut sink {
@@ -487,7 +487,7 @@ impl Cx {
 enum Tried {
     Answered(Completion),
     /// The run may not make it.
-    Refused(Entry<Outcome>),
+    Refused(Box<Entry<Outcome>>),
     /// After its first text.
     BrokenOff(Unanswered),
     Failed(llm::Failed),

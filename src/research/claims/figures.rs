@@ -493,7 +493,7 @@ mod tests {
             "14 november 2030",
             "14 de novembro de 2030",
         ] {
-            assert_eq!(found(text), [date.clone()], "{text}");
+            assert_eq!(found(text), std::slice::from_ref(&date), "{text}");
         }
         let partly = |month, day, year| vec![Figure::Date(vec![Date { year, month: Some(month), day }])];
         assert_eq!(found("in May 2031"), partly(5, None, Some(2031)));

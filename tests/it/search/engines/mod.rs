@@ -28,6 +28,11 @@ use super::local::parser;
 /// The value of every secret setting; never shown.
 const KEY: &str = "k3y-of-a-test";
 
+/// Status, headers, body, and what it means.
+type Refused = (u16, &'static [(&'static str, &'static str)], &'static str, Meaning);
+/// Filters, and what stands in the request then.
+type Sent = (fn() -> Filters, &'static [&'static str]);
+
 /// What is particular about one engine.
 struct Case {
     name: &'static str,
@@ -42,9 +47,9 @@ struct Case {
     /// The vendor's way to say that nothing was found.
     empty: (u16, &'static str),
     /// Status, headers, body, and what it means.
-    refusals: &'static [(u16, &'static [(&'static str, &'static str)], &'static str, Meaning)],
+    refusals: &'static [Refused],
     /// Filters, and what stands in the request then.
-    sent: &'static [(fn() -> Filters, &'static [&'static str])],
+    sent: &'static [Sent],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
