@@ -380,14 +380,7 @@ impl OptionSpec {
                 Ok(domains) => return Ok(json!(domains)),
                 Err(expected) => (false, format!("null or {expected}")),
             },
-            OptionKind::OptionalLanguage => (
-                value.is_null() || is_code(&value, u8::is_ascii_lowercase),
-                "null or the two lower-case letters of a language, such as de".to_owned(),
-            ),
-            OptionKind::OptionalCountry => (
-                value.is_null() || is_code(&value, u8::is_ascii_uppercase),
-                "null or the two upper-case letters of a country, such as DE".to_owned(),
-            ),
+            OptionKind::OptionalLanguage | OptionKind::OptionalCountry => code(self.kind, &value),
             OptionKind::Engines => match SearchApi::deserialize(&value) {
                 Ok(search_api) => return Ok(json!(search_api)),
                 Err(expected) => (false, expected.to_string()),
@@ -461,9 +454,14 @@ impl OptionSpec {
     }
 }
 
-/// Two letters of that kind.
-fn is_code(value: &Value, fits: fn(&u8) -> bool) -> bool {
-    value.as_str().is_some_and(|code| code.len() == 2 && code.bytes().all(|byte| fits(&byte)))
+/// Is that null or the two letters of a language or country, and what would be?
+fn code(kind: OptionKind, value: &Value) -> (bool, String) {
+    let (fits, letters): (fn(&u8) -> bool, _) = match kind {
+        OptionKind::OptionalCountry => (u8::is_ascii_uppercase, "upper-case letters of a country, such as DE"),
+        _ => (u8::is_ascii_lowercase, "lower-case letters of a language, such as de"),
+    };
+    let is_code = |code: &str| code.len() == 2 && code.bytes().all(|byte| fits(&byte));
+    (value.is_null() || value.as_str().is_some_and(is_code), format!("null or the two {letters}"))
 }
 
 /// Agrees with the table, as a test holds.
