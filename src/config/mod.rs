@@ -226,6 +226,8 @@ impl Config {
         let names = mcp.servers.iter().map(|server| server.name.clone()).collect();
         caps.know_cost(&options);
         caps.know_mcp(names, limits.request_mcp, &options);
+        // So that what is offered by default is what runs will have.
+        caps.resolve(&mut options);
         caps.check_value(&options, "mcp_servers")?;
         keep_to(&caps, &layers, &mut options, &mut notices)?;
         caps.know_providers(kind::provider_names());
@@ -359,7 +361,10 @@ mod tests {
     fn a_key_or_an_address_makes_openai_the_default() {
         for variable in [("OPENAI_API_KEY", "sk-1"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")] {
             let config = read(&Flags::default(), &[variable]).unwrap();
-            assert_eq!(config.options, RunOptions::default());
+            // There are no MCP servers, so none are used.
+            let mut expected = RunOptions::default();
+            expected.set("mcp_servers", "none".into()).unwrap();
+            assert_eq!(config.options, expected);
             assert!(config.notices.is_empty());
         }
     }

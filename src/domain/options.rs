@@ -351,7 +351,6 @@ impl OptionSpec {
     }
 
     /// The value again, when it is of the right type and in range.
-    // table of contents: an arm per kind
     ///
     /// # Errors
     /// [`OptionError::Invalid`].

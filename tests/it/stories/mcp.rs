@@ -46,7 +46,7 @@ fn offered(world: &World) -> Vec<String> {
     world.models.calls_of(Kind::Researcher)[0].tools().into_iter().map(|name| name.to_string()).collect()
 }
 
-async fn told(world: &World, options: &[&str], variables: &[(&'static str, String)]) -> Story {
+async fn story_of(world: &World, options: &[&str], variables: &[(&'static str, String)]) -> Story {
     let database = TestDatabase::sqlite();
     let engine = Engine::with(world, &database, options, variables).await.unwrap();
     let story = engine.research(QUESTION).await;
@@ -60,7 +60,7 @@ async fn one(transport: Transport, mode: &'static str, calls: &[(&str, Value)]) 
     let fake = FakeMcp::start(world.folder(), "register", transport, mode);
     let settings = with(fake.settings(), json!({"timeout_seconds": 2, "max_seconds": 20}));
     let variables = servers(&world, &[("register", settings)]);
-    let story = told(&world, &[], &variables).await;
+    let story = story_of(&world, &[], &variables).await;
     (world, fake, story)
 }
 
@@ -132,7 +132,7 @@ async fn a_replay_asks_no_server(database: TestDatabase) {
     world.finish();
 }
 
-/// Each misbehaviour of a call is told to the model, shown, and bounded; the server's next call works.
+/// Each misbehaviour of a call is reported to the model, shown, and bounded; the server's next call works.
 #[test_case(Transport::Stdio; "stdio")]
 #[test_case(Transport::Http; "http")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -186,7 +186,7 @@ async fn a_server_that_cannot_be_used_is_a_warning() {
             ("good", good.settings()),
         ],
     );
-    let story = told(&world, &[], &variables).await;
+    let story = story_of(&world, &[], &variables).await;
     let warnings = story.warned(WarningCode::McpServerFailed).join("\n");
     for (server, said) in [
         ("exits", "the register is closed"),
@@ -212,7 +212,7 @@ async fn a_bearer_token_is_sent_and_never_shown() {
         with(fake.settings(), json!({"headers": {"Authorization-Note": "hunter2-secret"}, "bearer": "${TOKEN}"}));
     let mut variables = servers(&world, &[("register", settings)]);
     variables.push(("TOKEN", "hunter2-secret".to_owned()));
-    let story = told(&world, &[], &variables).await;
+    let story = story_of(&world, &[], &variables).await;
     assert!(answers(&world)[1].contains("Dues of 4 crowns"), "{:?}", answers(&world));
     let everything = format!("{:?} {:?} {:?}", story.events, story.steps, answers(&world));
     assert!(!everything.contains("hunter2"), "a secret got out");
@@ -275,7 +275,7 @@ async fn lists_are_bounded_and_chosen_from() {
             ("many", many.settings()),
         ],
     );
-    let story = told(&world, &["mcp_prompt=Ask the register before the web."], &variables).await;
+    let story = story_of(&world, &["mcp_prompt=Ask the register before the web."], &variables).await;
     let tools = offered(&world);
     assert_eq!(tools.iter().collect::<HashSet<_>>().len(), tools.len());
     assert!(tools.contains(&"look_up".to_owned()) && tools.contains(&"circle__look_up".to_owned()), "{tools:?}");
@@ -296,7 +296,7 @@ async fn the_original_form_is_understood() {
     let world = World::start(calling(&[("look_up", json!({"query": "dues"}))])).await;
     let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "");
     let given = format!("mcp_config={}", json!({"url": fake.origin(), "tools": ["look_up"]}));
-    told(&world, &[&given], &[]).await;
+    story_of(&world, &[&given], &[]).await;
     assert!(answers(&world)[0].contains("Dues of 4 crowns"), "{:?}", answers(&world));
     let tools = offered(&world);
     assert!(tools.contains(&"look_up".to_owned()) && !tools.contains(&"tell".to_owned()), "{tools:?}");
@@ -341,7 +341,7 @@ async fn a_program_gets_little_and_ends_with_its_run() {
     settings["args"] = json!(["-c", format!("sleep 3600 & exec python3 {script} stdio"), mark]);
     let mut variables = servers(&world, &[("register", settings)]);
     variables.push(("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()));
-    told(&world, &[], &variables).await;
+    story_of(&world, &[], &variables).await;
     let answer = answers(&world)[0].clone();
     assert!(answer.contains("REGISTER_KEY") && answer.contains("PATH"), "{answer}");
     assert!(!answer.contains("CARGO") && !answer.contains("hunter2") && answer.contains("(hidden)"), "{answer}");
@@ -391,7 +391,7 @@ async fn servers_of_others_work_in_a_run() {
         ],
     );
     variables.push(("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()));
-    let story = told(&world, &[], &variables).await;
+    let story = story_of(&world, &[], &variables).await;
     let (said, tools) = (answers(&world), offered(&world));
     assert!(story.warned(WarningCode::McpServerFailed).is_empty(), "{:?}", story.warnings());
     assert!(tools.contains(&"read_text_file".to_owned()) && !tools.contains(&"write_file".to_owned()), "{tools:?}");
