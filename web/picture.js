@@ -6,7 +6,7 @@
  * @typedef {{id: string, text: string, links: number | null, problem: string}} Step
  * @typedef {{id: string, topic: string, state: "running" | "finished" | "failed", doing: Doing, steps: Step[],
  *   sources: Found[], thoughts: string[], note: string, problem: string, turns: number, changed: number}} Lane
- * @typedef {{what: "asking" | "searching" | "reading" | "compressing" | "thinking" | "waiting" | "", text: string}} Doing
+ * @typedef {{what: "asking" | "searching" | "reading" | "calling" | "compressing" | "thinking" | "waiting" | "", text: string}} Doing
  * @typedef {{kind: "round" | "thought", text: string, n: number, max: number}} Lead
  * @typedef {{code: string, detail: string, lane: string}} Warned
  * @typedef {{id: string, question: string, retryOf: string | null, status: string, phase: string, position: number | null,

@@ -222,7 +222,7 @@ pub(super) fn kind(cx: &Cx) -> &'static str {
 /// Runs the queries side by side, reads their pages, and puts the results together.
 ///
 /// # Errors
-/// A refused key, and [`journal::Stop`]; failed queries are part of the result.
+/// A refused key, and [`Error::Stop`]; failed queries are part of the result.
 async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolOutput, Error> {
     let site = search.site;
     let searches = queries.iter().enumerate().map(|(index, query)| one_query(cx, &search, index, query));

@@ -466,7 +466,12 @@ async fn a_stream_alone_tells_the_whole_run(database: TestDatabase) {
     let path = format!("{}/report", started.run_path());
     let report = service.ask("GET", &path, &[("accept", "application/json")], "").await.expect(200).json();
     assert_eq!(json!(drawn.report), report["markdown"]);
-    assert_eq!(json!(drawn.citations), report["citations"]);
+    // What the check found is there once it is done; the stream gives each citation as it is written.
+    let mut citations = report["citations"].clone();
+    for citation in citations.as_array_mut().unwrap() {
+        citation.as_object_mut().unwrap().retain(|name, _| !["verdict", "passage"].contains(&&**name));
+    }
+    assert_eq!(json!(drawn.citations), citations);
     let sources = service.list(&format!("{}/sources", started.run_path())).await;
     let listed = sources.iter().map(|source| {
         let link = ["url", "title", "published"].map(|name| source[name].clone());
