@@ -400,10 +400,13 @@ async fn compression_that_fails_leaves_the_evidence_itself() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn compression_by_an_unknown_model_is_a_setting_to_fix() {
     let database = TestDatabase::sqlite();
-    let world = world_of_one_page(small().always(compression(), reply::status(404))).await;
+    let as_text = When::says("search_web answered:");
+    let script = small().always(compression(), reply::status(404)).always(as_text, reply::status(404));
+    let world = world_of_one_page(script).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelRequest);
-    assert_eq!((world.models.count(Kind::Compression), world.models.count(Kind::Report)), (1, 0));
+    let calls = world.models.count(Kind::Compression) + world.models.count(Kind::Report);
+    assert_eq!(calls, 2, "asked as a conversation and as text, and nothing is written without notes");
     assert_eq!(story.sources.len(), 1, "what was found is kept");
     world.finish();
 }
