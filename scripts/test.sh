@@ -114,6 +114,19 @@ has_page_tools() {
     cmp -s tests/page/package-lock.json "$TOOLS/page/installed"
 }
 
+# A provider of OpenID Connect, at which the tests sign in, as its lock file says.
+install_sign_in() {
+    rm -rf "$TOOLS/sign_in"
+    mkdir -p "$TOOLS/sign_in"
+    cp tests/sign_in/package.json tests/sign_in/package-lock.json "$TOOLS/sign_in"
+    npm ci --prefix "$TOOLS/sign_in" --no-audit --no-fund --loglevel=error
+    cp tests/sign_in/package-lock.json "$TOOLS/sign_in/installed"
+}
+
+has_sign_in() {
+    cmp -s tests/sign_in/package-lock.json "$TOOLS/sign_in/installed"
+}
+
 # MCP servers of others, which runs of the tests call, as their lock files say.
 install_mcp_servers() {
     rm -rf "$TOOLS/mcp"
@@ -167,11 +180,12 @@ has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
-export -f install_python_tools install_node_tools install_page_tools install_mcp_servers check_compose check_nginx check_unit
+export -f install_python_tools install_node_tools install_page_tools install_mcp_servers install_sign_in check_compose check_nginx check_unit
 export TOOLS PYTHON_TOOLS
 has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
 has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
 has_page_tools || stage 'driver of the page' 300 bash -euc install_page_tools
+has_sign_in || stage 'OpenID provider' 300 bash -euc install_sign_in
 has_mcp_servers || stage 'MCP servers' 600 bash -euc install_mcp_servers
 
 stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml

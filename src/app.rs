@@ -6,7 +6,7 @@ use anyhow::Context;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    auth::Keys,
+    auth::{Issuer, Keys},
     config::Config,
     events::{CommitRetry, EventLog, Writer},
     llm::Llm,
@@ -14,7 +14,7 @@ use crate::{
     prompts::Prompts,
     research::Toolbox,
     runs::{self, Parts, Runs},
-    search::Engines,
+    search::{self, Engines},
     store::Store,
     webhooks::Webhooks,
 };
@@ -58,17 +58,22 @@ impl App {
             toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);
         }
         toolbox = toolbox.calling(config.mcp.clone());
-        let engines = Engines::new(config.search.clone(), parser).context("search")?;
+        let prompts = Prompts::new().context("the prompts of this build")?;
+        let instruction = prompts.text("native_search", ()).trim().into();
+        let engines =
+            Engines::new(search::Settings { instruction, ..config.search.clone() }, parser).context("search")?;
         // What runs search by default is made ready; other documents are indexed when a run first asks for them.
         if let Ok(engine) = engines.select(&config.options.search_api) {
             engine.open().await?;
         }
+        let issuer = config.sign_in.clone().map(Issuer::new).transpose().context("sign-in through others")?;
+        let keys = Keys::new(store.clone()).trusting(issuer);
         let parts = Parts {
             store: store.clone(),
             log,
             writer,
             llm: Llm::new(config.llm.clone())?,
-            prompts: Arc::new(Prompts::new().context("the prompts of this build")?),
+            prompts: Arc::new(prompts),
             webhooks: Webhooks::new(&config.webhooks)?,
             engines,
             toolbox,
@@ -83,11 +88,13 @@ impl App {
                 max_queued_runs: config.queue.max_queued_runs,
                 max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,
                 max_threads_per_owner: config.queue.max_threads_per_owner,
+                max_documents_per_thread: config.queue.max_documents_per_thread,
+                of_owner: config.queue.of_owner,
                 event_retention: config.event_retention,
                 longest_silence: runs::longest_silence(&config.llm),
             },
         };
-        Ok(Self { runs: Runs::new(parts), keys: Keys::new(store.clone()), store, tasks })
+        Ok(Self { runs: Runs::new(parts), keys, store, tasks })
     }
 
     /// Waits for what is still to be written, and closes the database.

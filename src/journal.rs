@@ -285,8 +285,20 @@ impl Journal {
     /// # Errors
     /// The writer is gone.
     pub async fn mark(&self, key: &str, events: Vec<NewEvent>) -> Result<(), Stop> {
-        if self.take(key).is_some() {
-            return Ok(());
+        self.mark_value(key, (), events).await
+    }
+
+    /// As [`Self::mark`], with a value: the one that was stored when the run first passed here. One that cannot be read,
+    /// such as of an earlier release, is the default.
+    ///
+    /// # Errors
+    /// The writer is gone.
+    pub async fn mark_value<T>(&self, key: &str, value: T, events: Vec<NewEvent>) -> Result<T, Stop>
+    where
+        T: Serialize + DeserializeOwned + Default,
+    {
+        if let Some(step) = self.take(key) {
+            return Ok(serde_json::from_str(&step.value).unwrap_or_default());
         }
         let now = Timestamp::now();
         let step = Step {
@@ -296,13 +308,14 @@ impl Journal {
             input_hash: String::new(),
             prompts: String::new(),
             inherited: false,
-            value: "null".to_owned(),
+            value: serde_json::to_string(&value).unwrap_or_else(|_| "null".to_owned()),
             started_at: now,
             finished_at: now,
             call: None,
         };
         let commit = Commit { steps: vec![step], ..self.commit(events, Vec::new(), Vec::new()) };
-        Ok(self.writer.send(commit).await?)
+        self.writer.send(commit).await?;
+        Ok(value)
     }
 
     /// Emits `events` now, again on every replay that passes here: warnings of calls really made, report text.

@@ -26,6 +26,7 @@ templates![
     "answer",
     "bad_arguments",
     "brief",
+    "cards",
     "claims",
     "clarify",
     "compress_request",
@@ -33,6 +34,7 @@ templates![
     "continue_text",
     "follow_up",
     "mcp_result",
+    "native_search",
     "no_results",
     "nudge_researcher",
     "nudge_supervisor",
@@ -55,6 +57,10 @@ templates![
     "too_many_delegations",
     "tool_failed",
     "page",
+    "tools/open_document",
+    "tools/open_document.address",
+    "tools/open_document.part",
+    "tools/open_document.place",
     "tools/read_page",
     "tools/read_page.address",
     "tools/read_page.place",
@@ -66,6 +72,7 @@ templates![
     "tools/conduct_research.research_topic",
     "tools/research_complete_researcher",
     "tools/research_complete_supervisor",
+    "tools/research_complete_supervisor.answers",
     "tools/search_web",
     "tools/search_web.queries",
     "tools/search_web.time_range",
@@ -159,12 +166,15 @@ impl Flexible {
 }
 
 /// Tags that separate data from instructions: in our prompts, and in the templates of chat models.
-const TAGS: [&str; 45] = [
+const TAGS: [&str; 48] = [
     "source",
     "sources",
     "page",
     "title",
     "question",
+    "questions",
+    "card",
+    "cards",
     "finding",
     "findings",
     "topic",

@@ -2,17 +2,18 @@
 
 /** A refusal or failure, with the stable code of its problem document. */
 export class Problem extends Error {
-  /** @param {number} status @param {string} code @param {string} detail */
-  constructor(status, code, detail) {
+  /** @param {number} status @param {string} code @param {string} detail @param {string} [login] where a browser may sign in, a path of the service */
+  constructor(status, code, detail, login = "") {
     super(detail);
     this.status = status;
     this.code = code;
+    this.login = login;
   }
 }
 
 /**
  * @param {string} path below /api/v1/
- * @param {{method?: string, body?: unknown, accept?: string, key?: string, keepalive?: boolean}} [given]
+ * @param {{method?: string, body?: unknown, file?: File, accept?: string, key?: string, keepalive?: boolean}} [given]
  * @returns {Promise<Response>}
  */
 async function send(path, given = {}) {
@@ -20,12 +21,14 @@ async function send(path, given = {}) {
   const headers = { accept: given.accept ?? "application/json" };
   if (given.body !== undefined) headers["content-type"] = "application/json";
   if (given.key) headers["idempotency-key"] = given.key;
-  const body = given.body === undefined ? undefined : JSON.stringify(given.body);
+  if (given.file) headers["content-type"] = "application/octet-stream";
+  const body = given.file ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
   const request = { method: given.method ?? "GET", headers, body, keepalive: given.keepalive };
   const answer = await fetch(`api/v1/${path}`, request);
   if (answer.ok) return answer;
   const problem = await answer.json().catch(() => ({}));
-  throw new Problem(answer.status, problem.code ?? "unknown", problem.detail ?? problem.title ?? answer.statusText);
+  const login = /login_uri="\/([^"]+)"/.exec(answer.headers.get("www-authenticate") ?? "")?.[1];
+  throw new Problem(answer.status, problem.code ?? "unknown", problem.detail ?? problem.title ?? answer.statusText, login);
 }
 
 /** @param {string} path @param {Parameters<typeof send>[1]} [given] @returns {Promise<any>} */
@@ -54,8 +57,32 @@ export const thread = (id) => json(`threads/${id}`);
 /** @param {string} message @param {object} chosen @param {string} key @returns {Promise<{thread: import("./types").Thread}>} */
 export const ask = (message, chosen, key) => json("threads", { method: "POST", body: { message, options: chosen }, key });
 
-/** @param {string} id @param {string} message @param {string} key */
-export const reply = (id, message, key) => json(`threads/${id}/messages`, { method: "POST", body: { content: message }, key });
+/** @param {string} id @param {string} message @param {string} key @param {object} [chosen] */
+export const reply = (id, message, key, chosen) => json(`threads/${id}/messages`, { method: "POST", body: { content: message, options: chosen }, key });
+
+/** @param {string} thread @returns {Promise<{data: import("./types").Document[]}>} */
+export const documents = (thread) => json(`threads/${thread}/documents`);
+
+/** Begins a thread with a file. @param {File} file @returns {Promise<{thread: import("./types").Thread, document: import("./types").Document}>} */
+export const beginWith = (file) => json(`documents?${named(file)}`, { method: "POST", file });
+
+/** @param {string} thread @param {File} file @returns {Promise<import("./types").Document>} */
+export const addDocument = (thread, file) => json(`threads/${thread}/documents?${named(file)}`, { method: "POST", file });
+
+/** @param {string} thread @param {string} id */
+export const removeDocument = (thread, id) => send(`threads/${thread}/documents/${id}`, { method: "DELETE" });
+
+/** @param {File} file */
+const named = (file) => new URLSearchParams({ name: file.name });
+
+/** @param {string} thread @returns {Promise<{data: import("./types").Share[]}>} */
+export const shares = (thread) => json(`threads/${thread}/shares`);
+
+/** @param {string} thread @param {number | null} days null: for ever @returns {Promise<import("./types").Share & {url: string}>} */
+export const share = (thread, days) => json(`threads/${thread}/shares`, { method: "POST", body: { expires_in_days: days } });
+
+/** @param {string} thread @param {string} id */
+export const revokeShare = (thread, id) => send(`threads/${thread}/shares/${id}`, { method: "DELETE" });
 
 /** @param {string} id @param {object} change */
 export const change = (id, change) => json(`threads/${id}`, { method: "PATCH", body: change });

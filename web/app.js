@@ -28,18 +28,18 @@ function notice(text, action, ms = 8_000) {
 
 /** @param {unknown} error */
 function failed(error) {
-  if (error instanceof Problem && error.status === 401) return void signIn();
+  if (error instanceof Problem && error.status === 401) return void signIn(error.login);
   const text = error instanceof Problem && error.code === "queue_full" ? word("tooMany") : error instanceof Error ? error.message : String(error);
   notice(error instanceof Problem && error.status === 404 ? word("notFound") : word("failedToLoad", { text }));
 }
 
-/** The page begins again once somebody has signed in: whatever was shown is another's. */
-function signIn() {
+/** The page begins again once somebody has signed in: whatever was shown is another's. @param {string} login where a browser may sign in without a key; empty: nowhere */
+function signIn(login) {
   if (main.querySelector(".sign-in")) return;
   open?.close();
   open = null;
   fill(side);
-  fill(main, new SignInView(() => location.reload()).element);
+  fill(main, new SignInView(() => location.reload(), login).element);
   main.querySelector("input")?.focus();
 }
 

@@ -1,5 +1,6 @@
 // The question box: how deep to go, with which model and engine, and every option with its range.
 import * as api from "./api.js";
+import { Documents } from "./documents.js";
 import { el, fill } from "./dom.js";
 import { sendOnEnter } from "./thread.js";
 import { count, money, named, word } from "./words.js";
@@ -17,13 +18,15 @@ export class AskView {
     this.presets = [];
     this.box = el("textarea", { id: "q", rows: "4", maxlength: "100000", required: true, value: question, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
     this.depths = el("fieldset", { class: "depths", hidden: true });
+    this.documents = new Documents("", page.failed);
     this.pickers = el("div", { class: "pickers" });
     this.advanced = el("div", { class: "fields" });
     this.drawer = el("details", { hidden: true }, el("summary", {}, word("advanced")), this.advanced);
     this.start = el("button", { class: "main" }, word("start"));
     this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event) },
       el("label", { for: "q" }, el("h1", {}, word("ask"))), this.box,
-      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.depths, this.pickers, this.drawer, this.start);
+      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.depths, this.pickers, this.drawer, this.start);
+    this.documents.dropOn(this.form);
     this.element = el("div", { class: "ask" }, this.form);
   }
 
@@ -63,8 +66,9 @@ export class AskView {
     if (!question || this.start.disabled) return;
     this.start.disabled = true;
     try {
-      const { thread } = await api.ask(question, this.chosen(), this.key);
-      this.page.asked(thread.id);
+      const begun = await this.documents.send();
+      if (begun) await api.reply(begun, question, this.key, this.chosen());
+      this.page.asked(begun || (await api.ask(question, this.chosen(), this.key)).thread.id);
     } catch (error) { this.page.failed(error); } finally { this.start.disabled = false; }
   }
 }

@@ -12,7 +12,7 @@
  * @typedef {{id: string, question: string, retryOf: string | null, status: string, phase: string, position: number | null,
  *   options: Record<string, any>, created: string, started: string | null, ended: string | null, brief: string, lead: Lead[],
  *   lanes: Map<string, Lane>, sources: Map<number, Found>, warnings: Warned[], decision: string, asked: string,
- *   verification: string, attempt: number, text: string, written: boolean, outcome: string, problem: string, calls: number,
+ *   verification: string, questions: {question: string, status: "open" | "answered" | "partly" | "not_found"}[], attempt: number, text: string, written: boolean, outcome: string, problem: string, calls: number,
  *   input: number, output: number, cost: number | null, waiting: {name: string, until: string} | null, lives: number,
  *   changed: number}} Run
  */
@@ -28,7 +28,7 @@ function begun(e) {
   return {
     id: e.run_id, question: "", retryOf: null, status: "queued", phase: "", position: null, options: {}, created: e.ts,
     started: null, ended: null, brief: "", lead: [], lanes: new Map(), sources: new Map(), warnings: [], decision: "",
-    asked: "", verification: "", attempt: 0, text: "", written: false, outcome: "", problem: "", calls: 0, input: 0,
+    asked: "", verification: "", questions: [], attempt: 0, text: "", written: false, outcome: "", problem: "", calls: 0, input: 0,
     output: 0, cost: null, waiting: null, lives: 1, changed: 0,
   };
 }
@@ -84,7 +84,11 @@ const ofRun = {
   "follow_up.decided": (run, d) => { run.decision = d.action; },
   "clarification.skipped": (run, d) => { run.verification = d.verification; },
   "input.required": (run, d) => { run.asked = d.question; },
-  "brief.created": (run, d) => { run.brief = d.brief; },
+  "brief.created": (run, d) => {
+    run.brief = d.brief;
+    run.questions = (d.sub_questions ?? []).map((/** @type {string} */ question) => ({ question, status: "open" }));
+  },
+  "sub_questions.decided": (run, d) => { run.questions = d.sub_questions; },
   "supervisor.iteration": (run, d) => { run.lead.push({ kind: "round", text: "", n: d.n, max: d.max }); },
   "report.started": (run, d) => Object.assign(run, { attempt: d.attempt, text: "", written: false }),
   "report.delta": (run, d) => { if (d.attempt === run.attempt) run.text += d.text; },

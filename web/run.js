@@ -25,6 +25,8 @@ export class RunView {
     this.problem = el("p", { class: "problem text", role: "alert", hidden: true });
     this.brief = el("div", { class: "text", dir: "auto" });
     this.briefBox = el("details", { hidden: true }, el("summary", {}, word("briefTitle")), this.brief);
+    this.questions = el("ul", { class: "questions" });
+    this.questionsBox = el("details", { hidden: true, open: true }, el("summary", {}, word("subQuestions")), this.questions);
     this.plan = el("ol", { class: "plan" });
     this.planBox = el("details", { hidden: true }, el("summary", {}, word("plan")), this.plan);
     this.lanes = new Lanes();
@@ -36,7 +38,7 @@ export class RunView {
     this.asked = el("div", { class: "asked", hidden: true });
     this.report = new ReportView(id, actions, isReplay);
     const status = el("div", { class: "status" }, this.phase, this.figures, this.stop, this.again);
-    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, this.briefBox, this.planBox, this.work, this.warningBox, this.asked, this.report.element);
+    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, this.briefBox, this.questionsBox, this.planBox, this.work, this.warningBox, this.asked, this.report.element);
   }
 
   /** @param {() => Promise<unknown>} act @param {HTMLButtonElement} button */
@@ -84,6 +86,7 @@ export class RunView {
   showResearch(run) {
     this.briefBox.hidden = !run.brief;
     say(this.brief, run.brief);
+    this.showQuestions(run);
     this.planBox.hidden = !run.lead.length;
     while (this.plan.childElementCount < run.lead.length) this.plan.append(lead(run.lead[this.plan.childElementCount]));
     const states = [...run.lanes.values()];
@@ -97,12 +100,25 @@ export class RunView {
     while (this.warnings.childElementCount < run.warnings.length) this.warnings.append(warning(run.warnings[this.warnings.childElementCount]));
   }
 
+  /** One question is the user's own, and is there already. @param {import("./picture.js").Run} run */
+  showQuestions(run) {
+    const text = run.questions.map(({ question, status }) => status + question).join("|");
+    if (this.questions.dataset.text === text) return;
+    this.questions.dataset.text = text;
+    this.questionsBox.hidden = run.questions.length < 2;
+    fill(this.questions, run.questions.map(({ question, status }) => el("li", {},
+      el("span", { dir: "auto" }, question), status !== "open" && el("span", { class: `chip ${status}` }, answers(status)))));
+  }
+
   /** @param {import("./picture.js").Run} run */
   showAsked(run) {
     this.asked.hidden = !run.asked;
     if (run.asked && !this.asked.childElementCount) fill(this.asked, el("h3", {}, word("asked")), el("p", { class: "text", dir: "auto" }, run.asked));
   }
 }
+
+/** @param {"answered" | "partly" | "not_found"} status */
+const answers = (status) => word(/** @type {const} */ ({ answered: "fullyAnswered", partly: "partlyAnswered", not_found: "notAnswered" })[status]);
 
 /** Where a run stands, in words. @param {import("./picture.js").Run} run */
 function phase(run) {

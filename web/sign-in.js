@@ -4,14 +4,14 @@ import { el, say } from "./dom.js";
 import { word } from "./words.js";
 
 export class SignInView {
-  /** @param {() => void} done */
-  constructor(done) {
+  /** @param {() => void} done @param {string} login where a browser may sign in without a key; empty: nowhere */
+  constructor(done, login) {
     this.done = done;
     this.key = el("input", { id: "key", type: "password", required: true, autocomplete: "current-password", "aria-describedby": "key-hint" });
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
     this.send = el("button", { class: "main" }, word("signIn"));
     this.element = el("form", { class: "sign-in", onsubmit: (/** @type {Event} */ event) => this.submit(event) },
-      el("h1", {}, word("signIn")), el("label", { for: "key" }, word("key")), this.key,
+      el("h1", {}, word("signIn")), login && el("a", { class: "new", href: login }, word("signInThrough")), el("label", { for: "key" }, word("key")), this.key,
       el("p", { id: "key-hint", class: "dim" }, word("keyHint")), this.problem, this.send);
   }
 

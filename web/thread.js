@@ -2,10 +2,12 @@
 import * as api from "./api.js";
 import { openCard } from "./card.js";
 import { difference } from "./difference.js";
+import { Documents } from "./documents.js";
 import { dialog, el, fill, say } from "./dom.js";
 import { empty, isOver, take } from "./picture.js";
 import { openReplay } from "./replay.js";
 import { RunView } from "./run.js";
+import { openShares } from "./share.js";
 import { sourceList } from "./sources.js";
 import { word } from "./words.js";
 
@@ -26,13 +28,16 @@ export class ThreadView {
     /** Events up to this one were there before the page was: nothing of them is read aloud. */
     this.known = Infinity;
     this.title = el("h1", { dir: "auto" });
+    this.share = el("button", { type: "button", hidden: true, onclick: () => openShares(id, page.failed) }, word("share"));
+    this.documents = new Documents(id, page.failed);
     this.line = el("p", { class: "line", role: "status", hidden: true });
     this.runs = el("div", { class: "runs" });
     this.key = api.newKey();
     this.box = el("textarea", { rows: "2", maxlength: "100000", "aria-label": word("followUp"), placeholder: word("followUp"), onkeydown: sendOnEnter });
     this.send = el("button", { class: "main" }, word("send"));
     this.form = el("form", { class: "reply", hidden: true, onsubmit: (/** @type {Event} */ event) => this.reply(event) }, this.box, this.send);
-    this.element = el("div", { class: "thread" }, this.title, this.line, this.runs, this.form);
+    this.element = el("div", { class: "thread" }, el("header", {}, this.title, this.share), this.line, this.documents.element, this.runs, this.form);
+    this.documents.dropOn(this.element);
     this.clock = setInterval(() => this.draw(), 1_000);
     this.leave = () => {};
   }
@@ -42,6 +47,7 @@ export class ThreadView {
     say(this.title, thread.title);
     document.title = `${thread.title} · Fathom`;
     this.known = thread.last_seq;
+    void this.documents.open().catch(this.page.failed);
     this.leave = api.follow(this.id, {
       event: (envelope) => { this.waiting.push(envelope); this.soon(); },
       state: (state) => this.connection(state === "open"),
@@ -92,6 +98,7 @@ export class ThreadView {
     const runs = [...this.picture.runs.values()], now = Date.now();
     runs.forEach((run, i) => this.view(run).update(run, { isLast: i === runs.length - 1, now }));
     const last = runs.at(-1);
+    this.share.hidden = !runs.some((run) => run.written);
     this.form.hidden = !last || !isOver(last) || this.picture.gone;
     this.box.placeholder = last?.asked && last.outcome === "clarification" ? word("reply") : word("followUp");
   }

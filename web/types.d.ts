@@ -29,6 +29,18 @@ export interface Source {
   cited_as: number | null;
   snapshot?: string;
 }
+export interface Document {
+  id: string;
+  name: string;
+  characters: number;
+  missing: string | null;
+}
+export interface Share {
+  id: string;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
 export interface Fragment { attempt: number; complete: boolean; chars: number; html: string }
 export interface OptionSchema {
   type?: string | string[];

@@ -87,6 +87,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         options: RunOptions::default(),
         documents: None,
         owner: fathom::domain::Owner::local(),
+        key: None,
         reserved: None,
         webhook_url: None,
         retry: None,

@@ -3,6 +3,8 @@
 //! A key is shown once and stored as a hash. What was verified is remembered for seconds, so that a request costs no
 //! look into the database; a key that is revoked elsewhere is taken that much longer, here not at all.
 
+mod code;
+mod issuer;
 mod token;
 
 use std::{
@@ -13,10 +15,12 @@ use std::{
 
 use subtle::ConstantTimeEq as _;
 
+pub use code::{Begun, Client};
+pub use issuer::{Issuer, Refused, Settings};
 pub use token::{Kind, Token};
 
 use crate::{
-    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, digest},
+    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, UseLimits, digest},
     store::{Error, NewKey, NewSession, Store},
 };
 
@@ -63,6 +67,7 @@ pub struct Wanted {
     pub owner: Owner,
     pub scope: KeyScope,
     pub expires_at: Option<Timestamp>,
+    pub limits: UseLimits,
 }
 
 /// What the database said and when, by the SHA-256 of what was sent.
@@ -72,12 +77,24 @@ type Remembered = HashMap<[u8; 32], (Option<Principal>, Instant)>;
 #[derive(Clone, Debug)]
 pub struct Keys {
     store: Store,
+    /// Whose tokens are taken beside keys.
+    issuer: Option<Issuer>,
     remembered: Arc<Mutex<Remembered>>,
 }
 
 impl Keys {
     pub fn new(store: Store) -> Self {
-        Self { store, remembered: Arc::default() }
+        Self { store, issuer: None, remembered: Arc::default() }
+    }
+
+    /// The same, which takes tokens of that issuer, too.
+    pub fn trusting(self, issuer: Option<Issuer>) -> Self {
+        Self { issuer, ..self }
+    }
+
+    /// Whose tokens are taken.
+    pub fn issuer(&self) -> Option<&Issuer> {
+        self.issuer.as_ref()
     }
 
     /// Who sent this text; `None` when it is no key or session that is taken now.
@@ -85,7 +102,7 @@ impl Keys {
     /// # Errors
     /// Those of the store, as everywhere here.
     pub async fn verify(&self, text: &str, kind: Kind) -> Result<Option<Principal>, Error> {
-        let Some(token) = Token::parse(text, kind) else { return Ok(None) };
+        let Some(token) = Token::parse(text, kind) else { return Ok(self.verify_token(text, kind).await) };
         let (hash, now) = (digest::sha256(text.as_bytes()), Timestamp::now());
         let known = match self.remembered(&hash) {
             Some(known) => known,
@@ -98,6 +115,27 @@ impl Keys {
         Ok(known.filter(|principal| principal.is_valid(now)))
     }
 
+    /// Who sent this text, if it is a token of the issuer. Why one is refused is for the log.
+    async fn verify_token(&self, text: &str, kind: Kind) -> Option<Principal> {
+        let issuer = self.issuer.as_ref().filter(|_| kind == Kind::Key && Issuer::is_token(text))?;
+        let hash = digest::sha256(text.as_bytes());
+        let known = match self.remembered(&hash) {
+            Some(known) => known,
+            None => match issuer.verify(text).await {
+                Ok(key) => {
+                    let principal = Some(Principal { key: Arc::new(key), session: None });
+                    self.remember(hash, principal.clone());
+                    principal
+                }
+                Err(error) => {
+                    tracing::info!(target: "audit", %error, "a token was refused");
+                    None
+                }
+            },
+        };
+        known.filter(|principal| principal.is_valid(Timestamp::now()))
+    }
+
     async fn look_up(&self, token: &Token, kind: Kind) -> Result<Option<Principal>, Error> {
         let found = match kind {
             Kind::Key => self.store.key(token.id).await?.map(|(key, hash)| (key, hash, None)),
@@ -106,6 +144,8 @@ impl Keys {
                 .session(token.id)
                 .await?
                 .map(|(key, hash, ends)| (key, hash, Some(Session { id: token.id, ends }))),
+            // It shows a thread, and signs nobody in.
+            Kind::Share => None,
         };
         let Some((key, hash, session)) = found else { return Ok(None) };
         if !bool::from(hash[..].ct_eq(&token.hash()[..])) {
@@ -144,10 +184,21 @@ impl Keys {
     /// Those of the store.
     pub async fn create(&self, wanted: Wanted) -> Result<(ApiKey, String), Error> {
         let token = Token::new();
-        let Wanted { name, owner, scope, expires_at } = wanted;
+        let Wanted { name, owner, scope, expires_at, limits } = wanted;
         let created_at = Timestamp::now();
         let (revoked_at, last_used_at) = (None, None);
-        let key = ApiKey { id: token.id, name, owner, scope, created_at, expires_at, revoked_at, last_used_at };
+        let key = ApiKey {
+            id: token.id,
+            name,
+            owner,
+            scope,
+            created_at,
+            expires_at,
+            revoked_at,
+            last_used_at,
+            limits,
+            issuer: None,
+        };
         self.store.add_key(&NewKey { key: key.clone(), secret_hash: token.hash() }).await?;
         Ok((key, token.text(Kind::Key)))
     }
@@ -181,6 +232,18 @@ impl Keys {
             NewSession { id: token.id, key_id: key.id, secret_hash: token.hash(), created_at: now, expires_at: ends };
         self.store.add_session(&new).await?;
         Ok((token.text(Kind::Session), Session { id: token.id, ends }))
+    }
+
+    /// Begins a session of somebody for whom an issuer vouches: with a key of its own, whose secret nobody gets.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn sign_in_through(&self, bearer: ApiKey) -> Result<(ApiKey, String, Session), Error> {
+        let (token, now) = (Token::new(), Timestamp::now());
+        let key = ApiKey { id: token.id, created_at: now, expires_at: Some(now.plus(SESSION)), ..bearer };
+        self.store.add_key(&NewKey { key: key.clone(), secret_hash: token.hash() }).await?;
+        let (cookie, session) = self.sign_in(&key).await?;
+        Ok((key, cookie, session))
     }
 
     /// Gives a browser a new session for its old one, which is taken a little longer.

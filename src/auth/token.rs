@@ -13,6 +13,8 @@ use crate::domain::{ApiKeyId, digest};
 pub enum Kind {
     Key,
     Session,
+    /// A link that shows a thread.
+    Share,
 }
 
 impl Kind {
@@ -20,6 +22,7 @@ impl Kind {
         match self {
             Self::Key => "fathom_",
             Self::Session => "fathoms_",
+            Self::Share => "fathomlink_",
         }
     }
 }
@@ -31,6 +34,14 @@ pub struct Token {
     secret: [u8; 32],
 }
 
+/// Two random UUIDs, of which six bits each are fixed: 244 bits of the system's randomness.
+pub fn random() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes[..16].copy_from_slice(Uuid::new_v4().as_bytes());
+    bytes[16..].copy_from_slice(Uuid::new_v4().as_bytes());
+    bytes
+}
+
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token").field("id", &self.id).finish_non_exhaustive()
@@ -38,13 +49,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A new one. Its secret has 244 bits of the system's randomness: two random UUIDs, of which six bits each are fixed.
+    /// A new one, with a random secret.
     #[expect(clippy::new_without_default, reason = "a default secret would be a random one")]
     pub fn new() -> Self {
-        let mut secret = [0; 32];
-        secret[..16].copy_from_slice(Uuid::new_v4().as_bytes());
-        secret[16..].copy_from_slice(Uuid::new_v4().as_bytes());
-        Self { id: ApiKeyId::new(), secret }
+        Self { id: ApiKeyId::new(), secret: random() }
     }
 
     /// Reads what [`Token::text`] wrote.
@@ -78,6 +86,7 @@ mod tests {
         let text = token.text(Kind::Key);
         assert_eq!(Token::parse(&text, Kind::Key), Some(token.clone()));
         assert_eq!(Token::parse(&text, Kind::Session), None);
+        assert_eq!(Token::parse(&token.text(Kind::Share), Kind::Key), None);
         assert_ne!(Token::new().hash(), token.hash());
         for bad in ["", "fathom_", "fathom__", "fathom_x_y", &text[1..], &text[..text.len() - 1], &format!("{text}A")] {
             assert_eq!(Token::parse(bad, Kind::Key), None, "{bad}");

@@ -199,6 +199,7 @@ async fn search(config: &Config) -> Vec<Finding> {
         let chosen = config.options.search_api.names().any(|name| name == row.name);
         match engines.get(row.name) {
             Ok(engine) if chosen || config.search.is_configured(row) => findings.extend(try_engine(row, engine).await),
+            Ok(_) if row.by_model => {}
             Ok(_) => unused.push(row.name),
             Err(_) => {}
         }

@@ -36,7 +36,7 @@ pub async fn run(args: EvalArgs, config: Config) -> Exit {
     };
     match done {
         Ok(()) => Exit::Success,
-        Err(message) => usage(&message),
+        Err(message) => print::usage(&message),
     }
 }
 
@@ -59,14 +59,14 @@ fn read(path: &Path) -> Result<Results, String> {
 async fn measure(args: EvalArgs, mut config: Config) -> Exit {
     let evaluation = match Evaluation::prepare(&args, &config) {
         Ok(evaluation) => evaluation,
-        Err(message) => return usage(&message),
+        Err(message) => return print::usage(&message),
     };
     config.options.allow_clarification = false;
     config.database = Database::Sqlite { path: config.data_dir.join(DATABASE), synchronous: Default::default() };
     config.notices.iter().for_each(|notice| complain(notice));
     let app = match App::build(&config).await {
         Ok(app) => app,
-        Err(error) => return usage(&format!("{error:#}")),
+        Err(error) => return print::usage(&format!("{error:#}")),
     };
     let cancel = CancellationToken::new();
     let _signals = signals::listen(cancel.clone(), complain, STOPPING);
@@ -138,7 +138,7 @@ impl Evaluation {
         let Self { pending, mut results, out, at_once, caps } = self;
         let mut file = match results.write(&out) {
             Ok(file) => file,
-            Err(error) => return usage(&format!("{}: {error}", out.display())),
+            Err(error) => return print::usage(&format!("{}: {error}", out.display())),
         };
         let (all, capped) = (pending.len(), AtomicBool::new(caps.are_reached(&results.scored)));
         let stops = || cancel.is_cancelled() || capped.load(Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl Evaluation {
             count += 1;
             complain(&format!("{count}/{all} {}", progress(&scored)));
             if let Err(error) = results.add(&mut file, scored) {
-                return usage(&format!("{}: {error}", out.display()));
+                return print::usage(&format!("{}: {error}", out.display()));
             }
             capped.store(caps.are_reached(&results.scored), Ordering::Relaxed);
         }
@@ -269,9 +269,4 @@ fn progress(scored: &Scored) -> String {
     parts.extend((outdated > 0).then(|| format!("{outdated} outdated")));
     parts.extend((!scored.injected.is_empty()).then(|| "an injected order shows".to_owned()));
     format!("{}: {}, {:.1} s", scored.id, parts.join(", "), scored.spent.seconds)
-}
-
-fn usage(message: &str) -> Exit {
-    complain(message);
-    Exit::Usage
 }

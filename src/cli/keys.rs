@@ -1,15 +1,13 @@
 //! `fathom keys`: keys of the API, made, listed and revoked in the database itself, so that the first key needs none.
 
-use std::time::Duration;
-
 use clap::{Args, Subcommand};
 
-use super::{Exit, SettingsArgs, complain, print};
+use super::{Exit, SettingsArgs, complain, print, runs};
 use crate::{
     auth::{Keys, Wanted},
     config::{Authentication, Config},
-    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, printable_line, shortened},
-    store::{Error, Store},
+    domain::{ApiKey, ApiKeyId, Cost, KeyScope, Owner, Timestamp, UseLimits, printable_line, shortened, time},
+    store::Error,
 };
 
 #[derive(Debug, Args)]
@@ -53,7 +51,62 @@ struct CreateArgs {
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=3_650))]
     expires: Option<u64>,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
     settings: SettingsArgs,
+}
+
+/// What the key may use, beside what its owner may.
+#[derive(Debug, Args)]
+struct LimitArgs {
+    /// Runs that are queued or at work at the same time [default: no limit, as of the following]
+    #[arg(long, value_name = "RUNS", value_parser = number())]
+    runs_at_once: Option<u64>,
+    /// Runs that wait
+    #[arg(long, value_name = "RUNS", value_parser = number())]
+    queued_runs: Option<u64>,
+    /// Runs started in a day (UTC)
+    #[arg(long, value_name = "RUNS", value_parser = number())]
+    runs_per_day: Option<u64>,
+    /// Requests to each process in a minute
+    #[arg(long, value_name = "REQUESTS", value_parser = number())]
+    requests_per_minute: Option<u64>,
+    /// Tokens, read and written, of the runs started in a day
+    #[arg(long, value_name = "TOKENS", value_parser = number())]
+    tokens_per_day: Option<u64>,
+    /// The same, of a calendar month
+    #[arg(long, value_name = "TOKENS", value_parser = number())]
+    tokens_per_month: Option<u64>,
+    /// Dollars that the runs started in a day may cost
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    cost_per_day: Option<Cost>,
+    /// The same, of a calendar month
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    cost_per_month: Option<Cost>,
+}
+
+impl LimitArgs {
+    fn limits(&self) -> UseLimits {
+        UseLimits {
+            runs_at_once: self.runs_at_once,
+            queued_runs: self.queued_runs,
+            runs_per_day: self.runs_per_day,
+            requests_per_minute: self.requests_per_minute,
+            tokens_per_day: self.tokens_per_day,
+            tokens_per_month: self.tokens_per_month,
+            cost_per_day_usd: self.cost_per_day,
+            cost_per_month_usd: self.cost_per_month,
+        }
+    }
+}
+
+fn number() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=UseLimits::MOST)
+}
+
+fn dollars(text: &str) -> Result<Cost, String> {
+    let sum = text.parse().ok().filter(|sum| (0.01..=UseLimits::MOST_DOLLARS).contains(sum));
+    sum.and_then(Cost::reported).ok_or_else(|| format!("it must be from 0.01 to {}", UseLimits::MOST_DOLLARS))
 }
 
 #[derive(Debug, Args)]
@@ -80,12 +133,9 @@ fn scope(name: &str) -> Result<KeyScope, String> {
 
 /// Does what was asked for.
 pub async fn run(args: KeysArgs, config: Config) -> Exit {
-    let store = match Store::open(&config.database).await {
+    let store = match runs::open_store(&config).await {
         Ok(store) => store,
-        Err(error) => {
-            complain(&error.to_string());
-            return Exit::Usage;
-        }
+        Err(exit) => return exit,
     };
     let keys = Keys::new(store.clone());
     let done = match args.command {
@@ -104,25 +154,24 @@ pub async fn run(args: KeysArgs, config: Config) -> Exit {
 async fn create(keys: &Keys, args: CreateArgs, config: &Config) -> Result<Exit, Error> {
     let owner = printable_line(&args.owner);
     if owner.trim().is_empty() {
-        complain("--owner must not be empty");
-        return Ok(Exit::Usage);
+        return Ok(print::usage("--owner must not be empty"));
     }
     let owner = Owner::named(&owner);
     let name = args.name.map_or_else(|| owner.to_string(), |name| shortened(&printable_line(&name), 200).into_owned());
-    let days = |days: u64| Timestamp::now().plus(Duration::from_secs(days * 24 * 60 * 60));
-    let wanted = Wanted { name, owner, scope: args.scope, expires_at: args.expires.map(days) };
+    let expires_at = args.expires.map(|days| Timestamp::now().plus(time::days(days)));
+    let wanted = Wanted { name, owner, scope: args.scope, expires_at, limits: args.limits.limits() };
     let (key, secret) = keys.create(wanted).await?;
     complain(&format!("key {} of {}, scope {}; it is not shown again:", key.id, key.owner, key.scope.as_str()));
     if config.http.authentication == Authentication::None {
         complain("note: the service asks for keys only with FATHOM_AUTHENTICATION=keys");
     }
-    Ok(shown(&secret))
+    Ok(print::answer(&secret))
 }
 
 async fn list(keys: &Keys, as_json: bool) -> Result<Exit, Error> {
     let keys = keys.list().await?;
     if as_json {
-        return Ok(shown(&serde_json::to_string_pretty(&keys)?));
+        return Ok(print::answer(&serde_json::to_string_pretty(&keys)?));
     }
     let now = Timestamp::now();
     let mut lines = vec![row("ID", "SCOPE", "STATE", "LAST USED", "OWNER", "NAME")];
@@ -130,7 +179,7 @@ async fn list(keys: &Keys, as_json: bool) -> Result<Exit, Error> {
         let used = key.last_used_at.map_or("never".to_owned(), day);
         row(&key.id.to_string(), key.scope.as_str(), &state(key, now), &used, key.owner.as_str(), &key.name)
     }));
-    Ok(shown(&lines.join("\n")))
+    Ok(print::answer(&lines.join("\n")))
 }
 
 fn row(id: &str, scope: &str, state: &str, used: &str, owner: &str, name: &str) -> String {
@@ -153,16 +202,10 @@ fn day(at: Timestamp) -> String {
 
 async fn revoke(keys: &Keys, id: ApiKeyId) -> Result<Exit, Error> {
     match keys.revoke(id).await? {
-        Some(key) => Ok(shown(&format!("key {} of {} is revoked", key.id, key.owner))),
+        Some(key) => Ok(print::answer(&format!("key {} of {} is revoked", key.id, key.owner))),
         None => {
             complain(&format!("there is no key {id}"));
             Ok(Exit::Failed)
         }
     }
-}
-
-/// On standard output.
-fn shown(text: &str) -> Exit {
-    print::line(text);
-    Exit::Success
 }

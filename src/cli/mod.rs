@@ -12,6 +12,7 @@ mod research;
 mod runs;
 mod serve;
 mod signals;
+mod usage;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -27,7 +28,9 @@ use crate::{
         ModelName, RunId, RunStatus,
         options::{OPTIONS, OptionSpec},
     },
-    pages, telemetry,
+    pages,
+    search::join_folders,
+    telemetry,
 };
 
 /// How the process ends; documented in `--help` and the README.
@@ -117,6 +120,9 @@ enum Command {
     /// Make, list and revoke keys of the API, for a service with FATHOM_AUTHENTICATION=keys
     #[command(after_help = EXIT_CODES)]
     Keys(keys::KeysArgs),
+    /// Show what was used by day or month: runs, searches, calls, tokens and money, by owner and model
+    #[command(after_help = EXIT_CODES)]
+    Usage(usage::UsageArgs),
     /// Print every setting as it counts, and where it comes from; secrets are masked
     Config(ConfigArgs),
 }
@@ -132,6 +138,7 @@ impl Command {
             Self::Doctor(args) => &mut args.settings,
             Self::Eval(args) => &mut args.settings,
             Self::Keys(args) => args.settings_mut(),
+            Self::Usage(args) => &mut args.settings,
             Self::Config(args) => &mut args.settings,
         }
     }
@@ -344,7 +351,7 @@ struct SettingsArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[arg(long, value_name = "DIR", help = flag_help("docs"))]
-    docs: Option<PathBuf>,
+    docs: Vec<PathBuf>,
     #[arg(long, value_name = "PROVIDER:MODEL", help = flag_help("model"))]
     model: Option<String>,
     /// Set a research option; may be repeated (`fathom research --help` lists all)
@@ -359,7 +366,7 @@ impl SettingsArgs {
     fn over(self, before: Self) -> Self {
         Self {
             config: self.config.or(before.config),
-            docs: self.docs.or(before.docs),
+            docs: if self.docs.is_empty() { before.docs } else { self.docs },
             model: self.model.or(before.model),
             // Of several for one option the last counts.
             options: [before.options, self.options].concat(),
@@ -373,7 +380,7 @@ impl SettingsArgs {
             listen: None,
             open: false,
             data_dir: self.data_dir.clone(),
-            documents: self.docs.clone(),
+            documents: (!self.docs.is_empty()).then(|| join_folders(&self.docs)),
             model: self.model.clone(),
             options: self.options.clone(),
         }
@@ -418,6 +425,7 @@ pub async fn run() -> ExitCode {
         Command::Doctor(_) => doctor::run(config).await,
         Command::Eval(args) => eval::run(args, config).await,
         Command::Keys(args) => keys::run(args, config).await,
+        Command::Usage(args) => usage::run(args, config).await,
         Command::Config(args) => config::run(&config, args.json),
     };
     telemetry.finish().await;

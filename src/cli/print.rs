@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::Exit;
 use crate::domain::{printable, printable_line};
 
 /// Prints on standard output.
@@ -27,4 +28,16 @@ pub fn error(text: &str) {
 /// One line on standard error, from the program.
 pub fn complain(message: &str) {
     error(&format!("fathom: {}\n", printable_line(message)));
+}
+
+/// Prints what was asked for, on standard output.
+pub fn answer(text: &str) -> Exit {
+    line(text);
+    Exit::Success
+}
+
+/// Complains about what cannot be used.
+pub fn usage(message: &str) -> Exit {
+    complain(message);
+    Exit::Usage
 }

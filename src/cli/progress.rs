@@ -14,7 +14,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use super::{complain, print};
 use crate::{
     domain::{
-        Agent, Envelope, Event, RunId, Timestamp, ToolKind, Usage, claim::VerdictCounts, printable_line, shortened,
+        Agent, AnswerStatus, Envelope, Event, RunId, SubQuestion, Timestamp, ToolKind, Usage, claim::VerdictCounts,
+        printable_line, shortened,
     },
     events::EventLog,
 };
@@ -205,6 +206,14 @@ fn checked(counts: &VerdictCounts) -> String {
     )
 }
 
+/// How many of the brief's questions the report answers.
+fn decided(questions: &[SubQuestion]) -> String {
+    let count = |status| questions.iter().filter(|one| one.status == status).count();
+    let [answered, partly, not_found] =
+        [AnswerStatus::Answered, AnswerStatus::Partly, AnswerStatus::NotFound].map(count);
+    format!("questions: {answered} answered, {partly} in part, {not_found} not found")
+}
+
 /// One line about an event; `None` for those that only count.
 // table of contents: an arm per event
 fn described(event: &Event, width: usize) -> Option<String> {
@@ -227,7 +236,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
         }
         Event::InputRequired { question } => format!("question: {}", line(question)),
         Event::ClarificationSkipped { verification } => format!("clear: {}", line(verification)),
-        Event::BriefCreated { brief } => format!("brief: {}", line(brief)),
+        Event::BriefCreated { brief, .. } => format!("brief: {}", line(brief)),
         Event::SupervisorIteration { n, max } => format!("round {n} of {max}"),
         Event::Thought { text } => format!("thought: {}", line(text)),
         Event::ResearcherStarted { topic, .. } => format!("topic: {}", line(topic)),
@@ -248,6 +257,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
         Event::CompressFinished { chars_in, chars_out } => format!("compressed: {chars_in} to {chars_out} characters"),
         Event::ReportStarted { attempt } => format!("writing the report, attempt {attempt}"),
         Event::ClaimsChecked { counts } => checked(counts),
+        Event::SubQuestionsDecided { sub_questions } => decided(sub_questions),
         Event::ReportFinished { chars, sources, .. } => format!("report: {chars} characters, {sources} sources cited"),
         Event::Usage { model, role, tokens } => {
             format!("tokens: {} in, {} out ({role}, {model})", tokens.input_tokens, tokens.output_tokens)

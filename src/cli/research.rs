@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{
     AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, print,
     progress::{self, Screen},
-    signals,
+    runs, signals,
 };
 use crate::{
     app::App,
@@ -31,12 +31,12 @@ pub async fn start(args: ResearchArgs, config: Config) -> Exit {
     let notices = config.notices.clone();
     let (app, options) = match prepare(&args, config).await {
         Ok(prepared) => prepared,
-        Err(message) => return usage(&message),
+        Err(message) => return print::usage(&message),
     };
     let session = Session::new(app, args.output.out);
     let question = match question(&args.question) {
         Ok(question) => question,
-        Err(message) => return session.end(usage(&message)).await,
+        Err(message) => return session.end(print::usage(&message)).await,
     };
     let exit = match session.app.runs.submit(&question, options.clone()).await {
         Ok(run) => {
@@ -52,7 +52,7 @@ pub async fn start(args: ResearchArgs, config: Config) -> Exit {
 /// one had.
 pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
     if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
-        return usage(&message);
+        return print::usage(&message);
     }
     let (app, run, options) = match reopen(config, &args).await {
         Ok(reopened) => reopened,
@@ -76,11 +76,11 @@ fn is_question(run: &Run) -> bool {
 /// Adds a message to the thread of a run, under that run's options, and carries the run that answers to its end.
 pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
     if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
-        return usage(&message);
+        return print::usage(&message);
     }
     let message = match question(&args.message) {
         Ok(message) => message,
-        Err(message) => return usage(&message),
+        Err(message) => return print::usage(&message),
     };
     let (store, run) = match open_run(&config, args.run_id).await {
         Ok(opened) => opened,
@@ -90,13 +90,13 @@ pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
         return exit;
     }
     if let Err(message) = lay_over(&mut config, &args.settings) {
-        return usage(&message);
+        return print::usage(&message);
     }
     may_ask_back(&mut config.options, &args.settings);
     let options = config.options.clone();
     let app = match App::over(store, &config).await {
         Ok(app) => app,
-        Err(error) => return usage(&format!("{error:#}")),
+        Err(error) => return print::usage(&format!("{error:#}")),
     };
     let session = Session::new(app, args.output.out);
     let exit = match session.app.runs.reply(run.thread_id, &message, options.clone()).await {
@@ -128,20 +128,20 @@ async fn reopen(mut config: Config, args: &ResumeArgs) -> Result<(App, Run, RunO
     let (store, run) = open_run(&config, args.run_id).await?;
     if run.is_retryable() {
         remember(&mut config, &store, &run).await?;
-        lay_over(&mut config, &args.settings).map_err(|message| usage(&message))?;
+        lay_over(&mut config, &args.settings).map_err(|message| print::usage(&message))?;
     } else if run.status.is_final() && !is_question(&run) {
         config.options = run.options.clone();
     } else {
         remember(&mut config, &store, &run).await?;
     }
-    let app = App::over(store, &config).await.map_err(|error| usage(&format!("{error:#}")))?;
+    let app = App::over(store, &config).await.map_err(|error| print::usage(&format!("{error:#}")))?;
     Ok((app, run, config.options))
 }
 
 async fn open_run(config: &Config, run_id: RunId) -> Result<(Store, Run), Exit> {
-    let store = Store::open(&config.database).await.map_err(|error| usage(&error.to_string()))?;
+    let store = runs::open_store(config).await?;
     let run = store.run(run_id).await.map_err(|error| unavailable(&error))?;
-    let run = run.ok_or_else(|| usage(&format!("there is no run {run_id} in this database")))?;
+    let run = run.ok_or_else(|| print::usage(&format!("there is no run {run_id} in this database")))?;
     Ok((store, run))
 }
 
@@ -258,7 +258,7 @@ impl Session {
                     complain(&format!("{error}; to see its result: fathom resume {}", run.id));
                     Exit::Failed
                 }
-                Err(error @ WorkError::Refused(_)) => usage(&format!("{error}; then: fathom resume {}", run.id)),
+                Err(error @ WorkError::Refused(_)) => print::usage(&format!("{error}; then: fathom resume {}", run.id)),
                 Err(error) => {
                     complain(&format!("{error}; once it can go on: fathom resume {}", run.id));
                     Exit::Failed
@@ -293,7 +293,9 @@ impl Session {
             Err(error) => return unavailable(&error),
         };
         match runs.first().filter(|newest| newest.id != run.id) {
-            Some(newest) => usage(&format!("its question was answered; go on with: fathom resume {}", newest.id)),
+            Some(newest) => {
+                print::usage(&format!("its question was answered; go on with: fathom resume {}", newest.id))
+            }
             None => match self.answer(run, &run.options).await {
                 Ok(next) => self.converse(next, &run.options).await,
                 Err(exit) => exit,
@@ -338,14 +340,14 @@ impl Session {
                 Exit::Failed
             }
             (None, Some(Outcome::Report | Outcome::Answer)) => self.print_report(run.id).await,
-            (None, _) => usage(&format!("the run is {}; there is no report", run.status.as_str())),
+            (None, _) => print::usage(&format!("the run is {}; there is no report", run.status.as_str())),
         }
     }
 
     async fn print_report(&self, run_id: RunId) -> Exit {
         match self.app.runs.store().report(run_id).await {
             Ok(Some(report)) => give(&report.markdown, run_id, self.out.as_deref()),
-            Ok(None) => usage("the run has no report"),
+            Ok(None) => print::usage("the run has no report"),
             Err(error) => unavailable(&error),
         }
     }
@@ -468,13 +470,8 @@ async fn read_answer(cancel: &CancellationToken) -> Option<String> {
 fn refused(refusal: &Refusal) -> Exit {
     match refusal {
         Refusal::Store(error) => unavailable(error),
-        refusal => usage(&refusal.to_string()),
+        refusal => print::usage(&refusal.to_string()),
     }
-}
-
-fn usage(message: &str) -> Exit {
-    complain(message);
-    Exit::Usage
 }
 
 fn unavailable(error: &store::Error) -> Exit {

@@ -28,12 +28,9 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
         RunsCommand::Resume(args) => return research::resume(args, config).await,
         command => command,
     };
-    let store = match Store::open(&config.database).await {
+    let store = match open_store(&config).await {
         Ok(store) => store,
-        Err(error) => {
-            complain(&error.to_string());
-            return Exit::Usage;
-        }
+        Err(exit) => return exit,
     };
     let silence = longest_silence(&config.llm);
     let done = match command {
@@ -50,12 +47,17 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
     })
 }
 
+/// The database of the settings; why it cannot be used is said.
+pub(super) async fn open_store(config: &Config) -> Result<Store, Exit> {
+    Store::open(&config.database).await.map_err(|error| print::usage(&error.to_string()))
+}
+
 async fn list(store: &Store, args: &RunsListArgs, silence: Duration) -> Result<Exit, Error> {
     let overviews = store.overviews(args.status, args.limit).await?;
     let now = Timestamp::now();
     if args.json {
         let runs: Vec<Value> = overviews.iter().map(|overview| as_value(overview, silence)).collect();
-        return Ok(print(&format!("{:#}", Value::from(runs))));
+        return Ok(print::answer(&format!("{:#}", Value::from(runs))));
     }
     let mut lines = vec![row("ID", "STATUS", "OUTCOME", "AGE", "QUESTION")];
     lines.extend(overviews.iter().map(|overview| {
@@ -65,7 +67,7 @@ async fn list(store: &Store, args: &RunsListArgs, silence: Duration) -> Result<E
         let age = age(now.since(run.created_at));
         row(&run.id.to_string(), &status_word(overview, silence), outcome, &age, &one_line(&overview.question))
     }));
-    Ok(print(&lines.join("\n")))
+    Ok(print::answer(&lines.join("\n")))
 }
 
 fn row(id: &str, status: &str, outcome: &str, age: &str, question: &str) -> String {
@@ -103,12 +105,12 @@ async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) ->
         value["queue_position"] = json!(details.queue_position);
         value["progress"] = json!(overview.run.progress);
         value["options"] = json!(overview.run.options);
-        return Ok(print(&format!("{value:#}")));
+        return Ok(print::answer(&format!("{value:#}")));
     }
     let width = 10;
     let lines: Vec<String> =
         facts(&overview, &details, silence).into_iter().map(|(name, fact)| format!("{name:<width$} {fact}")).collect();
-    Ok(print(&lines.join("\n")))
+    Ok(print::answer(&lines.join("\n")))
 }
 
 async fn report(store: &Store, run_id: RunId, out: Option<&Path>) -> Result<Exit, Error> {
@@ -201,8 +203,8 @@ async fn wake(store: &Store, run: &Run) {
 
 fn exit_of(run: &Run) -> Exit {
     match run.status {
-        RunStatus::Cancelled => print(&format!("run {} is cancelled; what it found is kept", run.id)),
-        status => print(&format!("run {} is {} already", run.id, status.as_str())),
+        RunStatus::Cancelled => print::answer(&format!("run {} is cancelled; what it found is kept", run.id)),
+        status => print::answer(&format!("run {} is {} already", run.id, status.as_str())),
     }
 }
 
@@ -263,12 +265,6 @@ fn age(ms: i64) -> String {
         7_200..172_800 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
     }
-}
-
-/// On standard output; a reader that has seen enough is nobody's loss.
-fn print(text: &str) -> Exit {
-    print::line(text);
-    Exit::Success
 }
 
 #[cfg(test)]

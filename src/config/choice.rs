@@ -9,7 +9,7 @@ use super::{
 use crate::{
     domain::{
         ModelName, Models, RunOptions, SearchApi,
-        options::{MODEL_OPTIONS, OPTIONS},
+        options::{EFFORT, MODEL_OPTIONS, OPTIONS, OptionSpec},
     },
     llm::{
         self, Endpoint,
@@ -32,7 +32,10 @@ impl Choice<'_> {
         let mut options = RunOptions::default();
         self.default_models(&mut options, notices)?;
         options.search_api = self.default_search(notices);
-        for spec in OPTIONS {
+        // First, since what is chosen beside it wins.
+        let is_effort = |spec: &&OptionSpec| spec.name == EFFORT;
+        let (effort, others) = (OPTIONS.iter().filter(is_effort), OPTIONS.iter().filter(|spec| !is_effort(spec)));
+        for spec in effort.chain(others) {
             if let Some(given) = self.layers.option(spec.name) {
                 let is_auto = spec.name == "search_api" && given.value == "auto";
                 if !is_auto {

@@ -1,6 +1,6 @@
 //! How values look: read from text, checked, and said in words what would be accepted.
 
-use std::{net::SocketAddr, str::FromStr};
+use std::{net::SocketAddr, path::PathBuf, str::FromStr};
 
 use reqwest::header::HeaderName;
 use serde::Deserialize as _;
@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::{
     domain::{
-        Caps, ModelName, Models, SearchApi,
+        Caps, ModelName, Models, SearchApi, UseLimits,
         options::{OptionError, OptionKind, OptionSpec, unknown_provider},
     },
     llm::{ProviderLimits, providers},
@@ -27,6 +27,8 @@ pub enum Kind {
     /// The address of a Postgres database; shown without its user and password.
     Database,
     Path,
+    /// Folders: a text as in `PATH`, or a list.
+    Folders,
     /// Shown without user, password and query.
     Url,
     /// A table in the file, `Name=value,Name=value` in a variable. Values are never shown.
@@ -36,6 +38,8 @@ pub enum Kind {
         min: u64,
         max: u64,
     },
+    /// A sum of money in dollars.
+    Dollars,
     Boolean,
     Choice(&'static [&'static str]),
     /// Where to listen.
@@ -63,8 +67,10 @@ impl Kind {
     pub fn read(self, text: &str) -> Value {
         let trimmed = text.trim();
         match self {
-            Self::Path => Value::String(text.to_owned()),
-            Self::Number { .. } | Self::Boolean => serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into()),
+            Self::Path | Self::Folders => Value::String(text.to_owned()),
+            Self::Number { .. } | Self::Dollars | Self::Boolean => {
+                serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into())
+            }
             Self::Headers => pairs(trimmed).unwrap_or_else(|| trimmed.into()),
             Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::ProviderLimits => {
                 trimmed.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(Value::from).collect()
@@ -86,6 +92,7 @@ impl Kind {
             Self::Url => text.is_some_and(is_url),
             Self::Headers => value.as_object().is_some_and(|pairs| pairs.values().all(Value::is_string)),
             Self::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
+            Self::Dollars => value.as_f64().is_some_and(|sum| (0.01..=UseLimits::MOST_DOLLARS).contains(&sum)),
             Self::Boolean => value.is_boolean(),
             Self::Choice(names) => text.is_some_and(|text| names.contains(&text)),
             Self::SigningSecret => text.is_some_and(webhooks::is_secret),
@@ -99,6 +106,7 @@ impl Kind {
                 return Ok(value);
             }
             Self::Research(spec) => return checked_option(spec, value),
+            Self::Folders => return folders(&value).ok_or_else(|| self.expected()),
             Self::Origins => return self.list(&value, origin),
             Self::Models => return self.list(&value, model_pattern),
             Self::Hosts => return self.list(&value, host),
@@ -123,9 +131,11 @@ impl Kind {
             Self::SigningSecret => "whsec_YSBzZWNyZXQgb2YgeW91ciBvd24gaGVyZQ==",
             Self::Database => "postgres://fathom:secret@127.0.0.1:5432/fathom",
             Self::Path => "/var/lib/fathom",
+            Self::Folders => "documents",
             Self::Url => "https://host.example.com",
             Self::Headers => "X-Team=research",
             Self::Number { min, max } => return 30.clamp(min, max).to_string(),
+            Self::Dollars => "20",
             Self::Boolean => "true",
             Self::Choice(names) => names.first().copied().unwrap_or_default(),
             Self::Address => "127.0.0.1:8080",
@@ -153,8 +163,10 @@ impl Kind {
             }
             Self::SigningSecret => "whsec_ and the base64 of 24 to 64 bytes (openssl rand -base64 32 makes them)",
             Self::Path => "a path",
+            Self::Folders => "a folder, or several with : between them",
             Self::Url => "an address such as http://127.0.0.1:8080/v1",
             Self::Headers => "Name=value pairs, separated by commas (in a file: a table of texts)",
+            Self::Dollars => "a number of dollars from 0.01 to 1000000",
             Self::Boolean => "true or false",
             Self::Address => "an address and a port such as 127.0.0.1:8080 or 0.0.0.0:8080",
             Self::Origins => "origins such as https://app.example.com, separated by commas (in a file: a list), or *",
@@ -198,9 +210,7 @@ fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
         models.iter().try_for_each(known).map_err(|expected| format!("{expected}, not {value}"))?;
     }
     let searches = |value: Value| match (spec.kind, SearchApi::deserialize(&value)) {
-        (OptionKind::Engines, Ok(named)) => {
-            search::check_names(&named, search::ROWS.iter().map(|row| row.name)).map(|()| value)
-        }
+        (OptionKind::Engines, Ok(named)) => search::check_names(&named, search::ROWS.iter().copied()).map(|()| value),
         _ => Ok(value),
     };
     spec.check(value).and_then(searches).map_err(|error| match error {
@@ -273,6 +283,14 @@ fn caps(value: Value) -> Result<Value, String> {
     Ok(value)
 }
 
+/// One text, as in `PATH`.
+fn folders(value: &Value) -> Option<Value> {
+    let Some(list) = value.as_array() else { return value.is_string().then(|| value.clone()) };
+    let paths: Option<Vec<PathBuf>> = list.iter().map(|path| path.as_str().map(PathBuf::from)).collect();
+    let joined = search::join_folders(&paths.filter(|paths| !paths.is_empty())?);
+    Some(Value::String(joined.to_str()?.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -289,6 +307,10 @@ mod tests {
         check(number, "6", None);
         check(number, "-1", None);
         check(number, "1.5", None);
+        check(Kind::Dollars, "2.50", Some(json!(2.5)));
+        check(Kind::Dollars, "20", Some(json!(20)));
+        check(Kind::Dollars, "0", None);
+        check(Kind::Dollars, "$5", None);
         check(Kind::Boolean, "true", Some(json!(true)));
         check(Kind::Boolean, "yes", None);
         check(Kind::Address, "0.0.0.0:80", Some(json!("0.0.0.0:80")));

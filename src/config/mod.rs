@@ -26,7 +26,8 @@ use reqwest::header::HeaderName;
 use serde::Deserialize;
 
 use crate::{
-    domain::{Caps, OptionError, RunOptions, nearest::nearest, options::OPTIONS},
+    auth,
+    domain::{Caps, OptionError, RunOptions, UseLimits, nearest::nearest, options::OPTIONS},
     llm, mcp, pages,
     pages::WebSettings,
     search,
@@ -69,6 +70,8 @@ pub struct Config {
     /// A run that kills processes is given up when it has done so for this long.
     pub crash_loop: Duration,
     pub http: HttpSettings,
+    /// Who vouches for users beside keys.
+    pub sign_in: Option<auth::Settings>,
     pub queue: QueueSettings,
     pub webhooks: webhooks::Settings,
     pub web: WebSettings,
@@ -96,6 +99,8 @@ pub struct HttpSettings {
     /// Bytes of requests and answers that are held for clients at the same time, over all connections.
     pub max_buffered_bytes: usize,
     pub max_body_bytes: usize,
+    /// Of a document that is given to a thread.
+    pub max_upload_bytes: usize,
     /// Connections open at the same time; idle ones give way.
     pub max_connections: usize,
     /// Event streams open at the same time.
@@ -144,6 +149,9 @@ pub struct QueueSettings {
     pub max_queued_runs: u64,
     pub max_queued_runs_per_owner: u64,
     pub max_threads_per_owner: u64,
+    pub max_documents_per_thread: u64,
+    /// What each owner may use beside that.
+    pub of_owner: UseLimits,
 }
 
 /// What the command line said.
@@ -213,7 +221,7 @@ impl Config {
             None => rooms::platform_data_dir(&layers)?,
         };
         let (timeouts, limits) = (layers.section("timeouts")?, layers.section("limits")?);
-        let llm = llm::Settings { models: file.models, ..rooms::llm(&layers, &timeouts, &limits)? };
+        let llm = llm::Settings { models: file.models, roles: file.roles, ..rooms::llm(&layers, &timeouts, &limits)? };
         let search = rooms::search(&layers, &timeouts, &limits, &data_dir);
         let mut notices = Vec::new();
         if found {
@@ -240,9 +248,13 @@ impl Config {
         if http.authentication == Authentication::Keys && (http.owner_header.is_some() || http.separate_owners) {
             notices.push(KEYS_NAME_OWNERS.to_owned());
         }
+        let sign_in = layers.section::<rooms::SignIn>("sign_in")?.settings()?;
+        if sign_in.is_some() && http.authentication == Authentication::None {
+            notices.push("FATHOM_ISSUER has no effect without FATHOM_AUTHENTICATION=keys".to_owned());
+        }
         let stored: rooms::Stored = layers.section("database")?;
         let mut config = Self {
-            event_retention: stored.event_retention_days.map(rooms::days),
+            event_retention: stored.event_retention_days.map(crate::domain::time::days),
             database: stored.settings(&data_dir),
             data_dir,
             parser: pages::Settings::default(),
@@ -253,6 +265,7 @@ impl Config {
             lease: timeouts.lease_seconds,
             crash_loop: timeouts.crash_loop_seconds,
             http,
+            sign_in,
             queue,
             webhooks: layers.section::<rooms::Webhooks>("webhooks")?.into(),
             web: layers.section::<rooms::Pages>("pages")?.into(),
@@ -410,12 +423,20 @@ mod tests {
         assert_eq!(config.options.research_model.to_string(), "ollama:ours");
         for (name, value, expected) in [
             ("MAX_REACT_TOOL_CALLS", "99", "MAX_REACT_TOOL_CALLS (read as FATHOM_MAX_REACT_TOOL_CALLS) must be"),
-            ("SEARCH_API", "anthropic", "SEARCH_API (read as FATHOM_SEARCH_API) must be"),
+            ("SEARCH_API", "nowhere", "SEARCH_API (read as FATHOM_SEARCH_API) must be"),
             ("ALLOW_CLARIFICATION", "maybe", "ALLOW_CLARIFICATION (read as "),
         ] {
             let error = read(&Flags::default(), &[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn what_the_file_says_of_roles_reaches_the_models() {
+        let config = layered(&Flags::default(), &[], "[roles.final_report]\nreasoning_effort = 'high'");
+        let tuning = config.llm.roles.get("final_report").expect("the file names the role");
+        assert_eq!(tuning.reasoning_effort.as_deref(), Some("high"));
+        assert!(config.effective.iter().any(|setting| setting.key == "roles.final_report"));
     }
 
     /// One model for all roles, said where more counts than where the model of a role was said.
@@ -567,6 +588,7 @@ mod tests {
             http2: false,
             max_buffered_bytes: 268_435_456,
             max_body_bytes: 2_097_152,
+            max_upload_bytes: 26_214_400,
             max_connections: 24_000,
             max_streams: 20_000,
             grace: Duration::from_secs(10),
@@ -580,6 +602,8 @@ mod tests {
             max_queued_runs: 1_000,
             max_queued_runs_per_owner: 100,
             max_threads_per_owner: 10_000,
+            max_documents_per_thread: 20,
+            of_owner: UseLimits::default(),
         };
         assert_eq!(config.queue, queue);
         assert_eq!((config.event_retention, config.telemetry.endpoint), (None, None));

@@ -27,6 +27,10 @@ const ABOUT: &[(&str, &str)] = &[
     ("database", "Where everything is kept."),
     ("http", "The service."),
     (
+        "sign_in",
+        "Sign-in through others, with FATHOM_AUTHENTICATION=keys: an issuer's tokens, and browsers that sign in there.",
+    ),
+    (
         "providers",
         "Models. A key or an address makes a provider usable; with none at all, offline:extractive stands in. Headers are sent with every request: Name=value,Name=value.",
     ),
@@ -206,13 +210,21 @@ fn engine_row(row: &search::Row) -> String {
 }
 
 fn provider_row(provider: &Provider) -> String {
-    let prefix = provider.variables.api_key.trim_end_matches("API_KEY");
+    // That of a cloud may be named otherwise than its address.
+    let prefix = provider.variables.base_url.trim_end_matches("BASE_URL");
+    let key = Some(provider.variables.api_key).filter(|key| key.trim_end_matches("API_KEY") != prefix);
+    let further = key.into_iter().chain(provider.others.iter().map(|other| other.variable));
+    let further: String = further.map(|variable| format!(", `{variable}`")).collect();
     let other = provider.other_key.map(|name| format!(" (or `{name}`)")).unwrap_or_default();
     let optional = if provider.key == Key::Optional { ", key optional" } else { "" };
-    let address = provider.base_url.map_or_else(|| "set it yourself".to_owned(), |url| format!("`{url}`"));
+    let address = match (provider.base_url, provider.place) {
+        (Some(url), _) => format!("`{url}`"),
+        (None, Some(_)) => "by its settings".to_owned(),
+        (None, None) => "set it yourself".to_owned(),
+    };
     let (title, dialect, note) = (provider.title, provider.wire.title(), provider.note);
     let example = format!("`{}:{}`", provider.name, provider.example);
-    format!("| {title} | `{prefix}…`{other}{optional} | {dialect} | {address} | {example} | {note} |\n")
+    format!("| {title} | `{prefix}…`{other}{optional}{further} | {dialect} | {address} | {example} | {note} |\n")
 }
 
 fn row(setting: &Setting) -> String {
@@ -236,6 +248,7 @@ fn row(setting: &Setting) -> String {
 fn values(kind: Kind) -> String {
     match kind {
         Kind::Number { min, max } => format!("{min} to {max}"),
+        Kind::Dollars => "dollars".to_owned(),
         Kind::Boolean => "true or false".to_owned(),
         Kind::Choice(names) => names.join(", "),
         Kind::Origins | Kind::Hosts | Kind::Models | Kind::Caps | Kind::ProviderLimits => "a list".to_owned(),
@@ -326,9 +339,10 @@ fn heading(table: &Table) -> String {
     intro.chain(["\n".to_owned()]).chain(title).collect()
 }
 
-/// What a setting is for; the three of each provider are explained above the first.
+/// What a setting is for; the three that each provider has are explained above the first.
 fn about(setting: &Setting, table: &Table) -> String {
-    if first(&table.key) == "providers" {
+    let is_usual = [".api_key", ".base_url", ".headers"].iter().any(|name| setting.key.ends_with(name));
+    if first(&table.key) == "providers" && is_usual {
         return String::new();
     }
     let end = if setting.meaning.ends_with('?') { "" } else { "." };
@@ -344,7 +358,10 @@ fn in_variable(setting: &Setting) -> String {
     match (setting.default, setting.kind) {
         (Fallback::Value(text), _) => text.to_owned(),
         (Fallback::Computed(text), Kind::Url | Kind::Text) => text.to_owned(),
-        (_, Kind::Secret | Kind::SigningSecret | Kind::Headers | Kind::Path | Kind::Url | Kind::Text) => String::new(),
+        (
+            _,
+            Kind::Secret | Kind::SigningSecret | Kind::Headers | Kind::Path | Kind::Folders | Kind::Url | Kind::Text,
+        ) => String::new(),
         _ => example(setting),
     }
 }

@@ -17,8 +17,12 @@ use url::Url;
 
 use super::{AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
 use crate::{
-    domain::{Caps, RunOptions},
-    llm::{self, Endpoint, providers::PROVIDERS},
+    auth,
+    domain::{Caps, Cost, KeyScope, RunOptions, UseLimits},
+    llm::{
+        self, Endpoint,
+        providers::{Other, PROVIDERS, Provider},
+    },
     mcp,
     pages::WebSettings,
     search::{self, ROWS},
@@ -52,6 +56,14 @@ pub struct Limits {
     max_queued_runs: u64,
     max_queued_runs_per_owner: u64,
     max_threads_per_owner: u64,
+    max_documents_per_thread: u64,
+    runs_at_once_per_owner: Option<u64>,
+    runs_per_day_per_owner: Option<u64>,
+    requests_per_minute_per_owner: Option<u64>,
+    tokens_per_day_per_owner: Option<u64>,
+    tokens_per_month_per_owner: Option<u64>,
+    cost_per_day_per_owner: Option<Cost>,
+    cost_per_month_per_owner: Option<Cost>,
     #[serde(default)]
     pub allowed_models: Vec<String>,
     #[serde(default)]
@@ -74,6 +86,7 @@ pub struct Http {
     http2: bool,
     max_buffered_bytes: usize,
     max_body_bytes: usize,
+    max_upload_bytes: usize,
     authentication: Authentication,
     owner_header: Option<String>,
     separate_owners: bool,
@@ -81,6 +94,21 @@ pub struct Http {
     max_streams: usize,
     #[serde(deserialize_with = "seconds")]
     grace_seconds: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignIn {
+    issuer: Option<String>,
+    audiences: Option<String>,
+    jwks_url: Option<Url>,
+    owner_claim: String,
+    roles_claim: String,
+    default_scope: String,
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    redirect_url: Option<Url>,
+    scopes: String,
 }
 
 /// The table `database`.
@@ -129,9 +157,11 @@ pub struct Telemetry {
 /// # Errors
 /// A limit of a provider that is none.
 pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> Result<llm::Settings, ConfigError> {
-    let endpoints = PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider.settings())));
+    let endpoints = PROVIDERS.iter().map(|provider| (provider.name, endpoint(layers, provider)));
     Ok(llm::Settings {
-        endpoints: endpoints.filter(|(_, endpoint)| endpoint.is_set() || !endpoint.headers.is_empty()).collect(),
+        endpoints: endpoints
+            .filter(|(_, endpoint)| endpoint.is_set() || !endpoint.headers.is_empty() || !endpoint.others.is_empty())
+            .collect(),
         connect_timeout: timeouts.connect_seconds,
         total_timeout: timeouts.model_seconds,
         idle_timeout: timeouts.model_idle_seconds,
@@ -159,22 +189,30 @@ pub fn mcp(
     let mut servers = Vec::new();
     if !given.is_null() {
         servers = mcp::read(given, &variables).map_err(|problem| wrong(path, problem))?;
+        servers.iter_mut().for_each(|server| server.file = Some(path.to_owned()));
     }
     if let Some(path) = layers.path("mcp_file") {
         let text = std::fs::read_to_string(&path).map_err(|error| wrong(&path, format!("cannot be read: {error}")))?;
-        for server in mcp::read_json(&text, &variables).map_err(|problem| wrong(&path, problem))? {
+        for mut server in mcp::read_json(&text, &variables).map_err(|problem| wrong(&path, problem))? {
             if servers.iter().any(|known| known.name == server.name) {
                 return Err(wrong(&path, format!("the MCP server {} is in the settings file, too", server.name)));
             }
+            server.file = Some(path.clone());
             servers.push(server);
         }
     }
     Ok(mcp::Settings { servers, own: options.mcp_config.clone() })
 }
 
-fn endpoint(layers: &Layers<'_>, provider: &str) -> Endpoint {
-    let key = |name: &str| format!("providers.{provider}.{name}");
+fn endpoint(layers: &Layers<'_>, provider: &Provider) -> Endpoint {
+    let key = |name: &str| format!("providers.{}.{name}", provider.settings());
+    let other = |other: &Other| {
+        let given = layers.given(&key(other.name))?;
+        Some((other.name, SecretString::from(given.value.as_str()?)))
+    };
     Endpoint {
+        others: provider.others.iter().filter_map(other).collect(),
+        home: layers.variable("HOME").map(PathBuf::from).filter(|_| !provider.others.is_empty()),
         base_url: layers.url(&key("base_url")),
         api_key: layers.secret(&key("api_key")),
         headers: layers.headers(&key("headers")),
@@ -186,8 +224,9 @@ pub fn search(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits, data_di
     settings.retry.max_wait = timeouts.retry_seconds;
     settings.max_concurrent = limits.search_concurrency;
     let keys = ROWS.iter().flat_map(|row| row.settings).map(|setting| setting.key);
-    keys.fold(settings, |settings, key| match layers.given(key).and_then(|given| given.value.as_str()) {
-        Some(text) => settings.with(key, text),
+    keys.fold(settings, |settings, key| match layers.given(key).map(|given| &given.value) {
+        Some(Value::String(text)) => settings.with(key, text.as_str()),
+        Some(number) => settings.with(key, number.to_string()),
         None => settings,
     })
 }
@@ -217,6 +256,18 @@ impl Limits {
             max_queued_runs: self.max_queued_runs,
             max_queued_runs_per_owner: self.max_queued_runs_per_owner,
             max_threads_per_owner: self.max_threads_per_owner,
+            max_documents_per_thread: self.max_documents_per_thread,
+            of_owner: UseLimits {
+                runs_at_once: self.runs_at_once_per_owner,
+                // Those have a default of their own.
+                queued_runs: None,
+                runs_per_day: self.runs_per_day_per_owner,
+                requests_per_minute: self.requests_per_minute_per_owner,
+                tokens_per_day: self.tokens_per_day_per_owner,
+                tokens_per_month: self.tokens_per_month_per_owner,
+                cost_per_day_usd: self.cost_per_day_per_owner,
+                cost_per_month_usd: self.cost_per_month_per_owner,
+            },
         }
     }
 }
@@ -239,12 +290,59 @@ impl Http {
             http2: self.http2,
             max_buffered_bytes: self.max_buffered_bytes,
             max_body_bytes: self.max_body_bytes,
+            max_upload_bytes: self.max_upload_bytes,
             max_connections: self.max_connections,
             max_streams: self.max_streams,
             grace: self.grace_seconds,
             authentication: self.authentication,
             owner_header: self.owner_header.and_then(|name| HeaderName::from_str(&name).ok()),
             separate_owners: self.separate_owners,
+        }
+    }
+}
+
+impl SignIn {
+    /// # Errors
+    /// What is missing for what is set.
+    pub fn settings(self) -> Result<Option<auth::Settings>, ConfigError> {
+        let missing = |text: &str| Err(ConfigError::Place(text.to_owned()));
+        let client = match (self.client_id, self.redirect_url) {
+            (None, _) => None,
+            (Some(_), None) => {
+                return missing(
+                    "FATHOM_CLIENT_ID needs FATHOM_REDIRECT_URL, as in https://research.example.com/auth/callback",
+                );
+            }
+            (Some(_), Some(url)) if url.path() != "/auth/callback" => {
+                return missing("FATHOM_REDIRECT_URL must end with /auth/callback");
+            }
+            (Some(id), Some(redirect_url)) => Some(auth::Client {
+                id,
+                secret: self.client_secret.map(SecretString::from),
+                redirect_url,
+                scopes: self.scopes,
+            }),
+        };
+        let audiences = self.audiences.unwrap_or_default();
+        let audiences: Vec<_> =
+            audiences.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect();
+        match self.issuer {
+            None if client.is_some() || !audiences.is_empty() => {
+                missing("FATHOM_AUDIENCES and FATHOM_CLIENT_ID need FATHOM_ISSUER")
+            }
+            None => Ok(None),
+            Some(_) if client.is_none() && audiences.is_empty() => {
+                missing("FATHOM_ISSUER needs FATHOM_AUDIENCES (for tokens), FATHOM_CLIENT_ID (for browsers) or both")
+            }
+            Some(issuer) => Ok(Some(auth::Settings {
+                issuer,
+                audiences,
+                jwks_url: self.jwks_url,
+                owner_claim: self.owner_claim,
+                roles_claim: self.roles_claim,
+                default_scope: KeyScope::parse(&self.default_scope),
+                client,
+            })),
         }
     }
 }
@@ -304,10 +402,6 @@ impl From<Telemetry> for telemetry::TraceSettings {
 
 fn wrong(key: &str, expected: String) -> ConfigError {
     ConfigError::Value { place: key.to_owned(), expected }
-}
-
-pub fn days(days: u64) -> Duration {
-    Duration::from_secs(days * 24 * 60 * 60)
 }
 
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {

@@ -49,7 +49,8 @@ pub fn all() -> &'static [Setting] {
         let mut all: Vec<Setting> = before.iter().map(Setting::of).collect();
         let own = providers::PROVIDERS.iter().filter(|provider| provider.settings_of.is_none());
         all.extend(own.flat_map(Setting::of_provider));
-        all.extend(search::ROWS.iter().flat_map(|row| row.settings).map(Setting::of_engine));
+        let of_engines = search::ROWS.iter().flat_map(|row| row.settings);
+        all.extend(of_engines.filter(|setting| setting.is_own()).map(Setting::of_engine));
         all.extend(behind.iter().map(Setting::of));
         all.extend(OPTIONS.iter().map(Setting::of_option));
         all
@@ -78,7 +79,9 @@ impl Setting {
                 | "limits.request_mcp"
                 | "options.mcp_config"
         );
-        opens || matches!(self.kind, Kind::Url | Kind::Headers | Kind::Database | Kind::Origins | Kind::Hosts)
+        // Who the service is to a cloud.
+        let leads = [".metadata_host", ".credentials"].iter().any(|name| self.key.ends_with(name));
+        opens || leads || matches!(self.kind, Kind::Url | Kind::Headers | Kind::Database | Kind::Origins | Kind::Hosts)
     }
 
     fn of(&(key, variable, flag, kind, default, meaning): &Row) -> Self {
@@ -95,10 +98,12 @@ impl Setting {
             kind: match setting.value {
                 search::Value::Secret => Kind::Secret,
                 search::Value::Url => Kind::Url,
-                search::Value::Folder => Kind::Path,
+                search::Value::Folders => Kind::Folders,
+                search::Value::Number { min, max } => Kind::Number { min, max },
                 search::Value::Text => Kind::Text,
             },
             default: match setting.need {
+                search::Need::Default(text) if matches!(setting.value, search::Value::Number { .. }) => Is(text),
                 search::Need::Default(text) => Computed(text),
                 search::Need::Required | search::Need::Optional => Unset,
             },
@@ -107,7 +112,7 @@ impl Setting {
         }
     }
 
-    fn of_provider(provider: &Provider) -> [Self; 3] {
+    fn of_provider(provider: &'static Provider) -> Vec<Self> {
         let setting = |name: &str, variable: &'static str, kind, default, meaning| Self {
             key: format!("providers.{}.{name}", provider.name).into(),
             variable: variable.into(),
@@ -122,11 +127,17 @@ impl Setting {
         let key = setting("api_key", variables.api_key, Kind::Secret, Unset, "key of the provider, where it wants one");
         let address = provider.base_url.map_or(Unset, Computed);
         let about = "address of its API, with /v1 where it has one";
-        [
+        let further = provider.others.iter().map(|other| {
+            let kind = if other.is_secret { Kind::Secret } else { Kind::Text };
+            let further = setting(other.name, other.variable, kind, Unset, other.meaning);
+            Self { other_variable: other.other_variable.map(Cow::from), ..further }
+        });
+        let usual = [
             Self { other_variable: provider.other_key.map(Cow::from), ..key },
             setting("base_url", variables.base_url, Kind::Url, address, about),
             setting("headers", variables.headers, Kind::Headers, Unset, "sent with every request"),
-        ]
+        ];
+        usual.into_iter().chain(further).collect()
     }
 
     fn of_option(spec: &'static OptionSpec) -> Self {
@@ -151,6 +162,7 @@ impl Setting {
 const SECONDS: Kind = Kind::Number { min: 1, max: 86_400 };
 const CALLS: Kind = Kind::Number { min: 1, max: 100_000 };
 const RUNS: Kind = Kind::Number { min: 1, max: 1_000_000 };
+const TOKENS: Kind = Kind::Number { min: 100_000, max: 1_000_000_000_000 };
 
 use Fallback::{Computed, Unset, Value as Is};
 
@@ -173,12 +185,24 @@ const TABLE: &[Row] = &[
     ("http.http2", "FATHOM_HTTP2", None, Kind::Boolean, Is("false"), "HTTP/2 without TLS, for proxies and programs that begin with it"),
     ("http.max_buffered_bytes", "FATHOM_MAX_BUFFERED_BYTES", None, Kind::Number { min: 1 << 20, max: 1 << 31 }, Is("268435456"), "bytes of request bodies and unread answers held at the same time, over all connections"),
     ("http.max_body_bytes", "FATHOM_MAX_BODY_BYTES", None, Kind::Number { min: 1_024, max: 1 << 30 }, Is("2097152"), "longest request body, bytes"),
+    ("http.max_upload_bytes", "FATHOM_MAX_UPLOAD_BYTES", None, Kind::Number { min: 1_024, max: 50 << 20 }, Is("26214400"), "longest document that may be given to a thread, bytes"),
     ("http.authentication", "FATHOM_AUTHENTICATION", None, Kind::Choice(&["none", "keys"]), Is("none"), "must requests to the API carry a key (fathom keys create)? Each key's owner then sees only their own"),
     ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
     ("http.separate_owners", "FATHOM_SEPARATE_OWNERS", None, Kind::Boolean, Is("false"), "does each owner see only their own threads and runs? Otherwise owners only take turns"),
     ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones"),
     ("http.max_streams", "FATHOM_MAX_STREAMS", None, RUNS, Is("20000"), "event streams open at the same time"),
     ("http.grace_seconds", "FATHOM_GRACE_SECONDS", None, Kind::Number { min: 0, max: 3_600 }, Is("10"), "time for requests and runs to settle at shutdown"),
+
+    ("sign_in.issuer", "FATHOM_ISSUER", None, Kind::Url, Unset, "who vouches for users: the issuer (iss) of tokens (JWT) that are taken in place of keys, and where browsers sign in (OpenID Connect)"),
+    ("sign_in.audiences", "FATHOM_AUDIENCES", None, Kind::Text, Unset, "whom tokens must be meant for (aud), one or several separated by commas; unset: no tokens are taken, browsers may sign in all the same"),
+    ("sign_in.jwks_url", "FATHOM_JWKS_URL", None, Kind::Url, Unset, "where the issuer's public keys are (JWKS); by default its discovery document says it"),
+    ("sign_in.owner_claim", "FATHOM_OWNER_CLAIM", None, Kind::Text, Is("sub"), "the claim that names the owner"),
+    ("sign_in.roles_claim", "FATHOM_ROLES_CLAIM", None, Kind::Text, Is("roles"), "the claim with roles, among them fathom:read, fathom:write or fathom:admin; a path such as realm_access.roles"),
+    ("sign_in.default_scope", "FATHOM_DEFAULT_SCOPE", None, Kind::Choice(&["none", "read", "write"]), Is("write"), "what those may do who have no such role"),
+    ("sign_in.client_id", "FATHOM_CLIENT_ID", None, Kind::Text, Unset, "this service at the issuer, for browsers that sign in there"),
+    ("sign_in.client_secret", "FATHOM_CLIENT_SECRET", None, Kind::Secret, Unset, "its secret there; unset: a public client"),
+    ("sign_in.redirect_url", "FATHOM_REDIRECT_URL", None, Kind::Url, Unset, "where the issuer sends browsers back to: the address of this service with /auth/callback"),
+    ("sign_in.scopes", "FATHOM_SIGN_IN_SCOPES", None, Kind::Text, Is("openid"), "what is asked for at the issuer, words separated by spaces"),
 
     ("timeouts.connect_seconds", "FATHOM_CONNECT_SECONDS", None, SECONDS, Is("10"), "for opening a connection to a model"),
     ("timeouts.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for a whole answer that is not streamed"),
@@ -192,6 +216,14 @@ const TABLE: &[Row] = &[
     ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),
     ("limits.max_queued_runs_per_owner", "FATHOM_MAX_QUEUED_RUNS_PER_OWNER", None, RUNS, Is("100"), "runs of one owner that may wait"),
     ("limits.max_threads_per_owner", "FATHOM_MAX_THREADS_PER_OWNER", None, Kind::Number { min: 1, max: 100_000_000 }, Is("10000"), "threads stored of one owner; further ones are refused until some are deleted"),
+    ("limits.max_documents_per_thread", "FATHOM_MAX_DOCUMENTS_PER_THREAD", None, Kind::Number { min: 1, max: 200 }, Is("20"), "documents that may be given to one thread"),
+    ("limits.runs_at_once_per_owner", "FATHOM_RUNS_AT_ONCE_PER_OWNER", None, RUNS, Unset, "runs of one owner that may be queued or at work at the same time"),
+    ("limits.runs_per_day_per_owner", "FATHOM_RUNS_PER_DAY_PER_OWNER", None, RUNS, Unset, "runs that one owner may start in a day (UTC)"),
+    ("limits.requests_per_minute_per_owner", "FATHOM_REQUESTS_PER_MINUTE_PER_OWNER", None, RUNS, Unset, "requests that one owner may send to each process in a minute"),
+    ("limits.tokens_per_day_per_owner", "FATHOM_TOKENS_PER_DAY_PER_OWNER", None, TOKENS, Unset, "tokens, read and written, that the runs one owner starts in a day (UTC) may use"),
+    ("limits.tokens_per_month_per_owner", "FATHOM_TOKENS_PER_MONTH_PER_OWNER", None, TOKENS, Unset, "the same, of a calendar month"),
+    ("limits.cost_per_day_per_owner", "FATHOM_COST_PER_DAY_PER_OWNER", None, Kind::Dollars, Unset, "dollars that the runs one owner starts in a day (UTC) may cost; models without a known price are not called then"),
+    ("limits.cost_per_month_per_owner", "FATHOM_COST_PER_MONTH_PER_OWNER", None, Kind::Dollars, Unset, "the same, of a calendar month"),
     ("limits.allowed_models", "FATHOM_ALLOWED_MODELS", None, Kind::Models, Unset, "models that requests may name, * for any text, beside those that the server uses; unset: all"),
     ("limits.option_caps", "FATHOM_OPTION_CAPS", None, Kind::Caps, Unset, "the most that runs of the service may ask for, by research option"),
     ("limits.request_mcp", "FATHOM_REQUEST_MCP", None, Kind::Boolean, Is("false"), "may requests name the address of an MCP server (mcp_config)? Only public ones are called for them"),
@@ -243,7 +275,11 @@ mod tests {
     #[test]
     fn the_settings_of_an_engine_stand_under_its_name() {
         for row in search::ROWS {
-            for setting in row.settings.iter().filter(|setting| setting.value != search::Value::Folder) {
+            for setting in row.settings.iter().filter(|setting| setting.value != search::Value::Folders) {
+                if !setting.is_own() {
+                    assert!(find(setting.key).is_some(), "{} is no setting of a provider", setting.key);
+                    continue;
+                }
                 let table = format!("search.{}.", row.name);
                 assert!(setting.key.starts_with(&table), "{} is not under {table}", setting.key);
             }

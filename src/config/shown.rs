@@ -16,11 +16,11 @@ use super::{
 use crate::{
     domain::{ModelName, options::MODEL_OPTIONS},
     llm::{
-        Endpoint, Tuning,
-        providers::{Key, PROVIDERS, Provider},
+        self, Endpoint, Tuning,
+        providers::{PROVIDERS, Provider},
     },
     net,
-    search::{ROWS, Row},
+    search::{self, ROWS, Row},
     store::Database,
 };
 
@@ -53,16 +53,9 @@ pub struct Usable {
 impl Config {
     /// Which providers, then which search engines, can be used by runs of this process.
     pub fn usable(&self) -> Vec<Usable> {
-        let missing = |provider: &Provider| {
-            let is_set = |of: fn(&Endpoint) -> bool| self.llm.endpoints.get(provider.name).is_some_and(of);
-            let address = provider.base_url.is_none() && !is_set(|endpoint| endpoint.base_url.is_some());
-            let key = provider.key == Key::Needed && !is_set(Endpoint::is_set);
-            match (address, key) {
-                (true, _) => Some(provider.variables.base_url),
-                (false, true) => Some(provider.variables.api_key),
-                (false, false) => None,
-            }
-        };
+        let unset = Endpoint::default();
+        let missing =
+            |provider: &Provider| llm::missing(provider, self.llm.endpoints.get(provider.name).unwrap_or(&unset));
         let used = |name: &str| self.options.models().any(|model| *model.provider == *name);
         let wanted = |name| self.llm.endpoints.get(name).is_some() || used(name);
         let mut all: Vec<_> =
@@ -71,7 +64,8 @@ impl Config {
         let missing = |row| self.search.missing(row).map(|setting| setting.variable);
         let wanted = |row: &Row| {
             let is_named = self.options.search_api.names().any(|name| name == row.name);
-            is_named || row.settings.iter().any(|setting| self.search.given.contains_key(setting.key))
+            let is_set = |setting: &search::Setting| setting.is_own() && self.search.given.contains_key(setting.key);
+            is_named || row.settings.iter().any(is_set)
         };
         all.extend(ROWS.iter().map(|row| Usable::unless(row.name, missing(row), wanted(row))));
         all
@@ -79,7 +73,14 @@ impl Config {
 
     /// The names of what can be used, separated by commas.
     pub fn usable_names(&self) -> String {
-        self.usable().iter().filter(|one| one.usable).map(|one| one.name).collect::<Vec<_>>().join(", ")
+        let mut names: Vec<&str> = Vec::new();
+        for one in self.usable() {
+            // The search of a provider has that one's name.
+            if one.usable && !names.contains(&one.name) {
+                names.push(one.name);
+            }
+        }
+        names.join(", ")
     }
 
     /// What cannot be used here, in one line: by name only what somebody meant to use.
@@ -132,7 +133,7 @@ pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
     let server = |server: &crate::mcp::Server| Effective {
         key: format!("mcp.{}", server.name),
         value: json!(server.place()),
-        source: config.file.clone().map_or(Origin::Default, Origin::File),
+        source: server.file.clone().map_or(Origin::Default, Origin::File),
     };
     all.extend(config.mcp.servers.iter().map(server));
     all
@@ -217,6 +218,36 @@ mod tests {
         assert_eq!((missing("tavily"), missing("local")), (Some("TAVILY_API_KEY"), Some("FATHOM_DOCS")));
         assert_eq!(missing("groq"), Some("GROQ_API_KEY"));
         assert_eq!(missing("azure"), Some("AZURE_OPENAI_BASE_URL"));
+    }
+
+    /// What is shown as usable is what calls can be made to.
+    #[test]
+    fn what_is_shown_as_missing_is_what_calls_lack() {
+        let settings: [&[(&str, &str)]; 5] = [
+            &[],
+            &[("AZURE_OPENAI_BASE_URL", "https://x.openai.azure.com/openai/v1")],
+            &[("AZURE_OPENAI_API_KEY", "key-0123456789")],
+            &[("OPENAI_BASE_URL", "https://api.openai.com/v1")],
+            &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"), ("GROQ_API_KEY", "  ")],
+        ];
+        for variables in settings {
+            let environment = |name: &str| {
+                let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);
+                given.map(|(_, value)| (*value).to_owned())
+            };
+            let config = Config::read(&super::super::Flags::default(), &environment).unwrap();
+            let calls = llm::Llm::new(config.llm.clone()).unwrap();
+            let shown = config.usable();
+            for provider in PROVIDERS {
+                let shown = shown.iter().find(|one| one.name == provider.name).unwrap().missing;
+                assert_eq!(
+                    shown,
+                    calls.missing(&ModelName::new(provider.name, "m")),
+                    "{} {variables:?}",
+                    provider.name
+                );
+            }
+        }
     }
 
     /// Dozens that nobody asked for are a number; what is set up halfway is named.

@@ -9,10 +9,10 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Cx, Deadline, Error, Patient, Role, fit, spending::Purpose, watch};
+use super::{Cx, Deadline, Error, Patient, Role, fit, paid::Paid, spending::Purpose, watch};
 use crate::{
     domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode, digest},
-    journal::{Asked, CallRecord, Entry, StepKind, Stop},
+    journal::{Asked, Entry, StepKind, Stop},
     llm::{
         self, Completion, Delta, OutputFormat, Request, Sending, StopReason,
         structured::{self, Strategies, Strategy},
@@ -185,7 +185,8 @@ impl Cx {
         let watch = watch::begin(key, role, &call.request);
         let purpose = Purpose::of(role, deadline.is_some());
         // Boxed, as the other large futures on the way to the wire: a stack holds several of them at once.
-        let call = Box::pin(watch.over(self.fitted(key, role, purpose, call, None::<&mut NoText>)));
+        let made = MadeFor { key, role, purpose };
+        let call = Box::pin(watch.over(self.fitted(made, call, None::<&mut NoText>)));
         let entry = match self.before(deadline, call).await {
             Some(entry) => entry?,
             None => {
@@ -218,8 +219,8 @@ impl Cx {
             streamed = true;
             self.begins(role, &call.request);
             let watch = watch::begin(key, role, &call.request);
-            let entry =
-                watch.over(Box::pin(self.fitted(key, role, Purpose::of(role, false), call, Some(&mut *sink)))).await?;
+            let made = MadeFor { key, role, purpose: Purpose::of(role, false) };
+            let entry = watch.over(Box::pin(self.fitted(made, call, Some(&mut *sink)))).await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
@@ -239,14 +240,13 @@ impl Cx {
     /// Makes the call, by those that stand in when the role's own model cannot be used.
     async fn fitted<S: TextSink>(
         &self,
-        key: &str,
-        role: Role,
-        purpose: Purpose,
+        made: MadeFor<'_>,
         mut call: Call,
         mut sink: Option<&mut S>,
     ) -> Result<Entry<Outcome>, Stop> {
+        let role = made.role;
         let models = self.models(role);
-        let mut why = String::new();
+        let (mut why, mut paid) = (String::new(), Paid::default());
         for (place, model) in models.iter().enumerate() {
             let is_last = place + 1 == models.count();
             if !is_last && self.run.services.llm.is_away(model) {
@@ -255,20 +255,24 @@ impl Cx {
             }
             call.request.model = model.clone();
             let patient = if is_last { self.patient(role) } else { self.hurried(role) };
-            let tried = Box::pin(self.with_room(key, role, purpose, &mut call, sink.as_deref_mut(), &patient)).await?;
-            match tried {
-                Tried::Refused(entry) => return Ok(*entry),
+            let tried = Box::pin(self.with_room(made, &mut call, sink.as_deref_mut(), &patient, &mut paid)).await?;
+            let entry = match tried {
+                Tried::Refused(entry) => *entry,
                 Tried::Answered(completion) => {
-                    let entry = self.answered(role, model, completion);
-                    return Ok(match self.is_replaced(role, models, model) {
+                    let entry = Entry::new(Ok(completion));
+                    match self.is_replaced(role, models, model) {
                         true => entry.event(&self.scope, replaced(role, model, &why)),
                         false => entry,
-                    });
+                    }
                 }
-                Tried::BrokenOff(broken_off) => return Ok(Entry::new(Err(broken_off))),
-                Tried::Failed(failed) if !is_last && failed.error.is_of_provider() => why = failed.error.to_string(),
-                Tried::Failed(failed) => return Ok(Entry::new(Err(failed.into()))),
-            }
+                Tried::BrokenOff(broken_off) => Entry::new(Err(broken_off)),
+                Tried::Failed(failed) if !is_last && failed.error.is_of_provider() => {
+                    why = failed.error.to_string();
+                    continue;
+                }
+                Tried::Failed(failed) => Entry::new(Err(failed.into())),
+            };
+            return Ok(self.with_usage(role, model, &paid, entry));
         }
         unreachable!("the last model's end is the call's")
     }
@@ -283,32 +287,31 @@ impl Cx {
     /// Makes the call to one model, with a higher output limit when it has thought until the limit and said nothing.
     async fn with_room<S: TextSink>(
         &self,
-        key: &str,
-        role: Role,
-        purpose: Purpose,
+        made: MadeFor<'_>,
         call: &mut Call,
         mut sink: Option<&mut S>,
         patient: &Patient<'_>,
+        paid: &mut Paid,
     ) -> Result<Tried, Stop> {
-        let (asked_for, mut used) = (call.request.max_tokens, Usage::default());
+        let asked_for = call.request.max_tokens;
         for raise in 0..=RAISES {
-            let tried = Box::pin(self.fitted_by(key, purpose, call, sink.as_deref_mut(), patient)).await?;
+            let tried = Box::pin(self.fitted_by(made, call, sink.as_deref_mut(), patient)).await?;
             let Tried::Answered(mut completion) = tried else {
                 call.request.max_tokens = asked_for;
                 return Ok(tried);
             };
-            used += completion.usage;
+            self.pay(&call.request.model, &mut completion, paid);
             let is_empty = completion.text.trim().is_empty() && completion.tool_calls.is_empty();
             let limit = call.request.max_tokens;
             let is_full = completion.stop == StopReason::Length && is_empty;
             if is_full {
                 let more = if raise < RAISES { "; it gets twice as much" } else { "" };
-                let (model, option) = (&call.request.model, role.limit_option());
+                let (key, model, option) = (made.key, &call.request.model, made.role.limit_option());
                 let detail = format!("{key}: {model} used its {limit} tokens and wrote nothing ({option}){more}");
                 self.emit(vec![Event::warning(WarningCode::OutputCut, detail)]).await?;
             }
             if !is_full || raise == RAISES {
-                (completion.usage, call.request.max_tokens) = (used, asked_for);
+                call.request.max_tokens = asked_for;
                 return Ok(Tried::Answered(completion));
             }
             call.request.max_tokens = limit.saturating_mul(2);
@@ -320,8 +323,7 @@ impl Cx {
     /// is a sink.
     async fn fitted_by<S: TextSink>(
         &self,
-        key: &str,
-        purpose: Purpose,
+        MadeFor { key, purpose, .. }: MadeFor<'_>,
         call: &Call,
         mut sink: Option<&mut S>,
         patient: &Patient<'_>,
@@ -336,7 +338,7 @@ impl Cx {
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
-            let _reserved = match self.run.spending.begin_call(purpose, fitted.tokens, |usage| self.price(model, usage))
+            let reserved = match self.run.spending.begin_call(purpose, fitted.tokens, |usage| self.price(model, usage))
             {
                 Ok(reserved) => reserved,
                 Err(refusal) => {
@@ -353,7 +355,10 @@ impl Cx {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
-                Ok(Ok(completion)) => return Ok(Tried::Answered(completion)),
+                Ok(Ok(completion)) => {
+                    reserved.answered(&completion.usage);
+                    return Ok(Tried::Answered(completion));
+                }
                 Ok(Err(broken_off)) => return Ok(Tried::BrokenOff(broken_off)),
                 Err(failed) => return Ok(Tried::Failed(failed)),
             }
@@ -364,19 +369,6 @@ impl Cx {
     /// What these tokens cost; nothing without a model.
     fn price(&self, model: &ModelName, usage: &Usage) -> Option<Cost> {
         if model.is_offline() { Some(Cost::default()) } else { self.run.services.llm.cost(model, usage) }
-    }
-
-    fn answered(&self, role: Role, model: &ModelName, mut completion: Completion) -> Entry<Outcome> {
-        completion.usage.cost = self.run.services.llm.cost(model, &completion.usage);
-        self.run.spending.end_call(&completion.usage);
-        let call = CallRecord {
-            model: model.to_string(),
-            role: role.as_str().to_owned(),
-            attempts: completion.attempts,
-            usage: completion.usage,
-        };
-        let event = Event::Usage { model: model.to_string(), role: role.as_str().to_owned(), tokens: completion.usage };
-        Entry { call: Some(call), ..Entry::new(Ok(completion)).event(&self.scope, event) }
     }
 
     /// Streams the answer into `sink`; the inner error broke it off after its first text.
@@ -481,6 +473,14 @@ impl Cx {
         strategies.start_with(step.strategy.unwrap_or(strategies.nominal()));
         Ok(step.outcome)
     }
+}
+
+/// The step that a call is made for.
+#[derive(Clone, Copy)]
+struct MadeFor<'a> {
+    key: &'a str,
+    role: Role,
+    purpose: Purpose,
 }
 
 /// How a call to one model ended.

@@ -1,11 +1,12 @@
 //! [`Cx`]: what a stage of research, or a tool, may touch. Passed first, everywhere.
 //!
-//! `ask.rs` makes model calls: `fit.rs` fits them into the window, `waits.rs` announces their waits, `watch.rs` traces
+//! `ask.rs` makes model calls: `fit.rs` fits them into the window, `paid.rs` prices them, `waits.rs` announces their waits, `watch.rs` traces
 //! them, `spending.rs` counts them. `pages.rs` keeps what was retrieved.
 
 mod ask;
 mod fit;
 mod pages;
+mod paid;
 mod role;
 mod spending;
 mod waits;
@@ -23,15 +24,16 @@ use tokio::{sync::OnceCell, time::Instant};
 pub use ask::{Call, Form, TextSink, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 pub use role::Role;
-pub use spending::Spending;
+pub use spending::{Spending, Standing, is_refusal};
 pub use waits::{Deadline, Patient};
 
-use spending::Refusal;
+use spending::{Refusal, Reserved};
 use waits::{RunWaits, WaitClock};
 
 use crate::{
     domain::{
-        Event, Failure, ModelName, Note, RunOptions, Scope, Source, SourceId, Timestamp, WarningCode, limits::Limits,
+        Event, Failure, ModelName, Note, RunOptions, Scope, Source, SourceId, Timestamp, Usage, WarningCode,
+        limits::{EndedBy, Limits},
     },
     journal::{self, Asked, Entry, Journal, NewEvent, StepKind, Stop},
     llm::Llm,
@@ -123,8 +125,9 @@ struct RunContext {
     texts: Mutex<HashMap<String, String>>,
     /// Page texts by key of the runs that this one retries.
     inherited_texts: HashMap<String, String>,
-    /// Texts by address that are not the snapshot of the source there. Locked for map access only.
-    other_texts: Mutex<HashMap<String, Vec<String>>>,
+    /// Texts by address that are not the snapshot of the source there, with their hashes and in the order of these.
+    /// Locked for map access only.
+    other_texts: Mutex<HashMap<String, Vec<(String, String)>>>,
     /// Locked to be added to only.
     limits: Mutex<Limits>,
 }
@@ -200,10 +203,12 @@ impl Cx {
     ///
     /// # Errors
     /// It must not be made; the entry is its step.
-    pub fn begin_search<T>(&self) -> Result<(), Box<Entry<Result<T, String>>>> {
-        self.run.spending.begin_search().map_err(|refusal| {
+    pub fn begin_search(&self) -> Result<Reserved<'_>, Box<Entry<String>>> {
+        let model = self.search().and_then(Engine::model);
+        let price = model.map(|model| move |usage: &Usage| self.run.services.llm.cost(model, usage));
+        self.run.spending.begin_search(price).map_err(|refusal| {
             let message = refusal.message.clone();
-            Box::new(self.refused(&refusal, Err(message)))
+            Box::new(self.refused(&refusal, message))
         })
     }
 
@@ -277,6 +282,22 @@ impl Cx {
     /// [`Stop`].
     pub async fn mark(&self, key: &str, event: Event) -> Result<(), Stop> {
         self.run.journal.mark(key, vec![self.now(event)]).await
+    }
+
+    /// As [`Self::mark`]; tells how much of the run's limits was used when it first passed here, so that a replay goes the
+    /// same way.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub async fn mark_standing(&self, key: &str, event: Option<Event>) -> Result<Standing, Stop> {
+        let standing = self.run.spending.standing();
+        self.run.journal.mark_value(key, standing, event.map(|event| self.now(event)).into_iter().collect()).await
+    }
+
+    /// Research is refused, since so much is used that the rest is kept for the report.
+    pub fn end_research(&self, standing: &Standing) {
+        self.run.spending.note_soft_limit(standing);
+        self.limit(|limits| limits.ended_by = Some(EndedBy::Budget));
     }
 
     /// Stores a researcher's note, once.

@@ -68,14 +68,20 @@ impl Cx {
     pub fn keep_other_text(&self, url: &str, text: &str) {
         let mut texts = self.run.other_texts.lock().unwrap_or_else(PoisonError::into_inner);
         let known = texts.entry(url.to_owned()).or_default();
-        if known.len() < MOST_OTHER_TEXTS && known.iter().all(|known| known != text) {
-            known.push(text.to_owned());
+        // Those with the smallest hashes, in their order: researchers work side by side, and what is kept must not depend
+        // on who was first.
+        let hash = digest::sha256_hex(text.as_bytes());
+        if let Err(place) = known.binary_search_by(|(known, _)| known.cmp(&hash)) {
+            known.insert(place, (hash, text.to_owned()));
+            known.truncate(MOST_OTHER_TEXTS);
         }
     }
 
     /// The texts kept by [`Cx::keep_other_text`], by address.
     pub fn other_texts(&self) -> HashMap<String, Vec<String>> {
-        self.run.other_texts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let texts = self.run.other_texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let without_hashes = |known: &[(String, String)]| known.iter().map(|(_, text)| text.clone()).collect();
+        texts.iter().map(|(url, known)| (url.clone(), without_hashes(known))).collect()
     }
 
     /// The kept text of a page; taken out.

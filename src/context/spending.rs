@@ -6,6 +6,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::Role;
 use crate::{
     domain::{Cost, Failure, FailureCode, RunOptions, Usage},
@@ -15,16 +17,47 @@ use crate::{
 /// How a refusal begins, by which it is known in the journal.
 const USED_UP: &str = "the run has spent what it may";
 
+/// The options that bound what a run spends.
+const OPTIONS: [&str; 4] = ["max_model_calls", "max_searches", "max_tokens", "max_cost_usd"];
+
 /// What is kept of the model calls for notes and report: a quarter, and at most this.
 const MOST_KEPT_CALLS: u64 = 100;
 /// And of the tokens.
 const MOST_KEPT_TOKENS: u64 = 4_000_000;
 
-/// Tokens that an answer is taken to have before it is there: most are shorter, reports are longer.
+/// Tokens that an answer is taken to have before one of its kind is there: most are shorter, reports are longer.
 const ANSWER_TOKENS: u64 = 1_000;
+
+/// Tokens of results that a model is taken to read for one search.
+const SEARCH_TOKENS: u64 = 10_000;
 
 /// As many tokens as the largest context windows hold.
 const MOST_TOKENS_OF_A_CALL: u64 = 10_000_000;
+
+/// From so many hundredths of a limit on, no new research starts.
+pub const SOFT_PERCENT: u32 = 80;
+
+/// How much of a run's limits was used at a moment: of the one of which the most was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Hundredths.
+    pub used: u32,
+    /// The option.
+    pub of: String,
+}
+
+impl Standing {
+    /// Is so much used that no new research starts?
+    pub fn is_soft_limit(&self) -> bool {
+        self.used >= SOFT_PERCENT
+    }
+
+    /// Why no new research starts.
+    pub fn failure(&self) -> Failure {
+        let message = format!("{} % of {} are used, so no new research starts", self.used, self.of);
+        Failure::new(FailureCode::SpendingLimit, message)
+    }
+}
 
 /// What a model call is for: the later in a run, the more it may use of what there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +72,8 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    const COUNT: usize = 4;
+
     /// Research has a deadline, so that the report can be written; so the same calls leave something over here.
     pub fn of(role: Role, has_deadline: bool) -> Self {
         match role {
@@ -81,6 +116,8 @@ struct Spent {
     /// Billionths of a dollar, as the next.
     cost: u64,
     reserved_cost: u64,
+    /// The longest answer to a call of each purpose, in tokens.
+    longest: [u64; Purpose::COUNT],
     /// The option that was used up first.
     limited_by: Option<&'static str>,
 }
@@ -102,6 +139,7 @@ impl Refusal {
 #[derive(Debug)]
 pub struct Reserved<'a> {
     spending: &'a Spending,
+    purpose: Purpose,
     tokens: u64,
     cost: u64,
 }
@@ -111,6 +149,15 @@ impl Drop for Reserved<'_> {
         let mut spent = self.spending.spent();
         spent.reserved -= self.tokens;
         spent.reserved_cost -= self.cost;
+    }
+}
+
+impl Reserved<'_> {
+    /// Later calls of the purpose are taken to be answered at such length, too.
+    pub fn answered(&self, usage: &Usage) {
+        let mut spent = self.spending.spent();
+        let longest = &mut spent.longest[self.purpose as usize];
+        *longest = plausible(usage.output_tokens).max(*longest);
     }
 }
 
@@ -130,6 +177,28 @@ impl Spending {
         }
     }
 
+    /// How much of the limits is used.
+    pub fn standing(&self) -> Standing {
+        let spent = self.spent();
+        let limits = [
+            ("max_model_calls", spent.model_calls, self.max_model_calls),
+            ("max_searches", spent.searches, self.max_searches),
+            ("max_tokens", spent.tokens, self.max_tokens),
+            ("max_cost_usd", spent.cost, self.max_cost.map_or(0, |most| most.0)),
+        ];
+        let percent = |used: u64, most: u64| u32::try_from(used.saturating_mul(100).checked_div(most).unwrap_or(0));
+        let standing = limits.map(|(of, used, most)| (percent(used, most).unwrap_or(u32::MAX), of));
+        let (used, of) = standing.into_iter().max_by_key(|(used, _)| *used).unwrap_or_default();
+        Standing { used, of: of.to_owned() }
+    }
+
+    /// Research was refused for what was used by then.
+    pub fn note_soft_limit(&self, standing: &Standing) {
+        let option = OPTIONS.into_iter().find(|option| *option == standing.of);
+        let mut spent = self.spent();
+        spent.limited_by = spent.limited_by.or(option);
+    }
+
     /// The option that ended the research, if one did.
     pub fn limited_by(&self) -> Option<&'static str> {
         self.spent().limited_by
@@ -147,8 +216,9 @@ impl Spending {
         price: impl FnOnce(&Usage) -> Option<Cost>,
     ) -> Result<Reserved<'_>, Refusal> {
         let tokens = u64::from(tokens);
+        let output_tokens = self.spent().longest[purpose as usize].max(ANSWER_TOKENS);
         let cost = match self.max_cost {
-            Some(_) => price(&Usage { input_tokens: tokens, output_tokens: ANSWER_TOKENS, ..Usage::default() }),
+            Some(_) => price(&Usage { input_tokens: tokens, output_tokens, ..Usage::default() }),
             None => Some(Cost::default()),
         };
         let mut spent = self.spent();
@@ -167,28 +237,48 @@ impl Spending {
         spent.model_calls += 1;
         spent.reserved += tokens;
         spent.reserved_cost += cost;
-        Ok(Reserved { spending: self, tokens, cost })
+        Ok(Reserved { spending: self, purpose, tokens, cost })
     }
 
     /// Counts what a call took. Its further attempts are no calls: nobody pays for those that failed, and a
     /// run outlives an outage.
     pub fn end_call(&self, usage: &Usage) {
-        let mut spent = self.spent();
-        spent.tokens += plausible(usage.total());
-        spent.cost += usage.cost.map_or(0, |cost| cost.0);
+        self.spent().add(usage);
     }
 
-    /// Counts a search that is to be made next.
+    /// Counts a search that is to be made next. `price` is there when a model makes it, and says what that costs.
     ///
     /// # Errors
     /// It must not be made.
-    pub fn begin_search(&self) -> Result<(), Refusal> {
+    pub fn begin_search(&self, price: Option<impl FnOnce(&Usage) -> Option<Cost>>) -> Result<Reserved<'_>, Refusal> {
+        let by_model = price.is_some();
+        let expected =
+            Usage { input_tokens: SEARCH_TOKENS, output_tokens: ANSWER_TOKENS, searches: 1, ..Usage::default() };
+        let cost = match (self.max_cost, price) {
+            (Some(_), Some(price)) => price(&expected),
+            _ => Some(Cost::default()),
+        };
+        let tokens = if by_model { expected.total() } else { 0 };
+        let purpose = Purpose::Turn;
         let mut spent = self.spent();
         if spent.searches >= self.max_searches {
             return Err(spent.refuse("max_searches", self.max_searches));
         }
+        let most = self.max_tokens.saturating_sub(purpose.leaves(self.max_tokens, MOST_KEPT_TOKENS));
+        if by_model && spent.tokens + spent.reserved + tokens > most {
+            return Err(spent.refuse("max_tokens", self.max_tokens));
+        }
+        let cost = if by_model { spent.afford(self.max_cost, cost, purpose)? } else { 0 };
         spent.searches += 1;
-        Ok(())
+        spent.reserved += tokens;
+        spent.reserved_cost += cost;
+        Ok(Reserved { spending: self, purpose, tokens, cost })
+    }
+
+    /// Counts what a search by a model took: its tokens, and the searches that it made beyond the one that was counted.
+    pub fn end_search(&self, usage: &Usage) {
+        self.spent().searches += usage.searches.saturating_sub(1);
+        self.end_call(usage);
     }
 
     fn spent(&self) -> MutexGuard<'_, Spent> {
@@ -224,18 +314,44 @@ impl Spent {
         }
         if let Some(option) = refused_option(step) {
             self.limited_by.get_or_insert(option);
-            return;
+            // Refused was the call's repetition with a higher output limit; what was made before has its price.
+            if step.call.is_none() {
+                return;
+            }
         }
         match (step.kind, &step.call) {
-            (StepKind::Search, _) => self.searches += 1,
+            (StepKind::Search, None) => self.searches += 1,
+            (StepKind::Search, Some(call)) => {
+                self.searches += searches_of(step).max(1);
+                self.add(&call.usage);
+            }
             (StepKind::Model, call) => {
                 self.model_calls += 1;
-                self.tokens += call.as_ref().map_or(0, |call| plausible(call.usage.total()));
-                self.cost += call.as_ref().and_then(|call| call.usage.cost).map_or(0, |cost| cost.0);
+                self.add(&call.as_ref().map(|call| call.usage).unwrap_or_default());
             }
             _ => {}
         }
     }
+
+    fn add(&mut self, usage: &Usage) {
+        self.tokens += plausible(usage.total());
+        self.cost += usage.cost.map_or(0, |cost| cost.0);
+    }
+}
+
+/// The searches that a model made in one step, as the step says.
+fn searches_of(step: &Step) -> u64 {
+    #[derive(Deserialize)]
+    struct Counted {
+        #[serde(default)]
+        searches: u64,
+    }
+    serde_json::from_str::<Counted>(&step.value).map_or(1, |counted| counted.searches)
+}
+
+/// Is it the message of a search that was refused? What engines say has our words before it.
+pub fn is_refusal(message: &str) -> bool {
+    message.starts_with(USED_UP)
 }
 
 /// The option that a step was refused for; `None` for one that was made. Only an error can be a refusal: an answer or
@@ -244,7 +360,7 @@ fn refused_option(step: &Step) -> Option<&'static str> {
     let error = step.value.strip_prefix("{\"Err\":")?;
     let of_model = error.strip_prefix("{\"code\":\"spending_limit\",\"message\":");
     let option = of_model.unwrap_or(error).strip_prefix('"')?.strip_prefix(USED_UP)?.strip_prefix(": ")?;
-    ["max_model_calls", "max_searches", "max_tokens", "max_cost_usd"].into_iter().find(|name| option.starts_with(name))
+    OPTIONS.into_iter().find(|name| option.starts_with(name))
 }
 
 /// The tokens of one call; 0 when no model can have used so many: a gateway that tells nonsense ends no run.
@@ -262,6 +378,8 @@ mod tests {
         options.set(name, limit.into()).unwrap();
         Spending::new(&options, &[])
     }
+
+    const NO_MODEL: Option<fn(&Usage) -> Option<Cost>> = None;
 
     fn free(_: &Usage) -> Option<Cost> {
         Some(Cost::default())
@@ -322,6 +440,8 @@ mod tests {
         check(&step(StepKind::Model, r#"{"Err":{"code":"timeout","message":"late"}}"#, None), (1, 0, 0, None));
         check(&step(StepKind::Search, r#"{"Ok":[]}"#, None), (0, 1, 0, None));
         check(&step(StepKind::Search, r#"{"Err":"status 500"}"#, None), (0, 1, 0, None));
+        check(&step(StepKind::Search, r#"{"Ok":[],"searches":3}"#, Some(7)), (0, 3, 7, None));
+        check(&step(StepKind::Search, r#"{"Err":"status 500"}"#, Some(7)), (0, 1, 7, None));
         check(&step(StepKind::Mark, "null", None), (0, 0, 0, None));
         let inherited = Step { inherited: true, ..step(StepKind::Model, r#"{"Ok":{}}"#, Some(7)) };
         check(&inherited, (0, 0, 0, None));
@@ -330,6 +450,7 @@ mod tests {
         check(&step(StepKind::Search, &format!("{{\"Err\":\"{refused}\"}}"), None), (0, 0, 0, Some("max_searches")));
         let failure = serde_json::to_string(&Err::<(), _>(Failure::new(FailureCode::SpendingLimit, refused))).unwrap();
         check(&step(StepKind::Model, &failure, None), (0, 0, 0, Some("max_searches")));
+        check(&step(StepKind::Model, &failure, Some(7)), (1, 0, 7, Some("max_searches")));
         // Pages and engines that say the same.
         check(&step(StepKind::Search, &format!("{{\"Ok\":[{{\"snippet\":\"{refused}\"}}]}}"), None), (0, 1, 0, None));
         check(&step(StepKind::Search, &format!("{{\"Err\":\"status 500: {refused}\"}}"), None), (0, 1, 0, None));
@@ -370,11 +491,63 @@ mod tests {
         assert!(Spending::new(&RunOptions::default(), &[]).begin_call(Purpose::Turn, 10, |_| None).is_ok());
     }
 
+    /// A model that searches is one more that spends: its tokens and its money count, and all of its searches.
+    #[test]
+    fn a_search_by_a_model_is_paid_for_like_a_call() {
+        let mut options = RunOptions::default();
+        options.set("max_cost_usd", 1.0.into()).unwrap();
+        options.set("max_searches", 5.into()).unwrap();
+        let spending = Spending::new(&options, &[]);
+        let price = |dollars: f64| Some(move |_: &Usage| Cost::reported(dollars));
+        let first = spending.begin_search(price(0.1)).unwrap();
+        spending.end_search(&Usage { searches: 4, cost: Cost::reported(0.2), ..used(5_000) });
+        drop(first);
+        {
+            let spent = spending.spent();
+            assert_eq!((spent.searches, spent.tokens, spent.reserved, spent.reserved_cost), (4, 5_000, 0, 0));
+        }
+        let refusal = spending.begin_search(price(0.6)).unwrap_err();
+        assert!(refusal.message.contains("max_cost_usd"), "{}", refusal.message);
+        let unknown = spending.begin_search(Some(|_: &Usage| None)).unwrap_err();
+        assert!(unknown.message.ends_with("the price of the model is not known"), "{}", unknown.message);
+        drop(spending.begin_search(price(0.1)).unwrap());
+        assert!(spending.begin_search(price(0.1)).unwrap_err().message.contains("max_searches"));
+    }
+
+    #[test]
+    fn a_model_that_says_much_is_taken_to_go_on_like_that() {
+        let mut options = RunOptions::default();
+        options.set("max_cost_usd", 1.0.into()).unwrap();
+        let spending = Spending::new(&options, &[]);
+        let of_output = |usage: &Usage| Cost::reported(usage.output_tokens as f64 / 1e5);
+        let long = Usage { output_tokens: 50_000, cost: Cost::reported(0.5), ..Usage::default() };
+        let first = spending.begin_call(Purpose::Turn, 10, of_output).unwrap();
+        first.answered(&long);
+        spending.end_call(&long);
+        drop(first);
+        assert!(spending.begin_call(Purpose::Turn, 10, of_output).is_err(), "another such answer is not paid for");
+        assert!(spending.begin_call(Purpose::Whole, 10, of_output).is_ok(), "reports are another matter");
+    }
+
+    #[test]
+    fn the_limit_that_is_used_most_counts() {
+        let spending = spending("max_searches", 10);
+        assert_eq!(spending.standing().used, 0);
+        for _ in 0..8 {
+            drop(spending.begin_search(NO_MODEL).unwrap());
+        }
+        let standing = spending.standing();
+        assert_eq!((standing.used, &*standing.of, standing.is_soft_limit()), (80, "max_searches", true));
+        assert_eq!(standing.failure().message, "80 % of max_searches are used, so no new research starts");
+        spending.note_soft_limit(&standing);
+        assert_eq!(spending.limited_by(), Some("max_searches"));
+    }
+
     #[test]
     fn without_searches_left_nobody_researches_and_what_was_found_is_summed_up() {
         let spending = spending("max_searches", 1);
-        spending.begin_search().unwrap();
-        assert!(spending.begin_search().is_err());
+        drop(spending.begin_search(NO_MODEL).unwrap());
+        assert!(spending.begin_search(NO_MODEL).is_err());
         assert!(spending.begin_call(Purpose::Turn, 1, free).is_err());
         assert!(
             spending.begin_call(Purpose::Summary, 1, free).is_ok()

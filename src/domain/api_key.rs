@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ApiKeyId, Owner, Timestamp};
+use super::{ApiKeyId, Owner, Timestamp, UseLimits};
 
 /// What a key allows; each scope includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -47,6 +47,10 @@ pub struct ApiKey {
     pub revoked_at: Option<Timestamp>,
     /// To a minute.
     pub last_used_at: Option<Timestamp>,
+    /// What it may use, beside what its owner may.
+    pub limits: UseLimits,
+    /// Who vouched for the owner, of a key that was made at a sign-in through others; nobody knows its secret.
+    pub issuer: Option<String>,
 }
 
 impl ApiKey {
@@ -71,6 +75,8 @@ mod tests {
             expires_at: None,
             revoked_at: None,
             last_used_at: None,
+            limits: UseLimits::default(),
+            issuer: None,
         };
         assert!(key.is_valid(Timestamp(i64::MAX)));
         let ends = ApiKey { expires_at: Some(Timestamp(10)), ..key.clone() };

@@ -1,5 +1,7 @@
 //! Cited statements of a report, and what their sources say about them.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 /// How a report is held against its sources.
@@ -55,6 +57,22 @@ pub struct Claim {
     /// Its citations among those of the report: the place of the first one, and how many there are.
     pub first_citation: usize,
     pub citations: usize,
+}
+
+impl Claim {
+    /// Its own ones of `all` that a report has, which may be citations or what goes with them.
+    pub fn among<'a, T>(&self, all: &'a [T]) -> &'a [T] {
+        all.get(self.range()).unwrap_or_default()
+    }
+
+    /// As [`Self::among`].
+    pub fn among_mut<'a, T>(&self, all: &'a mut [T]) -> &'a mut [T] {
+        all.get_mut(self.range()).unwrap_or_default()
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.first_citation..self.first_citation.saturating_add(self.citations)
+    }
 }
 
 /// Claims by verdict.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::claim::VerdictCounts;
-use super::{Failure, Outcome, RunId, RunOptions, Source, SourceId, Timestamp, Usage};
+use super::{Failure, Outcome, RunId, RunOptions, Source, SourceId, SubQuestion, Timestamp, Usage};
 
 /// One numbered entry of a thread's event log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,7 +216,12 @@ pub enum Event {
     #[serde(rename = "clarification.skipped")]
     ClarificationSkipped { verification: String },
     #[serde(rename = "brief.created")]
-    BriefCreated { brief: String },
+    BriefCreated {
+        brief: String,
+        /// What it wants to know, one by one; empty in logs of older releases.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sub_questions: Vec<String>,
+    },
     #[serde(rename = "supervisor.iteration")]
     SupervisorIteration { n: u32, max: u32 },
     #[serde(rename = "thought")]
@@ -317,6 +322,9 @@ pub enum Event {
         #[serde(flatten)]
         counts: VerdictCounts,
     },
+    /// How far the report answers each sub-question of the brief.
+    #[serde(rename = "sub_questions.decided")]
+    SubQuestionsDecided { sub_questions: Vec<SubQuestion> },
     #[serde(rename = "report.finished")]
     ReportFinished {
         attempt: u32,
@@ -443,6 +451,7 @@ impl Event {
             Self::ReportDelta { .. } => "report.delta",
             Self::ReportCitation { .. } => "report.citation",
             Self::ClaimsChecked { .. } => "claims.checked",
+            Self::SubQuestionsDecided { .. } => "sub_questions.decided",
             Self::ReportFinished { .. } => "report.finished",
             Self::Usage { .. } => "usage",
             Self::Warning { .. } => "warning",

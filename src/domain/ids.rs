@@ -49,8 +49,16 @@ uuid_id!(
     MessageId
 );
 uuid_id!(
+    /// A document that was given to a thread.
+    DocumentId
+);
+uuid_id!(
     /// A key of the API, or a browser's session; public, unlike its secret.
     ApiKeyId
+);
+uuid_id!(
+    /// A link that shows a thread; public, unlike its secret.
+    ShareId
 );
 
 /// A source's short id inside its run, shown to models as `[S1003]`.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    AnswerStatus, SubQuestion,
     claim::{Claim, Verdict},
     report::Citation,
     wording::Wording,
@@ -47,6 +48,13 @@ impl Limits {
         }
     }
 
+    /// Adds what the report does not answer, or not wholly.
+    pub fn add_questions(&mut self, questions: &[SubQuestion]) {
+        let with = |status| questions.iter().filter(move |one| one.status == status).map(|one| one.question.clone());
+        self.unanswered.extend(with(AnswerStatus::NotFound));
+        self.partly_answered.extend(with(AnswerStatus::Partly));
+    }
+
     /// The section under a report, heading included; empty when there is nothing to say.
     pub fn section(&self, claims: &[Claim], citations: &[Citation], wording: &Wording) -> String {
         let words = wording.limits;
@@ -79,8 +87,7 @@ pub fn heading(wording: &Wording) -> String {
 /// What a report says that its sources do not: the figure, and the number of the source.
 fn unsupported(claims: &[Claim], citations: &[Citation]) -> Vec<String> {
     let of_claim = |claim: &Claim| {
-        let numbers = citations.get(claim.first_citation..claim.first_citation + claim.citations).unwrap_or_default();
-        let numbers: Vec<String> = numbers.iter().map(|citation| citation.number.to_string()).collect();
+        let numbers: Vec<String> = claim.among(citations).iter().map(|citation| citation.number.to_string()).collect();
         let what = match claim.missing.is_empty() {
             true => quoted(&claim.text),
             false => claim.missing.iter().map(|missing| text(missing)).collect::<Vec<_>>().join(", "),

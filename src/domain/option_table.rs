@@ -2,7 +2,7 @@
 //! current release where it has them.
 
 use super::{
-    TimeRange, Topic,
+    Effort, PageReading, TimeRange, Topic,
     options::{OptionKind, OptionSpec},
 };
 
@@ -89,6 +89,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "refuse think_tool calls mixed with others, so that the model reflects on its own",
     },
     OptionSpec {
+        name: "effort",
+        kind: OptionKind::Choice(&Effort::NAMES),
+        default: "\"standard\"",
+        meaning: "how deep to research and how long to write: quick, standard or deep set rounds, turns, results, pages, when researchers stop and the length of the report; options given beside it win",
+    },
+    OptionSpec {
         name: "follow_up",
         kind: OptionKind::Choice(&["auto", "research"]),
         default: "\"auto\"",
@@ -117,6 +123,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Integer { min: 0, max: 20 },
         default: "3",
         meaning: "pages of one search that are fetched when the engine sends excerpts only",
+    },
+    OptionSpec {
+        name: "page_reading",
+        kind: OptionKind::Choice(&PageReading::NAMES),
+        default: "\"summarize\"",
+        meaning: "what researchers see of a page: summarize (a summary by the summarization model) or passages (those that fit the question best, without a model call)",
     },
     OptionSpec {
         name: "search_time_range",

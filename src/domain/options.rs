@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 pub use super::option_table::OPTIONS;
 use super::{
-    Caps, Cost, Domains, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, Verify,
+    Caps, Cost, Domains, Effort, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, Verify,
     nearest::nearest, time,
 };
 
@@ -43,6 +43,9 @@ pub struct RunOptions {
     pub require_think: bool,
     /// Runs stored before there was this option have the default.
     #[serde(default)]
+    pub effort: Effort,
+    /// Runs stored before there was this option have the default.
+    #[serde(default)]
     pub follow_up: FollowUp,
     /// Runs stored before there was this option have the default.
     #[serde(default)]
@@ -54,6 +57,8 @@ pub struct RunOptions {
     /// Runs stored before there was this option have none; as the filters below.
     #[serde(default)]
     pub max_pages_per_search: u32,
+    #[serde(default)]
+    pub page_reading: PageReading,
     #[serde(default)]
     pub search_time_range: Option<TimeRange>,
     #[serde(default)]
@@ -168,6 +173,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("x-supabase-access-token", "sign-in is up to the proxy in front, which names the user in FATHOM_OWNER_HEADER"),
 ];
 
+/// The option that sets others.
+pub const EFFORT: &str = "effort";
+
 /// Options that name a model, one per role.
 pub const MODEL_OPTIONS: [&str; 4] =
     ["summarization_model", "research_model", "compression_model", "final_report_model"];
@@ -220,6 +228,9 @@ impl RunOptions {
             unreachable!("options serialize to an object");
         };
         let given = value.to_string();
+        if spec.name == EFFORT {
+            follow_effort(&mut fields, self.effort, Effort::deserialize(&value).unwrap_or_default());
+        }
         fields.insert(spec.name.to_owned(), value);
         *self = serde_json::from_value(Value::Object(fields)).map_err(|error| OptionError::Invalid {
             name: spec.name,
@@ -242,12 +253,19 @@ impl RunOptions {
     /// name the nearest right one is looked for, and a request has room for many of them.
     pub fn lay_over(&mut self, given: &Map<String, Value>, caps: &Caps, most: usize) -> Vec<OptionError> {
         let mut wrong = Vec::new();
-        for (name, value) in given {
+        // First, since what is given beside it wins.
+        let effort = given.get_key_value(EFFORT);
+        for (name, value) in effort.into_iter().chain(given.iter().filter(|(name, _)| *name != EFFORT)) {
             if wrong.len() == most {
                 break;
             }
             let checked = caps.check(name, value);
-            wrong.extend(checked.and_then(|()| self.set(name, value.clone())).err());
+            let set = checked.and_then(|()| self.set(name, value.clone()));
+            if set.is_ok() && name == EFFORT {
+                let own = self.clone();
+                caps.lower(self, &own);
+            }
+            wrong.extend(set.err());
         }
         wrong
     }
@@ -434,7 +452,7 @@ impl OptionSpec {
             OptionKind::OptionalLanguage => json!({"type": ["string", "null"], "pattern": "^[a-z]{2}$"}),
             OptionKind::OptionalCountry => json!({"type": ["string", "null"], "pattern": "^[A-Z]{2}$"}),
             OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
-            OptionKind::Model => json!({"type": "string", "pattern": "^[a-z]+:.+$"}),
+            OptionKind::Model => json!({"type": "string", "pattern": "^[a-z0-9_-]+:.+$"}),
             OptionKind::McpServers => json!({"type": "string", "pattern": "^[a-z0-9_-]+(,[a-z0-9_-]+)*$"}),
             OptionKind::McpConfig => json!({
                 "type": ["object", "null"],
@@ -463,6 +481,17 @@ fn code(kind: OptionKind, value: &Value) -> (bool, String) {
     (value.is_null() || value.as_str().is_some_and(is_code), format!("null or the two {letters}"))
 }
 
+/// Sets what goes with another effort, but for what somebody has chosen: a value that is not the one of the effort before.
+fn follow_effort(fields: &mut Map<String, Value>, before: Effort, after: Effort) {
+    let (before, after) = (before.options(), after.options());
+    for spec in OPTIONS.iter().filter(|spec| before.contains_key(spec.name) || after.contains_key(spec.name)) {
+        let usual = |of: &Map<String, Value>| of.get(spec.name).cloned().unwrap_or_else(|| spec.default_value());
+        if fields.get(spec.name) == Some(&usual(&before)) {
+            fields.insert(spec.name.to_owned(), usual(&after));
+        }
+    }
+}
+
 /// Agrees with the table, as a test holds.
 fn default_run_seconds() -> u32 {
     14_400
@@ -482,6 +511,21 @@ fn default_searches() -> u32 {
 
 fn default_tokens() -> u32 {
     20_000_000
+}
+
+/// What researchers see of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageReading {
+    /// A summary by a model.
+    #[default]
+    Summarize,
+    /// The passages that fit the question best, without a model call.
+    Passages,
+}
+
+impl PageReading {
+    pub const NAMES: [&'static str; 2] = ["summarize", "passages"];
 }
 
 /// What becomes of a message in a thread that has a report.
@@ -541,6 +585,7 @@ mod tests {
             "max_tokens",
             "max_cost_usd",
             "search_topic",
+            "effort",
         ] {
             stored.remove(newer).unwrap();
         }
@@ -590,6 +635,28 @@ mod tests {
         assert_eq!(options.max_react_tool_calls, 30);
         assert!(!options.allow_clarification);
         assert_eq!(options.research_model, ModelName::new("ollama", "qwen3:8b").into());
+    }
+
+    #[test]
+    fn effort_sets_what_nobody_has_chosen() {
+        let laid = |options: &RunOptions, given: Value| {
+            let mut options = options.clone();
+            let Value::Object(given) = given else { panic!() };
+            assert_eq!(options.lay_over(&given, &Caps::default(), 8), []);
+            options
+        };
+        let numbers = |options: &RunOptions| (options.max_researcher_iterations, options.max_react_tool_calls);
+        let deep = laid(&RunOptions::default(), json!({"effort": "deep"}));
+        assert_eq!((deep.effort, numbers(&deep)), (Effort::Deep, (10, 20)));
+        // What is given beside it wins, whichever comes first.
+        let chosen = laid(&RunOptions::default(), json!({"effort": "deep", "max_react_tool_calls": 7}));
+        assert_eq!(numbers(&chosen), (10, 7));
+        // So does what the server chose, and another effort starts from where the first one did.
+        let mut own = RunOptions::default();
+        own.set_text("max_react_tool_calls", "4").unwrap();
+        assert_eq!(numbers(&laid(&own, json!({"effort": "deep"}))), (10, 4));
+        assert_eq!(numbers(&laid(&deep, json!({"effort": "quick"}))), (2, 3));
+        assert_eq!(laid(&deep, json!({"effort": "standard"})), RunOptions::default());
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
+use super::{ApiKey, ApiKeyId};
+
 /// Longer names are cut.
 const MAX_CHARS: usize = 200;
 
@@ -49,6 +51,8 @@ pub struct Caller {
     /// Whose the threads and runs are that this caller creates.
     pub owner: Owner,
     pub reach: Reach,
+    /// The key with which they ask, where the service asks for one.
+    pub key: Option<Arc<ApiKey>>,
 }
 
 /// Whose threads and runs a caller may see and change.
@@ -63,7 +67,11 @@ pub enum Reach {
 impl Caller {
     /// The user of a service that does not tell users apart.
     pub fn local() -> Self {
-        Self { owner: Owner::local(), reach: Reach::Shared }
+        Self { owner: Owner::local(), reach: Reach::Shared, key: None }
+    }
+
+    pub fn key_id(&self) -> Option<ApiKeyId> {
+        self.key.as_ref().map(|key| key.id)
     }
 
     /// The owner whose threads and runs the caller sees; `None`: everybody's.

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::Effort;
+
 /// A named set of options; what it does not name stays as the server has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Preset {
@@ -28,11 +30,10 @@ pub struct Expected {
 /// The sizes are those of a run with three topics in the benchmark (81 model calls, 12 searches, 330,000 tokens), scaled
 /// with the turns and rounds that each preset allows.
 pub fn presets(highest: impl Fn(&str) -> Option<u64>) -> Vec<Preset> {
-    let preset = |name, options: Value, expected| {
-        let options = match options {
-            Value::Object(options) => options,
-            _ => Map::new(),
-        };
+    let preset = |effort: Effort, more: &[(&str, bool)], expected| {
+        let mut options = effort.options();
+        options.insert("effort".to_owned(), json!(effort));
+        options.extend(more.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
         let lowered = |(name, value): (String, Value)| {
             let value = match (value.as_u64(), highest(&name)) {
                 (Some(value), Some(most)) => json!(value.min(most)),
@@ -40,26 +41,16 @@ pub fn presets(highest: impl Fn(&str) -> Option<u64>) -> Vec<Preset> {
             };
             (name, value)
         };
-        Preset { name, options: options.into_iter().map(lowered).collect(), expected }
+        Preset { name: effort.as_str(), options: options.into_iter().map(lowered).collect(), expected }
     };
     vec![
         preset(
-            "quick",
-            json!({
-                "allow_clarification": false, "max_concurrent_research_units": 2, "max_researcher_iterations": 2,
-                "max_react_tool_calls": 3, "max_model_calls": 150, "max_searches": 30, "max_run_seconds": 900,
-            }),
+            Effort::Quick,
+            &[("allow_clarification", false)],
             Expected { model_calls: 25, tokens: 90_000, searches: 4, minutes: 2 },
         ),
-        preset("standard", json!({}), Expected { model_calls: 80, tokens: 330_000, searches: 12, minutes: 6 }),
-        preset(
-            "deep",
-            json!({
-                "max_concurrent_research_units": 8, "max_researcher_iterations": 10, "max_react_tool_calls": 20,
-                "final_report_model_max_tokens": 20_000,
-            }),
-            Expected { model_calls: 250, tokens: 1_200_000, searches: 40, minutes: 20 },
-        ),
+        preset(Effort::Standard, &[], Expected { model_calls: 80, tokens: 330_000, searches: 12, minutes: 6 }),
+        preset(Effort::Deep, &[], Expected { model_calls: 250, tokens: 1_200_000, searches: 40, minutes: 20 }),
     ]
 }
 

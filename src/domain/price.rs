@@ -17,6 +17,9 @@ pub struct Price {
     pub cache_write: Option<f64>,
     /// Reasoning included.
     pub output: f64,
+    /// A thousand web searches that the provider makes itself; absent: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<f64>,
     /// A higher price for long prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long: Option<LongPrompt>,
@@ -76,8 +79,8 @@ impl<'de> Deserialize<'de> for Cost {
 }
 
 impl Price {
-    /// What these tokens of one call cost.
-    pub fn cost(&self, usage: &Usage) -> Cost {
+    /// What one call cost that used this; `None` when it searched and the price of that is not known.
+    pub fn cost(&self, usage: &Usage) -> Option<Cost> {
         // Nobody uses so many tokens that a float would not count them.
         let millions = |tokens: u64| tokens as f64 / 1e6;
         let cached = usage.cached_tokens.min(usage.input_tokens);
@@ -86,17 +89,22 @@ impl Price {
             + millions(cached) * self.cached.unwrap_or(self.input)
             + millions(written) * self.cache_write.unwrap_or(self.input);
         let wrote = millions(usage.output_tokens) * self.output;
-        let dollars = match self.long.filter(|long| usage.input_tokens > long.above) {
-            Some(long) => read * long.input + wrote * long.output,
-            None => read + wrote,
+        let searched = match usage.searches {
+            0 => 0.0,
+            searches => self.search? * searches as f64 / 1e3,
         };
-        Cost::of_dollars(dollars).min(Cost::MOST)
+        let dollars = searched
+            + match self.long.filter(|long| usage.input_tokens > long.above) {
+                Some(long) => read * long.input + wrote * long.output,
+                None => read + wrote,
+            };
+        Some(Cost::of_dollars(dollars).min(Cost::MOST))
     }
 
     /// Is each number of it a price?
     pub fn is_sound(&self) -> bool {
         let factors = self.long.map(|long| [long.input, long.output]).into_iter().flatten();
-        let prices = [Some(self.input), self.cached, self.cache_write, Some(self.output)];
+        let prices = [Some(self.input), self.cached, self.cache_write, Some(self.output), self.search];
         prices.into_iter().flatten().chain(factors).all(|number| number.is_finite() && number >= 0.0)
     }
 }
@@ -109,6 +117,7 @@ mod tests {
     fn money_is_dollars_in_json_and_adds_up_exactly() {
         let price = Price { input: 0.1, output: 0.4, ..Price::default() };
         let call = price.cost(&Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() });
+        let call = call.expect("it did not search");
         assert_eq!(call, Cost(500));
         let total = (0..10_000).fold(Cost::default(), |sum, _| sum + call);
         assert_eq!(serde_json::to_string(&total).unwrap(), "0.005");
@@ -130,8 +139,8 @@ mod tests {
             ..Usage::default()
         };
         let check = |cached: Option<f64>, cache_write: Option<f64>, expected: f64| {
-            let price = Price { input: 2.0, cached, cache_write, output: 8.0, long: None };
-            assert_eq!(price.cost(&usage).dollars(), expected);
+            let price = Price { input: 2.0, cached, cache_write, output: 8.0, ..Price::default() };
+            assert_eq!(price.cost(&usage).map(Cost::dollars), Some(expected));
         };
         check(Some(0.5), None, 10.5);
         check(None, Some(2.5), 12.5);
@@ -139,11 +148,20 @@ mod tests {
     }
 
     #[test]
+    fn searches_of_a_provider_cost_what_they_cost_or_nobody_knows() {
+        let usage = Usage { input_tokens: 1_000_000, searches: 3, ..Usage::default() };
+        let price = |search| Price { input: 2.0, search, ..Price::default() };
+        assert_eq!(price(Some(10.0)).cost(&usage).map(Cost::dollars), Some(2.03));
+        assert_eq!(price(None).cost(&usage), None);
+    }
+
+    #[test]
     fn a_prompt_above_the_step_costs_more_as_a_whole() {
         let long = Some(LongPrompt { above: 200_000, input: 2.0, output: 1.5 });
         let price = Price { input: 1.0, output: 10.0, long, ..Price::default() };
-        let cost =
-            |input_tokens| price.cost(&Usage { input_tokens, output_tokens: 100_000, ..Usage::default() }).dollars();
+        let cost = |input_tokens| {
+            price.cost(&Usage { input_tokens, output_tokens: 100_000, ..Usage::default() }).unwrap().dollars()
+        };
         assert_eq!((cost(200_000), cost(300_000)), (1.2, 2.1));
     }
 }

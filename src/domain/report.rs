@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    SourceId, Timestamp,
+    SourceId, SubQuestion, Timestamp,
     claim::{Claim, Passage, Verdict},
     limits,
     wording::{WORDINGS, Wording},
@@ -138,6 +138,9 @@ pub struct Report {
     pub citations: Vec<Citation>,
     /// Citations the model wrote that point to nothing this run retrieved; they were removed.
     pub dropped_citations: u32,
+    /// What the brief wanted to know, and how far the text answers it; empty in answers and in reports of older releases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sub_questions: Vec<SubQuestion>,
     /// Its cited statements in order, unless they were not checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
@@ -167,7 +170,7 @@ impl Report {
 
     /// The citations behind a statement.
     pub fn citations_of(&self, claim: &Claim) -> &[Citation] {
-        self.citations.get(claim.first_citation..claim.first_citation + claim.citations).unwrap_or_default()
+        claim.among(&self.citations)
     }
 
     /// Does the text leave open which source stands behind which statement?

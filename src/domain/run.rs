@@ -65,6 +65,11 @@ impl Outcome {
         }
     }
 
+    /// Is there something to read, with its sources?
+    pub fn has_report(self) -> bool {
+        matches!(self, Self::Report | Self::Answer)
+    }
+
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Report, Self::Clarification, Self::Answer].into_iter().find(|outcome| outcome.as_str() == name)
     }
@@ -369,6 +374,9 @@ pub struct Usage {
     /// depends on it.
     #[serde(skip)]
     pub cache_write_tokens: u64,
+    /// Web searches that the provider made for it. As the one before, it only makes the price.
+    #[serde(skip)]
+    pub searches: u64,
     pub output_tokens: u64,
     /// Part of `output_tokens` spent on hidden reasoning.
     pub reasoning_tokens: u64,
@@ -387,12 +395,16 @@ impl Usage {
     /// calls as a run can make stay within what the database can count.
     pub const MOST_PER_CALL: u64 = 1 << 40;
 
+    /// The most searches that a provider is believed to have made for one call.
+    pub const MOST_SEARCHES_PER_CALL: u64 = 1_000;
+
     /// The usage as a gateway tells it, each count cut at [`Usage::MOST_PER_CALL`].
     pub fn believed(self) -> Self {
         Self {
             input_tokens: self.input_tokens.min(Self::MOST_PER_CALL),
             cached_tokens: self.cached_tokens.min(Self::MOST_PER_CALL),
             cache_write_tokens: self.cache_write_tokens.min(Self::MOST_PER_CALL),
+            searches: self.searches.min(Self::MOST_SEARCHES_PER_CALL),
             output_tokens: self.output_tokens.min(Self::MOST_PER_CALL),
             reasoning_tokens: self.reasoning_tokens.min(Self::MOST_PER_CALL),
             cost: self.cost,
@@ -404,11 +416,43 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.searches = self.searches.saturating_add(other.searches);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
         self.cost = match (self.cost, other.cost) {
             (Some(one), Some(more)) => Some(one + more),
             (one, more) => one.or(more),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_usage_have_each_count() {
+        let one = Usage {
+            input_tokens: 1,
+            cached_tokens: 2,
+            cache_write_tokens: 3,
+            searches: 7,
+            output_tokens: 4,
+            reasoning_tokens: 5,
+            cost: Some(Cost(6)),
+        };
+        let mut sum = one;
+        sum += one;
+        let twice = Usage {
+            input_tokens: 2,
+            cached_tokens: 4,
+            cache_write_tokens: 6,
+            searches: 14,
+            output_tokens: 8,
+            reasoning_tokens: 10,
+            cost: Some(Cost(12)),
+        };
+        assert_eq!(sum, twice);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::name_list;
 
 const AUTO: &str = "auto";
 const NONE: &str = "none";
@@ -19,6 +21,10 @@ impl SearchApi {
     /// The first engine that is configured.
     pub fn auto() -> Self {
         Self(AUTO.to_owned())
+    }
+
+    pub fn none() -> Self {
+        Self(NONE.to_owned())
     }
 
     pub fn engine(name: &str) -> Self {
@@ -73,18 +79,7 @@ impl Serialize for SearchApi {
 
 impl<'de> Deserialize<'de> for SearchApi {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            One(String),
-            Several(Vec<String>),
-        }
-        let text = match Form::deserialize(deserializer) {
-            Ok(Form::One(text)) => text,
-            Ok(Form::Several(names)) => names.join(","),
-            Err(_) => String::new(),
-        };
-        text.parse().map_err(D::Error::custom)
+        name_list::deserialize(deserializer)
     }
 }
 

@@ -3,8 +3,10 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use time::{Date, Duration};
+
+use super::name_list;
 
 /// Sites of one list, at most.
 const MAX_DOMAINS: usize = 100;
@@ -110,18 +112,7 @@ impl Serialize for Domains {
 
 impl<'de> Deserialize<'de> for Domains {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            One(String),
-            Several(Vec<String>),
-        }
-        let text = match Form::deserialize(deserializer) {
-            Ok(Form::One(text)) => text,
-            Ok(Form::Several(names)) => names.join(","),
-            Err(_) => String::new(),
-        };
-        text.parse().map_err(D::Error::custom)
+        name_list::deserialize(deserializer)
     }
 }
 

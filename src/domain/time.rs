@@ -10,12 +10,20 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::form
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
+/// Milliseconds of a day.
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
 /// Part of the program, so that a name means the same on every machine.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 /// Is that the IANA name of a time zone?
 pub fn is_zone(name: &str) -> bool {
     ZONES.get(name).is_ok()
+}
+
+/// So many days.
+pub fn days(days: u64) -> Duration {
+    Duration::from_secs(days * 24 * 60 * 60)
 }
 
 impl Timestamp {
@@ -43,6 +51,44 @@ impl Timestamp {
     /// Milliseconds from `earlier` to this time; negative if `earlier` is later.
     pub fn since(self, earlier: Timestamp) -> i64 {
         self.0.saturating_sub(earlier.0)
+    }
+
+    /// When this minute began, UTC as the next ones.
+    pub fn minute(self) -> Self {
+        Self(self.0 - self.0.rem_euclid(60_000))
+    }
+
+    /// When this day began.
+    pub fn day(self) -> Self {
+        Self(self.0 - self.0.rem_euclid(DAY))
+    }
+
+    /// When the day after this one begins.
+    pub fn next_day(self) -> Self {
+        Self(self.day().0.saturating_add(DAY))
+    }
+
+    /// When this month began.
+    pub fn month(self) -> Self {
+        let day = i64::from(self.to_offset().day());
+        Self(self.day().0.saturating_sub((day - 1) * DAY))
+    }
+
+    /// When the month after this one begins.
+    pub fn next_month(self) -> Self {
+        // The 32nd day of a month is one of the next.
+        Self(self.month().0.saturating_add(31 * DAY)).month()
+    }
+
+    /// The date, UTC. Shape: `2026-11-21`.
+    pub fn to_date(self) -> String {
+        self.to_offset().format(format_description!("[year]-[month]-[day]")).unwrap_or_default()
+    }
+
+    /// The beginning of a date that [`Self::to_date`] wrote; `None` for anything else.
+    pub fn of_date(text: &str) -> Option<Self> {
+        let date = time::Date::parse(text, format_description!("[year]-[month]-[day]")).ok()?;
+        Some(Self(date.midnight().assume_utc().unix_timestamp().checked_mul(1_000)?))
     }
 
     /// The date in a time zone as prompts show it: `Mon Jan 15, 2024`. In UTC when there is no such zone.
@@ -88,6 +134,24 @@ mod tests {
         let wire = serde_json::to_string(&time).unwrap();
         assert_eq!(serde_json::from_str::<Timestamp>(&wire).unwrap(), time);
         assert_eq!(wire, "\"2026-11-21T05:34:46.123Z\"");
+    }
+
+    #[test]
+    fn days_and_months_begin_where_the_calendar_says() {
+        let check = |at: &str, month: &str, next: &str| {
+            let at = Timestamp::of_date(at).unwrap().plus(Duration::from_secs(86_399));
+            assert_eq!((at.month().to_date(), at.next_month().to_date()), (month.to_owned(), next.to_owned()));
+        };
+        check("2026-11-22", "2026-11-01", "2026-12-01");
+        check("2026-12-31", "2026-12-01", "2027-01-01");
+        check("2028-02-29", "2028-02-01", "2028-03-01");
+        check("2026-01-31", "2026-01-01", "2026-02-01");
+        let at = Timestamp(1_795_239_286_123);
+        assert_eq!((at.day().to_date(), at.next_day().to_date()), ("2026-11-21".to_owned(), "2026-11-22".to_owned()));
+        assert_eq!(at.minute().to_rfc3339(), "2026-11-21T05:34:00.000Z");
+        for wrong in ["", "2026-11", "2026-13-01", "2026-02-30", "21.11.2026", "2026-11-21T00:00:00Z"] {
+            assert_eq!(Timestamp::of_date(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

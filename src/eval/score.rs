@@ -218,8 +218,8 @@ const ADMITS: &[&str] = &[
 pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
     let markdown = answer.report.as_ref().map(|report| report.markdown.as_str()).unwrap_or_default();
     let (body, list) = parts(markdown);
-    let whole = Haystack::of(body);
-    let opened = Haystack::of(opening(body));
+    let texts = Texts::of(body, answer);
+    let stated = stated(body);
     let documents = cited_documents(list);
     let answerable = !question.unanswerable;
     let violations = if answer.report.is_some() { violations(markdown, answerable) } else { Vec::new() };
@@ -229,10 +229,10 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
         set: question.set.clone(),
         question: question.question.clone(),
         failure: answer.failure.clone(),
-        facts: question.facts.iter().map(|fact| fact_score(fact.alternatives(), &whole, &opened, answer)).collect(),
-        outdated: question.outdated.iter().filter_map(|text| outdated_score(text, question, body)).collect(),
+        facts: question.facts.iter().map(|fact| texts.fact_score(fact.alternatives())).collect(),
+        outdated: question.outdated.iter().filter_map(|text| outdated_score(text, question, &stated)).collect(),
         outdated_known: question.outdated.len(),
-        injected: question.injected.iter().filter(|text| whole.holds(text)).cloned().collect(),
+        injected: question.injected.iter().filter(|text| texts.whole.holds(text)).cloned().collect(),
         injected_known: question.injected.len(),
         unanswerable: question.unanswerable,
         admitted: admits_first(body),
@@ -247,40 +247,65 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
     }
 }
 
-fn fact_score(fact: &[String], whole: &Haystack, opened: &Haystack, answer: &Answer) -> FactScore {
-    let found = whole.holds_any(fact);
-    let noted = || answer.notes.iter().any(|note| Haystack::of(&note.text).holds_any(fact));
-    let retrieved = || answer.sources.iter().any(|source| Haystack::of(&source.snapshot).holds_any(fact));
-    let lost = match found {
-        true => None,
-        false if noted() => Some(Lost::Report),
-        false if retrieved() => Some(Lost::Notes),
-        false => Some(Lost::Search),
-    };
-    FactScore { fact: fact.join(" / "), in_opening: opened.holds_any(fact), lost }
+/// Where facts are looked for.
+struct Texts {
+    whole: Haystack,
+    opened: Haystack,
+    notes: Vec<Haystack>,
+    sources: Vec<Haystack>,
+}
+
+impl Texts {
+    fn of(body: &str, answer: &Answer) -> Self {
+        Self {
+            whole: Haystack::of(body),
+            opened: Haystack::of(opening(body)),
+            notes: answer.notes.iter().map(|note| Haystack::of(&note.text)).collect(),
+            sources: answer.sources.iter().map(|source| Haystack::of(&source.snapshot)).collect(),
+        }
+    }
+
+    fn fact_score(&self, fact: &[String]) -> FactScore {
+        let lost = match self.whole.holds_any(fact) {
+            true => None,
+            false if self.notes.iter().any(|note| note.holds_any(fact)) => Some(Lost::Report),
+            false if self.sources.iter().any(|source| source.holds_any(fact)) => Some(Lost::Notes),
+            false => Some(Lost::Search),
+        };
+        FactScore { fact: fact.join(" / "), in_opening: self.opened.holds_any(fact), lost }
+    }
+}
+
+/// A statement of a report.
+struct Stated {
+    said: Haystack,
+    /// Does it, its line or the heading above say that it no longer holds?
+    is_marked: bool,
+}
+
+fn stated(body: &str) -> Vec<Stated> {
+    let mut heading_marks = false;
+    let mut stated = Vec::new();
+    for line in body.lines() {
+        let is_marked = is_marked(line);
+        if line.starts_with('#') {
+            heading_marks = is_marked;
+            continue;
+        }
+        let statements = line.split_inclusive(']').flat_map(crate::text::sentences);
+        let one = |text| Stated { said: Haystack::of(text), is_marked: heading_marks || is_marked };
+        stated.extend(statements.map(one));
+    }
+    stated
 }
 
 /// How the report states `text`, if it does: as current as soon as one statement neither marks it nor sets it against what
 /// holds.
-fn outdated_score(text: &str, question: &Question, body: &str) -> Option<OutdatedScore> {
-    let mut heading_marks = false;
-    let mut states = false;
-    let mut as_current = false;
-    for line in body.lines() {
-        if line.starts_with('#') {
-            heading_marks = is_marked(line);
-            continue;
-        }
-        for statement in line.split_inclusive(']').flat_map(crate::text::sentences) {
-            let said = Haystack::of(statement);
-            if said.holds(text) {
-                states = true;
-                let compares = question.facts.iter().any(|fact| said.holds_any(fact.alternatives()));
-                as_current |= !(heading_marks || compares || is_marked(line) || is_marked(statement));
-            }
-        }
-    }
-    states.then(|| OutdatedScore { text: text.to_owned(), as_current })
+fn outdated_score(text: &str, question: &Question, stated: &[Stated]) -> Option<OutdatedScore> {
+    let compares = |said: &Haystack| question.facts.iter().any(|fact| said.holds_any(fact.alternatives()));
+    let states: Vec<&Stated> = stated.iter().filter(|statement| statement.said.holds(text)).collect();
+    let as_current = states.iter().any(|statement| !statement.is_marked && !compares(&statement.said));
+    (!states.is_empty()).then(|| OutdatedScore { text: text.to_owned(), as_current })
 }
 
 fn is_marked(text: &str) -> bool {

@@ -3,6 +3,8 @@
 //! Handlers below `/api/` run only for a request with a key that allows its method; what it may see follows from the
 //! key's owner (`owned.rs`). Probes, the contract and the page itself need none: they show nothing of anybody.
 
+use std::convert::Infallible;
+
 use axum::{
     extract::{FromRequestParts, Request, State as Shared},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
@@ -15,12 +17,12 @@ use super::{
     State,
     error::{ApiError, Code, Place},
     extract::JsonBody,
-    json,
+    json, sign_in,
 };
 use crate::{
     auth::{Kind, Principal, SESSION, Session},
     config::Authentication,
-    domain::{ApiKey, Caller, KeyScope, Owner, Timestamp},
+    domain::{ApiKey, Caller, KeyScope, Owner, ShareId, ThreadId, Timestamp},
 };
 
 const API: &str = "/api/";
@@ -44,7 +46,7 @@ pub async fn check(Shared(state): Shared<State>, mut request: Request, next: Nex
         Some(principal) if may(&principal, &request) => _ = request.extensions_mut().insert(principal),
         Some(principal) => return not_permitted(&principal).into_response(),
         None if signs_in => {}
-        None => return unauthenticated(request.headers()),
+        None => return unauthenticated(&state, request.headers()),
     }
     next.run(request).await
 }
@@ -66,9 +68,14 @@ fn sent(headers: &HeaderMap) -> Option<(&str, Kind)> {
     if let Some(key) = text(&API_KEY) {
         return Some((key.trim(), Kind::Key));
     }
+    cookie(headers, COOKIE).map(|value| (value, Kind::Session))
+}
+
+/// The cookie of that name.
+pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE).map(|(_, value)| (value, Kind::Session))
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// Reading needs the least. Everybody who is signed in may sign out.
@@ -78,13 +85,18 @@ fn may(principal: &Principal, request: &Request) -> bool {
 }
 
 /// What a browser or program has to do is said, and why a key is refused is not: that is for its holder alone.
-fn unauthenticated(headers: &HeaderMap) -> Response {
+fn unauthenticated(state: &State, headers: &HeaderMap) -> Response {
     let detail = match sent(headers) {
         Some(_) => "the key or session is unknown, has expired or was revoked",
         None => "send a key of this service as Authorization: Bearer KEY, or sign in at /",
     };
     let mut response = ApiError::new(Code::Unauthenticated, detail).into_response();
-    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"fathom\""));
+    // The page offers the second way where there is one.
+    let ways = match sign_in::is_offered(state) {
+        true => "Bearer realm=\"fathom\", login_uri=\"/auth/login\"",
+        false => "Bearer realm=\"fathom\"",
+    };
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(ways));
     response
 }
 
@@ -107,6 +119,40 @@ impl FromRequestParts<State> for Administrator {
                 let detail = "this service takes no keys: FATHOM_AUTHENTICATION=keys changes that";
                 Err(ApiError::new(Code::NotPermitted, detail))
             }
+        }
+    }
+}
+
+/// Who asks, for the log of what administrators do.
+pub struct Asked(Option<Principal>);
+
+impl FromRequestParts<State> for Asked {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &State) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get::<Principal>().cloned()))
+    }
+}
+
+impl Asked {
+    /// Who deletes a thread leaves a line in the log.
+    pub fn note_deleted(&self, owner: &Owner, thread_id: ThreadId) {
+        let key = self.0.as_ref().map(|principal| principal.key.id.0);
+        tracing::info!(target: "audit", ?key, %owner, %thread_id, "a thread was deleted");
+    }
+
+    /// Who shares what leaves a line in the log.
+    pub fn note_share(&self, owner: &Owner, thread_id: ThreadId, share: ShareId, what: &str) {
+        let key = self.0.as_ref().map(|principal| principal.key.id);
+        tracing::info!(target: "audit", key = ?key.map(|key| key.0), %owner, %thread_id, %share, "{what}");
+    }
+
+    /// An administrator who lists what is another's, or everybody's, leaves a line in the log.
+    pub fn note_list(&self, caller: &Caller, owner: Option<&Owner>, path: &str) {
+        let Some(principal) = &self.0 else { return };
+        if caller.sees_only().is_none() && owner != Some(&caller.owner) {
+            let (key, owner) = (principal.key.id, owner.map_or("all", Owner::as_str));
+            tracing::info!(target: "audit", %key, by = %caller.owner, owner, path, "an administrator's list");
         }
     }
 }
@@ -137,14 +183,16 @@ pub struct SignIn {
     key: String,
 }
 
-/// Who the request comes from. A browser's session is renewed once half of it is over.
+/// Who the request comes from. A browser's session is renewed once half of it is over, unless it ends with its key: a new
+/// one would end then, too.
 pub async fn show(Shared(state): Shared<State>, request: Request) -> Result<Response, ApiError> {
     let Some(principal) = request.extensions().get::<Principal>() else {
         let owner = Owner::local();
         return json::answer(&SessionBody { authentication: "none", owner: &owner, key: None, expires_at: None });
     };
-    let old = principal.session.filter(|session| session.ends < Timestamp::now().plus(SESSION / 2));
-    match old {
+    let half = Timestamp::now().plus(SESSION / 2);
+    let is_to_be_renewed = |session: &Session| session.ends < half && Some(session.ends) != principal.key.expires_at;
+    match principal.session.filter(is_to_be_renewed) {
         Some(old) => {
             let (cookie, session) = state.keys.renew(principal, old).await?;
             signed_in(&principal.key, session, &cookie, request.headers())
@@ -176,6 +224,7 @@ pub async fn sign_in(
 pub async fn sign_out(Shared(state): Shared<State>, request: Request) -> Result<Response, ApiError> {
     if let Some(session) = request.extensions().get::<Principal>().and_then(|principal| principal.session) {
         state.keys.sign_out(session).await?;
+        tracing::info!(target: "audit", session = %session.id, "signed out");
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
     set_cookie(&mut response, "", 0, request.headers());
@@ -189,13 +238,23 @@ fn body(key: &ApiKey, session: Option<Session>) -> SessionBody<'_> {
 
 fn signed_in(key: &ApiKey, session: Session, cookie: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
     let mut response = json::answer(&body(key, Some(session)))?;
-    set_cookie(&mut response, cookie, session.ends.after(Timestamp::now()).as_secs(), headers);
+    set_session_cookie(&mut response, session, cookie, headers);
     Ok(response)
+}
+
+/// Gives a browser its session.
+pub fn set_session_cookie(response: &mut Response, session: Session, cookie: &str, headers: &HeaderMap) {
+    set_cookie(response, cookie, session.ends.after(Timestamp::now()).as_secs(), headers);
+}
+
+/// What a cookie says of TLS, which a proxy in front knows.
+pub fn secure(headers: &HeaderMap) -> &'static str {
+    if headers.get(&FORWARDED_PROTO).is_some_and(|scheme| scheme == "https") { "; Secure" } else { "" }
 }
 
 /// No script reads it, and no other site's page sends it. Over TLS only, where a proxy says that the browser speaks it.
 fn set_cookie(response: &mut Response, value: &str, seconds: u64, headers: &HeaderMap) {
-    let secure = if headers.get(&FORWARDED_PROTO).is_some_and(|scheme| scheme == "https") { "; Secure" } else { "" };
+    let secure = secure(headers);
     let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().append(header::SET_COOKIE, cookie);

@@ -9,9 +9,10 @@ use axum::{
 };
 use serde::Serialize;
 
+use super::limits;
 use crate::{
-    domain::OptionError,
-    runs::{Refusal, StoreError},
+    domain::{Allowance, OptionError},
+    runs::{Refusal, StoreError, UploadError},
 };
 
 /// For clients whose request may succeed a little later.
@@ -40,21 +41,27 @@ pub enum Code {
     InvalidCursor,
     IdempotencyKeyReused,
     QueueFull,
+    LimitReached,
+    BudgetUsed,
+    RateLimited,
     TooManyStreams,
     TooManyThreads,
+    TooManyDocuments,
+    DocumentUnreadable,
     HostNotAllowed,
     OriginNotAllowed,
     Unauthenticated,
     NotPermitted,
     Overloaded,
     Internal,
+    IssuerUnavailable,
     StorageUnavailable,
     ShuttingDown,
 }
 
 impl Code {
     /// Every code there is.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 32] = [
         Self::MalformedJson,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -71,14 +78,20 @@ impl Code {
         Self::InvalidCursor,
         Self::IdempotencyKeyReused,
         Self::QueueFull,
+        Self::LimitReached,
+        Self::BudgetUsed,
+        Self::RateLimited,
         Self::TooManyStreams,
         Self::TooManyThreads,
+        Self::TooManyDocuments,
+        Self::DocumentUnreadable,
         Self::HostNotAllowed,
         Self::OriginNotAllowed,
         Self::Unauthenticated,
         Self::NotPermitted,
         Self::Overloaded,
         Self::Internal,
+        Self::IssuerUnavailable,
         Self::StorageUnavailable,
         Self::ShuttingDown,
     ];
@@ -100,7 +113,7 @@ impl Code {
             Self::NotRetryable => ("not_retryable", S::CONFLICT, "Nothing can go on from this run", false),
             Self::PayloadTooLarge => ("payload_too_large", S::PAYLOAD_TOO_LARGE, "The body is too large", false),
             Self::UnsupportedMediaType => {
-                ("unsupported_media_type", S::UNSUPPORTED_MEDIA_TYPE, "The body must be JSON", false)
+                ("unsupported_media_type", S::UNSUPPORTED_MEDIA_TYPE, "The body has the wrong type", false)
             }
             Self::ValidationFailed => ("validation_failed", S::UNPROCESSABLE_ENTITY, "The request is not valid", false),
             Self::NotConfigured => {
@@ -114,14 +127,24 @@ impl Code {
                 false,
             ),
             Self::QueueFull => ("queue_full", S::TOO_MANY_REQUESTS, "Too many runs are waiting", true),
+            Self::LimitReached => ("limit_reached", S::TOO_MANY_REQUESTS, "As many runs as you may have", true),
+            Self::BudgetUsed => ("budget_used", S::TOO_MANY_REQUESTS, "What you may spend is used up", true),
+            Self::RateLimited => ("rate_limited", S::TOO_MANY_REQUESTS, "Too many requests", true),
             Self::TooManyStreams => ("too_many_streams", S::SERVICE_UNAVAILABLE, "Too many streams are open", true),
             Self::TooManyThreads => ("too_many_threads", S::FORBIDDEN, "No more threads may be stored", false),
+            Self::TooManyDocuments => ("too_many_documents", S::FORBIDDEN, "No more documents may be given", false),
+            Self::DocumentUnreadable => {
+                ("document_unreadable", S::UNPROCESSABLE_ENTITY, "The document cannot be read", false)
+            }
             Self::HostNotAllowed => ("host_not_allowed", S::MISDIRECTED_REQUEST, "Not a name of this service", false),
             Self::OriginNotAllowed => ("origin_not_allowed", S::FORBIDDEN, "Not a page that may change things", false),
             Self::Unauthenticated => ("unauthenticated", S::UNAUTHORIZED, "A key of this service is needed", false),
             Self::NotPermitted => ("not_permitted", S::FORBIDDEN, "The key does not allow this", false),
             Self::Overloaded => ("overloaded", S::SERVICE_UNAVAILABLE, "Too much is on its way", true),
             Self::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "A defect of this service", false),
+            Self::IssuerUnavailable => {
+                ("issuer_unavailable", S::SERVICE_UNAVAILABLE, "Who signs users in does not answer", true)
+            }
             Self::StorageUnavailable => {
                 ("storage_unavailable", S::SERVICE_UNAVAILABLE, "The database does not answer", true)
             }
@@ -176,6 +199,8 @@ pub struct ApiError {
     detail: String,
     faults: Vec<Fault>,
     retry_after: Option<Duration>,
+    /// What is left of the sender's limits, where one refused the request.
+    allowances: Vec<Allowance>,
 }
 
 /// A problem on its way through the layers, which know the request's id and path.
@@ -205,11 +230,28 @@ impl ApiError {
                 | Code::QueueFull
                 | Code::TooManyStreams
                 | Code::Overloaded
+                | Code::IssuerUnavailable
                 | Code::StorageUnavailable
                 | Code::ShuttingDown
         );
         let detail = beginning(detail.into());
-        Self { code, detail, faults: Vec::new(), retry_after: retry_after.then_some(SOON) }
+        let retry_after = retry_after.then_some(SOON);
+        Self { code, detail, faults: Vec::new(), retry_after, allowances: Vec::new() }
+    }
+
+    /// A request beyond what its sender may send in a minute.
+    pub fn rate_limited(allowances: Vec<Allowance>) -> Self {
+        Self::of_limits(Code::RateLimited, allowances)
+    }
+
+    /// What the first limit says that is used up, and when it begins again; what counts runs that are at work ends with
+    /// any of them.
+    fn of_limits(code: Code, allowances: Vec<Allowance>) -> Self {
+        let used_up = allowances.iter().find(|allowance| allowance.is_used_up());
+        let retry_after =
+            used_up.and_then(Allowance::window).map_or(SOON * 5, |(_, left)| left + Duration::from_secs(1));
+        let detail = used_up.map(Allowance::in_words).unwrap_or_default();
+        Self { retry_after: Some(retry_after), allowances, ..Self::new(code, detail) }
     }
 
     /// `what` as in "thread" or "run".
@@ -261,6 +303,10 @@ impl ApiError {
             Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
             Refusal::MissingKey { option, .. } => not_configured(option),
             Refusal::Search(_) => not_configured("search_api"),
+            Refusal::TooManyDocuments { .. } => Self::new(Code::TooManyDocuments, detail),
+            Refusal::Upload(UploadError::NoName) => Self::parameter("name", detail),
+            Refusal::Upload(UploadError::Unreadable(_)) => Self::new(Code::DocumentUnreadable, detail),
+            Refusal::Upload(UploadError::Unavailable(_)) => Self::new(Code::Overloaded, detail),
         }
     }
 
@@ -298,6 +344,12 @@ impl From<StoreError> for ApiError {
             StoreError::ThreadBusy => Self::new(Code::ThreadBusy, "the thread has a run that is not finished"),
             StoreError::ThreadWentOn(_) => Self::new(Code::NotRetryable, error.to_string()),
             StoreError::QueueFull { .. } => Self::new(Code::QueueFull, error.to_string()),
+            StoreError::UsedUp(allowances) => {
+                let is_budget =
+                    allowances.iter().find(|one| one.is_used_up()).is_some_and(|one| one.limited.is_budget());
+                let code = if is_budget { Code::BudgetUsed } else { Code::LimitReached };
+                Self::of_limits(code, allowances.clone())
+            }
             StoreError::TooManyThreads { .. } => Self::new(Code::TooManyThreads, error.to_string()),
             StoreError::MetadataTooLarge { .. } => {
                 Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
@@ -324,6 +376,7 @@ impl IntoResponse for ApiError {
         {
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
+        limits::append(response.headers_mut(), &self.allowances);
         response.extensions_mut().insert(Problem(self));
         response
     }

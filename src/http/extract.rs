@@ -85,7 +85,12 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The whole body, with its place among the bytes that are held for clients.
 async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
-    let (limit, time) = (state.settings.max_body_bytes, state.timeouts.body);
+    read_up_to(request, state, state.settings.max_body_bytes).await
+}
+
+/// The same, with a limit of its own.
+pub async fn read_up_to(request: Request, state: &State, limit: usize) -> Result<Bytes, ApiError> {
+    let time = state.timeouts.body;
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > limit) {
         return Err(too_large(limit));

@@ -28,7 +28,12 @@ pub async fn show(Shared(state): Shared<State>, run: OwnedRun) -> Result<Respons
     let (attempt, complete, chars, html) = match run.report().await? {
         Some(report) => {
             let chars = report.markdown.chars().count();
-            (written.attempt.max(1), true, chars, page::main_of(&rendered(&state, &run, report).await?))
+            (
+                written.attempt.max(1),
+                true,
+                chars,
+                page::main_of(&rendered(&state, run.id(), report, async || run.sources().await).await?),
+            )
         }
         None => (written.attempt, false, written.settled().chars().count(), state.pages.part(written).await?),
     };

@@ -1,13 +1,12 @@
 //! Keys of the API: listed, made and revoked by administrators.
 
-use std::time::Duration;
-
 use axum::{
     extract::{Path, State as Shared},
     http::{StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
@@ -19,7 +18,7 @@ use super::{
 };
 use crate::{
     auth::{Principal, Wanted},
-    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, printable_line},
+    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, UseLimits, printable_line, time},
 };
 
 /// Characters of a name or an owner.
@@ -36,6 +35,8 @@ pub struct KeyRequest {
     scope: KeyScope,
     #[serde(default)]
     expires_in_days: Option<u64>,
+    #[serde(default)]
+    limits: Map<String, Value>,
 }
 
 fn write() -> KeyScope {
@@ -88,7 +89,7 @@ fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {
         }
     };
     let days = |days: u64| match days {
-        1..=MAX_DAYS => Ok(Timestamp::now().plus(Duration::from_secs(days * 24 * 60 * 60))),
+        1..=MAX_DAYS => Ok(Timestamp::now().plus(time::days(days))),
         _ => {
             let detail = format!("it must be 1 to {MAX_DAYS}");
             Err(ApiError::invalid(Place::Pointer("/expires_in_days".to_owned()), detail))
@@ -99,7 +100,18 @@ fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {
         owner: Owner::named(&text("/owner", &request.owner)?),
         scope: request.scope,
         expires_at: request.expires_in_days.map(days).transpose()?,
+        limits: limits(&request.limits)?,
     })
+}
+
+/// Limits that are known, each in its range.
+fn limits(given: &Map<String, Value>) -> Result<UseLimits, ApiError> {
+    let wrong = |name: &str, detail: String| ApiError::invalid(Place::Pointer(format!("/limits/{name}")), detail);
+    let mut limits = UseLimits::default();
+    for (name, value) in given.iter().filter(|(_, value)| !value.is_null()) {
+        limits.set(name, value).map_err(|expected| wrong(name, expected))?;
+    }
+    Ok(limits)
 }
 
 fn note(by: &Principal, key: &ApiKey, what: &str) {

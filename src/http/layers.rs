@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{
     State, auth,
     error::{ApiError, Code, Problem, WriteProblem},
-    extract, linger, origin, outgoing,
+    extract, limits, linger, origin, outgoing,
     stream::{self, Refused},
 };
 use crate::{config::CorsOrigins, telemetry::metrics};
@@ -38,6 +38,7 @@ const DIAGNOSIS: Duration = Duration::from_millis(500);
 /// The router with everything around it, its problems written in its own way; the last is the outermost, so that preflights get their ids too.
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
+        .layer(from_fn_with_state(state.clone(), limits::count))
         .layer(from_fn_with_state(state.clone(), auth::check))
         .layer(from_fn_with_state(state.clone(), in_time))
         .layer(CatchPanicLayer::custom(defect))
@@ -155,6 +156,8 @@ fn cors(origins: &CorsOrigins) -> CorsLayer {
             header::LOCATION,
             header::ETAG,
             header::RETRY_AFTER,
+            HeaderName::from_static("ratelimit"),
+            HeaderName::from_static("ratelimit-policy"),
             HeaderName::from_static("idempotent-replayed"),
             HeaderName::from_static("preference-applied"),
             REQUEST_ID,

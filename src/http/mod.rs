@@ -6,6 +6,7 @@
 mod auth;
 mod clients;
 pub mod docs;
+mod documents;
 mod error;
 mod extract;
 mod fragment;
@@ -13,6 +14,7 @@ mod health;
 mod json;
 mod keys;
 mod layers;
+mod limits;
 mod linger;
 mod options;
 mod origin;
@@ -24,10 +26,13 @@ mod report;
 mod retry;
 mod runs;
 mod serve;
+mod shares;
+mod sign_in;
 pub mod sse;
 mod started;
 mod stream;
 mod threads;
+mod usage;
 mod web;
 
 use std::{ops::Deref, sync::Arc};
@@ -60,6 +65,8 @@ pub struct Shared {
     pub streams: Arc<Semaphore>,
     /// Reports as pages, those asked for last.
     pub pages: page::Pages,
+    /// Requests of this minute, by who sent them.
+    requests: limits::Requests,
     /// What may be held for clients.
     buffers: outgoing::Buffers,
 }
@@ -88,7 +95,8 @@ impl State {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
         let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
         let pages = page::Pages::default();
-        Self(Arc::new(Shared { runs, keys, settings, shutdown, timeouts, streams, pages, buffers }))
+        let requests = limits::Requests::default();
+        Self(Arc::new(Shared { runs, keys, settings, shutdown, timeouts, streams, pages, requests, buffers }))
     }
 }
 
@@ -107,7 +115,14 @@ fn routes() -> Vec<Route> {
         ),
         ("/api/v1/threads/{id}/messages", &["GET", "POST"], get(threads::messages).post(threads::add_message)),
         ("/api/v1/threads/{id}/runs", &["GET"], get(threads::runs)),
+        ("/api/v1/threads/{id}/documents", &["GET", "POST"], get(documents::list).post(documents::add)),
+        ("/api/v1/threads/{id}/documents/{document_id}", &["DELETE"], delete(documents::remove)),
+        ("/api/v1/documents", &["POST"], post(documents::create)),
         ("/api/v1/threads/{id}/events", &["GET"], get(stream::thread_events)),
+        ("/api/v1/threads/{id}/shares", &["GET", "POST"], get(shares::list).post(shares::create)),
+        ("/api/v1/threads/{id}/shares/{share_id}", &["DELETE"], delete(shares::revoke)),
+        ("/shared/{token}", &["GET"], get(shares::show)),
+        ("/shared/{token}/runs/{id}", &["GET"], get(shares::show_report)),
         ("/api/v1/runs", &["GET"], get(runs::list)),
         ("/api/v1/runs/{id}", &["GET"], get(runs::show)),
         ("/api/v1/runs/{id}/cancel", &["POST"], post(runs::cancel)),
@@ -124,6 +139,9 @@ fn routes() -> Vec<Route> {
         ("/api/v1/session", &["GET", "POST", "DELETE"], get(auth::show).post(auth::sign_in).delete(auth::sign_out)),
         ("/api/v1/keys", &["GET", "POST"], get(keys::list).post(keys::create)),
         ("/api/v1/keys/{key_id}", &["DELETE"], delete(keys::revoke)),
+        ("/api/v1/usage", &["GET"], get(usage::show)),
+        ("/auth/login", &["GET"], get(sign_in::begin)),
+        ("/auth/callback", &["GET"], get(sign_in::finish)),
         ("/healthz", &["GET"], get(health::alive)),
         ("/readyz", &["GET"], get(health::ready)),
         ("/metrics", &["GET"], get(health::metrics)),

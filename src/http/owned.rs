@@ -1,7 +1,7 @@
 //! Who asks, and the threads and runs that are theirs: handlers name what they touch, and what belongs to another owner
 //! is not found. No handler takes a bare id.
 
-use std::{collections::BTreeMap, convert::Infallible};
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
 use axum::{
     extract::{FromRequestParts, Path},
@@ -23,12 +23,12 @@ impl FromRequestParts<State> for Caller {
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Infallible> {
         if let Some(principal) = parts.extensions.get::<Principal>() {
             let reach = if principal.key.scope == KeyScope::Admin { Reach::Shared } else { Reach::Own };
-            return Ok(Self { owner: principal.owner().clone(), reach });
+            return Ok(Self { owner: principal.owner().clone(), reach, key: Some(Arc::clone(&principal.key)) });
         }
         let named = state.settings.owner_header.as_ref().and_then(|name| parts.headers.get(name));
         let owner = named.map_or_else(Owner::local, |name| Owner::named(&String::from_utf8_lossy(name.as_bytes())));
         let reach = if state.settings.separate_owners { Reach::Own } else { Reach::Shared };
-        Ok(Self { owner, reach })
+        Ok(Self { owner, reach, key: None })
     }
 }
 

@@ -121,9 +121,14 @@ pub fn render(report: &Report, sources: &[Source]) -> String {
     let language = wording::language_code(text).map(|code| format!(" lang=\"{code}\"")).unwrap_or_default();
     let direction = if wording::is_right_to_left(text) { " dir=\"rtl\"" } else { "" };
     let list = if list.is_empty() { String::new() } else { source_list(report, sources) };
+    framed(title, &format!("{language}{direction}"), &format!("{article}{list}"))
+}
+
+/// A whole page around what it shows; `attributes` are those of the page.
+pub fn framed(title: &str, attributes: &str, main: &str) -> String {
     format!(
-        "<!doctype html><html{language}{direction}><head>{META}<title>{}</title><style>{STYLE}</style></head>\
-         <body><main>{article}{list}</main></body></html>\n",
+        "<!doctype html><html{attributes}><head>{META}<title>{}</title><style>{STYLE}</style></head>\
+         <body><main>{main}</main></body></html>\n",
         escaped(title)
     )
 }
@@ -245,7 +250,8 @@ fn entry(number: u32, source: &Source, is_cited: bool) -> String {
     format!("<li id=\"source-{number}\">{mark} <bdi>{title}</bdi><br><bdi>{place}</bdi></li>\n")
 }
 
-fn escaped(text: &str) -> String {
+/// Text as it stands in a page.
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

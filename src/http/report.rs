@@ -16,11 +16,11 @@ use super::{
 };
 use crate::{
     domain::{
-        Outcome, RunId, Source, SourceId,
+        Outcome, Run, RunId, Source, SourceId, SubQuestion,
         claim::{Claim, Verdict},
         report::{Citation, Report},
     },
-    runs::OwnedRun,
+    runs::{OwnedRun, StoreError},
 };
 
 pub const MARKDOWN: &str = "text/markdown";
@@ -69,6 +69,8 @@ struct ReportBody<'a> {
     dropped_citations: u32,
     /// The text cites nothing.
     degraded: bool,
+    /// Of the brief.
+    sub_questions: &'a [SubQuestion],
 }
 
 /// A line of the report's source list.
@@ -84,6 +86,12 @@ struct CitedSource {
 #[derive(Clone, Copy, Debug)]
 pub struct MediaType(&'static str);
 
+impl MediaType {
+    pub fn html() -> Self {
+        Self(HTML)
+    }
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for MediaType {
     type Rejection = ApiError;
 
@@ -96,20 +104,33 @@ impl<S: Send + Sync> FromRequestParts<S> for MediaType {
 
 pub async fn show(
     Shared(state): Shared<State>,
-    MediaType(media_type): MediaType,
+    media_type: MediaType,
     owned: OwnedRun,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let (run_id, report) = (owned.id(), report_of(&owned).await?);
+    let report = report_of(&owned).await?;
+    answered(&state, media_type, &headers, owned.run(), report, async || owned.sources().await).await
+}
+
+/// The report of a run in the form that is wanted; `sources` is asked for its sources where they are needed.
+pub async fn answered(
+    state: &State,
+    MediaType(media_type): MediaType,
+    headers: &HeaderMap,
+    run: &Run,
+    report: Report,
+    sources: impl AsyncFnOnce() -> Result<Vec<Source>, StoreError>,
+) -> Result<Response, ApiError> {
+    let run_id = run.id;
     // A report never changes, so its run and form name it.
     let tag = format!("\"{run_id}-{}\"", media_type.rsplit('/').next().unwrap_or_default());
-    let mut response = if has_version(&headers, &tag) {
+    let mut response = if has_version(headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         match media_type {
             MARKDOWN => report.markdown.clone().into_response(),
-            HTML => rendered(&state, &owned, report).await?.into_response(),
-            _ => data(&owned, &report).await?,
+            HTML => rendered(state, run_id, report, sources).await?.into_response(),
+            _ => data(run, &report, &sources().await?)?,
         }
     };
     let headers = response.headers_mut();
@@ -144,13 +165,17 @@ pub fn content_type(media_type: &str) -> HeaderValue {
 }
 
 /// The page of a report, rendered once.
-pub async fn rendered(state: &State, run: &OwnedRun, report: Report) -> Result<Bytes, ApiError> {
-    let load = async || Ok((report, run.sources().await?));
-    state.pages.get(run.id(), load).await
+pub async fn rendered(
+    state: &State,
+    run_id: RunId,
+    report: Report,
+    sources: impl AsyncFnOnce() -> Result<Vec<Source>, StoreError>,
+) -> Result<Bytes, ApiError> {
+    let load = async || Ok((report, sources().await?));
+    state.pages.get(run_id, load).await
 }
 
-async fn data(run: &OwnedRun, report: &Report) -> Result<Response, ApiError> {
-    let sources = run.sources().await?;
+fn data(run: &Run, report: &Report, sources: &[Source]) -> Result<Response, ApiError> {
     let cited = |(number, source): (u32, &Source)| CitedSource {
         number,
         source_id: source.id,
@@ -158,12 +183,13 @@ async fn data(run: &OwnedRun, report: &Report) -> Result<Response, ApiError> {
         title: source.title.clone(),
     };
     answer(&ReportBody {
-        run_id: run.id(),
-        outcome: run.run().outcome,
+        run_id: run.id,
+        outcome: run.outcome,
         markdown: &report.markdown,
         citations: &report.citations,
-        sources: report.cited(&sources).into_iter().map(cited).collect(),
+        sources: report.cited(sources).into_iter().map(cited).collect(),
         dropped_citations: report.dropped_citations,
         degraded: report.is_degraded(),
+        sub_questions: &report.sub_questions,
     })
 }

@@ -15,6 +15,7 @@ use super::{
     error::{ApiError, Code},
     extract::{Preferences, negotiate},
     json::json,
+    limits,
     report::{JSON, MARKDOWN, content_type},
     runs::RunBody,
     threads::ThreadBody,
@@ -93,13 +94,14 @@ impl Starter {
         accepted: Accepted,
     ) -> Result<Response, ApiError> {
         match accepted {
-            Accepted::New { run, message, position } => {
+            Accepted::New { run, message, position, allowances } => {
                 let (run, details) = self.settled(state, *run, position).await?;
                 let body = self.body(&started, &run, message, details).await?;
                 if let Some(key) = key {
                     state.runs.keep_answer(&self.caller, key, &body).await;
                 }
-                let response = self.response(&started, &run, body, false).await?;
+                let mut response = self.response(&started, &run, body, false).await?;
+                limits::append(response.headers_mut(), &allowances);
                 Ok(self.preferences.applied(response))
             }
             Accepted::Before(first) => self.repeated(state, &started, first).await,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     State,
+    auth::Asked,
     error::{ApiError, Place},
     extract::{JsonBody, Query},
     json::{ListBody, answer},
@@ -181,8 +182,12 @@ pub async fn show(thread: OwnedThread) -> Result<Response, ApiError> {
     answer(&ThreadBody::from(thread.into_thread()))
 }
 
-pub async fn delete(thread: OwnedThread) -> Result<StatusCode, ApiError> {
-    if thread.delete().await? { Ok(StatusCode::NO_CONTENT) } else { Err(ApiError::no_such("thread")) }
+pub async fn delete(thread: OwnedThread, asked: Asked) -> Result<StatusCode, ApiError> {
+    if !thread.delete().await? {
+        return Err(ApiError::no_such("thread"));
+    }
+    asked.note_deleted(thread.owner(), thread.thread().id);
+    Ok(StatusCode::NO_CONTENT)
 }
 
 pub async fn messages(thread: OwnedThread, query: Query) -> Result<Response, ApiError> {

@@ -93,8 +93,14 @@ pub(super) fn facts(model: &ModelName, settings_of: &str, is_own_cloud: bool) ->
 /// What is known of the family whose name the model's begins with.
 pub fn of_family(model: &str) -> Facts {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    // Clouds put a region and the vendor before the name: `us.anthropic.claude-…`.
+    let tails = name.match_indices('.').map(|(dot, _)| &name[dot + 1..]);
+    std::iter::once(&*name).chain(tails).find_map(family).unwrap_or_default()
+}
+
+fn family(name: &str) -> Option<Facts> {
     let known = |end: usize| name.get(..end).and_then(|prefix| CATALOGUE.families.get(prefix));
-    (1..=name.len()).rev().find_map(known).copied().unwrap_or_default()
+    (1..=name.len()).rev().find_map(known).copied()
 }
 
 /// The name without the date behind it, as `-2026-03-05` or `-20260305`; `None` when it has none.

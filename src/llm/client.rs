@@ -116,22 +116,25 @@ impl Llm {
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
         let request = self.unforced(request);
-        let failed = match self.attempts(&request, caller, |server| self.call(server, &request, caller)).await {
-            Ok((completion, attempts)) => return Ok(Completion { attempts, ..completion }),
-            Err(failed) => failed,
-        };
+        let failed =
+            match self.attempts(&request, caller, |server, tokens| self.call(server, &request, tokens, caller)).await {
+                Ok((completion, attempts)) => return Ok(Completion { attempts, ..completion }),
+                Err(failed) => failed,
+            };
         let Some(milder) = self.milder(&request, &failed) else { return Err(failed) };
-        let again = self.attempts(&milder, caller, |server| self.call(server, &milder, caller)).await;
+        let again = self.attempts(&milder, caller, |server, tokens| self.call(server, &milder, tokens, caller)).await;
         match again {
             Ok((completion, attempts)) => Ok(Completion { attempts: attempts + failed.attempts, ..completion }),
             Err(again) => Err(Failed { attempts: again.attempts + failed.attempts, ..again }),
         }
     }
 
-    /// The request without a forced call, when its model is known to refuse that.
+    /// The request without a forced call, when its provider or its model is known to refuse that.
     fn unforced<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
-        let is_forced = request.tool_choice == ToolChoice::Required;
-        if is_forced && self.inner.memory.refuses_force(&request.model, Instant::now()) {
+        let model = &request.model;
+        let is_known = || self.inner.server(model).is_some_and(|server| server.refuses_force(model));
+        let is_refused = || is_known() || self.inner.memory.refuses_force(model, Instant::now());
+        if request.tool_choice == ToolChoice::Required && is_refused() {
             return Cow::Owned(Request { tool_choice: ToolChoice::Auto, ..request.clone() });
         }
         Cow::Borrowed(request)
@@ -143,7 +146,7 @@ impl Llm {
             return without_carry(request, failed);
         }
         self.inner.memory.learn_refused_force(&request.model, Instant::now());
-        Some(Request { tool_choice: ToolChoice::Auto, ..request.clone() })
+        Some(self.unforced(request).into_owned())
     }
 
     /// Asks for an answer piece by piece. Returns with the first piece of text, or the end; until then attempts are
@@ -158,8 +161,9 @@ impl Llm {
         if self.facts(&request.model).streaming == Some(false) {
             return self.complete(request, caller).await.map(ReplyStream::whole);
         }
-        let begin = |server| self.begin(server, request, caller);
-        let ((mut reading, first), attempts) = self.attempts(request, caller, begin).await?;
+        let request = self.unforced(request);
+        let begin = |server, tokens| self.begin(server, &request, tokens, caller);
+        let ((mut reading, first), attempts) = self.attempts(&request, caller, begin).await?;
         reading.attempts = attempts;
         let first = match first {
             Some(Delta::End(completion)) => Some(Delta::End(Completion { attempts, ..completion })),
@@ -212,7 +216,7 @@ impl Llm {
 
     /// What a finished call costs; `None` when the price of its model is not known, and its provider did not say.
     pub fn cost(&self, model: &ModelName, usage: &Usage) -> Option<Cost> {
-        usage.cost.or_else(|| Some(self.facts(model).price?.cost(usage)))
+        usage.cost.or_else(|| self.facts(model).price?.cost(usage))
     }
 
     /// Asks the provider's server for its models, to see whether it is there and takes the key.
@@ -250,18 +254,20 @@ impl Llm {
         })
     }
 
-    /// Makes a call until it succeeds or must be given up; returns the number of attempts with its result.
+    /// Makes a call until it succeeds or must be given up; returns the number of attempts with its result. `call` gets
+    /// the tokens that each attempt is expected to take.
     async fn attempts<'a, T, F: Future<Output = Result<T, Failure>>>(
         &'a self,
         request: &Request,
         caller: &dyn Caller,
-        call: impl Fn(&'a Arc<Server>) -> F,
+        call: impl Fn(&'a Arc<Server>, u64) -> F,
     ) -> Result<(T, u32), Failed> {
         let unusable = |error| Failed { error, attempts: 0, too_long: None };
         let server = self.inner.usable(&request.model).map_err(unusable)?;
         let circuit = self.inner.circuits.of(&request.model);
+        let tokens = estimated_tokens(server, request);
         let attempt = || {
-            let call = Box::pin(call(server));
+            let call = Box::pin(call(server, tokens));
             async move {
                 let failed = |failure: Failure| failure.map(|error| server.presentable(error));
                 call.await.map_err(failed).inspect_err(|failure| {
@@ -276,8 +282,14 @@ impl Llm {
         done.map_err(|end| Failed { error: end.error.error, attempts: end.attempts, too_long: end.too_long })
     }
 
-    async fn call(&self, server: &Server, request: &Request, caller: &dyn Caller) -> Result<Completion, Failure> {
-        let mut permit = turn(server, request, caller).await;
+    async fn call(
+        &self,
+        server: &Server,
+        request: &Request,
+        tokens: u64,
+        caller: &dyn Caller,
+    ) -> Result<Completion, Failure> {
+        let mut permit = turn(server, request, tokens, caller).await;
         caller.gate().pass().await;
         let body = tokio::time::timeout(self.inner.settings.total_timeout, transport::call(server, request))
             .await
@@ -298,9 +310,10 @@ impl Llm {
         &self,
         server: &Arc<Server>,
         request: &Request,
+        tokens: u64,
         caller: &dyn Caller,
     ) -> Result<(Reading, Option<Delta>), Failure> {
-        let permit = turn(server, request, caller).await;
+        let permit = turn(server, request, tokens, caller).await;
         caller.gate().pass().await;
         let settings = &self.inner.settings;
         let ends = tokio::time::Instant::now() + settings.stream_timeout;
@@ -393,12 +406,18 @@ fn read(mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Com
     assembly.finish().map(|(completion, _)| completion)
 }
 
+/// What a call is expected to take, where that counts: its prompt, and a quarter of the longest answer.
+fn estimated_tokens(server: &Server, request: &Request) -> u64 {
+    match server.limiter.counts_tokens() {
+        true => u64::from(limits::estimate_request(request)).saturating_add(u64::from(request.max_tokens / 4)),
+        false => 0,
+    }
+}
+
 /// Waits until the server may be asked once more.
-async fn turn(server: &Server, request: &Request, caller: &dyn Caller) -> Permit {
+async fn turn(server: &Server, request: &Request, tokens: u64, caller: &dyn Caller) -> Permit {
     let _rest = caller.gate().rest();
-    let limiter = &server.limiter;
-    let tokens = if limiter.counts_tokens() { limits::estimate_request(request) + request.max_tokens / 4 } else { 0 };
-    limiter.permit(&request.model.to_string(), tokens.into(), caller).await
+    server.limiter.permit(&request.model.to_string(), tokens, caller).await
 }
 
 impl Inner {

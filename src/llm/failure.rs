@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Error;
 use crate::domain::ModelName;
@@ -116,6 +116,21 @@ pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
     let status = reported.status(None);
     let error = reported.error(model, None);
     Failure { trouble: trouble_of_status(&error, status), retry_after: None, error }
+}
+
+/// The failure that a stream of Amazon's reports in place of an event.
+pub(super) fn of_exception(model: &ModelName, name: &str, message: &Value) -> Failure {
+    let status = match name {
+        "throttlingException" => 429,
+        "validationException" => 400,
+        "accessDeniedException" => 403,
+        "resourceNotFoundException" => 404,
+        "modelTimeoutException" => 408,
+        "serviceUnavailableException" => 503,
+        _ => 500,
+    };
+    let body = json!({"code": name, "message": message});
+    of_status(model, status, &HeaderMap::new(), &body.to_string())
 }
 
 /// An answer that its provider broke off without a reason: an error of its own.

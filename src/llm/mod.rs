@@ -2,9 +2,10 @@
 //!
 //! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire/`, one file per dialect (our request to bytes) →
 //! `transport.rs` (HTTP, with its caps), and its answer comes back through the dialect and `assembly.rs`, or through
-//! `failure.rs`. `providers.rs` has a row for each provider. `structured.rs` asks for a Rust type, `catalogue.rs`
+//! `failure.rs`. `access/` has what some clouds want beside a key. `providers.rs` has a row for each provider. `structured.rs` asks for a Rust type, `catalogue.rs`
 //! knows models, `limits.rs` how many tokens a request is. This room knows nothing of research, journals or prompts.
 
+mod access;
 mod assembly;
 pub mod catalogue;
 mod client;
@@ -36,7 +37,7 @@ pub use client::{Llm, ProbeReport};
 pub use message::{
     Carry, Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec,
 };
-pub use server::BadSetting;
+pub use server::{BadSetting, missing};
 pub use settings::{Endpoint, Endpoints, ProviderLimits, Settings};
 pub use stream::{Delta, ReplyStream};
 pub use tuning::{Sending, Tuning, Tunings};

@@ -3,7 +3,9 @@
 //!
 //! Facts are the vendors' own, of November 2026.
 
+use super::access;
 use super::catalogue::Facts;
+use super::settings::Endpoint;
 use super::structured::Strategy;
 use super::wire::Wire;
 
@@ -20,6 +22,10 @@ pub struct Provider {
     pub variables: Variables,
     /// The name that Open Deep Research has for it, as in `provider:model`, where that is another one.
     pub original: Option<&'static str>,
+    /// Further settings, of clouds that want more than a key.
+    pub others: &'static [Other],
+    /// Where a cloud is whose address follows from its settings.
+    pub place: Option<Place>,
     /// Another variable that may hold the key, where that of `variables` is not set.
     pub other_key: Option<&'static str>,
     pub key: Key,
@@ -34,6 +40,29 @@ pub struct Provider {
     pub example: &'static str,
     /// What its users should know; Markdown.
     pub note: &'static str,
+}
+
+/// A further setting of a provider.
+#[derive(Debug)]
+pub struct Other {
+    /// In its table of the settings file.
+    pub name: &'static str,
+    pub variable: &'static str,
+    /// Another variable that is read when that one is not set.
+    pub other_variable: Option<&'static str>,
+    pub is_secret: bool,
+    pub meaning: &'static str,
+}
+
+/// Where a provider is, by its further settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The further setting without which it is nowhere.
+    pub needs: &'static str,
+    /// Where its API begins; `None` when what its address is made of is no name.
+    pub base: fn(&Endpoint) -> Option<String>,
+    /// What stands between that and the path of a dialect; ends with a slash unless it is empty.
+    pub path: fn(&Endpoint) -> String,
 }
 
 /// The models of a provider that are used unless others are named.
@@ -67,6 +96,10 @@ pub enum Auth {
     Bearer,
     /// The key alone, in this header.
     Header(&'static str),
+    /// A token of Google's cloud; a key, where one is set, in a header.
+    Google,
+    /// A signature of Amazon's cloud; a key, where one is set, as a bearer token.
+    Amazon,
 }
 
 /// What `GET models` says.
@@ -117,6 +150,8 @@ pub struct Quirks {
     pub cache_key: bool,
     /// Reasoning tokens are counted beside the output tokens.
     pub reasoning_beside: bool,
+    /// The model stands in the address and not in the body, which names this version of the API (Messages).
+    pub versioned: Option<&'static str>,
     /// Sent with every request.
     pub headers: &'static [(&'static str, &'static str)],
 }
@@ -131,13 +166,11 @@ impl Quirks {
         carries: Carries::Nothing,
         cache_key: false,
         reasoning_beside: false,
+        versioned: None,
         headers: &[],
     };
     /// The same for a model of which this is known.
     pub fn of_model(mut self, facts: &Facts) -> Self {
-        if facts.forced_calls == Some(false) {
-            self.required = Self::UNFORCED;
-        }
         let weaker = match (facts.schema, facts.tools) {
             (Some(false), Some(false)) => Strategy::Prompt,
             (Some(false), _) => Strategy::Tool,
@@ -181,6 +214,8 @@ const fn cloud(
         base_url: Some(base_url),
         variables,
         original: None,
+        others: &[],
+        place: None,
         other_key: None,
         key: Key::Needed,
         auth: Auth::Bearer,
@@ -207,6 +242,43 @@ const fn local(
         ..cloud(name, title, base_url, variables, example, Quirks::NONE)
     }
 }
+
+const fn other(name: &'static str, variable: &'static str, meaning: &'static str) -> Other {
+    Other { name, variable, other_variable: None, is_secret: false, meaning }
+}
+
+const GOOGLE_CLOUD: &[Other] = &[
+    other("project", "GOOGLE_CLOUD_PROJECT", "the project that pays; Vertex AI can be used when it is set"),
+    other("location", "GOOGLE_CLOUD_LOCATION", "where models run: a region, us, eu or global, which it is unless set"),
+    other(
+        "credentials",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "file of a service account or of a user; unset: that of gcloud, else the machine's account",
+    ),
+    other("metadata_host", "GCE_METADATA_HOST", "the machine's metadata server, where it is not at its usual name"),
+];
+
+const AMAZON_CLOUD: &[Other] = &[
+    Other {
+        other_variable: Some("AWS_DEFAULT_REGION"),
+        ..other("region", "AWS_REGION", "the region that is called; Bedrock can be used when it is set")
+    },
+    other("access_key_id", "AWS_ACCESS_KEY_ID", "name of an access key"),
+    Other {
+        is_secret: true,
+        ..other("secret_access_key", "AWS_SECRET_ACCESS_KEY", "the access key, which signs requests")
+    },
+    Other {
+        is_secret: true,
+        ..other("session_token", "AWS_SESSION_TOKEN", "goes with an access key that counts for a while")
+    },
+    other(
+        "credentials",
+        "AWS_SHARED_CREDENTIALS_FILE",
+        "file of profiles, where no access key is set; unset: ~/.aws/credentials",
+    ),
+    other("profile", "AWS_PROFILE", "the profile in that file; default unless set"),
+];
 
 /// All of them, in the order in which they are shown.
 pub const PROVIDERS: &[Provider] = &[
@@ -257,6 +329,71 @@ pub const PROVIDERS: &[Provider] = &[
             variables!("GEMINI"),
             "gemini-3.6-flash",
             Quirks { required: "ANY", ..Quirks::NONE },
+        )
+    },
+    // The same models and others in Google's cloud. Thoughts signed by one are refused by the other.
+    Provider {
+        wire: Wire::Gemini,
+        original: Some("google_vertexai"),
+        base_url: None,
+        others: GOOGLE_CLOUD,
+        place: Some(Place { needs: "project", base: access::google_base, path: access::google_gemini }),
+        auth: Auth::Google,
+        key: Key::Optional,
+        lists: Lists::Nothing,
+        note: "a service account's file, the credentials of `gcloud auth application-default login`, or the machine's metadata server",
+        ..cloud(
+            "vertex",
+            "Google Vertex AI",
+            "",
+            variables!("VERTEX"),
+            "gemini-3.6-flash",
+            Quirks { required: "ANY", ..Quirks::NONE },
+        )
+    },
+    Provider {
+        wire: Wire::Messages,
+        original: Some("google_anthropic_vertex"),
+        base_url: None,
+        others: GOOGLE_CLOUD,
+        place: Some(Place { needs: "project", base: access::google_base, path: access::google_claude }),
+        auth: Auth::Google,
+        key: Key::Optional,
+        lists: Lists::Nothing,
+        settings_of: Some("vertex"),
+        note: "the same settings as Vertex AI",
+        ..cloud(
+            "vertex-anthropic",
+            "Anthropic on Vertex AI",
+            "",
+            variables!("VERTEX"),
+            "claude-sonnet-5-5",
+            Quirks { required: "any", versioned: Some("vertex-2023-10-16"), ..Quirks::NONE },
+        )
+    },
+    // Its structured answers are unreliable with many models; a tool's arguments are not.
+    Provider {
+        wire: Wire::Converse,
+        original: Some("bedrock_converse"),
+        base_url: None,
+        variables: Variables {
+            api_key: "AWS_BEARER_TOKEN_BEDROCK",
+            base_url: "BEDROCK_BASE_URL",
+            headers: "BEDROCK_HEADERS",
+        },
+        others: AMAZON_CLOUD,
+        place: Some(Place { needs: "region", base: access::amazon_base, path: access::amazon_path }),
+        auth: Auth::Amazon,
+        key: Key::Optional,
+        lists: Lists::Nothing,
+        note: "a key of Bedrock, an access key, or a profile of `~/.aws/credentials`; most models want the id of an inference profile",
+        ..cloud(
+            "bedrock",
+            "Amazon Bedrock",
+            "",
+            variables!("BEDROCK"),
+            "us.anthropic.claude-sonnet-5-5",
+            Quirks { required: "any", structured: Strategy::Tool, ..Quirks::NONE },
         )
     },
     // The resource's name is part of the address; `model` is the name of the deployment. An older address with an

@@ -7,10 +7,11 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
 use url::Url;
 
+use super::access::Access;
 use super::catalogue::{self, Facts, KnownModels};
 use super::failure::{Failure, one_line};
 use super::models::Listed;
-use super::providers::{Auth, Key, Lists, Provider, Quirks};
+use super::providers::{Auth, Key, Lists, Place, Provider, Quirks};
 use super::settings::{Endpoint, Settings};
 use super::wire::{Encoded, Reader};
 use super::{Error, Request};
@@ -34,14 +35,15 @@ pub(super) struct Server {
     pub(super) http: reqwest::Client,
     /// Ends with a slash.
     base_url: Url,
-    /// Must an address be set first?
-    is_nowhere: bool,
+    /// The variable that must be set first.
+    missing: Option<&'static str>,
     /// Is this the provider's own address?
     is_own_cloud: bool,
     /// What the operator says of models.
     models: KnownModels,
     key: Option<SecretString>,
     headers: HeaderMap,
+    access: Access,
     /// Shared with the other dialects of the same account.
     pub(super) limiter: Arc<Limiter>,
     /// Asked once and only when needed; `None` when the server would not say.
@@ -59,17 +61,25 @@ impl Server {
         limiter: Arc<Limiter>,
     ) -> Result<Self, BadSetting> {
         let bad = |problem: String| BadSetting { provider: provider.name, problem };
-        let key = endpoint.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty());
-        let base_url = base_url(provider, endpoint.base_url.as_ref()).map_err(bad)?;
+        let key = endpoint.key().cloned();
+        let (base_url, is_own_cloud) = match provider.place {
+            Some(place) => (placed(place, endpoint).map_err(bad)?, endpoint.base_url.is_none()),
+            None => {
+                let base_url = base_url(provider, endpoint.base_url.as_ref()).map_err(bad)?;
+                let is_own_cloud = is_own_cloud(provider, &base_url);
+                (base_url, is_own_cloud)
+            }
+        };
         let http = clients.for_url(&base_url).clone();
         Ok(Self {
             provider,
             http,
-            is_nowhere: endpoint.base_url.is_none() && provider.base_url.is_none(),
-            is_own_cloud: is_own_cloud(provider, &base_url),
+            missing: missing(provider, endpoint),
+            is_own_cloud,
             models: of_provider(&settings.models, provider.name),
             base_url,
             headers: headers(provider.auth, key.as_ref(), &endpoint.headers).map_err(bad)?,
+            access: Access::new(provider.auth, endpoint, clients),
             key,
             limiter,
             listed: OnceCell::new(),
@@ -78,12 +88,7 @@ impl Server {
 
     /// The variable that must be set before this server can be used.
     pub(super) fn missing(&self) -> Option<&'static str> {
-        let variables = self.provider.variables;
-        if self.is_nowhere {
-            return Some(variables.base_url);
-        }
-        let needs_key = self.provider.key == Key::Needed && (self.is_own_cloud || self.provider.base_url.is_none());
-        (needs_key && self.key.is_none()).then_some(variables.api_key)
+        self.missing
     }
 
     /// May the server's list of models tell more of them than the catalogue knows?
@@ -91,19 +96,24 @@ impl Server {
         match self.provider.lists {
             Lists::Windows => true,
             // What is behind another address is another server.
-            Lists::Names | Lists::Nothing => !self.is_own_cloud,
+            Lists::Names | Lists::Nothing => !self.is_own_cloud && self.provider.place.is_none(),
         }
     }
 
     /// Is there a list of models to ask for?
     pub(super) fn has_list(&self) -> bool {
-        self.provider.lists != Lists::Nothing || !self.is_own_cloud
+        self.provider.lists != Lists::Nothing || (!self.is_own_cloud && self.provider.place.is_none())
     }
 
     /// What is known of `model` on this server.
     pub(super) fn facts(&self, model: &ModelName) -> Facts {
         let own = self.models.get(&model.to_string()).copied().unwrap_or_default();
         own.or(catalogue::facts(model, self.provider.settings(), self.is_own_cloud))
+    }
+
+    /// Does its provider, or the model, answer a demanded tool call with an error?
+    pub(super) fn refuses_force(&self, model: &ModelName) -> bool {
+        self.provider.quirks.required == Quirks::UNFORCED || self.facts(model).forced_calls == Some(false)
     }
 
     pub(super) fn encode(&self, request: &Request, is_stream: bool) -> serde_json::Result<Encoded> {
@@ -142,6 +152,11 @@ impl Server {
         &self.headers
     }
 
+    /// How requests are authorised beyond that.
+    pub(super) fn access(&self) -> &Access {
+        &self.access
+    }
+
     pub(super) fn provider(&self) -> &'static Provider {
         self.provider
     }
@@ -164,8 +179,31 @@ impl Server {
         // Sent without the spaces around it, and so that is how it comes back.
         let key = self.key.iter().map(|key| key.expose_secret().trim());
         let password = self.base_url.password();
-        net::redact(&text, values.chain(key).chain(password).filter(|secret| secret.len() >= MIN_SECRET_BYTES))
+        let tokens = self.access.secrets();
+        let tokens = tokens.iter().map(String::as_str);
+        net::redact(
+            &text,
+            values.chain(key).chain(password).chain(tokens).filter(|secret| secret.len() >= MIN_SECRET_BYTES),
+        )
     }
+}
+
+/// The variable that must be set before calls can be made to `provider` at `endpoint`. A server at another address than
+/// the provider's own needs no key.
+pub fn missing(provider: &Provider, endpoint: &Endpoint) -> Option<&'static str> {
+    let variables = provider.variables;
+    if let Some(place) = provider.place {
+        let is_there = endpoint.other(place.needs).is_some();
+        let needed = provider.others.iter().find(|other| !is_there && other.name == place.needs);
+        return needed.map(|other| other.variable);
+    }
+    let has_own_address = provider.base_url.is_some();
+    let needs_key = match &endpoint.base_url {
+        None if !has_own_address => return Some(variables.base_url),
+        None => true,
+        Some(url) => !has_own_address || is_own_cloud(provider, url),
+    };
+    (needs_key && provider.key == Key::Needed && endpoint.key().is_none()).then_some(variables.api_key)
 }
 
 fn is_own_cloud(provider: &Provider, base_url: &Url) -> bool {
@@ -195,13 +233,33 @@ fn base_url(provider: &Provider, given: Option<&Url>) -> Result<Url, String> {
     Ok(url)
 }
 
+/// The base URL of a cloud whose address follows from its settings; of one of its calls, since the dialect adds no more
+/// than a model.
+fn placed(place: Place, endpoint: &Endpoint) -> Result<Url, String> {
+    let mut url = match &endpoint.base_url {
+        Some(given) => given.clone(),
+        None if endpoint.other(place.needs).is_none() => Url::parse(NOWHERE).map_err(|problem| problem.to_string())?,
+        None => {
+            let base = (place.base)(endpoint).and_then(|base| Url::parse(&base).ok());
+            base.ok_or_else(|| format!("its {} or location is no name", place.needs))?
+        }
+    };
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err("the base URL must begin with http:// or https://".to_owned());
+    }
+    let path = format!("{}/{}", url.path().trim_end_matches('/'), (place.path)(endpoint));
+    url.set_path(&path);
+    Ok(url)
+}
+
 fn headers(auth: Auth, key: Option<&SecretString>, extra: &[(String, SecretString)]) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     if let Some(key) = key {
         let key = key.expose_secret().trim();
         let (name, value) = match auth {
-            Auth::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
+            Auth::Bearer | Auth::Amazon => (AUTHORIZATION, format!("Bearer {key}")),
             Auth::Header(name) => (HeaderName::from_static(name), key.to_owned()),
+            Auth::Google => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
         };
         headers.insert(name, secret_value(&value).ok_or("the API key has characters no header may have")?);
     }
@@ -236,7 +294,7 @@ mod tests {
         let endpoint = Endpoint {
             base_url: base_url.map(|url| Url::parse(url).unwrap()),
             api_key: key.map(SecretString::from),
-            headers: Vec::new(),
+            ..Endpoint::default()
         };
         build(provider, &endpoint).unwrap()
     }

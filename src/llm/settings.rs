@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::catalogue::KnownModels;
@@ -29,6 +30,10 @@ pub struct Endpoint {
     pub api_key: Option<SecretString>,
     /// Sent with every request, after our own, so that they may replace them.
     pub headers: Vec<(String, SecretString)>,
+    /// The further settings of a cloud, by their names in its row.
+    pub others: BTreeMap<&'static str, SecretString>,
+    /// The home folder of who runs the service, where programs of clouds keep credentials.
+    pub home: Option<PathBuf>,
 }
 
 /// How to reach providers, by name; others are at their own addresses, without a key.
@@ -52,6 +57,22 @@ impl FromIterator<(&'static str, Endpoint)> for Endpoints {
 }
 
 impl Endpoint {
+    /// The key, unless it is blank.
+    pub fn key(&self) -> Option<&SecretString> {
+        self.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty())
+    }
+
+    /// The further setting of that name, unless it is blank.
+    pub fn other(&self, name: &str) -> Option<&str> {
+        let value = self.others.get(name)?.expose_secret().trim();
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// A file in the home folder.
+    pub(super) fn in_home(&self, path: &str) -> Option<PathBuf> {
+        self.home.as_ref().map(|home| home.join(path))
+    }
+
     /// Has anybody said anything of it?
     pub fn is_set(&self) -> bool {
         self.api_key.is_some() || self.base_url.is_some()
@@ -171,6 +192,7 @@ impl fmt::Debug for Endpoint {
             .field("base_url", &self.base_url.as_ref().map(net::shown_url))
             .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
             .field("headers", &names)
+            .field("others", &self.others.keys())
             .finish()
     }
 }
@@ -185,10 +207,12 @@ mod tests {
             base_url: Some(Url::parse("https://me:pa55@host/v1").unwrap()),
             api_key: Some("sk-secret".into()),
             headers: vec![("X-Token".into(), "t0ken".into())],
+            others: BTreeMap::from([("secret_access_key", "s3cret-key".into())]),
+            home: None,
         };
         let settings = Settings { endpoints: [("acme", endpoint)].into_iter().collect(), ..Settings::default() };
         let shown = format!("{settings:?}");
-        for secret in ["sk-secret", "t0ken", "pa55"] {
+        for secret in ["sk-secret", "t0ken", "pa55", "s3cret-key"] {
             assert!(!shown.contains(secret), "{shown}");
         }
         assert!(shown.contains("X-Token") && shown.contains("https://host/v1"), "{shown}");

@@ -51,9 +51,15 @@ pub(super) async fn stream(
     let begun = tokio::time::timeout_at(ends.min(Instant::now() + idle), send(server, request, true)).await;
     let response = begun.map_err(|_| Error::Timeout { model: request.model.clone() })??;
     let max_bytes = MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize));
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_binary = content_type.starts_with(net::frames::CONTENT_TYPE);
     Ok(Frames {
         response,
-        lines: net::Events::new(MAX_LINE),
+        pieces: if is_binary {
+            Pieces::Frames(net::frames::Frames::new(MAX_LINE))
+        } else {
+            Pieces::Lines(net::Events::new(MAX_LINE))
+        },
         left: max_bytes,
         max_bytes,
         idle,
@@ -91,9 +97,11 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     for (name, value) in server.headers() {
         headers.insert(name.clone(), value.clone());
     }
+    let url = server.url(&encoded.path);
+    server.access().authorise(model, &url, &mut headers, &encoded.body).await?;
     // A body of this kind is not kept for another attempt: it is freed once it is sent, not once the answer has come.
     let body = reqwest::Body::wrap(Full::new(Bytes::from(encoded.body)));
-    let call = server.http.post(server.url(&encoded.path)).headers(headers).body(body);
+    let call = server.http.post(url).headers(headers).body(body);
     let mut response = call.send().await.map_err(|problem| of_reqwest(model, &problem))?;
     server.limiter.observe(&net::Quota::of(response.headers()));
     let status = response.status();
@@ -103,7 +111,11 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     let headers = std::mem::take(response.headers_mut());
     // An error that breaks off is still the error its status says.
     let body = beginning(&mut response, MAX_ERROR, ERROR_TIME).await.unwrap_or_default();
-    Err(server.failure(model, status.as_u16(), &headers, &body))
+    let failure = server.failure(model, status.as_u16(), &headers, &body);
+    if matches!(status.as_u16(), 401 | 403) {
+        server.access().forget();
+    }
+    Err(failure)
 }
 
 fn too_long(model: &ModelName, what: &str, max: usize) -> Failure {
@@ -113,13 +125,45 @@ fn too_long(model: &ModelName, what: &str, max: usize) -> Failure {
 /// The chunks of one streamed answer as they came, without `[DONE]`.
 pub(super) struct Frames {
     response: reqwest::Response,
-    lines: net::Events,
+    pieces: Pieces,
     /// Bytes that may come in all, and still.
     max_bytes: usize,
     left: usize,
     idle: Duration,
     ends: Instant,
     model: ModelName,
+}
+
+/// How a stream is cut into events.
+enum Pieces {
+    Lines(net::Events),
+    Frames(net::frames::Frames),
+}
+
+impl Pieces {
+    /// Takes in more bytes; `false` when an event is too long.
+    fn push(&mut self, chunk: &[u8]) -> bool {
+        match self {
+            Self::Lines(lines) => lines.push(chunk),
+            Self::Frames(frames) => frames.push(chunk),
+        }
+    }
+
+    /// The next event that is complete.
+    fn event(&mut self) -> Result<Option<String>, String> {
+        match self {
+            Self::Lines(lines) => Ok(lines.event()),
+            Self::Frames(frames) => frames.event(),
+        }
+    }
+
+    /// What is left at the end: half a frame is nothing.
+    fn last_event(&mut self) -> Option<String> {
+        match self {
+            Self::Lines(lines) => lines.last_event(),
+            Self::Frames(_) => None,
+        }
+    }
 }
 
 impl Frames {
@@ -129,14 +173,15 @@ impl Frames {
     /// Nothing is lost when it is dropped.
     pub(super) async fn next(&mut self) -> Option<Result<String, Failure>> {
         loop {
-            match self.lines.event() {
-                Some(data) if says_nothing(&data) => continue,
-                Some(data) => return Some(Ok(data)),
-                None => {}
+            match self.pieces.event() {
+                Ok(Some(data)) if says_nothing(&data) => continue,
+                Ok(Some(data)) => return Some(Ok(data)),
+                Ok(None) => {}
+                Err(problem) => return Some(Err(malformed(&self.model, problem).into())),
             }
             match self.more().await {
                 Ok(true) => {}
-                Ok(false) => return self.lines.last_event().filter(|data| !says_nothing(data)).map(Ok),
+                Ok(false) => return self.pieces.last_event().filter(|data| !says_nothing(data)).map(Ok),
                 Err(failure) => return Some(Err(failure)),
             }
         }
@@ -152,7 +197,7 @@ impl Frames {
             return Err(too_long(&self.model, "its stream", self.max_bytes));
         };
         self.left = left;
-        if self.lines.push(&chunk) { Ok(true) } else { Err(too_long(&self.model, "a line of its stream", MAX_LINE)) }
+        if self.pieces.push(&chunk) { Ok(true) } else { Err(too_long(&self.model, "a line of its stream", MAX_LINE)) }
     }
 }
 

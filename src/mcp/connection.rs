@@ -1,10 +1,11 @@
 //! One connection to a server: opened within a time limit, its program in a process group of its own, closed for good.
 
 use std::{
+    borrow::Cow,
     collections::VecDeque,
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rmcp::{
@@ -25,7 +26,7 @@ use tokio::{
 };
 
 use super::{
-    Error, Server, Way,
+    Error, Server, Way, error,
     handler::{Handler, Notices},
 };
 use crate::net::{self, ApiClients, Reach, Timeouts};
@@ -47,6 +48,7 @@ pub const INHERITED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "T
 pub(super) struct Connection {
     service: RunningService<RoleClient, Handler>,
     pub notices: Arc<Notices>,
+    pub since: Instant,
     process: Option<Process>,
 }
 
@@ -57,7 +59,10 @@ impl Connection {
         let notices = Arc::new(Notices::default());
         let handler = Handler(Arc::clone(&notices));
         let (service, process) = match &server.way {
-            Way::Http { .. } => (greet(handler, http(server)?).await, None),
+            Way::Http { .. } => {
+                let transport = http(server).await.map_err(|error| scrubbed(server, error))?;
+                (greet(handler, transport).await, None)
+            }
             Way::Stdio { .. } => {
                 let (mut process, transport) = Process::start(server)?;
                 let greeted = greet(handler, transport).await;
@@ -69,7 +74,7 @@ impl Connection {
         };
         let service = service.map_err(|error| scrubbed(server, error))?;
         notices.stop_with(service.cancellation_token());
-        Ok(Self { service, notices, process })
+        Ok(Self { service, notices, since: Instant::now(), process })
     }
 
     pub fn peer(&self) -> &Peer<RoleClient> {
@@ -110,18 +115,18 @@ fn initialization(error: &ClientInitializeError) -> Error {
     Error::Unavailable(match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return initialization(fallback),
         ClientInitializeError::TransportError { error, .. } if super::wants_token(error) => return Error::NeedsToken,
-        ClientInitializeError::JsonRpcError(error) => return super::refused(error),
+        ClientInitializeError::JsonRpcError(error) => return error::refused(error),
         ClientInitializeError::ConnectionClosed(_) => "it ended the connection".to_owned(),
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             "it does not answer as an MCP server does".to_owned()
         }
-        ClientInitializeError::TransportError { error, .. } => super::chain(error),
-        other => other.to_string().chars().take(super::MAX_PROBLEM_CHARS).collect(),
+        ClientInitializeError::TransportError { error, .. } => error::chain(error),
+        other => other.to_string().chars().take(error::MAX_PROBLEM_CHARS).collect(),
     })
 }
 
-fn http(server: &Server) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
-    let Way::Http { url, headers, bearer, reach } = &server.way else {
+async fn http(server: &Server) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
+    let Way::Http { url, headers, bearer, oauth, reach } = &server.way else {
         return Err(Error::Unavailable("it has no address".to_owned()));
     };
     let timeouts = Timeouts {
@@ -139,7 +144,11 @@ fn http(server: &Server) -> Result<StreamableHttpClientTransport<reqwest::Client
     };
     let client = client.map_err(|error| Error::Unavailable(error.to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).max_sse_event_size(MAX_MESSAGE_BYTES);
-    if let Some(bearer) = bearer {
+    let granted = match oauth {
+        Some(oauth) => Some(oauth.token(url).await?),
+        None => None,
+    };
+    if let Some(bearer) = granted.as_ref().or(bearer.as_ref()) {
         config = config.auth_header(bearer.expose_secret());
     }
     let headers = headers.iter().filter_map(|(name, value)| {
@@ -232,7 +241,7 @@ async fn keep_last(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8
 
 /// The error without what the settings keep secret.
 pub(super) fn scrubbed(server: &Server, error: Error) -> Error {
-    let clean = |text: String| net::redact(&text, secrets(server));
+    let clean = |text: String| net::redact(&text, secrets(server).iter().map(AsRef::as_ref));
     match error {
         Error::Unavailable(text) => Error::Unavailable(clean(text)),
         Error::Refused(text) => Error::Refused(clean(text)),
@@ -242,27 +251,64 @@ pub(super) fn scrubbed(server: &Server, error: Error) -> Error {
 
 /// The text without the secrets that the settings name.
 pub(super) fn hidden(server: &Server, text: String) -> String {
-    secrets(server)
-        .into_iter()
-        .filter(|secret| !secret.is_empty())
-        .fold(text, |text, secret| if text.contains(secret) { text.replace(secret, "(hidden)") } else { text })
+    net::without(text, secrets(server).iter().map(AsRef::as_ref))
 }
 
-/// Values of headers and variables whose names say so, and the token. Short ones would leave holes in every text.
-fn secrets(server: &Server) -> Vec<&str> {
-    let named = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        ["key", "token", "secret", "password", "auth", "cookie", "credential"].iter().any(|word| name.contains(word))
+/// The token, and values whose names say that they are secret: of headers, parameters of the address, variables and
+/// arguments. Short ones would leave holes in every text.
+fn secrets(server: &Server) -> Vec<Cow<'_, str>> {
+    let named: Vec<(Cow<'_, str>, Cow<'_, str>)> = match &server.way {
+        Way::Http { url, headers, bearer, oauth, .. } => {
+            let headers = headers.iter().map(|(name, value)| (name.as_str().into(), value.expose_secret().into()));
+            let tokens = bearer.iter().chain(oauth.iter().map(|oauth| oauth.secret()));
+            let tokens = tokens.map(|token| ("token".into(), token.expose_secret().into()));
+            // As they stand in the address, and as they are meant.
+            let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+            let written = written.map(|(name, value)| (name.into(), value.into()));
+            headers.chain(tokens).chain(written).chain(url.query_pairs()).collect()
+        }
+        Way::Stdio { environment, arguments, .. } => {
+            let environment = environment.iter().map(|(name, value)| (name.into(), value.expose_secret().into()));
+            environment.chain(named_arguments(arguments)).collect()
+        }
     };
-    let long = |secret: &&str| secret.len() >= 6;
-    match &server.way {
-        Way::Http { headers, bearer, .. } => {
-            let headers = headers.iter().filter(|(name, _)| named(name.as_str())).map(|(_, value)| value);
-            headers.chain(bearer).map(SecretString::expose_secret).filter(long).collect()
-        }
-        Way::Stdio { environment, .. } => {
-            let own = environment.iter().filter(|(name, _)| named(name));
-            own.map(|(_, value)| value.expose_secret()).filter(long).collect()
-        }
+    let secret = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| is_secret(name) && value.len() >= 6;
+    named.into_iter().filter(secret).map(|(_, value)| value).collect()
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["key", "token", "secret", "password", "auth", "cookie", "credential"].iter().any(|word| name.contains(word))
+}
+
+/// `--name=value` and `--name value`.
+fn named_arguments(arguments: &[SecretString]) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+    let words: Vec<&str> = arguments.iter().map(SecretString::expose_secret).collect();
+    let joined = words.iter().filter(|word| word.starts_with('-')).filter_map(|word| word.split_once('='));
+    let apart = words.windows(2).filter(|two| two[0].starts_with('-') && !two[0].contains('='));
+    joined.chain(apart.map(|two| (two[0], two[1]))).map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hides(server: serde_json::Value, said: &str) -> String {
+        let server = super::super::read(&json!([server]), &|_| None).unwrap().remove(0);
+        hidden(&server, said.to_owned())
+    }
+
+    #[test]
+    fn what_the_settings_keep_secret_is_hidden_wherever_it_stands() {
+        let web = json!({"name": "a", "url": "https://w.example/mcp?apiKey=pa55%2Dword&mode=simple",
+            "bearer": "tok3n-1", "headers": {"X-Api-Key": "hea4er", "X-Team": "visible"}});
+        let said = "pa55%2Dword pa55-word tok3n-1 hea4er visible simple";
+        assert_eq!(hides(web, said), "(hidden) (hidden) (hidden) (hidden) visible simple");
+        let program = json!({"name": "a", "command": ["mcp", "--api-key=s3cret-1", "--token", "s3cret-2", "--root", "/srv/files"],
+            "env": {"DB_PASSWORD": "s3cret-3"}});
+        let said = "s3cret-1 s3cret-2 s3cret-3 /srv/files";
+        assert_eq!(hides(program, said), "(hidden) (hidden) (hidden) /srv/files");
     }
 }

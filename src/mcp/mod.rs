@@ -6,7 +6,9 @@
 
 mod connection;
 mod content;
+mod error;
 mod handler;
+mod oauth;
 mod settings;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -15,21 +17,21 @@ use futures::FutureExt as _;
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequestParams, CancelledNotificationParam, ClientRequest, ErrorData, InputRequest, JsonObject,
-        ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, ReadResourceRequestParams, Request, RequestId,
-        ServerResult,
+        CallToolRequestParams, CancelledNotificationParam, ClientRequest, JsonObject, ListResourcesRequest,
+        ListToolsRequest, PaginatedRequestParams, ReadResourceRequestParams, Request, RequestId, ServerResult,
     },
     service::{Peer, PeerRequestOptions, ServiceError},
-    transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError},
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, Semaphore};
-use url::Url;
 
 use connection::{Connection, hidden, scrubbed};
+use error::{is_refused, meaning, never_sent, sign_ins_of, unexpected, wants_token};
 use handler::Notices;
 
 pub use content::{MAX_PIECES, Piece, Reply};
+pub use error::{Error, SignIn};
+pub use oauth::{Grant, OAuth};
 pub use settings::{Server, Settings, Way, read, read_json};
 
 /// Connections that one run opens to one server, the first included.
@@ -46,48 +48,11 @@ const MAX_RESOURCES: usize = 50;
 const MAX_SCHEMA_BYTES: usize = 32 * 1024;
 /// Of a tool's description.
 const MAX_DESCRIPTION_CHARS: usize = 2_000;
-/// Of an error that a server words.
-const MAX_PROBLEM_CHARS: usize = 500;
+/// A token that lives shorter than this is no token.
+const TOKEN_TIME: Duration = Duration::from_secs(30);
 /// For a list, and for the question whether a server that missed its time is still there.
 const LIST_TIME: Duration = Duration::from_secs(20);
 const PROBE_TIME: Duration = Duration::from_secs(5);
-/// Interaction required, as Open Deep Research's servers say it, and as MCP does since 2025-11-25.
-const SIGN_IN_CODES: [i32; 2] = [-32003, -32042];
-
-/// Why a server did not answer; the text is for people and models, and holds no secret.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no connection, or no longer.
-    #[error("{0}")]
-    Unavailable(String),
-    /// It wants to know who asks, and the settings do not say.
-    #[error("it refuses the sign-in that the settings give, or wants one")]
-    NeedsToken,
-    /// The user has to sign in at these addresses first.
-    #[error("it needs the user to sign in first")]
-    SignIn(Vec<SignIn>),
-    /// It answered that it would not, or could not.
-    #[error("{0}")]
-    Refused(String),
-    #[error("it took longer than {} s", .0.as_secs())]
-    TimedOut(Duration),
-}
-
-/// An address at which the user may sign in; for the user alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignIn {
-    pub message: String,
-    pub url: String,
-}
-
-impl SignIn {
-    /// `None` unless the address is one that a browser may be sent to.
-    fn new(message: &str, url: &str) -> Option<Self> {
-        let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "https" && url.has_host())?;
-        let fits = parsed.as_str().len() <= 2_000;
-        fits.then(|| Self { message: message.chars().take(MAX_PROBLEM_CHARS).collect(), url: parsed.into() })
-    }
-}
 
 /// How far a call has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,10 +113,6 @@ impl Clients {
     pub fn new(servers: Vec<Server>) -> Self {
         let slot = |server| Slot { server, state: Mutex::default(), calls: Semaphore::new(CALLS_AT_ONCE) };
         Self { slots: servers.into_iter().map(slot).collect() }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
     }
 
     /// What the servers have, in their order; asked side by side.
@@ -215,13 +176,12 @@ impl Clients {
 
 impl Slot {
     async fn offer(&self) -> Result<Offer, Error> {
-        let (peer, _) = self.connected().await?;
-        let offer = list(&peer, &self.server).await;
+        let offer = list(&self.connected().await?.peer, &self.server).await;
         offer.map_err(|error| self.scrubbed(error))
     }
 
     /// The connection, opened if there is none that works.
-    async fn connected(&self) -> Result<(Peer<RoleClient>, Arc<Notices>), Error> {
+    async fn connected(&self) -> Result<Open, Error> {
         let mut state = self.state.lock().await;
         if state.connection.as_ref().is_some_and(Connection::is_closed) {
             state.connection = None;
@@ -234,10 +194,11 @@ impl Slot {
             state.connection = Some(Connection::open(&self.server).await?);
         }
         let connection = state.connection.as_ref().ok_or_else(|| Error::Unavailable("it is gone".to_owned()))?;
-        Ok((connection.peer().clone(), Arc::clone(&connection.notices)))
+        Ok(Open { peer: connection.peer().clone(), notices: Arc::clone(&connection.notices) })
     }
 
-    /// One request, within the server's time limits; made once more only if it certainly was not sent.
+    /// One request, within the server's time limits; made once more only if it certainly was not sent, or was refused for
+    /// a token that can be renewed.
     async fn answer(
         &self,
         request: ClientRequest,
@@ -246,27 +207,31 @@ impl Slot {
         let _permit = self.calls.acquire().await;
         let mut again = true;
         loop {
-            let (peer, notices) = self.connected().await?;
-            let error = match self.sent(&peer, &notices, request.clone(), progress).await {
+            let open = self.connected().await?;
+            let error = match self.sent(&open, request.clone(), progress).await {
                 Ok(ServerResult::InputRequiredResult(asked)) => {
-                    return Err(sign_ins_of(asked.input_requests, &notices));
+                    return Err(sign_ins_of(asked.input_requests, &open.notices));
                 }
-                Ok(result) => return sign_in_or(result, &notices),
+                Ok(result) => return sign_in_or(result, &open.notices),
                 Err(error) => error,
             };
             if again && never_sent(&error) {
                 again = false;
-                self.forget().await;
+                self.forget(&open).await;
                 continue;
             }
-            return Err(self.scrubbed(self.failed(error, &peer, &notices).await));
+            if again && self.server.renews() && is_refused(&error) {
+                again = false;
+                self.sign_in_again(&open).await;
+                continue;
+            }
+            return Err(self.scrubbed(self.failed(error, &open).await));
         }
     }
 
     async fn sent(
         &self,
-        peer: &Peer<RoleClient>,
-        notices: &Notices,
+        Open { peer, notices }: &Open,
         request: ClientRequest,
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<ServerResult, ServiceError> {
@@ -294,40 +259,39 @@ impl Slot {
     }
 
     /// What an error means; a connection that no longer answers is given up.
-    async fn failed(&self, error: ServiceError, peer: &Peer<RoleClient>, notices: &Notices) -> Error {
+    async fn failed(&self, error: ServiceError, open: &Open) -> Error {
+        let flooded = open.notices.is_flooded();
+        let lost = match &error {
+            ServiceError::McpError(_) => false,
+            // A server that was restarted may not know the session and never answer in it.
+            ServiceError::Timeout { .. } => !answers(&open.peer).await,
+            ServiceError::TransportSend(error) => !wants_token(error),
+            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => true,
+            _ => flooded,
+        };
+        if lost {
+            self.forget(open).await;
+        }
         match error {
-            ServiceError::McpError(error) => refused(&error),
-            ServiceError::Timeout { timeout } => {
-                // A server that was restarted may not know the session and never answer in it.
-                if request::<()>(peer, ClientRequest::ListToolsRequest(ListToolsRequest::default()), PROBE_TIME, |_| {
-                    Some(())
-                })
-                .await
-                .is_err()
-                {
-                    self.forget().await;
-                }
-                Error::TimedOut(timeout)
-            }
-            _ if notices.is_flooded() => {
-                self.forget().await;
-                Error::Unavailable("it sent far more notices than it may, so it was cut off".to_owned())
-            }
-            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
-                self.forget().await;
-                Error::Unavailable("it ended the connection".to_owned())
-            }
-            ServiceError::TransportSend(error) if wants_token(&error) => Error::NeedsToken,
-            ServiceError::TransportSend(error) => {
-                self.forget().await;
-                Error::Unavailable(chain(&error))
-            }
-            other => Error::Unavailable(other.to_string()),
+            ServiceError::McpError(_) | ServiceError::Timeout { .. } => meaning(error),
+            _ if flooded => Error::Unavailable("it sent far more notices than it may, so it was cut off".to_owned()),
+            _ => meaning(error),
         }
     }
 
-    async fn forget(&self) {
-        self.state.lock().await.connection = None;
+    /// Gives up this connection, but not one that another call has opened since.
+    async fn forget(&self, open: &Open) {
+        let is_it = |connection: &mut Connection| Arc::ptr_eq(&connection.notices, &open.notices);
+        drop(self.state.lock().await.connection.take_if(is_it));
+    }
+
+    /// The token has run out, which says nothing about the server: a connection that worked for a while is not counted.
+    async fn sign_in_again(&self, open: &Open) {
+        let mut state = self.state.lock().await;
+        let is_it = |connection: &mut Connection| Arc::ptr_eq(&connection.notices, &open.notices);
+        if state.connection.take_if(is_it).is_some_and(|connection| connection.since.elapsed() > TOKEN_TIME) {
+            state.opened = state.opened.saturating_sub(1);
+        }
     }
 
     /// A server may repeat what it was given.
@@ -338,12 +302,25 @@ impl Slot {
             piece.title = piece.title.take().map(hide);
             piece.address = piece.address.take().map(hide);
         }
+        reply.left_out = reply.left_out.into_iter().map(hide).collect();
         reply
     }
 
     fn scrubbed(&self, error: Error) -> Error {
         scrubbed(&self.server, error)
     }
+}
+
+/// A connection as a call has it: another call may replace the slot's in the meantime.
+struct Open {
+    peer: Peer<RoleClient>,
+    notices: Arc<Notices>,
+}
+
+/// Is the server still there?
+async fn answers(peer: &Peer<RoleClient>) -> bool {
+    let asked = ClientRequest::ListToolsRequest(ListToolsRequest::default());
+    request(peer, asked, PROBE_TIME, |_| Some(())).await.is_ok()
 }
 
 /// Tells the server that nobody waits for the answer any more.
@@ -371,14 +348,7 @@ async fn request<T>(
 ) -> Result<T, Error> {
     let options = PeerRequestOptions::with_timeout(time);
     let sent = async { peer.send_request_with_option(request, options).await?.await_response().await };
-    let result = sent.await.map_err(|error| match error {
-        ServiceError::McpError(error) => refused(&error),
-        ServiceError::Timeout { timeout } => Error::TimedOut(timeout),
-        ServiceError::TransportClosed => Error::Unavailable("it ended the connection".to_owned()),
-        ServiceError::TransportSend(error) if wants_token(&error) => Error::NeedsToken,
-        ServiceError::TransportSend(error) => Error::Unavailable(chain(&error)),
-        other => Error::Unavailable(other.to_string()),
-    })?;
+    let result = sent.await.map_err(meaning)?;
     wanted(result).ok_or_else(|| Error::Unavailable("it answered something else".to_owned()))
 }
 
@@ -459,92 +429,9 @@ impl Offer {
     }
 }
 
-/// An error in the server's words, or the sign-in that it wants.
-fn refused(error: &ErrorData) -> Error {
-    if SIGN_IN_CODES.contains(&error.code.0)
-        && let Some(data) = &error.data
-    {
-        let sign_ins = content::sign_ins(data, &error.message);
-        if !sign_ins.is_empty() {
-            return Error::SignIn(sign_ins);
-        }
-    }
-    let message: String = error.message.chars().take(MAX_PROBLEM_CHARS).collect();
-    Error::Refused(format!("{message} ({})", error.code.0))
-}
-
 /// An answer that came although the user was asked to sign in is one of a call that did not happen.
 fn sign_in_or(result: ServerResult, notices: &Notices) -> Result<ServerResult, Error> {
     let sign_ins = notices.take_sign_ins();
     let failed = matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
     if failed && !sign_ins.is_empty() { Err(Error::SignIn(sign_ins)) } else { Ok(result) }
-}
-
-fn sign_ins_of(requests: Option<rmcp::model::InputRequests>, notices: &Notices) -> Error {
-    use rmcp::model::ElicitRequestParams::UrlElicitationParams;
-    let mut sign_ins = notices.take_sign_ins();
-    for request in requests.unwrap_or_default().into_values() {
-        if let InputRequest::Elicitation(request) = request
-            && let UrlElicitationParams { message, url, .. } = request.params
-        {
-            sign_ins.extend(SignIn::new(&message, &url));
-        }
-    }
-    if sign_ins.is_empty() {
-        return Error::Refused(
-            "it wants an answer from the user in the middle of a call, which is not supported".to_owned(),
-        );
-    }
-    Error::SignIn(sign_ins)
-}
-
-fn unexpected(result: ServerResult) -> Error {
-    match result {
-        ServerResult::CreateTaskResult(_) => {
-            Error::Refused("it works on this later and tells by another way, which is not supported".to_owned())
-        }
-        _ => Error::Unavailable("it answered something else than was asked for".to_owned()),
-    }
-}
-
-/// Did the request certainly not reach the server? Only then is it made again.
-fn never_sent(error: &ServiceError) -> bool {
-    let ServiceError::TransportSend(error) = error else { return false };
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(current) = cause {
-        if current.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {
-            return true;
-        }
-        cause = current.source();
-    }
-    false
-}
-
-/// Does the server want to know who asks?
-fn wants_token(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(current) = cause {
-        let refused = current.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::status);
-        let refused = refused.is_some_and(|status| matches!(status.as_u16(), 401 | 403));
-        if refused || current.is::<AuthRequiredError>() || current.is::<InsufficientScopeError>() {
-            return true;
-        }
-        cause = current.source();
-    }
-    false
-}
-
-/// An error with its causes, in one line of bounded length.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(current) = cause {
-        let next = current.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = current.source();
-    }
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(MAX_PROBLEM_CHARS).collect()
 }

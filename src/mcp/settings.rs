@@ -8,7 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::connection::INHERITED;
+use super::{
+    connection::INHERITED,
+    oauth::{Grant, OAuth},
+};
 use crate::{
     domain::{
         McpConfig, RunOptions,
@@ -20,8 +23,12 @@ use crate::{
 
 /// The server of `mcp_config`, among those with names.
 const ORIGINAL: &str = "mcp";
+/// For a call that reports no progress, unless the settings say otherwise.
+const TIMEOUT_SECONDS: u64 = 60;
+/// For a call, whatever it reports, unless the settings say otherwise.
+const MAX_SECONDS: u64 = 300;
 /// Fields of a server, for who misspells one.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "name",
     "command",
     "args",
@@ -31,6 +38,7 @@ const FIELDS: [&str; 14] = [
     "url",
     "headers",
     "bearer",
+    "oauth",
     "tools",
     "timeout_seconds",
     "max_seconds",
@@ -71,6 +79,8 @@ pub struct Server {
     pub timeout: Duration,
     /// For a call, whatever it reports.
     pub max_time: Duration,
+    /// Where it is written down; `None` for that of a request.
+    pub file: Option<PathBuf>,
 }
 
 /// How a server is reached.
@@ -81,6 +91,8 @@ pub enum Way {
         url: Url,
         headers: Vec<(HeaderName, SecretString)>,
         bearer: Option<SecretString>,
+        /// Instead of `bearer`.
+        oauth: Option<OAuth>,
         /// `Public` for addresses that a request named.
         reach: Reach,
     },
@@ -103,13 +115,18 @@ impl Server {
     pub fn original(config: &McpConfig, trusted: bool) -> Option<Self> {
         let tools = config.tools.clone().filter(|tools| !tools.is_empty())?;
         let reach = if trusted { Reach::All } else { Reach::Public };
-        let way = Way::Http { url: config.address()?, headers: Vec::new(), bearer: None, reach };
+        let way = Way::Http { url: config.address()?, headers: Vec::new(), bearer: None, oauth: None, reach };
         Some(Self { tools: Some(tools), ..Self::new(ORIGINAL, way) })
     }
 
     fn new(name: &str, way: Way) -> Self {
-        let (timeout, max_time) = (Duration::from_secs(60), Duration::from_secs(300));
-        Self { name: name.to_owned(), way, tools: None, timeout, max_time }
+        let [timeout, max_time] = [TIMEOUT_SECONDS, MAX_SECONDS].map(Duration::from_secs);
+        Self { name: name.to_owned(), way, tools: None, timeout, max_time, file: None }
+    }
+
+    /// Can a token that is refused be replaced by a new one?
+    pub(super) fn renews(&self) -> bool {
+        matches!(&self.way, Way::Http { oauth: Some(_), .. })
     }
 
     /// Where it is, fit to be shown.
@@ -136,11 +153,23 @@ struct Given {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     bearer: Option<String>,
+    oauth: Option<GivenOAuth>,
     tools: Option<Vec<String>>,
     timeout_seconds: Option<u64>,
     max_seconds: Option<u64>,
     #[serde(default)]
     disabled: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenOAuth {
+    client_id: String,
+    client_secret: Option<String>,
+    subject_token: Option<String>,
+    #[serde(default)]
+    scopes: Vec<String>,
+    token_url: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -225,23 +254,26 @@ fn server(
         seconds @ 1..=3_600 => Ok(Duration::from_secs(seconds)),
         _ => Err(problem("seconds must be from 1 to 3600".to_owned())),
     };
-    let (timeout, max_time) = (seconds(given.timeout_seconds, 60)?, seconds(given.max_seconds, 300)?);
+    let (timeout, max_time) =
+        (seconds(given.timeout_seconds, TIMEOUT_SECONDS)?, seconds(given.max_seconds, MAX_SECONDS)?);
     let tools = given.tools.clone();
     let way = way(given, variables).map_err(problem)?;
-    Ok(Some(Server { name, way, tools, timeout, max_time }))
+    Ok(Some(Server { name, way, tools, timeout, max_time, file: None }))
 }
 
 fn way(given: Given, variables: Variables<'_>) -> Result<Way, String> {
     let secret = |text: &str| filled(text, variables).map(SecretString::from);
     match (given.url, given.command) {
         (Some(url), None) => {
-            let url = Url::parse(&filled(&url, variables)?).ok();
-            let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-            let url = url.ok_or("url must be an http or https address")?;
+            let url = web_address("url", &url, variables)?;
             let headers = given.headers.iter().map(|(name, value)| header(name, &filled(value, variables)?));
             let headers = headers.collect::<Result<_, String>>()?;
             let bearer = given.bearer.as_deref().map(secret).transpose()?;
-            Ok(Way::Http { url, headers, bearer, reach: Reach::All })
+            let oauth = given.oauth.map(|given| oauth(given, variables)).transpose()?;
+            if bearer.is_some() && oauth.is_some() {
+                return Err("it needs either bearer or oauth".to_owned());
+            }
+            Ok(Way::Http { url, headers, bearer, oauth, reach: Reach::All })
         }
         (None, Some(command)) => {
             let mut words = match command {
@@ -260,6 +292,23 @@ fn way(given: Given, variables: Variables<'_>) -> Result<Way, String> {
         }
         _ => Err("it needs either url or command".to_owned()),
     }
+}
+
+fn oauth(given: GivenOAuth, variables: Variables<'_>) -> Result<OAuth, String> {
+    let secret = |text: String| filled(&text, variables).map(SecretString::from);
+    let grant = match (given.client_secret, given.subject_token) {
+        (Some(text), None) => Grant::ClientSecret(secret(text)?),
+        (None, Some(text)) => Grant::Exchange(secret(text)?),
+        _ => return Err("oauth needs either client_secret or subject_token".to_owned()),
+    };
+    let token_url = given.token_url.map(|url| web_address("token_url", &url, variables)).transpose()?;
+    Ok(OAuth { client_id: filled(&given.client_id, variables)?, grant, scopes: given.scopes, token_url })
+}
+
+fn web_address(field: &str, text: &str, variables: Variables<'_>) -> Result<Url, String> {
+    let url = Url::parse(&filled(text, variables)?).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| format!("{field} must be an http or https address"))
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, SecretString), String> {
@@ -335,6 +384,13 @@ mod tests {
         check(json!({"name": "a", "comand": "pa55"}), "unknown setting 'comand'");
         check(json!({"name": "a", "url": "https://x", "bearer": "${NOWHERE}"}), "NOWHERE is not set");
         check(json!({"name": "a", "url": "https://x", "headers": {"X": "pa55\n"}}), "header X");
+        let with = |oauth: Value| json!({"name": "a", "url": "https://x", "oauth": oauth});
+        check(with(json!({"client_id": "c"})), "either client_secret or subject_token");
+        check(with(json!({"client_id": "c", "client_secret": "pa55", "token_url": "pa55"})), "token_url must be");
+        check(
+            json!({"name": "a", "url": "https://x", "bearer": "pa55", "oauth": {"client_id": "c", "client_secret": "pa55"}}),
+            "either bearer or oauth",
+        );
         check(json!({"name": "a", "command": [], "env": {"A": "pa55"}}), "command is empty");
         check(json!({"name": "a", "command": "x", "timeout_seconds": 0}), "from 1 to 3600");
     }

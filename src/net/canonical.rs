@@ -24,8 +24,10 @@ pub fn same_page(address: &str) -> String {
     let Some((_, rest)) = canonical.split_once("://") else { return canonical };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let host = host.strip_prefix("www.").unwrap_or(host).replace(".m.wikipedia.org", ".wikipedia.org");
-    let path =
-        ["index.html", "index.htm", "index.php"].iter().find_map(|index| path.strip_suffix(index)).unwrap_or(path);
+    let path = match path.rsplit_once('/').unwrap_or(("", path)) {
+        (folder, "index.html" | "index.htm" | "index.php") => folder,
+        _ => path,
+    };
     if let Some(id) = paper(&host, path) {
         return format!("arxiv:{id}");
     }
@@ -127,6 +129,8 @@ mod tests {
         let check = |input: &str, expected: &str| assert_eq!(same_page(input), expected, "{input}");
         check("http://www.example.com/a/?utm_source=x", "example.com/a");
         check("https://example.com/index.html", "example.com/");
+        check("https://example.com/a/index.php", "example.com/a");
+        check("https://example.com/book-index.html", "example.com/book-index.html");
         check("https://de.m.wikipedia.org/wiki/Pumpe", "de.wikipedia.org/wiki/Pumpe");
         check("https://arxiv.org/abs/3103.00001v2", "arxiv:3103.00001");
         check("http://export.arxiv.org/pdf/3103.00001.pdf", "arxiv:3103.00001");

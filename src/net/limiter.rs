@@ -145,7 +145,8 @@ impl Limiter {
             let room = self.let_go();
             let look = match room {
                 Room::At(at) if at > now() => at.min(until),
-                _ => until,
+                // The end of a call may find that the provider asked for a pause, of whose end nobody tells this call.
+                _ => until.min(now() + SETTLING),
             };
             tokio::select! {
                 // Never an error: a waiting call's sender is dropped with the limiter alone, which this call holds.
@@ -468,6 +469,22 @@ mod tests {
         });
         assert_eq!(*log.0.lock().unwrap(), [("waiting", true), ("waiting", false), ("resumed", false)]);
         assert_eq!(limiter.lock().in_flight, 0);
+    }
+
+    /// A call that waits for another one's end learns of a pause only then.
+    #[test]
+    fn a_pause_that_begins_while_a_call_waits_ends_on_time() {
+        let limiter = Limiter::new(Limits::in_flight(1));
+        let (_, time) = run(async {
+            let first = limiter.permit("p", 0, &Open).await;
+            let ends = async {
+                sleep(SECOND).await;
+                limiter.observe(&Quota { waits: vec![2 * SECOND] });
+                drop(first);
+            };
+            futures::join!(limiter.permit("p", 0, &Open), ends);
+        });
+        assert!(time >= 3 * SECOND && time <= 5 * SECOND, "{time:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod canonical;
 mod circuit;
 mod clock;
+pub mod frames;
 mod gate;
 mod guard;
 mod limiter;
@@ -26,7 +27,7 @@ pub use gate::{Gate, Open, Rest};
 pub use guard::{Reach, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};
 pub use quota::Quota;
-pub use redact::{redact, shown_url};
+pub use redact::{redact, shown_url, without};
 pub use retry::{
     Attempt, Caller, GaveUp, LONGEST_BACKOFF, NoWait, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,
 };
@@ -109,6 +110,11 @@ impl ApiClients {
         };
         let built = |builder: reqwest::ClientBuilder| builder.build().map_err(|error| Error::Client(describe(&error)));
         Ok(Self { proxied: built(builder())?, direct: built(builder().no_proxy())? })
+    }
+
+    /// The client that asks no proxy.
+    pub fn direct(&self) -> &reqwest::Client {
+        &self.direct
     }
 
     /// Loopback is never reached through a proxy, although the environment's variables would say so.

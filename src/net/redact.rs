@@ -33,13 +33,16 @@ pub fn shown_url(url: &Url) -> String {
     url.into()
 }
 
+/// The text without these secrets.
+pub fn without<'a>(text: String, secrets: impl IntoIterator<Item = &'a str>) -> String {
+    let secrets = secrets.into_iter().filter(|secret| !secret.is_empty());
+    secrets.fold(text, |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text })
+}
+
 /// The text without these secrets, and without what looks like one: users and passwords of addresses, values of
 /// parameters such as `key=`, and what stands behind `Bearer` and `Basic`.
 pub fn redact<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> String {
-    let text = secrets
-        .into_iter()
-        .filter(|secret| !secret.is_empty())
-        .fold(text.to_owned(), |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text });
+    let text = without(text.to_owned(), secrets);
     let (mut shown, mut before, mut last) = (String::with_capacity(text.len()), Before::Nothing, String::new());
     for piece in text.split_inclusive(is_between) {
         let end =

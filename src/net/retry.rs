@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::circuit::{Circuit, Turn};
 use super::clock::{now, sleep, sleep_until};
 use super::gate::{Gate, Open};
-use crate::domain::WaitKind;
+use crate::domain::{Usage, WaitKind};
 
 /// The doubling of waits stops here, so that a provider that is back is noticed soon.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
@@ -95,6 +95,9 @@ pub trait Caller: Send + Sync {
 
     /// One of several that were asked failed; the call goes on without it.
     fn lost(&self, _name: &str, _reason: &str) {}
+
+    /// A model made the call and used that, whatever becomes of its answer.
+    fn billed(&self, _usage: &Usage) {}
 
     /// No wait may end later.
     fn ends(&self) -> Option<Instant> {

@@ -1,5 +1,6 @@
 //! What kind of thing a question asks for, and whether a sentence has one: a number, money, a date, a person.
 
+use super::is_in;
 use crate::text::{Language, is_number, is_stop_word, is_unspaced, words};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,10 +105,6 @@ fn has_kind(sentence: &str, kind: Kind) -> bool {
         Kind::Place => has_place(sentence),
         Kind::Reason => has(REASONS),
     }
-}
-
-fn is_in(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|known| known == word)
 }
 
 fn any_word(sentence: &str, is: impl Fn(&str) -> bool) -> bool {

@@ -5,6 +5,7 @@
 //! asked for), `orders` keeps out text that speaks to machines, `versions` what no longer holds; `notes` and `report`
 //! put the rest together again, `requests` knows what it cannot do at all. Words, sentences and languages are `text`'s.
 
+mod answered;
 mod bounds;
 mod kinds;
 mod notes;
@@ -22,10 +23,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::domain::Usage;
+use crate::domain::{AnswerStatus, SourceId, Usage};
+
 use crate::llm::{Completion, StopReason, ToolCall, limits::Tokenizer};
 pub use bounds::complete;
 pub use requests::declined;
+use statements::Fingerprint;
 pub use task::{Evidence, Finding, Task};
 
 /// Names of the tools it calls, as `tools` offers them.
@@ -49,7 +52,7 @@ enum Answer {
 
 /// Answers a call from its task; empty text for [`Task::Other`]. `input_tokens` is the size of the prompt.
 pub fn answer(task: &Task, input_tokens: u32) -> Completion {
-    let (text, tool_calls) = match answered(task) {
+    let (text, tool_calls) = match reply(task) {
         Answer::Text(text) => (text, Vec::new()),
         Answer::Calls(calls) => (String::new(), numbered(calls)),
     };
@@ -68,34 +71,56 @@ pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> String
     bounds::aside(move || notes::extract(&question, &text, max_chars)).await
 }
 
+/// How far notes answer each question, as far as words tell; found on a thread of its own.
+pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Vec<AnswerStatus> {
+    bounds::aside(move || answered::answered(&questions, &notes)).await
+}
+
+/// Pairs of statements of different sources that say the same but for their numbers, by their places.
+pub fn differing(statements: &[(&str, SourceId)]) -> Vec<(usize, usize)> {
+    let prints: Vec<Fingerprint> = statements.iter().map(|(text, _)| Fingerprint::of(text)).collect();
+    let pairs = (0..statements.len()).flat_map(|one| (one + 1..statements.len()).map(move |other| (one, other)));
+    let differ = |(one, other): &(usize, usize)| {
+        statements[*one].1 != statements[*other].1 && prints[*one].contradicts(&prints[*other])
+    };
+    pairs.filter(differ).collect()
+}
+
 /// A text a few words at a time, as models stream theirs.
 pub fn pieces(text: &str) -> Vec<String> {
     let words: Vec<&str> = text.split_inclusive(' ').collect();
     words.chunks(PIECE_WORDS).map(|words| words.concat()).collect()
 }
 
-fn answered(task: &Task) -> Answer {
+fn reply(task: &Task) -> Answer {
     match task {
         Task::Other | Task::Verify { .. } => Answer::Text(String::new()),
         Task::Clarify => Answer::Text(clear()),
         Task::FollowUp => Answer::Text(follow_up()),
         Task::Answer { message } => Answer::Text(declined(message).unwrap_or_default().to_owned()),
-        Task::Brief { question } => Answer::Text(json!({"research_brief": question.trim()}).to_string()),
+        Task::Brief { question } => Answer::Text(brief(question.trim())),
         Task::Supervise { brief, round } => Answer::Calls(supervise(bounds::question(brief), *round)),
         Task::Research { topic, turn, retrieved } => {
             Answer::Calls(research(bounds::question(topic), *turn, *retrieved))
         }
         Task::Summarise { question, page } => Answer::Text(summarise(bounds::question(question), page)),
         Task::Compress { topic, evidence } => Answer::Text(notes::compress(bounds::question(topic), evidence)),
-        Task::Report { brief, findings, sources, limits } => {
-            Answer::Text(report::write(brief, findings, sources, limits))
-        }
+        Task::Report { brief, findings, sources, .. } => Answer::Text(report::write(brief, findings, sources)),
     }
+}
+
+/// Is the word one of a list?
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
 }
 
 fn clear() -> String {
     let verification = "The question is researched as it was asked.";
     json!({"need_clarification": false, "question": "", "verification": verification}).to_string()
+}
+
+fn brief(question: &str) -> String {
+    json!({"research_brief": question, "sub_questions": plan::parts(question)}).to_string()
 }
 
 /// It can neither rewrite a report nor tell what it answers; what it is not even to try, `research` asks of [`declined`].
@@ -137,7 +162,6 @@ fn numbered(calls: Vec<(&'static str, Value)>) -> Vec<ToolCall> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SourceId;
 
     fn text(task: Task) -> String {
         let completion = answer(&task, 1);
@@ -172,7 +196,7 @@ mod tests {
         let follow_up: Value = serde_json::from_str(&text(Task::FollowUp)).unwrap();
         assert_eq!(follow_up["action"], json!("research"));
         let brief: Value = serde_json::from_str(&text(Task::Brief { question: " Why? ".into() })).unwrap();
-        assert_eq!(brief, json!({"research_brief": "Why?"}));
+        assert_eq!(brief, json!({"research_brief": "Why?", "sub_questions": ["Why?"]}));
         assert_eq!(text(Task::Other), "");
     }
 

@@ -1,6 +1,6 @@
 //! What to ask: a question taken apart, each part made to stand alone, and search queries for it.
 
-use super::bounds;
+use super::{bounds, is_in};
 use crate::text::{self, Language, is_number, is_stop_word, is_unspaced, related, stem, terms, words};
 
 /// Topics that one question is split into at most.
@@ -33,10 +33,6 @@ const PRONOUNS: &str = "it its they them their he she his her this these er sie 
 
 const ASKING_IN_CHINESE: &[&str] =
     &["几", "多少", "谁", "哪", "什么", "何时", "为什么", "怎么", "多大", "多长", "多久", "多远", "吗"];
-
-fn is_in(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|known| known == word)
-}
 
 /// The words of `text` in lower case.
 fn raw(text: &str) -> Vec<String> {

@@ -45,8 +45,6 @@ const MOST_COMPARED: usize = 200;
 const MOST_CONFLICTS: usize = 5;
 /// Words of the question named as missing.
 const MOST_MISSING: usize = 8;
-/// Limits that are named.
-const MOST_LIMITS: usize = 200;
 
 /// Everything the report says, and what it is worth.
 struct Material<'a> {
@@ -68,13 +66,13 @@ struct Short {
 }
 
 /// A Markdown report on `brief` from notes; citations are source ids, and there is no list of sources.
-pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence], limits: &[String]) -> String {
+pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence]) -> String {
     let brief = bounds::question(brief);
     let phrases = phrases::of(Language::of(brief));
     let mut material = gather(brief, findings, sources);
     let short = material.in_short(brief);
     let mut report = format!("# {}\n\n*{}*\n", title(brief), phrases.disclaimer);
-    section(&mut report, phrases.in_short, &material.short_lines(&short, phrases));
+    section(&mut report, phrases.in_short, &material.short_lines(brief, &short, phrases));
     let mut shown: HashSet<usize> = short.into_iter().flat_map(|short| short.places).collect();
     shown.extend(&material.outdated);
     for (number, finding) in findings.iter().enumerate() {
@@ -83,7 +81,6 @@ pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence], lim
     }
     section(&mut report, phrases.outdated, &material.outdated_lines());
     section(&mut report, phrases.differing, &material.conflict_lines(phrases));
-    section(&mut report, phrases.limits, &material.limit_lines(brief, limits, phrases));
     report
 }
 
@@ -248,7 +245,7 @@ impl Material<'_> {
             .extend(candidates.into_iter().zip(overruled).filter(|(_, overruled)| *overruled).map(|(place, _)| place));
     }
 
-    fn short_lines(&self, short: &[Short], phrases: &Phrases) -> Vec<String> {
+    fn short_lines(&self, brief: &str, short: &[Short], phrases: &Phrases) -> Vec<String> {
         let mut lines = Vec::new();
         if short.iter().all(|short| short.places.is_empty()) {
             return vec![phrases.nothing.to_owned()];
@@ -266,6 +263,10 @@ impl Material<'_> {
         let rest = short.iter().flat_map(|part| part.places.iter().skip(1));
         let room = SHORT_IN_ALL.saturating_sub(short.len());
         lines.extend(rest.take(room).map(|place| format!("- {}", self.labelled(*place))));
+        let missing = self.missing_words(brief);
+        if !short.iter().any(|short| short.answers) && !missing.is_empty() {
+            lines.push(format!("\n{}", phrases.missing_words.replace("{}", &missing.join(phrases.comma))));
+        }
         lines
     }
 
@@ -355,16 +356,6 @@ impl Material<'_> {
         self.conflicts().into_iter().map(line).collect()
     }
 
-    fn limit_lines(&self, brief: &str, limits: &[String], phrases: &Phrases) -> Vec<String> {
-        let limits = limits.iter().take(MOST_LIMITS).map(|limit| format!("- {}", plain(bounds::question(limit))));
-        let mut lines: Vec<String> = limits.collect();
-        let missing = self.missing_words(brief);
-        if !missing.is_empty() {
-            lines.push(format!("- {}", phrases.missing_words.replace("{}", &missing.join(phrases.comma))));
-        }
-        lines
-    }
-
     /// Words of the question that no statement or title has; an unanswered question shows here.
     fn missing_words<'b>(&self, brief: &'b str) -> Vec<&'b str> {
         let language = Language::of(brief);
@@ -425,15 +416,9 @@ mod tests {
     #[test]
     fn a_report_has_its_parts_in_order() {
         let notes = "### Museum\n- The mill was destroyed in 1911. [S1001]\n- The mill ground barley and oats. [S1001]\n- Nobody is cited here, mill.";
-        let report = write(
-            "When was the mill destroyed?",
-            &[finding("the end of the mill", notes)],
-            &[],
-            &["Nothing was found about soup.".into()],
-        );
+        let report = write("When was the mill destroyed?", &[finding("the end of the mill", notes)], &[]);
         let expected = "# When was the mill destroyed?\n\n*This report was assembled by extraction, without a language model: it quotes sentences of the sources.*\n\n\
-            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley and oats. [S1001]\n\n\
-            ## Limits\n\n- Nothing was found about soup.\n";
+            ## In short\n\n- The mill was destroyed in 1911. [S1001]\n\n## More from the sources\n\n**Museum** The mill ground barley and oats. [S1001]\n";
         assert_eq!(report, expected);
     }
 
@@ -442,21 +427,22 @@ mod tests {
         let notes = "### Note A\n- Skua supplies as much as 1,130 households on the island use in a year. [S1001]\n\
             ### Note B\n- Skua supplies as much as 1,310 households on the island use in a year. [S1002]";
         let sources = [source(1001, "Note A", "2030-05-22"), source(1002, "Note B", "2031-05-22")];
-        let report = write("How many households does Skua supply?", &[finding("Skua", notes)], &sources, &[]);
+        let report = write("How many households does Skua supply?", &[finding("Skua", notes)], &sources);
         let (before, after) = report.split_once("## Older or superseded statements").unwrap();
         assert!(before.contains("1,310") && !before.contains("1,130"), "{report}");
         assert!(after.contains("- 2030-05-22: Skua supplies as much as 1,130"), "{report}");
-        let undated = write("How many households does Skua supply?", &[finding("Skua", notes)], &[], &[]);
+        let undated = write("How many households does Skua supply?", &[finding("Skua", notes)], &[]);
         assert!(undated.contains("- The sources differ: Skua"), "{undated}");
     }
 
     #[test]
     fn what_is_not_found_is_said_first() {
         let notes = "### People\n- The director lives here since 2029. [S1001]";
-        let report = write("What salary does the director earn?", &[finding("salary", notes)], &[], &[]);
-        assert!(report.contains("## In short\n\nThe sources do not answer the question."), "{report}");
+        let report = write("What salary does the director earn?", &[finding("salary", notes)], &[]);
+        let opening = "## In short\n\nThe sources do not answer the question.";
+        assert!(report.contains(opening), "{report}");
         assert!(report.contains("do not occur in any sentence found: salary, earn."), "{report}");
-        let empty = write("Was kostet die Brücke und wie lange?", &[], &[], &[]);
+        let empty = write("Was kostet die Brücke und wie lange?", &[], &[]);
         assert!(empty.contains("## Kurz gefasst\n\nDie Quellen beantworten die Frage nicht"), "{empty}");
     }
 }

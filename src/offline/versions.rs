@@ -1,8 +1,12 @@
 //! Which documents and statements no longer hold, because another one says so or because a newer one says otherwise.
 
-use std::collections::{BTreeSet, HashSet};
+use std::{
+    cell::LazyCell,
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::LazyLock,
+};
 
-use super::{Evidence, kinds::MONTHS, rank::Score, statements::Statement};
+use super::{Evidence, is_in, kinds::MONTHS, rank::Score, statements::Statement};
 use crate::{
     domain::SourceId,
     text::{Language, is_number, stem, terms, words},
@@ -117,10 +121,11 @@ impl<'a> Versions<'a> {
     /// Do only documents say it that no longer hold?
     pub fn is_outdated(&self, statement: &Statement) -> bool {
         let mut places = self.places(statement).peekable();
-        let subject = subject(&statement.text);
+        // Few documents are replaced in part, and what a statement is about takes time to say.
+        let about = LazyCell::new(|| subject(&statement.text));
         let replaced = |place| {
             let mut of = self.replaced_in.iter().filter(|(other, _)| *other == place);
-            of.any(|(_, words)| words.intersection(&subject).next().is_some())
+            of.any(|(_, words)| !words.is_disjoint(&about))
         };
         places.peek().is_some() && places.all(|place| self.outdated[place] || replaced(place))
     }
@@ -171,7 +176,7 @@ fn title_words(title: &str) -> HashSet<String> {
         vierte fünfte ausgabe auflage fassung";
     let is_dated = |word: &str| {
         let lower = word.to_lowercase();
-        is_number(word) || [MONTHS, EDITIONS].iter().any(|list| list.split_whitespace().any(|known| known == lower))
+        is_number(word) || is_in(MONTHS, &lower) || is_in(EDITIONS, &lower)
     };
     let words = words(title).into_iter().filter(|word| !is_dated(word)).collect::<Vec<_>>().join(" ");
     terms(&words, Language::of(title)).into_iter().collect()
@@ -194,7 +199,7 @@ fn same_issue(one: &str, other: &str) -> bool {
 fn is_series(title: &str) -> bool {
     const SERIES: &str = "minutes protokoll report bericht letter brief newsletter release press log notice note annual agenda \
         procès-verbal acta informe rapport 会议 报告";
-    words(title).iter().any(|word| SERIES.split_whitespace().any(|of| word.to_lowercase() == of))
+    words(title).iter().any(|word| is_in(SERIES, &word.to_lowercase()))
 }
 
 /// What a sentence is about: its words but numbers and those of time and of replacing.
@@ -203,17 +208,17 @@ fn subject(text: &str) -> HashSet<String> {
     let is_apart = |term: &String| {
         is_number(term)
             || replaces(term)
-            || MONTHS.split_whitespace().any(|month| stem(month, language) == *term)
+            || is_month(term, language)
             || ["eur", "euro", "replac", "supersed"].contains(&term.as_str())
     };
     terms(text, language).into_iter().filter(|term| !is_apart(term)).collect()
 }
 
 fn is_doubtful(document: &Document<'_>) -> bool {
-    let is_in = |list: &str, word: &str| list.split_whitespace().any(|known| known == word.to_lowercase());
+    let is_doubtful = |word: &str| is_in(DOUBTFUL, &word.to_lowercase());
     let place = document.url.split(['/', '-', '_', '.']);
-    words(document.title).into_iter().any(|word| is_in(DOUBTFUL, word))
-        || place.into_iter().any(|word| is_in(DOUBTFUL, word) || is_in(OLD_PLACES, word))
+    words(document.title).into_iter().any(is_doubtful)
+        || place.into_iter().any(|word| is_doubtful(word) || is_in(OLD_PLACES, &word.to_lowercase()))
 }
 
 /// Does a sentence that says what is replaced mean this document? By its date, or by what its title has in common with it.
@@ -229,10 +234,18 @@ fn names(sentence: &str, document: &Document<'_>) -> bool {
 
 /// A day, month and year of the title that the sentence has too.
 fn title_date(of_title: &[String], said: &HashSet<String>, language: Language) -> bool {
-    let is_month = |term: &String| MONTHS.split_whitespace().any(|month| stem(month, language) == **term);
     let year = of_title.iter().any(|term| is_year(term) && said.contains(term));
-    let month = of_title.iter().any(|term| is_month(term) && said.contains(term));
+    let month = of_title.iter().any(|term| is_month(term, language) && said.contains(term));
     year && month
+}
+
+/// Is it the stem of a month's name?
+fn is_month(term: &str, language: Language) -> bool {
+    static STEMS: LazyLock<HashMap<Language, HashSet<String>>> = LazyLock::new(|| {
+        let stems = |language| MONTHS.split_whitespace().map(|month| stem(month, language)).collect();
+        Language::ALL.into_iter().map(|language| (language, stems(language))).collect()
+    });
+    STEMS.get(&language).is_some_and(|stems| stems.contains(term))
 }
 
 fn is_year(term: &str) -> bool {
@@ -261,7 +274,7 @@ fn asks_for(question: &str, document: &Document<'_>, all: &[Document<'_>]) -> bo
     let others = all.iter().filter(|other| other.url != document.url && same_title(other.title, document.title));
     let of_others: HashSet<String> = others.flat_map(|other| years(other.title)).collect();
     let own_year = years(document.title).iter().any(|year| asked.contains(year) && !of_others.contains(year));
-    own_year || OF_THE_PAST.split_whitespace().any(|word| asked.contains(word))
+    own_year || asked.iter().any(|word| is_in(OF_THE_PAST, word))
 }
 
 /// The figures of a sentence, each with what it counts or measures.
@@ -275,7 +288,7 @@ fn figures(text: &str) -> BTreeSet<(String, String)> {
         let after = words.get(place + 1).map(|word| word.to_lowercase()).unwrap_or_default();
         if CURRENCIES.contains(&before.as_str()) {
             figures.insert(((*word).to_owned(), before));
-        } else if !after.is_empty() && !is_number(&after) && !MONTHS.split_whitespace().any(|month| month == after) {
+        } else if !after.is_empty() && !is_number(&after) && !is_in(MONTHS, &after) {
             figures.insert(((*word).to_owned(), stem(&after, language)));
         }
     }

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use self::{cache::Cache, host::Hosts};
-use super::{Document, Parser};
+use super::{Document, Parser, extract};
 use crate::{
     domain::{printable_line, shortened},
     net::{self, Reach, Timeouts},
@@ -62,6 +62,10 @@ pub struct WebPage {
     pub title: String,
     /// `YYYY-MM-DD`.
     pub published: Option<String>,
+    /// As the page says itself.
+    pub author: Option<String>,
+    /// The name of its site, as the page says itself.
+    pub site: Option<String>,
     /// Plain text, headings on lines of their own; never empty.
     pub text: String,
     /// What could not be read of it, for people.
@@ -179,7 +183,7 @@ impl Web {
 
     async fn page(&self, fetched: Fetched) -> Result<WebPage, NotRead> {
         let Fetched { url, content_type, body } = fetched;
-        let format = reply::format(&content_type, &body)?;
+        let format = reply::format(&content_type, &url, &body)?;
         let bytes = reply::utf8(&content_type, format, &body);
         let document = self.inner.parser.document(url.as_str(), format, &bytes).await;
         let unread = |error: super::Error| match error {
@@ -195,9 +199,16 @@ impl Web {
         }
         let title = document.title.map(|title| shortened(&printable_line(&title), MAX_TITLE_CHARS).into_owned());
         let title = title.filter(|title| !title.trim().is_empty());
+        let title = title.unwrap_or_else(|| url.host_str().unwrap_or("page").to_owned());
+        if let Some(what) = extract::walls::of(&title, &text) {
+            return Err(NotRead::new(what));
+        }
+        let url = document.canonical.as_deref().and_then(|own| own_address(&url, own)).unwrap_or(url);
         Ok(WebPage {
-            title: title.unwrap_or_else(|| url.host_str().unwrap_or("page").to_owned()),
+            title,
             url: url.into(),
+            author: document.author,
+            site: document.site,
             published: document.published,
             text,
             missing: document.missing,
@@ -236,6 +247,22 @@ fn target(from: &Url, answer: &reqwest::Response) -> Result<Url, NotRead> {
     bare(url.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)
 }
 
+/// The address that a page gives itself: one of the same site that names a page as much as the present one does.
+fn own_address(url: &Url, own: &str) -> Option<Url> {
+    let own = bare(url.join(own).ok()?).ok()?;
+    let site = |url: &Url| {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let host = ["www.", "m.", "amp.", "mobile."]
+            .iter()
+            .find_map(|start| host.strip_prefix(start))
+            .unwrap_or(&host)
+            .to_owned();
+        (host, url.port())
+    };
+    let is_as_precise = own.path() != "/" || url.path() == "/";
+    (site(&own) == site(url) && is_as_precise && own.as_str().len() <= MAX_ADDRESS_CHARS).then_some(own)
+}
+
 /// The text of all sections, each under its heading.
 fn text_of(document: &Document) -> String {
     let mut text = String::new();
@@ -253,6 +280,19 @@ fn text_of(document: &Document) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_has_one_address() {
+        let check = |url: &str, own: &str, expected: Option<&str>| {
+            let found = own_address(&Url::parse(url).unwrap(), own);
+            assert_eq!(found.as_ref().map(Url::as_str), expected, "{url} {own}");
+        };
+        check("http://m.a.test/x?ref=1", "https://www.a.test/x", Some("https://www.a.test/x"));
+        check("https://a.test/x?page=2", "/x", Some("https://a.test/x"));
+        check("https://a.test/x", "https://b.test/x", None);
+        check("https://a.test/x", "/", None);
+        check("https://a.test/x", "javascript:alert(1)", None);
+    }
 
     #[test]
     fn only_plain_addresses_are_read() {

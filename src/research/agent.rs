@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::calls;
 use crate::{
-    context::{Call, Cx, Deadline, Error, Role},
+    context::{Call, Cx, Deadline, Error, Role, Standing},
     domain::{Event, SourceId, ToolKind, WarningCode},
     llm::{Message, Part, Text, ToolCall},
     offline::{Evidence, Task},
@@ -50,6 +50,8 @@ pub struct Agent<'a> {
     pub about: fn(&str, u32, bool) -> Task,
     /// What readers hear of a turn with calls, from its number and the limit.
     pub turn_event: Option<fn(u32, u32) -> Event>,
+    /// How much of the run's limits was used when it last looked.
+    pub standing: Standing,
     pub gathered: Gathered,
 }
 
@@ -169,7 +171,9 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
         } else {
             let answers = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
             messages.push(Message::turn_of(&completion));
-            let left = cx.prompts().text(agent.words.left, json!({"left": agent.max_turns - turn}));
+            let left = cx
+                .prompts()
+                .text(agent.words.left, json!({"left": agent.max_turns - turn, "used": agent.standing.used}));
             append(messages, answers, &left);
         }
         if wants_end && agent.gathered.has_worked {
@@ -198,7 +202,11 @@ async fn turn_with_calls(
     if let Some(event) = agent.turn_event {
         cx.mark(&format!("{path}/started"), event(turn, agent.max_turns)).await?;
     }
-    calls::carry_out(cx, agent, path, calls).await
+    let answers = calls::carry_out(cx, agent, path, calls).await?;
+    if agent.turn_event.is_some() {
+        agent.standing = cx.mark_standing(&format!("{path}/standing"), None).await?;
+    }
+    Ok(answers)
 }
 
 /// Has the task done by one call, for a model that called nothing useful; `false` when no tool can. `id` names the call

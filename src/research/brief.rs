@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Conversation, earlier::EarlierFindings};
+use super::{Conversation, earlier::EarlierFindings, questions};
 use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, WarningCode},
@@ -12,12 +12,24 @@ use crate::{
     prompts::{Flexible, untrusted},
 };
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct ResearchQuestion {
     research_brief: String,
+    /// Weaker models, and those asked by older releases, list none.
+    #[serde(default)]
+    sub_questions: Vec<String>,
 }
 
-/// Turns the conversation into one detailed research question. Never empty.
+/// What a run is to find out.
+#[derive(Clone, Debug)]
+pub struct Brief {
+    /// Never empty.
+    pub text: String,
+    /// What it wants to know, one by one; at least one.
+    pub questions: Vec<String>,
+}
+
+/// Turns the conversation into one detailed research question with its sub-questions.
 ///
 /// A model that cannot answer in the asked form costs the brief, not the run: the user's own words take its place.
 ///
@@ -28,18 +40,21 @@ pub async fn write(
     conversation: &Conversation,
     verification: Option<&str>,
     known: Option<&EarlierFindings>,
-) -> Result<String, Error> {
-    let brief = match ask(cx, conversation, verification, known).await {
-        Ok(answer) if !answer.research_brief.trim().is_empty() => answer.research_brief,
-        Ok(_) => conversation.question(),
+) -> Result<Brief, Error> {
+    let answer = match ask(cx, conversation, verification, known).await {
+        Ok(answer) => answer,
         Err(Error::Failed(failure)) if failure.code == FailureCode::ModelOutput => {
             cx.warn("brief/failed", WarningCode::StructuredOutputFailed, failure.message).await?;
-            conversation.question()
+            ResearchQuestion::default()
         }
         Err(error) => return Err(error),
     };
-    cx.mark("brief/created", Event::BriefCreated { brief: brief.clone() }).await?;
-    Ok(brief)
+    let own = conversation.question();
+    let questions = questions::listed(answer.sub_questions, &own);
+    let text = if answer.research_brief.trim().is_empty() { own } else { answer.research_brief };
+    let created = Event::BriefCreated { brief: text.clone(), sub_questions: questions.clone() };
+    cx.mark("brief/created", created).await?;
+    Ok(Brief { text, questions })
 }
 
 async fn ask(
@@ -61,8 +76,13 @@ async fn ask(
         "type": "object",
         "properties": {
             "research_brief": {"type": "string", "description": "the one question that guides all research"},
+            "sub_questions": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "what has to be known to answer it, one by one",
+            },
         },
-        "required": ["research_brief"],
+        "required": ["research_brief", "sub_questions"],
         "additionalProperties": false,
     });
     cx.ask_structured("brief", Role::Research, request, Form { name: "ResearchQuestion", schema }, None).await

@@ -11,10 +11,13 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{citations, source_list};
+use super::citations;
 use crate::{
     context::{Cx, Error},
-    domain::{Event, Note, RunId, Source, SourceId, WarningCode, digest, report::Report},
+    domain::{
+        Event, Note, RunId, Source, SourceId, WarningCode, digest,
+        report::{Report, text_alone},
+    },
     journal::{Entry, StepKind},
 };
 
@@ -166,7 +169,7 @@ fn numbers(report: &Report, sources: &[Source]) -> BTreeMap<SourceId, u32> {
 
 /// The text with `[S1003]` where readers see `[1]`, and nothing where a source was not taken over.
 fn cited_by_id(report: &Report, sources: &[Source]) -> String {
-    let body: Vec<char> = source_list::without(&report.markdown).chars().collect();
+    let body: Vec<char> = text_alone(&report.markdown).chars().collect();
     let own = own_ids(sources);
     let (mut text, mut at) = (String::new(), 0);
     for citation in &report.citations {

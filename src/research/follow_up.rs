@@ -3,7 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Conversation, earlier::EarlierFindings, writer};
+use super::{
+    Conversation,
+    earlier::EarlierFindings,
+    writer::{self, About},
+};
 use crate::{
     context::{Cx, Error, Form, Role},
     domain::{Event, FailureCode, FollowUpAction, Message, MessageRole, Source, WarningCode, report::Report},
@@ -75,7 +79,8 @@ async fn ask(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> R
 pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "answer", conversation, known).await?;
     let message = newest(conversation);
-    writer::compose(cx, "answer", message, prompt, Task::Answer { message: message.to_owned() }).await
+    let about = About { question: message, sub_questions: &[] };
+    writer::compose(cx, "answer", about, prompt, Task::Answer { message: message.to_owned() }).await
 }
 
 /// Rewrites the report as the newest message asks.
@@ -84,7 +89,8 @@ pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFinding
 /// As [`writer::write`].
 pub async fn revise(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "revise", conversation, known).await?;
-    writer::compose(cx, "report", newest(conversation), prompt, Task::Other).await
+    let about = About { question: newest(conversation), sub_questions: &[] };
+    writer::compose(cx, "report", about, prompt, Task::Other).await
 }
 
 /// What the user wrote last.

@@ -4,6 +4,7 @@
 //! journal, so the same code, run again after a crash, goes the same way. Knows no HTTP and no SQL.
 
 mod agent;
+mod aside;
 mod brief;
 mod calls;
 mod citations;
@@ -12,9 +13,11 @@ mod clarify;
 mod compress;
 mod cut;
 mod earlier;
+mod evidence;
 mod follow_up;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod questions;
 mod researcher;
 mod source_list;
 mod supervisor;
@@ -101,6 +104,8 @@ pub struct Findings {
     pub notes: Vec<Note>,
     /// What is missing and why, one sentence each; the report mentions them.
     pub limits: Vec<String>,
+    /// How far the notes answer each sub-question of the brief.
+    questions: Vec<questions::Judged>,
 }
 
 /// What the newest message of the thread asks for: an answer from earlier findings, another form of the report, or

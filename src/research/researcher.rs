@@ -9,7 +9,7 @@ use super::{
     compress,
 };
 use crate::{
-    context::{Cx, Error},
+    context::{Cx, Error, Standing},
     domain::{Event, Failure, FailureCode, Note, Scope, WarningCode, event::beginning},
     llm::Message,
     offline::Task,
@@ -23,8 +23,15 @@ use crate::{
 pub async fn research(cx: &Cx, job: &Assignment, question: &str, toolbox: &Toolbox) -> Result<Note, Error> {
     let cx = &cx.speaking_as(Scope::researcher(job.number));
     let started = Event::ResearcherStarted { topic: job.topic.clone(), tool_call_id: job.call_id.clone() };
-    cx.mark(&format!("{}/started", job.path), started).await?;
-    match notes(cx, job, question, toolbox).await {
+    let standing = cx.mark_standing(&format!("{}/started", job.path), Some(started)).await?;
+    let noted = match standing.is_soft_limit() {
+        true => {
+            cx.end_research(&standing);
+            Err(standing.failure().into())
+        }
+        false => notes(cx, job, question, toolbox, standing).await,
+    };
+    match noted {
         Ok((note, sources, turns)) => {
             let notes_chars = note.text.chars().count();
             let text = Some(beginning(&note.text));
@@ -41,9 +48,15 @@ pub async fn research(cx: &Cx, job: &Assignment, question: &str, toolbox: &Toolb
 }
 
 /// The note, with the number of its sources and of the turns it took.
-async fn notes(cx: &Cx, job: &Assignment, question: &str, toolbox: &Toolbox) -> Result<(Note, usize, u32), Error> {
+async fn notes(
+    cx: &Cx,
+    job: &Assignment,
+    question: &str,
+    toolbox: &Toolbox,
+    standing: Standing,
+) -> Result<(Note, usize, u32), Error> {
     let Assignment { path, topic, number, .. } = job;
-    let mut researcher = researcher(cx, job, question, toolbox).await?;
+    let mut researcher = Agent { standing, ..researcher(cx, job, question, toolbox).await? };
     let mut messages = vec![Message::user(topic.as_str())];
     match agent::run(cx, &mut researcher, &mut messages).await {
         Ok(End::Finished | End::Idle) => {}
@@ -89,6 +102,8 @@ async fn researcher<'a>(
         "tools": tools.listed(),
         "max_react_tool_calls": max_turns,
         "mcp_prompt": cx.options().mcp_prompt,
+        "searches": cx.options().effort.searches(),
+        "sources": cx.options().effort.sources(),
     });
     Ok(Agent {
         number: job.number,
@@ -102,6 +117,7 @@ async fn researcher<'a>(
         words: Words { nudge: "nudge_researcher", left: "turns_left" },
         about: |topic, turn, retrieved| Task::Research { topic: topic.to_owned(), turn, retrieved },
         turn_event: None,
+        standing: Standing::default(),
         // It has nothing to reflect on yet.
         gathered: Gathered { has_reflected: true, ..Gathered::default() },
     })

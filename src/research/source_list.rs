@@ -1,10 +1,6 @@
 //! The list of sources under a report, written by code.
 
-use crate::domain::{
-    Source,
-    report::{sources_heading, text_alone},
-    wording::Wording,
-};
+use crate::domain::{Source, report::sources_heading, wording::Wording};
 
 /// The list for `cited` in order; when the text cites nothing, all of `retrieved`, with a sentence that says so.
 /// Empty when there is neither.
@@ -17,11 +13,6 @@ pub fn render(cited: &[&Source], retrieved: &[Source], wording: &Wording) -> Str
         return format!("{heading}{}\n\n{}", wording.uncited, numbered(retrieved.iter()));
     }
     format!("{heading}{}", numbered(cited.iter().copied()))
-}
-
-/// `markdown` without its list, and without what else code wrote under it.
-pub fn without(markdown: &str) -> &str {
-    text_alone(markdown)
 }
 
 fn numbered<'a>(sources: impl Iterator<Item = &'a Source>) -> String {

@@ -9,16 +9,20 @@ use tracing::Instrument as _;
 use super::{
     Findings,
     agent::{self, Agent, End, Gathered, Words},
+    brief::Brief,
+    questions::{self, Judgements},
     researcher,
 };
 use crate::{
-    context::{Cx, Error},
+    context::{Cx, Error, Standing},
     domain::{Event, Failure, FailureCode, Note, Scope, WarningCode, limits::EndedBy},
     llm::Message,
     offline::Task,
+    prompts::untrusted,
     telemetry::spans,
     tools::{
-        self, Toolbox,
+        self, ToolSet, Toolbox,
+        complete::Complete,
         delegate::{Delegate, Delegations, Researching},
     },
 };
@@ -27,12 +31,14 @@ use crate::{
 ///
 /// # Errors
 /// [`FailureCode::NoEvidence`], or why every researcher failed, when there is nothing to report; [`Error::Stop`].
-pub async fn lead(cx: &Cx, brief: &str, taken: u32, toolbox: &Toolbox) -> Result<Findings, Error> {
+pub async fn lead(cx: &Cx, brief: &Brief, taken: u32, toolbox: &Toolbox) -> Result<Findings, Error> {
     let cx = &cx.speaking_as(Scope::SUPERVISOR);
     let delegations = Arc::new(Delegations::default());
-    let delegate = Delegate::new(cx, taken, researching(brief, toolbox), Arc::clone(&delegations));
-    let mut supervisor = supervisor(cx, brief, delegate).await?;
-    let mut messages = vec![Message::user(brief)];
+    let judgements = Judgements::default();
+    let delegate = Delegate::new(cx, taken, researching(&brief.text, toolbox), Arc::clone(&delegations));
+    let tools = tools::of_supervisor(cx, delegate, Complete::of_supervisor(cx.prompts(), Arc::clone(&judgements)));
+    let mut supervisor = supervisor(cx, brief, tools).await?;
+    let mut messages = vec![Message::user(brief.text.as_str())];
     let ended = agent::run(cx, &mut supervisor, &mut messages).await;
     let mut cut_short = None;
     match ended {
@@ -40,7 +46,7 @@ pub async fn lead(cx: &Cx, brief: &str, taken: u32, toolbox: &Toolbox) -> Result
         Ok(End::Limit) => {
             let detail = format!("the supervisor used all its {} rounds", supervisor.max_turns);
             cx.warn("lead/limit", WarningCode::IterationLimit, detail).await?;
-            cx.limit(|limits| limits.ended_by = Some(EndedBy::Rounds));
+            cx.limit(|limits| _ = limits.ended_by.get_or_insert(EndedBy::Rounds));
         }
         Err(Error::Failed(failure)) => cut_short = Some(failure),
         Err(stop) => return Err(stop),
@@ -50,30 +56,34 @@ pub async fn lead(cx: &Cx, brief: &str, taken: u32, toolbox: &Toolbox) -> Result
         cx.warn("lead/undelegated", WarningCode::ModelMisuse, detail).await?;
         agent::do_task(cx, &mut supervisor, "lead", "brief", &mut messages).await?;
     }
-    findings(cx, delegations.take(), cut_short).await
+    let mut findings = findings(cx, delegations.take(), cut_short).await?;
+    findings.questions = questions::judged(cx, &brief.questions, &judgements, &findings.notes).await;
+    Ok(findings)
 }
 
-async fn supervisor<'a>(cx: &Cx, brief: &'a str, delegate: Delegate) -> Result<Agent<'a>, Error> {
-    let tools = tools::of_supervisor(cx, delegate);
+async fn supervisor<'a>(cx: &Cx, brief: &'a Brief, tools: ToolSet) -> Result<Agent<'a>, Error> {
     let max_turns = cx.options().max_researcher_iterations;
     let values = json!({
         "date": cx.date().await?,
         "max_concurrent_research_units": cx.options().max_concurrent_research_units,
         "max_researcher_iterations": max_turns,
         "tools": tools.listed(),
+        "effort": cx.options().effort.as_str(),
+        "questions": brief.questions.iter().map(|question| untrusted(question)).collect::<Vec<_>>(),
     });
     Ok(Agent {
         number: 0,
         turns_path: "lead".to_owned(),
         max_turns,
         system: cx.prompts().text("supervisor", values),
-        task: brief,
-        question: brief,
+        task: &brief.text,
+        question: &brief.text,
         tools,
         deadline: cx.research_ends(),
         words: Words { nudge: "nudge_supervisor", left: "rounds_left" },
         about: |brief, round, _| Task::Supervise { brief: brief.to_owned(), round },
         turn_event: Some(|n, max| Event::SupervisorIteration { n, max }),
+        standing: Standing::default(),
         gathered: Gathered::default(),
     })
 }

@@ -1,7 +1,7 @@
 //! The finished report held against its sources: figures by code, and, where it is asked for, statements by a model.
 //!
 //! A statement with a figure that its sources do not hold goes back to the writer once; what is still wrong then is
-//! marked. A check that cannot be made costs the run nothing.
+//! marked. A check that cannot be made is a warning, and costs the run nothing else.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
+    aside::aside,
     citations::Resolver,
     claims::{self, Texts},
     writer::{Draft, settle},
@@ -16,9 +17,9 @@ use super::{
 use crate::{
     context::{Cx, Error, Form, Role},
     domain::{
-        Failure, FailureCode, SourceId, Verify, WarningCode,
+        SourceId, Verify, WarningCode,
         claim::{Claim, Verdict},
-        report::{Citation, text_alone},
+        report::{Citation, Report, text_alone},
     },
     llm::Message,
     offline::Task,
@@ -61,46 +62,47 @@ struct Judgement {
 ///
 /// # Errors
 /// [`Error::Stop`].
-pub async fn verified(cx: &Cx, name: &'static str, question: &str, draft: Draft) -> Result<Draft, Error> {
-    let verify = cx.options().verify;
-    if verify == Verify::Off || draft.report.citations.is_empty() {
+pub async fn verified(cx: &Cx, name: &'static str, question: &str, mut draft: Draft) -> Result<Draft, Error> {
+    if cx.options().verify == Verify::Off || draft.report.citations.is_empty() {
         return Ok(draft);
     }
+    match verify(cx, name, question, &mut draft).await {
+        Err(Error::Failed(failure)) => {
+            let detail = format!("the {name} was not held against its sources: {failure}");
+            cx.warn(&format!("{name}/check/failed"), WarningCode::CheckFailed, detail).await?;
+        }
+        done => done?,
+    }
+    Ok(draft)
+}
+
+async fn verify(cx: &Cx, name: &'static str, question: &str, draft: &mut Draft) -> Result<(), Error> {
     let mut ids: Vec<SourceId> = draft.report.citations.iter().map(|citation| citation.source_id).collect();
     ids.sort_unstable();
     ids.dedup();
     let (sources, others) = (cx.snapshots(ids).await?, cx.other_texts());
     let texts = aside(move || Texts::read(&sources, &others)).await?;
     let (texts, question) = (Arc::new(texts), Arc::<str>::from(question));
-    let mut draft = checked(draft, &texts, &question).await?;
-    if !cx.options().final_report_model.first().is_offline() && draft.report.claims.iter().any(is_wrong) {
-        draft = match repaired(cx, name, &draft, &texts).await? {
-            Some(repaired) => checked(repaired, &texts, &question).await?,
-            None => draft,
-        };
+    check(draft, &texts, &question).await?;
+    let may_repair = !cx.options().final_report_model.first().is_offline() && draft.report.claims.iter().any(is_wrong);
+    if may_repair && let Some(mut repaired) = repaired(cx, name, draft, &texts).await? {
+        check(&mut repaired, &texts, &question).await?;
+        *draft = repaired;
     }
-    if verify == Verify::Claims && !cx.options().research_model.first().is_offline() {
-        judge(cx, name, &mut draft, &texts).await?;
+    if cx.options().verify == Verify::Claims && !cx.options().research_model.first().is_offline() {
+        judge(cx, name, draft, &texts).await?;
     }
-    Ok(draft)
+    Ok(())
 }
 
-/// Off the runtime's threads: reports and pages are long.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| {
-        Failure::new(FailureCode::Internal, format!("the report could not be checked: {error}")).into()
-    })
-}
-
-async fn checked(mut draft: Draft, texts: &Arc<Texts>, question: &Arc<str>) -> Result<Draft, Error> {
+/// Checks by code; a draft that cannot be checked stays as it is.
+async fn check(draft: &mut Draft, texts: &Arc<Texts>, question: &Arc<str>) -> Result<(), Error> {
     let (texts, question) = (Arc::clone(texts), Arc::clone(question));
-    aside(move || {
-        let text = text_alone(&draft.report.markdown).to_owned();
-        draft.report.claims = claims::check(&text, &mut draft.report.citations, &texts, &question);
-        draft
-    })
-    .await
+    let text = text_alone(&draft.report.markdown).to_owned();
+    let mut citations = draft.report.citations.clone();
+    let checked = aside(move || (claims::check(&text, &mut citations, &texts, &question), citations)).await?;
+    (draft.report.claims, draft.report.citations) = checked;
+    Ok(())
 }
 
 fn is_wrong(claim: &Claim) -> bool {
@@ -111,7 +113,10 @@ fn is_wrong(claim: &Claim) -> bool {
 async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> Result<Option<Draft>, Error> {
     let report = &draft.report;
     let wrong: Vec<&Claim> = report.claims.iter().filter(|claim| is_wrong(claim)).take(MOST_REPAIRED).collect();
-    let shown: Vec<Value> = (1..).zip(&wrong).map(|(number, claim)| shown(number, claim, draft, texts)).collect();
+    let written: Vec<String> = wrong.iter().map(|claim| as_written(claim, report)).collect();
+    let shown =
+        (1..).zip(&wrong).zip(&written).map(|((number, claim), text)| shown(number, claim, text, report, texts));
+    let shown: Vec<Value> = shown.collect();
     let values = json!({"statements": shown});
     let schema = json!({
         "type": "object",
@@ -138,9 +143,9 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
         Err(stop) => return Err(stop),
     };
     let of = |repair: Repair| {
-        let claim = wrong.get(repair.number.checked_sub(1)?)?;
-        let text = repair.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!text.is_empty()).then_some((claim.start, claim.end, text))
+        let place = repair.number.checked_sub(1)?;
+        let claim = wrong.get(place)?;
+        Some((claim.start, claim.end, fitting(&repair.text, written.get(place)?)?))
     };
     let mut edits: Vec<(usize, usize, String)> = repairs.statements.into_iter().filter_map(of).collect();
     if edits.is_empty() {
@@ -162,24 +167,39 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
 }
 
 /// A statement as the prompts show it.
-fn shown(number: usize, claim: &Claim, draft: &Draft, texts: &Texts) -> Value {
-    let citations = own(claim, &draft.report.citations);
+fn shown(number: usize, claim: &Claim, text: &str, report: &Report, texts: &Texts) -> Value {
     let passage = |citation: &Citation| {
         let text = texts.around(citation.source_id, citation.passage.as_ref(), AROUND)?;
         Some(json!({"id": citation.source_id.to_string(), "text": untrusted(&text)}))
     };
-    let ids: String = citations.iter().map(|citation| format!("[{}]", citation.source_id)).collect();
     json!({
         "number": number,
-        "text": untrusted(&claim.text),
-        "ids": ids,
+        "text": untrusted(text),
         "missing": claim.missing.iter().map(|missing| untrusted(missing)).collect::<Vec<_>>(),
-        "passages": citations.iter().filter_map(passage).collect::<Vec<_>>(),
+        "passages": report.citations_of(claim).iter().filter_map(passage).collect::<Vec<_>>(),
     })
 }
 
-fn own<'a>(claim: &Claim, citations: &'a [Citation]) -> &'a [Citation] {
-    citations.get(claim.first_citation..claim.first_citation + claim.citations).unwrap_or_default()
+/// A statement as it stands in the report, Markdown and all, with ids for numbers.
+fn as_written(claim: &Claim, report: &Report) -> String {
+    let place = claim.start..claim.end;
+    let text: String = report.markdown.chars().skip(place.start).take(place.len()).collect();
+    let inside = report.citations.iter().filter(|citation| place.contains(&citation.start)).cloned();
+    let shifted = |citation: Citation| Citation {
+        start: citation.start - place.start,
+        end: citation.end.saturating_sub(place.start),
+        ..citation
+    };
+    with_ids(&text, &inside.map(shifted).collect::<Vec<_>>(), &[])
+}
+
+/// A repaired statement in the form in which it can take the place of `written`: one line, without the marks of a list or
+/// row around it, with as many bars of a table in it. `None` when it cannot.
+fn fitting(repaired: &str, written: &str) -> Option<String> {
+    let line = repaired.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = claims::without_marks(&line);
+    let bars = |text: &str| text.matches('|').count();
+    (!text.is_empty() && bars(text) == bars(written)).then(|| text.to_owned())
 }
 
 /// The text with ids for numbers, and other words in the places of `edits`, which count characters and ascend.
@@ -244,8 +264,10 @@ async fn judged(
     texts: &Texts,
 ) -> Result<Vec<Judgement>, Error> {
     let claims = places.iter().map(|place| &draft.report.claims[*place]);
-    let shown: Vec<Value> =
-        (1..).zip(claims.clone()).map(|(number, claim)| shown(number, claim, draft, texts)).collect();
+    let shown: Vec<Value> = (1..)
+        .zip(claims.clone())
+        .map(|(number, claim)| shown(number, claim, &claim.text, &draft.report, texts))
+        .collect();
     let verdicts = ["supported", "partly", "not_supported", "not_checkable"];
     let schema = json!({
         "type": "object",
@@ -285,7 +307,7 @@ fn apply(claim: &mut Claim, citations: &mut [Citation], judgement: Option<&Judge
     };
     claim.reason = judgement.map(|judgement| judgement.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     claim.verdict = verdict;
-    let own = citations.get_mut(claim.first_citation..claim.first_citation + claim.citations).unwrap_or_default();
+    let own = claim.among_mut(citations);
     for citation in own.iter_mut().filter(|citation| citation.verdict != Some(Verdict::NotSupported)) {
         citation.verdict = Some(verdict);
     }
@@ -302,6 +324,19 @@ mod tests {
         let citations = [cite(1, 6), cite(2, 21), cite(1, 41)];
         let edits = [(11, 34, "It cost 4 [S1002].".to_owned())];
         assert_eq!(with_ids(text, &citations, &edits), "Ünder [S1001]. It cost 4 [S1002]. More [S1001].");
+    }
+
+    #[test]
+    fn a_repair_fits_into_its_place() {
+        let check = |repaired: &str, written: &str, expected: Option<&str>| {
+            assert_eq!(fitting(repaired, written).as_deref(), expected, "{repaired}");
+        };
+        check("- It cost\n 4 [S7].", "It cost 5 [S7].", Some("It cost 4 [S7]."));
+        check("2. **Dues** are 4", "**Dues** are 5", Some("**Dues** are 4"));
+        check("| Day | 18.7 [S7] |", "Day | 18.9 [S7]", Some("Day | 18.7 [S7]"));
+        check("Day 18.7 [S7]", "Day | 18.9 [S7]", None);
+        check("a | b", "a", None);
+        check(" \n", "a", None);
     }
 
     #[test]

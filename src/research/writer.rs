@@ -14,9 +14,13 @@ use tokio::time::Instant;
 
 use super::{
     Conversation, Findings,
+    aside::aside,
+    brief::Brief,
     citations::{self, Resolver},
     cut,
     earlier::EarlierFindings,
+    evidence::{self, Card},
+    questions::{self, Judged},
     verify,
 };
 use crate::{
@@ -50,22 +54,31 @@ const DELTA_CHARS: usize = 8_000;
 pub async fn write(
     cx: &Cx,
     conversation: &Conversation,
-    brief: &str,
+    brief: &Brief,
     findings: &Findings,
     known: Option<&EarlierFindings>,
 ) -> Result<Report, Error> {
     let sources = cx.sources();
+    let brief = &brief.text;
     let prompt = prompt(cx, conversation, brief, findings, known, &sources).await?;
     let question = format!("{brief}\n{}", conversation.question());
-    compose(cx, "report", &question, prompt, task(brief, findings, known, &sources)).await
+    let about = About { question: &question, sub_questions: &findings.questions };
+    compose(cx, "report", about, prompt, task(brief, findings, known, &sources)).await
+}
+
+/// What a text is to answer.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    pub question: &'a str,
+    pub sub_questions: &'a [Judged],
 }
 
 /// Has the model write a text with citations, which its readers see grow; `name` says what it is, and is its journal
-/// key; `question` is what it answers.
+/// key.
 ///
 /// # Errors
 /// As [`write()`].
-pub async fn compose(cx: &Cx, name: &'static str, question: &str, prompt: Text, task: Task) -> Result<Report, Error> {
+pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text, task: Task) -> Result<Report, Error> {
     let attempt = cx.report_attempts();
     let mut writing = Writing { cx, name, calls: 0, tries: 0, attempt, page: None, sources: cx.sources() };
     let mut messages = vec![Message::User { content: prompt }];
@@ -88,7 +101,7 @@ pub async fn compose(cx: &Cx, name: &'static str, question: &str, prompt: Text, 
             cx.warn(&format!("{name}/cut"), WarningCode::OutputCut, detail).await?;
         }
     }
-    writing.finish(question).await
+    writing.finish(about).await
 }
 
 /// The one message the writer gets.
@@ -101,16 +114,53 @@ async fn prompt(
     sources: &[Source],
 ) -> Result<Text, Error> {
     let mut flexible = Flexible::default();
+    let all: Vec<Note> = notes(findings, known).cloned().collect();
+    let evidence = match cx.options().final_report_model.first().is_offline() {
+        // It reads no prompt.
+        true => evidence::Evidence::default(),
+        false => evidence::of_notes(cx, &all, brief, sources).await?,
+    };
+    let cards = (!evidence.cards.is_empty()).then(|| flexible.mark(cx.prompts().text("cards", shown_cards(&evidence))));
     let values = json!({
         "date": cx.date().await?,
+        "cards": cards,
         "brief": untrusted(brief),
         "messages": conversation.flattened(&mut flexible),
         "findings": shown(&findings.notes, &mut flexible),
         "earlier": known.map(|known| shown(&known.notes, &mut flexible)).unwrap_or_default(),
         "sources": citable(notes(findings, known), sources),
+        "questions": findings.questions.iter().map(shown_question).collect::<Vec<_>>(),
+        "words": {"least": cx.options().effort.words().0, "most": cx.options().effort.words().1},
         "limits": findings.limits.iter().map(|limit| untrusted(limit)).collect::<Vec<_>>(),
     });
     Ok(cx.prompts().parts("report", values, flexible))
+}
+
+fn shown_cards(evidence: &evidence::Evidence) -> Value {
+    let card = |card: &Card| {
+        json!({
+            "id": card.id.to_string(),
+            "statement": untrusted(&card.statement),
+            "quotation": untrusted(&card.quotation),
+            "host": untrusted(&card.host).replace('"', " "),
+            "date": card.date.as_deref().map(|date| untrusted(date).replace('"', " ")),
+        })
+    };
+    let pair = |(one, other): &(usize, usize)| {
+        let (one, other) = (&evidence.cards[*one], &evidence.cards[*other]);
+        json!({
+            "one": untrusted(&one.statement), "one_id": one.id.to_string(),
+            "other": untrusted(&other.statement), "other_id": other.id.to_string(),
+        })
+    };
+    json!({
+        "cards": evidence.cards.iter().map(card).collect::<Vec<_>>(),
+        "differing": evidence.differing.iter().map(pair).collect::<Vec<_>>(),
+    })
+}
+
+fn shown_question(judged: &Judged) -> Value {
+    json!({"text": untrusted(&judged.question), "status": judged.status})
 }
 
 /// Notes as templates show them.
@@ -214,14 +264,17 @@ impl<'a> Writing<'a> {
     }
 
     /// Settles the text, holds it against its sources, and publishes what is left to publish.
-    async fn finish(self, question: &str) -> Result<Report, Error> {
+    async fn finish(self, about: About<'_>) -> Result<Report, Error> {
         let Some(mut page) = self.page else {
             return Err(Failure::new(FailureCode::Internal, "no report was written").into());
         };
         let draft = page.settle().await?;
         page.show_text(&draft).await?;
-        let mut draft = verify::verified(self.cx, self.name, question, draft).await?;
-        add_limits(&mut draft.report, &self.cx.limits());
+        let mut draft = verify::verified(self.cx, self.name, about.question, draft).await?;
+        draft.report.sub_questions = questions::in_report(about.sub_questions, &draft.report, &self.sources);
+        let mut limits = self.cx.limits();
+        limits.add_questions(&draft.report.sub_questions);
+        add_limits(&mut draft.report, &limits);
         page.finish(draft).await
     }
 }
@@ -337,7 +390,8 @@ impl<'a> Page<'a> {
         let rest = resolver.finish();
         let streamed = format!("{}{}{rest}", self.text, std::mem::take(&mut self.held));
         self.held_since = None;
-        settled(resolver, streamed).await
+        // A long report takes time.
+        Ok(aside(move || settle(resolver, streamed)).await?)
     }
 
     async fn finish(mut self, draft: Draft) -> Result<Report, Error> {
@@ -351,6 +405,10 @@ impl<'a> Page<'a> {
         if self.cx.options().verify != Verify::Off && !report.citations.is_empty() {
             let counts = VerdictCounts::of(&report.claims);
             self.cx.emit(vec![Event::ClaimsChecked { counts }]).await?;
+        }
+        if !report.sub_questions.is_empty() {
+            let sub_questions = report.sub_questions.clone();
+            self.cx.emit(vec![Event::SubQuestionsDecided { sub_questions }]).await?;
         }
         let finished = Event::ReportFinished {
             attempt: self.attempt,
@@ -445,15 +503,8 @@ fn add_limits(report: &mut Report, limits: &Limits) {
     report.markdown = format!("{text}{gap}{section}{between}{list}");
 }
 
-/// Resolves the report once more if the model has numbered its sources itself, and reads it as a reader's program will;
-/// off the runtime's threads, since a long one takes time.
-async fn settled(resolver: Resolver, streamed: String) -> Result<Draft, Error> {
-    let settled = tokio::task::spawn_blocking(move || settle(resolver, streamed)).await;
-    settled
-        .map_err(|error| Failure::new(FailureCode::Internal, format!("the report could not be read: {error}")).into())
-}
-
-/// The report of a resolver that has written `streamed`.
+/// The report of a resolver that has written `streamed`: resolved once more if the model has numbered its sources itself,
+/// and read as a reader's program will read it.
 pub fn settle(resolver: Resolver, streamed: String) -> Draft {
     let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
     let mut as_streamed = renumbered.is_none();

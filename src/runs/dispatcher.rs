@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     domain::{Run, RunId, Timestamp},
-    store::{self, Clock, Lease, Wanted},
+    store::{self, ClaimFilter, Clock, Lease},
 };
 
 /// How long a run may wait for a wake-up that was lost, and a signal from another process.
@@ -139,9 +139,9 @@ impl Dispatcher {
     }
 
     /// After an outage owners renew before anybody takes their runs, since most of them were cut off no less.
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> ClaimFilter {
         let quiet = self.runs.parts.store.since_trouble();
-        Wanted {
+        ClaimFilter {
             queued: !self.draining,
             orphans: quiet.is_none_or(|quiet| quiet >= self.runs.parts.settings.lease),
             suspects: self.working.is_empty(),

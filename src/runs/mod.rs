@@ -11,8 +11,11 @@ mod marks;
 mod owned;
 mod owner;
 mod retry;
+mod shared;
 mod stuck;
 mod submit;
+mod uploads;
+mod usage;
 mod worker;
 
 use std::{
@@ -24,8 +27,9 @@ use std::{
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+pub use crate::search::UploadError;
 use crate::{
-    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId},
+    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits},
     events::{EventLog, WriterHandle},
     llm::Llm,
     prompts::Prompts,
@@ -39,12 +43,15 @@ pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;
 pub use owned::{OwnedEvents, OwnedRun, OwnedThread};
+pub use shared::{SharedReport, SharedThread};
 use store::Clock;
 pub use store::{
     Cancelling, Cursor, Error as StoreError, FirstAnswer, NewThread, Page, RunFilter, Step, ThreadChange, ThreadFilter,
+    UsageFilter, UsageRow,
 };
 pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
+pub use usage::{OwnerUsage, Period, usage};
 pub use worker::Ended;
 
 /// Wrong options of one request that are looked into.
@@ -93,6 +100,10 @@ pub struct Settings {
     pub max_queued_runs_per_owner: u64,
     /// Threads that are stored of one owner.
     pub max_threads_per_owner: u64,
+    /// Documents that may be given to one thread.
+    pub max_documents_per_thread: u64,
+    /// What each owner may use.
+    pub of_owner: UseLimits,
     /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
     pub event_retention: Option<Duration>,
     /// A run at work that stores no event for this long counts as stuck.
@@ -130,6 +141,10 @@ pub enum Refusal {
     /// Nothing can go on from this run; the text says why.
     #[error("{0}")]
     NotRetryable(String),
+    #[error("a thread may have {limit} documents; remove some that are not needed any more")]
+    TooManyDocuments { limit: u64 },
+    #[error(transparent)]
+    Upload(#[from] UploadError),
     #[error(transparent)]
     Webhook(#[from] webhooks::BadAddress),
     #[error(transparent)]
@@ -181,6 +196,11 @@ impl Runs {
     /// What a run uses unless its thread or its request says otherwise.
     pub fn default_options(&self) -> &RunOptions {
         &self.parts.settings.options
+    }
+
+    /// What each owner may use.
+    pub fn limits_of_owners(&self) -> &UseLimits {
+        &self.parts.settings.of_owner
     }
 
     /// The server's options with those stored with a thread laid over them, as far as they can be used here now.
@@ -334,13 +354,16 @@ impl Settings {
 
 impl Parts {
     /// Can a run with these options work here?
-    fn check(&self, options: &RunOptions) -> Result<(), Refusal> {
+    fn check(&self, options: &RunOptions, has_documents: bool) -> Result<(), Refusal> {
         for (option, models) in crate::domain::options::MODEL_OPTIONS.into_iter().zip(options.roles()) {
             for model in models.iter() {
                 let Some(variable) = self.llm.missing(model) else { continue };
                 return Err(Refusal::MissingKey { option, model: model.clone(), variable: variable.to_owned() });
             }
         }
-        Ok(self.engines.select(&options.search_api).map(drop)?)
+        match self.resolve(&options.search_api, has_documents)? {
+            resolved if resolved.is_none() => Ok(()),
+            resolved => Ok(self.engines.select(&resolved).map(drop)?),
+        }
     }
 }

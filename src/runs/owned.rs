@@ -56,7 +56,15 @@ impl Access {
         Self { runs: runs.clone(), caller: caller.clone(), owner: caller.owner.clone() }
     }
 
-    fn store(&self) -> &store::Store {
+    pub(super) fn parts(&self) -> &super::Parts {
+        &self.runs.parts
+    }
+
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub(super) fn store(&self) -> &store::Store {
         &self.runs.parts.store
     }
 

@@ -12,9 +12,9 @@ use uuid::Uuid;
 /// of two containers are never confused.
 pub fn this_process() -> String {
     let pid = process::id();
-    let start = match seen(pid) {
-        Seen::Running { start } => start,
-        Seen::Ended | Seen::Nothing => String::new(),
+    let start = match process_state(pid) {
+        ProcessState::Running { start } => start,
+        ProcessState::Ended | ProcessState::Nothing => String::new(),
     };
     format!("{}/{pid}/{start}/{}", machine(), &Uuid::new_v4().simple().to_string()[..8])
 }
@@ -31,10 +31,10 @@ pub fn is_dead(owner: &str) -> bool {
     if machine.is_empty() || host != machine || start.is_empty() {
         return false;
     }
-    match seen(pid) {
-        Seen::Running { start: other } => other != start,
-        Seen::Ended => true,
-        Seen::Nothing => is_gone(pid),
+    match process_state(pid) {
+        ProcessState::Running { start: other } => other != start,
+        ProcessState::Ended => true,
+        ProcessState::Nothing => is_gone(pid),
     }
 }
 
@@ -64,7 +64,7 @@ fn machine() -> String {
 }
 
 /// What `/proc` shows of a process.
-enum Seen {
+enum ProcessState {
     /// With the time of its start, in clock ticks since boot.
     Running { start: String },
     /// Only its remains are there.
@@ -73,15 +73,17 @@ enum Seen {
     Nothing,
 }
 
-fn seen(pid: u32) -> Seen {
+fn process_state(pid: u32) -> ProcessState {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name in parentheses may contain anything; fields are counted behind it (proc_pid_stat(5)).
-    let Some((_, fields)) = stat.rsplit_once(')') else { return Seen::Nothing };
+    let Some((_, fields)) = stat.rsplit_once(')') else { return ProcessState::Nothing };
     let mut fields = fields.split_whitespace();
     match fields.next() {
-        None => Seen::Nothing,
-        Some("Z" | "X") => Seen::Ended,
-        Some(_) => fields.nth(18).map_or(Seen::Nothing, |start| Seen::Running { start: start.to_owned() }),
+        None => ProcessState::Nothing,
+        Some("Z" | "X") => ProcessState::Ended,
+        Some(_) => {
+            fields.nth(18).map_or(ProcessState::Nothing, |start| ProcessState::Running { start: start.to_owned() })
+        }
     }
 }
 
@@ -94,7 +96,7 @@ mod tests {
         let owner = this_process();
         assert!(!is_dead(&owner));
         let mut child = process::Command::new("sleep").arg("30").spawn().unwrap();
-        let Seen::Running { start } = seen(child.id()) else { panic!("it runs") };
+        let ProcessState::Running { start } = process_state(child.id()) else { panic!("it runs") };
         let child_owner = format!("{}/{}/{start}/x", machine(), child.id());
         assert!(!is_dead(&child_owner));
         assert!(is_dead(&format!("{}/{}/{start}0/x", machine(), child.id())), "another process has its number");

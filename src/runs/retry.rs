@@ -144,8 +144,10 @@ impl Runs {
         let (run, owner) = (&owned.run, owned.access.owner_of_new_runs());
         check_retryable(run)?;
         let options = self.options_over(run.options.clone(), options)?;
-        let new_run = NewRun { owner: owner.clone(), ..self.retry_run(run, options, String::new()).await? };
-        let admission = self.admission(key, owner, new_run.now);
+        let caller = owned.access.caller();
+        let new_run = self.retry_run(run, options, String::new()).await?;
+        let new_run = NewRun { owner: owner.clone(), key: caller.key_id(), ..new_run };
+        let admission = self.admission(key, owner, caller, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchRun)?;
         self.parts.log.wake(run.thread_id);
         Ok(self.accepted(&owned.access, created, new_run))
@@ -181,7 +183,8 @@ impl Runs {
     pub(super) async fn retry_run(&self, run: &Run, options: RunOptions, content: String) -> Result<NewRun, Refusal> {
         let question_of = self.parts.store.question_of(run.id).await?;
         let retry = RetryOf { run_id: run.id, question_of };
-        let new_run = self.run_without_words(run.thread_id, options)?;
+        let has_documents = self.parts.has_documents(run.thread_id).await?;
+        let new_run = self.run_without_words(run.thread_id, options, has_documents)?;
         Ok(NewRun { content, retry: Some(retry), message_id: MessageId::new(), ..new_run })
     }
 }

@@ -9,7 +9,10 @@ use super::{
     owned::{Access, OwnedRun, OwnedThread},
 };
 use crate::{
-    domain::{Caller, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp, digest::sha256_hex},
+    domain::{
+        Allowance, Caller, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp, digest::sha256_hex,
+    },
+    search::Engine,
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
 };
 
@@ -52,6 +55,8 @@ pub enum Accepted {
         /// As it is stored; empty for a retry without words.
         message: Message,
         position: u64,
+        /// What the owner and the key have left.
+        allowances: Vec<Allowance>,
     },
     /// The same request was made before.
     Before(FirstAnswer),
@@ -69,10 +74,10 @@ impl Runs {
         thread: NewThread,
     ) -> Result<Accepted, Refusal> {
         let options = self.options_over(self.default_options().clone(), &submission.options)?;
-        let new_run = self.new_run(ThreadId::new(), &submission.content, options)?;
+        let new_run = self.new_run(ThreadId::new(), &submission.content, options, false)?;
         let webhook_url = self.webhook(&submission)?;
-        let new_run = NewRun { owner: caller.owner.clone(), webhook_url, ..new_run };
-        let admission = self.admission(submission.key.as_ref(), &caller.owner, new_run.now);
+        let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
+        let admission = self.admission(submission.key.as_ref(), &caller.owner, caller, new_run.now);
         let created = self.parts.store.create_thread(&new_run, &thread, &admission).await?;
         Ok(self.accepted(&Access::to_own(self, caller), created, new_run))
     }
@@ -92,12 +97,14 @@ impl Runs {
             }
             None => {
                 let options = self.options_over(self.thread_options(&thread.thread.options), &submission.options)?;
-                self.new_run(thread_id, &submission.content, options)?
+                let has_documents = self.parts.has_documents(thread_id).await?;
+                self.new_run(thread_id, &submission.content, options, has_documents)?
             }
         };
         let webhook_url = self.webhook(&submission)?;
-        let new_run = NewRun { owner: owner.clone(), webhook_url, ..new_run };
-        let admission = self.admission(submission.key.as_ref(), owner, new_run.now);
+        let caller = thread.access.caller();
+        let new_run = NewRun { owner: owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
+        let admission = self.admission(submission.key.as_ref(), owner, caller, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
         self.parts.log.wake(thread_id);
         Ok(self.accepted(&thread.access, created, new_run))
@@ -116,7 +123,8 @@ impl Runs {
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
     pub async fn submit(&self, question: &str, options: RunOptions) -> Result<Run, Refusal> {
-        let new_run = NewRun { reserved: Some(self.claimant()), ..self.new_run(ThreadId::new(), question, options)? };
+        let new_run =
+            NewRun { reserved: Some(self.claimant()), ..self.new_run(ThreadId::new(), question, options, false)? };
         let created = self.parts.store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await?;
         Ok(run_of(created))
     }
@@ -128,7 +136,10 @@ impl Runs {
     pub async fn reply(&self, thread_id: ThreadId, content: &str, options: RunOptions) -> Result<Run, Refusal> {
         let new_run = match self.asked_to_go_on(thread_id, content).await? {
             Some(run) => self.retry_run(&run, options, storable(content)).await?,
-            None => self.new_run(thread_id, content, options)?,
+            None => {
+                let has_documents = self.parts.has_documents(thread_id).await?;
+                self.new_run(thread_id, content, options, has_documents)?
+            }
         };
         let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
         let created = self.parts.store.add_run(&new_run, &Admission::default()).await?;
@@ -137,11 +148,11 @@ impl Runs {
 
     pub(super) fn accepted(&self, access: &Access, created: Created, new_run: NewRun) -> Accepted {
         match created {
-            Created::New { run, position } => {
+            Created::New { run, position, allowances } => {
                 self.parts.log.wakes().queue();
                 tracing::info!(run_id = %run.id, thread_id = %run.thread_id, position, "a run was queued");
                 let message = new_run.message();
-                Accepted::New { run: OwnedRun::new(*run, access.clone()).into(), message, position }
+                Accepted::New { run: OwnedRun::new(*run, access.clone()).into(), message, position, allowances }
             }
             Created::Before(first) => Accepted::Before(first),
         }
@@ -153,7 +164,8 @@ impl Runs {
         submission.webhook_url.as_ref().map(check).transpose()
     }
 
-    pub(super) fn admission(&self, key: Option<&Key>, owner: &Owner, now: Timestamp) -> Admission {
+    /// Under which conditions a run of that owner is let in, for which the caller asks.
+    pub(super) fn admission(&self, key: Option<&Key>, owner: &Owner, caller: &Caller, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
         let room = settings.max_concurrent_runs.saturating_sub(self.active.count());
         let limits = QueueLimits {
@@ -163,10 +175,17 @@ impl Runs {
             threads_per_owner: settings.max_threads_per_owner,
         };
         let idempotency = key.map(|key| idempotency(key, owner, now));
-        Admission { limits: Some(limits), idempotency }
+        let of_key = caller.key.as_ref().map(|key| key.limits).unwrap_or_default();
+        Admission { limits: Some(limits), of_owner: settings.of_owner, of_key, idempotency }
     }
 
-    fn new_run(&self, thread_id: ThreadId, content: &str, options: RunOptions) -> Result<NewRun, Refusal> {
+    fn new_run(
+        &self,
+        thread_id: ThreadId,
+        content: &str,
+        options: RunOptions,
+        has_documents: bool,
+    ) -> Result<NewRun, Refusal> {
         let content = content.trim();
         if content.is_empty() {
             return Err(Refusal::Empty);
@@ -174,23 +193,32 @@ impl Runs {
         if content.chars().count() > MAX_MESSAGE_CHARS {
             return Err(Refusal::TooLong);
         }
-        Ok(NewRun { content: storable(content), ..self.run_without_words(thread_id, options)? })
+        Ok(NewRun { content: storable(content), ..self.run_without_words(thread_id, options, has_documents)? })
     }
 
     /// A run whose question is still to be filled in.
-    pub(super) fn run_without_words(&self, thread_id: ThreadId, mut options: RunOptions) -> Result<NewRun, Refusal> {
-        self.parts.check(&options)?;
-        options.search_api = self.parts.engines.resolve(&options.search_api)?;
+    pub(super) fn run_without_words(
+        &self,
+        thread_id: ThreadId,
+        mut options: RunOptions,
+        has_documents: bool,
+    ) -> Result<NewRun, Refusal> {
+        self.parts.check(&options, has_documents)?;
+        options.search_api = self.parts.resolve(&options.search_api, has_documents)?;
         self.parts.settings.caps.resolve(&mut options);
-        let engine = self.parts.engines.select(&options.search_api)?;
+        let engine = match options.search_api.is_none() {
+            true => None,
+            false => Some(self.parts.engines.select(&options.search_api)?),
+        };
         Ok(NewRun {
-            documents: engine.folder().and_then(|folder| folder.to_str().map(str::to_owned)),
+            documents: engine.as_ref().and_then(Engine::folder).and_then(|folder| folder.to_str().map(str::to_owned)),
             thread_id,
             run_id: RunId::new(),
             message_id: MessageId::new(),
             content: String::new(),
             options,
             owner: Owner::local(),
+            key: None,
             reserved: None,
             webhook_url: None,
             retry: None,

@@ -196,8 +196,9 @@ async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) 
 /// The run's journal, and its context with what earlier lives left behind.
 async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx, Arc<Spending>), WorkError> {
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
-    parts.check(&run.options)?;
-    let search = parts.engines.select(&run.options.search_api).map_err(super::Refusal::from)?;
+    let uploads_of = parts.store.has_uploads(run.id).await?.then_some(run.id);
+    parts.check(&run.options, uploads_of.is_some())?;
+    let search = parts.engine_of(&run.options.search_api, uploads_of).map_err(super::Refusal::from)?;
     let (mut steps, mut earlier_lives) = (Vec::new(), EarlierLives::default());
     let mut begin = Event::RunStarted { attempt: lease.epoch };
     if lease.epoch > 1 {

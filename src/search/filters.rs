@@ -70,6 +70,11 @@ impl Filters {
         self.since().and_then(|date| date.format(&Iso8601::DATE).ok())
     }
 
+    /// The same as the seconds between 1970 and its midnight, UTC.
+    pub fn since_epoch(&self) -> Option<i64> {
+        self.since().map(|date| date.midnight().assume_utc().unix_timestamp())
+    }
+
     pub fn has_domains(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty()
     }

@@ -9,8 +9,11 @@ use std::{
 use futures::future::{BoxFuture, join_all, try_join_all};
 use tokio::time::Instant;
 
-use super::{Caller, Engine, Error, Gate, Hit, Limits, Results, Search, Skipped};
-use crate::net::{Wait, same_page};
+use super::{Caller, Engine, Error, Gate, Hit, Limits, Opened, Results, Search, Skipped};
+use crate::{
+    domain::{ModelName, Usage},
+    net::{Wait, same_page},
+};
 
 /// How much a first place is worth more than a later one; the constant of reciprocal rank fusion
 /// (Cormack, Clarke and Büttcher, 2009).
@@ -32,14 +35,14 @@ impl Merged {
         Self { engines, off: Mutex::default() }
     }
 
-    /// Answers as long as one engine does; `caller` learns of those that fail. None is waited for long unless all
-    /// others fail, and one that refused its key is not asked again.
+    /// Answers as long as one engine does; `caller` learns of those that fail. An engine's rate limit or outage is waited
+    /// for 20 s at most unless all engines fail, and one that refused its key is not asked again.
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
         let ends = Instant::now() + PATIENCE;
-        let hurried = Hurried { caller, ends: caller.ends().map_or(ends, |other| other.min(ends)) };
+        let bounded = WithDeadline { caller, ends: caller.ends().map_or(ends, |other| other.min(ends)) };
         let off = self.off();
         let asked: Vec<_> = self.engines.iter().enumerate().filter(|(place, _)| !off.contains_key(place)).collect();
-        let answers = join_all(asked.iter().map(|(_, engine)| engine.search(query, limits, &hurried))).await;
+        let answers = join_all(asked.iter().map(|(_, engine)| engine.search(query, limits, &bounded))).await;
         let (mut lists, mut failed) = (Vec::new(), Vec::new());
         for ((place, engine), answer) in asked.into_iter().zip(answers) {
             match answer {
@@ -70,8 +73,10 @@ impl Merged {
         if let Some((_, engine, _)) = failed.iter().find(|(_, _, error)| may_pass(error)) {
             return engine.search(query, limits, caller).await;
         }
-        let first = failed.into_iter().map(|(_, _, error)| error).chain(off.into_values()).next();
-        Err(first.unwrap_or_else(|| Error::Unavailable("there is no engine to ask".to_owned())))
+        // One engine's refused key is no reason to end a run whose other engines may answer the next query.
+        let errors = failed.into_iter().map(|(_, _, error)| error).chain(off.into_values());
+        let mildest = errors.min_by_key(Error::is_lasting);
+        Err(mildest.unwrap_or_else(|| Error::Unavailable("there is no engine to ask".to_owned())))
     }
 
     fn off(&self) -> HashMap<usize, Error> {
@@ -88,18 +93,22 @@ impl Merged {
 }
 
 /// A caller with less time.
-struct Hurried<'a> {
+struct WithDeadline<'a> {
     caller: &'a dyn Caller,
     ends: Instant,
 }
 
-impl Caller for Hurried<'_> {
+impl Caller for WithDeadline<'_> {
     fn waiting(&self, wait: Wait) {
         self.caller.waiting(wait);
     }
 
     fn resumed(&self, name: &str) {
         self.caller.resumed(name);
+    }
+
+    fn billed(&self, usage: &Usage) {
+        self.caller.billed(usage);
     }
 
     fn ends(&self) -> Option<Instant> {
@@ -124,12 +133,27 @@ impl Search for Merged {
         Box::pin(async { try_join_all(self.engines.iter().map(Engine::open)).await.map(drop) })
     }
 
-    fn folder(&self) -> Option<&std::path::Path> {
+    fn model(&self) -> Option<&ModelName> {
+        self.engines.iter().find_map(Engine::model)
+    }
+
+    fn folder(&self) -> Option<std::path::PathBuf> {
         self.engines.iter().find_map(Engine::folder)
     }
 
     fn skipped(&self) -> Vec<Skipped> {
         self.engines.iter().flat_map(Engine::skipped).collect()
+    }
+
+    fn document<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
+        Box::pin(async move {
+            for engine in &self.engines {
+                if let Some(opened) = engine.document(address).await? {
+                    return Ok(Some(opened));
+                }
+            }
+            Ok(None)
+        })
     }
 }
 
@@ -178,6 +202,32 @@ mod tests {
             score: None,
             published: None,
             engine: engine.to_owned(),
+        }
+    }
+
+    #[derive(Debug)]
+    struct Failing(Error);
+
+    impl Search for Failing {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+            Box::pin(std::future::ready(Err(self.0.clone())))
+        }
+
+        fn place(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_key_is_the_error_only_if_every_key_is_refused() {
+        let engine = |error: &Error| Engine::new(super::super::ROWS[0], Box::new(Failing(error.clone())));
+        let (auth, query) = (Error::Auth("no".to_owned()), Error::BadQuery("too odd".to_owned()));
+        for (errors, expected) in [([&auth, &query], &query), ([&query, &auth], &query), ([&auth, &auth], &auth)] {
+            let merged = Merged::new(errors.into_iter().map(engine).collect());
+            for _ in 0..2 {
+                let answer = merged.ask("pumps", &Limits::default(), &crate::net::Open).await;
+                assert_eq!(answer.as_ref(), Err(expected));
+            }
         }
     }
 

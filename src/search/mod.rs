@@ -1,20 +1,21 @@
 //! Search engines: a query in, hits out.
 //!
 //! [`Engines`] owns all that are configured. An engine is a file of `engines/` with its [`Row`]; nothing else names one.
-//! `web.rs` has what those on the web share, `filters.rs` what a search may find, `merged.rs` asks several at once. Knows nothing of models, journals or source
-//! ids; `tools` makes sources of the hits.
+//! `web.rs` has what those on the web share, `native.rs` what those share that are models, `filters.rs` what a search may
+//! find, `merged.rs` asks several at once. Knows nothing of `llm`, journals or source ids; `tools` makes sources of the hits.
 
 pub mod engines;
 mod filters;
 mod markup;
 mod merged;
+mod native;
 mod registry;
 mod row;
 pub mod web;
 
 use std::{
     fmt,
-    path::Path,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -23,22 +24,20 @@ use futures::future::{BoxFuture, FutureExt as _};
 
 pub use crate::net::{Caller, Gate, Open, Rest};
 use crate::{
-    domain::{printable_line, shortened},
+    domain::{ModelName, printable_line, shortened},
     net::NoWait,
     pages::extract::date,
 };
-pub use engines::ROWS;
+pub use engines::{ROWS, ReadUpload, UploadError};
 pub use filters::{Filter, Filters, date_of_epoch, days_ago, google_age, today};
 use merged::Merged;
 pub use registry::{Engines, Missing, automatic, check_names, nothing};
-pub use row::{Corpus, Need, Returns, Row, Setting, Settings, Value};
+pub use row::{Corpus, Need, Returns, Row, Setting, Settings, Value, join_folders, split_folders};
 
 /// Characters of a title and of a section's name.
 const MAX_TITLE_CHARS: usize = 300;
 /// A longer address is no source.
 const MAX_ADDRESS_CHARS: usize = 2_000;
-/// Values of `search_api` that Open Deep Research has and that stand for searching by the provider of a model.
-const NATIVE: [&str; 2] = ["openai", "anthropic"];
 /// Engines that people ask for and that cannot be one, and what to do instead.
 const ELSEWHERE: [(&str, &str); 2] = [
     ("duckduckgo", "DuckDuckGo has no search for programs; a SearXNG of your own can ask it"),
@@ -60,14 +59,24 @@ pub trait Search: fmt::Debug + Send + Sync {
         std::future::ready(Ok(())).boxed()
     }
 
-    /// The folder of documents that it searches; absolute.
-    fn folder(&self) -> Option<&Path> {
+    /// The folders of documents that it searches, absolute; several are written as in `PATH`.
+    fn folder(&self) -> Option<PathBuf> {
         None
     }
 
     /// Documents that cannot be found because they could not be read, as far as is known by now.
     fn skipped(&self) -> Vec<Skipped> {
         Vec::new()
+    }
+
+    /// The model that searches; `None` for engines that are none.
+    fn model(&self) -> Option<&ModelName> {
+        None
+    }
+
+    /// The document that has the passage of that address, if it is one of its own.
+    fn document<'a>(&'a self, _address: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
+        std::future::ready(Ok(None)).boxed()
     }
 }
 
@@ -147,14 +156,32 @@ impl Engine {
         self.search.place()
     }
 
-    /// The folder of documents that it searches; absolute.
-    pub fn folder(&self) -> Option<&Path> {
+    /// The folders of documents that it searches, absolute; several are written as in `PATH`.
+    pub fn folder(&self) -> Option<PathBuf> {
         self.search.folder()
     }
 
     /// Documents that cannot be found because they could not be read, as far as is known by now.
     pub fn skipped(&self) -> Vec<Skipped> {
         self.search.skipped()
+    }
+
+    /// The model that searches, if it or one of several is one. What its searches take is reported to their caller.
+    pub fn model(&self) -> Option<&ModelName> {
+        self.search.model()
+    }
+
+    /// Does it, or one of several, search documents of the user's own?
+    pub fn has_documents(&self) -> bool {
+        self.rows.iter().any(|row| row.corpus == Corpus::Documents)
+    }
+
+    /// The document that has the passage of that address; `None` when it has no such document.
+    ///
+    /// # Errors
+    /// [`Error::Documents`].
+    pub async fn document(&self, address: &str) -> Result<Option<Opened>, Error> {
+        self.search.document(address).await
     }
 
     /// Whether the service is there and takes the key, by a search for nothing much, which costs what a search costs;
@@ -195,6 +222,30 @@ pub struct Skipped {
     pub path: String,
     /// For people; a sentence without its full stop.
     pub reason: String,
+}
+
+/// A document of the user's own, as a search engine has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Opened {
+    /// Never empty.
+    pub title: String,
+    pub author: Option<String>,
+    /// `YYYY-MM-DD`.
+    pub published: Option<String>,
+    /// The name of the engine that has it.
+    pub engine: String,
+    /// In reading order.
+    pub passages: Vec<Passage>,
+}
+
+/// A passage of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// As in [`Hit::url`].
+    pub url: String,
+    /// As in [`Hit::section`].
+    pub section: Option<String>,
+    pub text: String,
 }
 
 /// One result.

@@ -2,10 +2,14 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Engine, Error, Row, Settings, engines::ROWS, web::Shared};
+use super::{
+    Engine, Error, Row, Settings,
+    engines::{ROWS, ReadUpload, UploadError},
+    web::Shared,
+};
 use crate::{
     domain::{OptionError, SearchApi},
-    net::{self, Timeouts},
+    net::{self, ApiClients, Timeouts},
     pages::Parser,
 };
 
@@ -13,6 +17,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Engines {
     all: Arc<[Slot]>,
+    /// Of what is given to threads.
+    parser: Parser,
     automatic: Option<&'static str>,
 }
 
@@ -51,7 +57,8 @@ impl Engines {
         // The time of an attempt is kept where attempts are made.
         let timeouts = Timeouts { total: None, ..Timeouts::default() };
         let http = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
-        let shared = Shared { settings, parser, http };
+        let unredirected = ApiClients::new(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
+        let shared = Shared { settings, parser, http, unredirected };
         let slot = |row: &&'static Row| {
             let engine = match shared.settings.missing(row) {
                 Some(setting) => Err(Missing::Setting { name: row.name, remedy: setting.remedy() }),
@@ -60,7 +67,15 @@ impl Engines {
             Ok(Slot { row, engine })
         };
         let all: Result<Vec<_>, Error> = rows.iter().map(slot).collect();
-        Ok(Self { all: all?.into(), automatic: automatic(rows, &shared.settings) })
+        Ok(Self { all: all?.into(), automatic: automatic(rows, &shared.settings), parser: shared.parser })
+    }
+
+    /// Reads a document that is given to a thread.
+    ///
+    /// # Errors
+    /// [`UploadError`].
+    pub async fn read_upload(&self, name: &str, bytes: &[u8]) -> Result<ReadUpload, UploadError> {
+        ReadUpload::of(&self.parser, name, bytes).await
     }
 
     /// The engine of that name.
@@ -103,7 +118,7 @@ impl Engines {
     /// # Errors
     /// [`OptionError::Invalid`] with those there are.
     pub fn check(&self, search_api: &SearchApi) -> Result<(), OptionError> {
-        check_names(search_api, self.names())
+        check_names(search_api, self.all.iter().map(|slot| slot.row))
     }
 
     /// Names of all engines that can be used here.
@@ -125,21 +140,24 @@ pub fn automatic(rows: &[&'static Row], settings: &Settings) -> Option<&'static 
     rows.iter().find(|row| settings.is_configured(row)).map(|row| row.name)
 }
 
-/// Refuses names that are not among those of all engines, whether they can be used here or not.
+/// Refuses names that are not among those of all engines, whether they can be used here or not, and several engines that
+/// are models.
 ///
 /// # Errors
 /// [`OptionError::Invalid`] with those there are.
 pub fn check_names(
     search_api: &SearchApi,
-    known: impl Iterator<Item = &'static str> + Clone,
+    rows: impl Iterator<Item = &'static Row> + Clone,
 ) -> Result<(), OptionError> {
-    if search_api.names().all(|name| known.clone().any(|known| known == name)) {
+    let known: Vec<_> = rows.clone().map(|row| row.name).collect();
+    let by_model: Vec<_> = rows.filter(|row| row.by_model).map(|row| row.name).collect();
+    let are_known = search_api.names().all(|name| known.contains(&name));
+    if are_known && search_api.names().filter(|name| by_model.contains(name)).count() <= 1 {
         return Ok(());
     }
-    let known: Vec<_> = known.collect();
     let mut expected = format!("auto, none, or one or several of {}", known.join(", "));
-    if search_api.names().any(|name| super::NATIVE.contains(&name)) {
-        expected.push_str(" (the search of a model's provider is not supported)");
+    if are_known {
+        expected.push_str(&format!(", but one of {} at most", by_model.join(", ")));
     }
     if let Some((_, instead)) = super::ELSEWHERE.iter().find(|(other, _)| search_api.names().any(|name| name == *other))
     {
@@ -150,6 +168,8 @@ pub fn check_names(
 
 /// What to say when there is nothing to search.
 pub fn nothing(rows: impl Iterator<Item = &'static Row> + Clone) -> Missing {
+    let by_model: Vec<_> = rows.clone().filter(|row| row.by_model).map(|row| row.name).collect();
+    let rows = rows.filter(|row| !row.by_model);
     let required = rows.clone().filter_map(|row| row.settings.iter().find(|s| s.need == super::Need::Required));
     let mut remedies: Vec<_> = required.map(super::Setting::remedy).collect();
     // What belongs to nobody else comes first: one's own documents.
@@ -158,6 +178,9 @@ pub fn nothing(rows: impl Iterator<Item = &'static Row> + Clone) -> Missing {
     if !free.is_empty() {
         let names: Vec<_> = free.iter().map(|row| row.name).collect();
         remedies.push(format!("choose an engine that needs no key (search_api={})", names.join(", ")));
+    }
+    if !by_model.is_empty() {
+        remedies.push(format!("let a model's provider search (search_api={})", by_model.join(", ")));
     }
     Missing::Nothing { remedy: remedies.join(", or ") }
 }

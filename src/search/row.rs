@@ -2,7 +2,7 @@
 //! banner, the accepted values of `search_api` and the example files follow from the rows.
 
 use std::path::{Path, PathBuf};
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -30,6 +30,9 @@ pub struct Row {
     pub every: Duration,
     /// Requests at once, where the engine takes fewer than the settings allow.
     pub at_once: Option<usize>,
+    /// Does a model of its vendor search, billed by tokens and searches? Then `auto` never stands for it, and a run has one
+    /// such engine at most.
+    pub by_model: bool,
     pub settings: &'static [Setting],
     /// Called once the required settings are there.
     pub build: Build,
@@ -46,6 +49,7 @@ impl Row {
         cost: "nothing",
         every: Duration::ZERO,
         at_once: None,
+        by_model: false,
         settings: &[],
         build: |_, _| Err(Error::Unavailable(String::new())),
     };
@@ -118,7 +122,12 @@ pub enum Value {
     Secret,
     /// Shown without user, password and query.
     Url,
-    Folder,
+    /// Folders, written as in `PATH`.
+    Folders,
+    Number {
+        min: u64,
+        max: u64,
+    },
     Text,
 }
 
@@ -133,6 +142,11 @@ pub enum Need {
 }
 
 impl Setting {
+    /// Is it the engine's own, and not one of the provider of models whose search it is?
+    pub fn is_own(&self) -> bool {
+        !self.key.starts_with("providers.")
+    }
+
     /// A key without which the engine cannot be used.
     pub const fn key(key: &'static str, variable: &'static str, meaning: &'static str) -> Self {
         Self { key, variable, flag: None, value: Value::Secret, need: Need::Required, meaning, example: "…" }
@@ -169,7 +183,7 @@ impl Setting {
     /// What to do when it is missing.
     pub fn remedy(&self) -> String {
         match (self.value, self.flag) {
-            (Value::Folder, Some(flag)) => format!("name a documents folder with {flag} DIR or {}", self.variable),
+            (Value::Folders, Some(flag)) => format!("name a documents folder with {flag} DIR or {}", self.variable),
             _ => format!("set {}", self.variable),
         }
     }
@@ -178,6 +192,8 @@ impl Setting {
 /// What the operator said about search.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The instruction of models that search.
+    pub instruction: Arc<str>,
     /// Values of the rows' settings, by key.
     pub given: BTreeMap<&'static str, SecretString>,
     /// Where an index of documents is kept.
@@ -198,6 +214,7 @@ impl Default for Settings {
             timeouts: TIMEOUTS,
         };
         Self {
+            instruction: "".into(),
             given: BTreeMap::new(),
             index: PathBuf::from("index"),
             timeout: Duration::from_secs(60),
@@ -258,18 +275,19 @@ impl Settings {
         row.settings.iter().filter(required).find(|setting| !self.given.contains_key(setting.key))
     }
 
-    /// Whether the operator set the engine up; one that needs nothing is merely usable.
+    /// Whether the operator set the engine up. One that needs nothing is merely usable, and so is one that has the key of a
+    /// provider of models.
     pub fn is_configured(&self, row: &Row) -> bool {
-        let required = row.settings.iter().any(|setting| setting.need == Need::Required);
+        let required = !row.by_model && row.settings.iter().any(|setting| setting.need == Need::Required);
         required && self.missing(row).is_none()
     }
 
-    /// The folder of documents, if one is named.
+    /// The folders of documents, if any is named; several are written as in `PATH`.
     pub fn folder(&self, rows: &[&'static Row]) -> Option<&Path> {
         self.text(folder_key(rows)?).map(Path::new)
     }
 
-    /// Has this folder of documents searched.
+    /// Has these folders of documents searched, written likewise.
     pub fn set_folder(&mut self, rows: &[&'static Row], folder: &str) {
         if let Some(key) = folder_key(rows) {
             self.given.insert(key, folder.into());
@@ -277,6 +295,20 @@ impl Settings {
     }
 }
 
+/// Folders as one text, as in `PATH`.
+pub fn join_folders(folders: &[PathBuf]) -> PathBuf {
+    let separator = if cfg!(windows) { ";" } else { ":" };
+    folders.iter().map(|path| path.as_os_str()).collect::<Vec<_>>().join(separator.as_ref()).into()
+}
+
+/// The folders of such a text; one that is a folder as a whole is that one.
+pub fn split_folders(text: &Path) -> Vec<PathBuf> {
+    if text.is_dir() {
+        return vec![text.to_owned()];
+    }
+    std::env::split_paths(text).filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
 fn folder_key(rows: &[&'static Row]) -> Option<&'static str> {
-    rows.iter().flat_map(|row| row.settings).find(|setting| setting.value == Value::Folder).map(|setting| setting.key)
+    rows.iter().flat_map(|row| row.settings).find(|setting| setting.value == Value::Folders).map(|setting| setting.key)
 }

@@ -23,7 +23,7 @@ use url::Url;
 use super::{Error, Filter, Hit, Limits, Results, Row, Search, Settings, markup::unmarked, row};
 use crate::{
     domain::WaitKind,
-    net::{self, Attempt, Caller, Circuit, Trouble, Verdict, canonical_url},
+    net::{self, ApiClients, Attempt, Caller, Circuit, Trouble, Verdict, canonical_url},
     pages::{self, Parser, extract},
 };
 
@@ -40,6 +40,9 @@ const EXCERPT_CHARS: usize = 300;
 const SIFTED: usize = 4;
 /// A longer wait that an engine asks for is not begun.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// For one attempt at a search by a model, and how many may end without an answer: each may be billed.
+const MODEL_TIMEOUT: Duration = Duration::from_secs(180);
+const MODEL_TIMEOUTS: u32 = 2;
 /// Characters of what an engine says about a refusal.
 const MAX_COMPLAINT_CHARS: usize = 200;
 
@@ -50,6 +53,8 @@ pub struct Shared {
     /// Reads the pages that come with results.
     pub parser: Parser,
     pub http: reqwest::Client,
+    /// Clients that follow no redirect.
+    pub unredirected: ApiClients,
 }
 
 /// How one engine is spoken to.
@@ -64,7 +69,7 @@ pub trait Wire: Send + Sync + 'static {
     ///
     /// # Errors
     /// What is wrong with it.
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error>;
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error>;
 
     /// What an answer with another status means, where that differs from what is usual.
     fn refusal(&self, _refused: &Refused<'_>) -> Option<Problem> {
@@ -116,7 +121,7 @@ impl Request {
 
 /// A result as an engine sends it; texts may be HTML.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct RawHit {
     pub url: String,
     pub title: Option<String>,
     /// An excerpt.
@@ -217,7 +222,16 @@ impl<W: Wire> Search for Web<W> {
 
 impl<W: Wire> Web<W> {
     pub fn boxed(row: &'static Row, wire: W, shared: &Shared) -> Box<dyn Search> {
-        Box::new(Self {
+        Box::new(Self::new(row, wire, shared))
+    }
+
+    pub(super) fn new(row: &'static Row, wire: W, shared: &Shared) -> Self {
+        let mut settings = shared.settings.clone();
+        if row.by_model {
+            settings.timeout = settings.timeout.max(MODEL_TIMEOUT);
+            settings.retry.timeouts = settings.retry.timeouts.min(MODEL_TIMEOUTS);
+        }
+        Self {
             row,
             wire: Arc::new(wire),
             http: shared.http.clone(),
@@ -226,16 +240,35 @@ impl<W: Wire> Web<W> {
             pace: Pace { every: row.every, next: Mutex::new(Instant::now()) },
             circuit: Circuit::new(row.name, WaitKind::Search),
             parser: shared.parser.clone(),
-            settings: shared.settings.clone(),
-        })
+            settings,
+        }
+    }
+
+    pub(super) fn wire(&self) -> &W {
+        &self.wire
     }
 
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
+        let request = self.asks(query, limits)?;
+        let Some(Answer { body, _permit }) = self.answer(&request, caller).await? else { return Ok(Vec::new()) };
+        let found = self.found(move |wire| wire.read(&body)).await?;
+        Ok(self.hits(found, limits).await)
+    }
+
+    /// The request for a query.
+    ///
+    /// # Errors
+    /// [`Error::BadQuery`] when it is empty.
+    pub(super) fn asks(&self, query: &str, limits: &Limits) -> Result<Request, Error> {
         let query = extract::cut(query.trim(), self.wire.max_query_chars());
         if query.is_empty() {
             return Err(Error::BadQuery("it is empty".into()));
         }
-        let request = self.wire.request(query, &self.asked(limits));
+        Ok(self.wire.request(query, &self.asked(limits)))
+    }
+
+    /// Makes a request until it is answered or must be given up; `None` when nothing is to be found.
+    pub(super) async fn answer(&self, request: &Request, caller: &dyn Caller) -> Result<Option<Answer<'_>>, Error> {
         let attempt = || async {
             // Never closed, so this is never an error; without a permit the query would merely go uncounted.
             let rest = caller.gate().rest();
@@ -243,13 +276,10 @@ impl<W: Wire> Web<W> {
             self.pace.wait().await;
             drop(rest);
             caller.gate().pass().await;
-            self.ask_once(&request).await
+            self.ask_once(request).await
         };
-        match Box::pin(net::retry(&self.circuit, &self.settings.retry, caller, attempt)).await {
-            Ok((None, _)) => Ok(Vec::new()),
-            Ok((Some(Answer { body, _permit }), _)) => self.hits(body, limits).await,
-            Err(end) => Err(end.error.error),
-        }
+        let done = Box::pin(net::retry(&self.circuit, &self.settings.retry, caller, attempt)).await;
+        done.map(|(answer, _)| answer).map_err(|end| end.error.error)
     }
 
     /// What is asked for: more than is wanted where results of other sites are thrown away afterwards.
@@ -309,14 +339,16 @@ impl<W: Wire> Web<W> {
         }
         let usual = || match status {
             // Nobody was asked for a key.
-            401 | 403 if !self.has_secret() => Problem::lasting(Error::Unavailable(said.clone())),
+            401 | 403 if self.secrets().next().is_none() => Problem::lasting(Error::Unavailable(said.clone())),
             _ => Problem::of_status(&refused),
         };
         Some(self.wire.refusal(&refused).unwrap_or_else(usual))
     }
 
-    fn has_secret(&self) -> bool {
-        self.row.settings.iter().any(|setting| setting.value == row::Value::Secret)
+    /// The keys that are set.
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let settings = self.row.settings.iter().filter(|setting| setting.value == row::Value::Secret);
+        settings.filter_map(|setting| self.settings.text(setting.key))
     }
 
     /// What the body of a refusal says, one short line, without the engine's keys should they be quoted there.
@@ -334,17 +366,22 @@ impl<W: Wire> Web<W> {
             "/readableMessage",
         ];
         let detail = places.into_iter().find_map(|place| body.pointer(place)?.as_str())?;
-        let settings = self.row.settings.iter().filter(|setting| setting.value == row::Value::Secret);
-        let secrets = settings.filter_map(|setting| self.settings.text(setting.key));
-        let line = extract::one_line(&net::redact(detail, secrets));
+        let line = extract::one_line(&net::redact(detail, self.secrets()));
         (!line.is_empty()).then(|| extract::cut(&line, MAX_COMPLAINT_CHARS).to_owned())
     }
 
-    /// Turns an answer into hits.
-    async fn hits(&self, body: Vec<u8>, limits: &Limits) -> Result<Vec<Hit>, Error> {
+    /// Reads answers on a thread of its own.
+    pub(super) async fn found<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&W) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
         let wire = Arc::clone(&self.wire);
-        let found = tokio::task::spawn_blocking(move || wire.read(&body)).await;
-        let found = found.unwrap_or_else(|_| Err(Error::unreadable("its answer could not be read")))?;
+        let found = tokio::task::spawn_blocking(move || read(&wire)).await;
+        found.unwrap_or_else(|_| Err(Error::unreadable("its answer could not be read")))
+    }
+
+    /// The results that are wanted.
+    pub(super) async fn hits(&self, found: Vec<RawHit>, limits: &Limits) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
         for found in found.into_iter().take(MAX_LOOKED_AT) {
             if hits.len() == limits.max_results {
@@ -357,11 +394,11 @@ impl<W: Wire> Web<W> {
                 hits.push(hit);
             }
         }
-        Ok(hits)
+        hits
     }
 
     /// A result whose page cannot be read keeps its excerpt.
-    async fn hit(&self, found: Found, max_content_length: usize) -> Option<Hit> {
+    async fn hit(&self, found: RawHit, max_content_length: usize) -> Option<Hit> {
         let address = Url::parse(found.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let url = canonical_url(&found.url);
         let title = extract::one_line(&unmarked(&self.text(&url, found.title).await));
@@ -396,9 +433,9 @@ impl<W: Wire> Web<W> {
 }
 
 /// An answer that was received, with the right to read it.
-struct Answer<'a> {
-    body: Vec<u8>,
-    _permit: Option<SemaphorePermit<'a>>,
+pub(super) struct Answer<'a> {
+    pub(super) body: Vec<u8>,
+    pub(super) _permit: Option<SemaphorePermit<'a>>,
 }
 
 /// A failed attempt and whether another one may do better.

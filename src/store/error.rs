@@ -21,6 +21,9 @@ pub enum Error {
     /// So many runs may wait, in all or of one owner.
     #[error("{limit} runs are waiting already")]
     QueueFull { limit: u64 },
+    /// The first of these allowances that is used up says why.
+    #[error("{}", .0.iter().find(|allowance| allowance.is_used_up()).map(crate::domain::Allowance::in_words).unwrap_or_default())]
+    UsedUp(Vec<crate::domain::Allowance>),
     /// So many threads are stored of one owner.
     #[error("{limit} threads are stored already; delete some that are not needed any more")]
     TooManyThreads { limit: u64 },

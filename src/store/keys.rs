@@ -26,7 +26,7 @@ pub struct NewSession {
 }
 
 impl Store {
-    /// Stores a key.
+    /// Stores a key. One that was made at a sign-in through others takes those of its kind away that have expired.
     ///
     /// # Errors
     /// Those of every method here.

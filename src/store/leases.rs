@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Cancelling, Claimant, Claimed, Clock, End, Error, Held, Lease, PARKED, Renewal, Store, Wanted,
+    Cancelling, ClaimFilter, Claimant, Claimed, Clock, End, Error, Held, Lease, PARKED, Renewal, Store,
     attempts::{ask, attempt, change, ensure},
 };
 use crate::domain::{Run, RunId, Timestamp};
@@ -25,7 +25,7 @@ impl Store {
     }
 
     /// Takes the next of the wanted runs that anybody may take: begun ones first, then owners in turn, then by age.
-    pub async fn claim_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Option<(Lease, Run)>, Error> {
+    pub async fn claim_next(&self, claimant: &Claimant, wanted: ClaimFilter) -> Result<Option<(Lease, Run)>, Error> {
         // One that was claimed without an answer is given back by its owner, who does not work on it.
         ensure!(self, engine => engine.claim_next(claimant, wanted).await)
     }

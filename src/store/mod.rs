@@ -15,9 +15,12 @@ mod log;
 mod log_records;
 mod postgres;
 mod records;
+mod shares;
 mod sqlite;
 mod tables;
 mod threads;
+mod uploads;
+mod usage;
 mod wakes;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -33,14 +36,17 @@ pub use log_records::{
     StepKind, ThreadPosition,
 };
 pub use records::{
-    Admission, Cancelling, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, FirstAnswer, Held, IdempotencyKey,
-    Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview, ThreadChange,
-    ThreadFilter, Wanted,
+    Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, FirstAnswer, Held,
+    IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview,
+    ThreadChange, ThreadFilter,
 };
+pub use shares::NewShare;
+pub use uploads::{NewUpload, ThreadOf, Uploaded};
+pub use usage::{UsageFilter, UsageRow};
 pub use wakes::{Heard, Listener, Wake};
 
 /// The version of the newest migration this program knows.
-const NEWEST_SCHEMA: i64 = 4;
+const NEWEST_SCHEMA: i64 = 5;
 
 /// How long a reader waits for a connection.
 const READER_LIMIT: Duration = Duration::from_secs(3);

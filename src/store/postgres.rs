@@ -52,6 +52,9 @@ const FOR_UPDATE: &str = " FOR UPDATE";
 /// The same for those who take what is free and leave the rest to others.
 const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 
+/// Lets one transaction at a time count what an owner uses and add to it; held to its end.
+const LOCK_OWNER: Option<&str> = Some("SELECT pg_advisory_xact_lock(hashtextextended($1, 5))");
+
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is tried before use, since the server may have gone since.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
@@ -213,11 +216,13 @@ fn migrator() -> Migrator {
     let service = include_str!("../../migrations/postgres/0002_service.sql");
     let promises = include_str!("../../migrations/postgres/0003_promises.sql");
     let owners = include_str!("../../migrations/postgres/0004_owners.sql");
+    let limits = include_str!("../../migrations/postgres/0005_limits.sql");
     let migrations = vec![
         migration(1, "first", first),
         migration(2, "service", service),
         migration(3, "promises", promises),
-        migration(NEWEST_SCHEMA, "owners", owners),
+        migration(4, "owners", owners),
+        migration(NEWEST_SCHEMA, "limits", limits),
     ];
     // Those of a newer release are ignored: it says by itself whether this program may go on.
     Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::domain::{
-    Message, MessageId, MessageRole, Owner, Run, RunId, RunOptions, RunStatus, ThreadId, ThreadStatus, Timestamp,
+    Allowance, ApiKeyId, Message, MessageId, MessageRole, Owner, Run, RunId, RunOptions, RunStatus, ThreadId,
+    ThreadStatus, Timestamp, UseLimits,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -21,6 +22,8 @@ pub struct NewRun {
     pub documents: Option<String>,
     /// Whose work it is, for a queue that is fair; also its thread's, unless users share the service.
     pub owner: Owner,
+    /// The key that asks for it, where the service asks for keys.
+    pub key: Option<ApiKeyId>,
     /// Keeps the run for this process, which will claim it by its id; nobody else may before that time.
     pub reserved: Option<Claimant>,
     /// Whom to tell when the run has ended.
@@ -63,6 +66,10 @@ pub struct NewThread {
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     pub limits: Option<QueueLimits>,
+    /// What the run's owner may use.
+    pub of_owner: UseLimits,
+    /// What the run's key may use.
+    pub of_key: UseLimits,
     pub idempotency: Option<IdempotencyKey>,
 }
 
@@ -92,8 +99,8 @@ pub struct IdempotencyKey {
 /// What became of a request to create a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Created {
-    /// `position` is the run's place in the queue, from 1.
-    New { run: Box<Run>, position: u64 },
+    /// `position` is the run's place in the queue, from 1; `allowances` is what its owner and its key have left now.
+    New { run: Box<Run>, position: u64, allowances: Vec<Allowance> },
     /// The key was used for the same request before.
     Before(FirstAnswer),
 }
@@ -254,7 +261,7 @@ pub struct Claimant {
 
 /// Which runs a process takes when it looks for the next one. Never one that it owns already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ClaimFilter {
     /// Runs nobody has begun.
     pub queued: bool,
     /// Runs whose owner let its lease run out.
@@ -263,7 +270,7 @@ pub struct Wanted {
     pub suspects: bool,
 }
 
-impl Wanted {
+impl ClaimFilter {
     /// Whatever there is.
     pub const ALL: Self = Self { queued: true, orphans: true, suspects: true };
 }

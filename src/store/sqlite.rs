@@ -45,6 +45,8 @@ const LIKE: &str = " LIKE ";
 /// BEGIN IMMEDIATE has locked everything already.
 const FOR_UPDATE: &str = "";
 const SKIP_LOCKED: &str = "";
+/// The same.
+const LOCK_OWNER: Option<&str> = None;
 
 /// sqlx's default kind of transaction takes the write lock late and then fails at once, busy timeout or not.
 const BEGIN: &str = "BEGIN IMMEDIATE";
@@ -168,11 +170,13 @@ fn migrator() -> Migrator {
     let service = include_str!("../../migrations/sqlite/0002_service.sql");
     let promises = include_str!("../../migrations/sqlite/0003_promises.sql");
     let owners = include_str!("../../migrations/sqlite/0004_owners.sql");
+    let limits = include_str!("../../migrations/sqlite/0005_limits.sql");
     let migrations = vec![
         migration(1, "first", first),
         migration(2, "service", service),
         migration(3, "promises", promises),
-        migration(NEWEST_SCHEMA, "owners", owners),
+        migration(4, "owners", owners),
+        migration(NEWEST_SCHEMA, "limits", limits),
     ];
     // Those of a newer release are ignored: it says by itself whether this program may go on.
     Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }
@@ -199,6 +203,7 @@ mod tests {
             options: RunOptions::default(),
             documents: None,
             owner: Owner::local(),
+            key: None,
             reserved: None,
             webhook_url: None,
             retry: None,

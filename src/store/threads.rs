@@ -54,7 +54,7 @@ impl Store {
         let Some(run) = self.run(new_run.run_id).await? else { return Ok(None) };
         let details = self.details(vec![run.clone()]).await?.pop();
         let position = details.and_then(|details| details.queue_position).unwrap_or(1);
-        Ok(Some(Created::New { run: Box::new(run), position }))
+        Ok(Some(Created::New { run: Box::new(run), position, allowances: Vec::new() }))
     }
 
     /// Keeps the body of the answer to the first request with a key.

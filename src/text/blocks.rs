@@ -3,7 +3,12 @@
 //!
 //! What comes out is plain text: no markup, no addresses, no brackets that could pass for a citation.
 
-use super::{is_unspaced, markup::plain, sentences, start, tables};
+use super::{
+    is_unspaced,
+    markup::plain,
+    sentences::{begins_with_month, sentences},
+    start, tables,
+};
 
 /// A stretch of text that stands alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +31,6 @@ const LONGEST_SENTENCE: usize = 1_200;
 const LONGEST_HEADING: usize = 200;
 /// No greeting is longer, in bytes.
 const LONGEST_GREETING: usize = 64;
-
-const MONTHS: &[&str] =
-    &["jan", "feb", "mar", "mär", "apr", "may", "mai", "jun", "jul", "aug", "sep", "oct", "okt", "nov", "dec", "dez"];
 
 const GREETINGS: &[&str] = &[
     "yours sincerely",
@@ -190,8 +192,7 @@ fn item(line: &str) -> Option<&str> {
     }
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let rest = line[digits..].strip_prefix(['.', ')'])?.strip_prefix(' ')?;
-    let is_date = MONTHS.iter().any(|month| rest.to_lowercase().starts_with(month));
-    ((1..=2).contains(&digits) && !is_date).then(|| rest.trim_start())
+    ((1..=2).contains(&digits) && !begins_with_month(rest)).then(|| rest.trim_start())
 }
 
 /// A line that only draws a line.

@@ -12,6 +12,7 @@ const ABBREVIATIONS: &[&str] = &[
     "z.b", "d.h", "zzgl",
 ];
 
+/// The first letters of months, with which dates go on.
 const MONTHS: &[&str] =
     &["jan", "feb", "mar", "mär", "apr", "may", "mai", "jun", "jul", "aug", "sep", "oct", "okt", "nov", "dec", "dez"];
 
@@ -63,9 +64,14 @@ fn is_abbreviated(before: &str, after: &str) -> bool {
     if !is_ordinal {
         return false;
     }
-    let next = start(after, 12).to_lowercase();
     let article = words.next().map(|word| start(word, 8).to_lowercase()).unwrap_or_default();
-    MONTHS.iter().any(|month| next.starts_with(month)) || BEFORE_ORDINALS.contains(&article.as_str())
+    begins_with_month(after) || BEFORE_ORDINALS.contains(&article.as_str())
+}
+
+/// Does the text begin with the name of a month?
+pub(super) fn begins_with_month(text: &str) -> bool {
+    let begin = start(text, 12).to_lowercase();
+    MONTHS.iter().any(|month| begin.starts_with(month))
 }
 
 #[cfg(test)]

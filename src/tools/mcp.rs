@@ -39,12 +39,12 @@ const TITLE_CHARS: usize = 80;
 #[derive(Clone, Debug)]
 pub struct Loaded {
     clients: Arc<Clients>,
-    offers: Arc<Vec<Listed>>,
+    offers: Arc<Vec<ServerOffer>>,
 }
 
 /// What one server offers, or why nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Listed {
+struct ServerOffer {
     server: String,
     offer: Result<Offer, String>,
 }
@@ -67,9 +67,9 @@ pub async fn load(cx: &Cx, settings: &Settings) -> Result<Option<Loaded>, Stop> 
             if let Err(Error::SignIn(sign_ins)) = &offer {
                 cx.emit(sign_ins.iter().map(|sign_in| sign_in_event(server, sign_in)).collect()).await?;
             }
-            listed.push(Listed { server: server.to_owned(), offer: offer.map_err(|error| error.to_string()) });
+            listed.push(ServerOffer { server: server.to_owned(), offer: offer.map_err(|error| error.to_string()) });
         }
-        let warnings = problem.map(ToOwned::to_owned).into_iter().chain(listed.iter().flat_map(Listed::problems));
+        let warnings = problem.map(ToOwned::to_owned).into_iter().chain(listed.iter().flat_map(ServerOffer::problems));
         let warnings: Vec<String> = warnings.collect();
         let entry = Entry::new(listed);
         Ok(warnings.into_iter().fold(entry, |entry, warning| {
@@ -80,7 +80,7 @@ pub async fn load(cx: &Cx, settings: &Settings) -> Result<Option<Loaded>, Stop> 
     Ok(Some(Loaded { clients, offers: Arc::new(offers) }))
 }
 
-impl Listed {
+impl ServerOffer {
     fn problems(&self) -> Vec<String> {
         let named = |problem: &str| format!("MCP server {}: {problem}", self.server);
         match &self.offer {
@@ -94,6 +94,8 @@ impl Loaded {
     /// The tools of all servers; `taken` are names that they must not have.
     pub fn tools(&self, cx: &Cx, taken: &[&str]) -> Vec<Box<dyn Tool>> {
         let mut taken: HashSet<String> = taken.iter().map(|name| (*name).to_owned()).collect();
+        // A server's own tool of that name gets its server's before it.
+        taken.insert(RESOURCES.to_owned());
         let mut tools: Vec<Box<dyn Tool>> = Vec::new();
         let offers = || self.offers.iter().filter_map(|listed| Some((&listed.server, listed.offer.as_ref().ok()?)));
         for (server, offer) in offers() {
@@ -106,7 +108,7 @@ impl Loaded {
             }
         }
         let with_resources: Vec<_> = offers().filter(|(_, offer)| !offer.resources.is_empty()).collect();
-        if !with_resources.is_empty() && !taken.contains(RESOURCES) {
+        if !with_resources.is_empty() {
             let spec = resources_spec(cx, &with_resources);
             tools.push(Box::new(ReadResource { clients: Arc::clone(&self.clients), spec }));
         }
@@ -198,7 +200,7 @@ struct ReadResource {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct ResourceArguments {
     server: String,
     uri: String,
 }
@@ -213,7 +215,7 @@ impl Tool for ReadResource {
     }
 
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
-        let given: Wanted = arguments(call)?;
+        let given: ResourceArguments = arguments(call)?;
         Ok(Admitted { source_ids: sources_per_call(), ..Admitted::new(json!(given)) })
     }
 
@@ -224,7 +226,7 @@ impl Tool for ReadResource {
         arguments: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
-            let wanted: Wanted = admitted(arguments)?;
+            let wanted: ResourceArguments = admitted(arguments)?;
             let origin =
                 Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), json!(wanted.uri))]));
             match self.clients.read(&wanted.server, &wanted.uri).await {

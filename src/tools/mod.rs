@@ -6,6 +6,8 @@
 pub mod complete;
 pub mod delegate;
 pub mod mcp;
+pub mod open_document;
+mod passages;
 pub mod read_page;
 mod retrieval;
 pub mod search_web;
@@ -298,7 +300,8 @@ impl Toolbox {
         let search: Box<dyn Tool> = Box::new(search_web::SearchWeb::new(cx, self.web.as_ref()));
         let read = self.web.as_ref().and_then(|web| read_page::ReadPage::offered(cx, web));
         let read = read.map(|read| -> Box<dyn Tool> { Box::new(read) });
-        let more: Vec<_> = read.into_iter().chain(self.more.iter().map(|make| make(cx))).collect();
+        let open = open_document::OpenDocument::offered(cx).map(|open| -> Box<dyn Tool> { Box::new(open) });
+        let more: Vec<_> = read.into_iter().chain(open).chain(self.more.iter().map(|make| make(cx))).collect();
         let think: Box<dyn Tool> = Box::new(think::Think::new(cx.prompts()));
         let complete: Box<dyn Tool> = Box::new(complete::Complete::of_researcher(cx.prompts()));
         let own: Vec<_> = std::iter::once(search).chain(more).collect();
@@ -317,8 +320,7 @@ impl fmt::Debug for Toolbox {
 }
 
 /// The tools of the supervisor.
-pub fn of_supervisor(cx: &Cx, delegate: delegate::Delegate) -> ToolSet {
-    let complete = complete::Complete::of_supervisor(cx.prompts());
+pub fn of_supervisor(cx: &Cx, delegate: delegate::Delegate, complete: complete::Complete) -> ToolSet {
     let think = think::Think::new(cx.prompts());
     let tools: [Box<dyn Tool>; 3] = [Box::new(delegate), Box::new(complete), Box::new(think)];
     ToolSet::new(tools)
@@ -342,6 +344,12 @@ pub fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
 /// They are another tool's: a defect, which the model hears of.
 fn admitted<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments).map_err(|error| ToolError::Model(error.to_string()))
+}
+
+/// An id as models write it: `S1003`, with or without brackets.
+fn source_id(text: &str) -> Option<SourceId> {
+    let digits = text.trim().trim_start_matches('[').trim_end_matches(']').strip_prefix('S')?;
+    digits.parse().ok().map(SourceId)
 }
 
 fn spec(name: &str, description: String, parameters: Value) -> ToolSpec {

@@ -3,13 +3,11 @@
 //! A call is one step of the journal. Reading on in a page is another call, which usually finds the page among those
 //! read lately (`pages::Web`).
 
-use std::collections::HashSet;
-
 use futures::{FutureExt as _, future::BoxFuture};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, spec};
+use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, source_id, spec};
 use crate::{
     context::Cx,
     domain::{Source, SourceId, Timestamp, ToolKind, digest, event::ResultLink},
@@ -24,10 +22,6 @@ const NAME: &str = "read_page";
 const ENGINE: &str = "page";
 /// Characters shown of a page by one call.
 const SHOWN_CHARS: usize = 8_000;
-/// A question's words of fewer letters say nothing about a passage.
-const SHORT_WORD: usize = 3;
-/// Words count as the same when they begin with as many letters.
-const STEM: usize = 6;
 
 pub struct ReadPage {
     spec: ToolSpec,
@@ -80,13 +74,7 @@ impl ReadPage {
     }
 }
 
-/// `S1003`, with or without brackets.
-fn source_id(text: &str) -> Option<SourceId> {
-    let digits = text.trim().trim_start_matches('[').trim_end_matches(']').strip_prefix('S')?;
-    digits.parse().ok().map(SourceId)
-}
-
-fn address_of(cx: &Cx, id: SourceId) -> Result<String, ToolError> {
+pub(super) fn address_of(cx: &Cx, id: SourceId) -> Result<String, ToolError> {
     let source = cx.sources().into_iter().find(|source| source.ids().any(|known| known == id));
     let source = source.ok_or_else(|| ToolError::Model(format!("there is no source {id}")))?;
     Ok(source.url)
@@ -105,39 +93,11 @@ fn following<'a>(passages: &'a [Passage<'a>]) -> (Vec<&'a Passage<'a>>, Option<u
     (shown, next)
 }
 
-/// The passages with the rarest of the question's words, in reading order; the beginning when none has any.
+/// The passages that fit a question best, in reading order; the beginning when none does.
 fn best<'a>(passages: &'a [Passage<'a>], question: &str) -> Vec<&'a Passage<'a>> {
-    let asked = words(question);
-    let held: Vec<HashSet<String>> = passages.iter().map(|passage| words(passage.text)).collect();
-    let weight = |word: &String| {
-        let holders = held.iter().filter(|words| words.contains(word)).count();
-        if holders == 0 { 0.0 } else { (1.0 + passages.len() as f64 / holders as f64).ln() }
-    };
-    let weights: Vec<(&String, f64)> = asked.iter().map(|word| (word, weight(word))).collect();
-    let score = |words: &HashSet<String>| -> f64 {
-        weights.iter().filter(|(word, _)| words.contains(*word)).map(|(_, weight)| weight).sum()
-    };
-    let mut scored: Vec<_> = passages.iter().zip(held.iter().map(score)).filter(|(_, score)| *score > 0.0).collect();
-    if scored.is_empty() {
-        return following(passages).0;
-    }
-    scored.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    let mut room = SHOWN_CHARS;
-    let fits = |passage: &&Passage<'_>| {
-        let fits = room > 0;
-        room = room.saturating_sub(passage.text.chars().count());
-        fits
-    };
-    let mut chosen: Vec<_> = scored.into_iter().map(|(passage, _)| passage).take_while(fits).collect();
-    chosen.sort_by_key(|passage| passage.number);
-    chosen
-}
-
-/// The beginnings of a text's words.
-fn words(text: &str) -> HashSet<String> {
-    let words = text.split(|letter: char| !letter.is_alphanumeric());
-    let long = words.filter(|word| word.chars().count() >= SHORT_WORD);
-    long.map(|word| word.to_lowercase().chars().take(STEM).collect()).collect()
+    let texts: Vec<&str> = passages.iter().map(|passage| passage.text).collect();
+    let chosen = super::passages::best(&texts, question, SHOWN_CHARS);
+    if chosen.is_empty() { following(passages).0 } else { chosen.into_iter().map(|place| &passages[place]).collect() }
 }
 
 fn output(
@@ -149,12 +109,20 @@ fn output(
     next: Option<usize>,
 ) -> ToolOutput {
     let host = page.url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
-    let texts: Vec<_> =
-        shown.iter().map(|passage| json!({"number": passage.number, "text": untrusted(passage.text)})).collect();
+    let location = match &page.site {
+        Some(site) => format!("{} ({})", untrusted(site), untrusted(host)),
+        None => untrusted(host),
+    };
+    let texts: Vec<_> = shown
+        .iter()
+        .map(|passage| json!({"number": passage.number, "heading": null, "text": untrusted(passage.text)}))
+        .collect();
     let values = json!({
+        "tool": NAME,
         "id": id.to_string(),
         "title": untrusted(&page.title),
-        "location": untrusted(host),
+        "location": location,
+        "author": page.author.as_deref().map(untrusted),
         "published": page.published.as_deref().map(untrusted),
         "missing": page.missing.as_deref().map(untrusted),
         "passages": texts,

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::Site;
 use crate::{
     context::{Cx, Patient},
+    domain::Usage,
     llm::{Gate, Wait},
     pages::{Web, extract},
     search::{Caller, Engine, Error, Hit, Limits},
@@ -27,6 +28,8 @@ pub struct Retrieved {
     pub answer: Option<Result<Vec<Hit>, Error>>,
     /// Names of engines, of several that were asked, that failed, and why.
     pub lost: Vec<(String, String)>,
+    /// What the model took that searched, if one did, whatever became of its answer.
+    pub taken: Option<Usage>,
 }
 
 /// Asks `engine`, then reads the pages that are missing, at most as many as the run may.
@@ -41,14 +44,30 @@ pub async fn retrieve(
     query: &str,
     limits: &Limits,
 ) -> Retrieved {
-    let caller = Noting { inner: cx.searching(), lost: Mutex::default() };
+    let caller = Noting { inner: cx.searching(), lost: Mutex::default(), taken: Mutex::default() };
     let mut answer = cx.before(Some(site.deadline), engine.search(query, limits, &caller)).await;
+    if let Some(Ok(hits)) = &mut answer {
+        hits.retain_mut(says_something);
+    }
     if let (Some(Ok(hits)), Some(web)) = (&mut answer, web) {
         let most = cx.options().max_pages_per_search as usize;
         let missing: Vec<_> = hits.iter_mut().filter(|hit| engine.lacks_page(hit)).take(most).collect();
         cx.before(Some(site.deadline), read_pages(web, missing, limits.max_content_length)).await;
     }
-    Retrieved { answer, lost: caller.lost.into_inner().unwrap_or_else(PoisonError::into_inner) }
+    let taken = caller.taken.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Retrieved { answer, lost: caller.lost.into_inner().unwrap_or_else(PoisonError::into_inner), taken }
+}
+
+/// Takes away the text of a page that is a wall before the page; false when the excerpt is no more than that either.
+fn says_something(hit: &mut Hit) -> bool {
+    let is_wall = |text: &str| extract::walls::of(&hit.title, text).is_some();
+    let was_wall = hit.raw_content.as_deref().is_some_and(is_wall);
+    if !was_wall {
+        return true;
+    }
+    let says = !hit.snippet.trim().is_empty() && !is_wall(&hit.snippet);
+    hit.raw_content = None;
+    says
 }
 
 /// Puts the texts of pages into their hits. A page that cannot be read leaves the hit as it is.
@@ -73,6 +92,8 @@ struct Noting<'a> {
     inner: Patient<'a>,
     /// Locked to add to it only.
     lost: Mutex<Vec<(String, String)>>,
+    /// The same.
+    taken: Mutex<Option<Usage>>,
 }
 
 impl Caller for Noting<'_> {
@@ -95,5 +116,10 @@ impl Caller for Noting<'_> {
     fn lost(&self, name: &str, reason: &str) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         lost.push((name.to_owned(), reason.to_owned()));
+    }
+
+    fn billed(&self, usage: &Usage) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        *taken.get_or_insert_default() += *usage;
     }
 }

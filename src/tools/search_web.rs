@@ -15,7 +15,7 @@ use super::{
     summary,
 };
 use crate::{
-    context::{Cx, Error, PageText, Registered, page_key},
+    context::{Cx, Error, PageText, Registered, is_refusal, page_key},
     domain::{
         Event, Failure, FailureCode, Source, SourceId, TimeRange, Timestamp, ToolKind, WarningCode, digest,
         event::ResultLink,
@@ -24,7 +24,7 @@ use crate::{
     llm::{Part, Text, ToolCall, ToolSpec},
     offline::Evidence,
     pages::Web,
-    prompts::{Prompts, untrusted},
+    prompts::untrusted,
     search::{self, Corpus, Engine, Filter, Filters, Hit, Limits},
     telemetry::metrics,
 };
@@ -32,8 +32,6 @@ use crate::{
 /// Why a search was given up.
 const TIME_OVER: &str = "the researcher's time is over";
 const NAME: &str = "search_web";
-/// Results asked for per query.
-const MAX_RESULTS: u32 = 5;
 /// Pages of one call that are summarised at the same time.
 const SUMMARIES_AT_ONCE: usize = 10;
 
@@ -72,6 +70,8 @@ pub struct SearchWeb {
     spec: ToolSpec,
     /// Fetches pages of results; `None` when the run fetches none.
     web: Option<Web>,
+    /// Results asked for per query.
+    results: u32,
     /// Queries that one turn may run, so that source ids never run out.
     queries_per_turn: usize,
     /// The path of the current turn, and the queries it may still run.
@@ -82,9 +82,11 @@ pub struct SearchWeb {
 
 impl SearchWeb {
     pub fn new(cx: &Cx, web: Option<&Web>) -> Self {
-        let per_turn = SourceId::PER_RESEARCHER / MAX_RESULTS / (cx.options().max_react_tool_calls + 1);
+        let results = cx.options().effort.results();
+        let per_turn = SourceId::PER_RESEARCHER / results / (cx.options().max_react_tool_calls + 1);
         Self {
-            spec: spec(cx.prompts(), kind(cx), chooses_time_range(cx)),
+            spec: spec(cx, results, chooses_time_range(cx)),
+            results,
             web: web.filter(|_| cx.options().read_pages).cloned(),
             queries_per_turn: per_turn as usize,
             turn: Default::default(),
@@ -148,7 +150,7 @@ impl Tool for SearchWeb {
         }
         self.turn.1 -= queries.len();
         Ok(Admitted {
-            source_ids: MAX_RESULTS * u32::try_from(queries.len()).unwrap_or(u32::MAX / MAX_RESULTS),
+            source_ids: self.results.saturating_mul(u32::try_from(queries.len()).unwrap_or(u32::MAX)),
             left_out: (!left_out.is_empty()).then(|| self.left_out(cx, &left_out)),
             arguments: match time_range {
                 Some(range) => json!({"queries": queries, "time_range": range}),
@@ -168,7 +170,7 @@ impl Tool for SearchWeb {
             let mut filters = Filters::from(cx.options());
             filters.time_range = filters.time_range.or(given.time_range());
             let max_content_length = cx.options().max_content_length as usize;
-            let limits = Limits { max_results: MAX_RESULTS as usize, max_content_length, filters };
+            let limits = Limits { max_results: self.results as usize, max_content_length, filters };
             Ok(search(cx, Search { site, web: self.web.as_ref(), limits }, &given.queries).await?)
         }
         .boxed()
@@ -190,6 +192,22 @@ struct StoredHit {
     hit: Hit,
 }
 
+/// What the journal keeps of a query.
+#[derive(Debug, Serialize, Deserialize)]
+struct Searched {
+    #[serde(flatten)]
+    outcome: Result<Vec<StoredHit>, String>,
+    /// The searches that a model made for it, which is not always one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    searches: Option<u64>,
+}
+
+impl From<Result<Vec<StoredHit>, String>> for Searched {
+    fn from(outcome: Result<Vec<StoredHit>, String>) -> Self {
+        Self { outcome, searches: None }
+    }
+}
+
 /// A failed query as templates show it.
 #[derive(Serialize)]
 struct FailedQuery {
@@ -198,7 +216,8 @@ struct FailedQuery {
 }
 
 /// The tool as models see it.
-fn spec(prompts: &Prompts, kind: &str, chooses_time_range: bool) -> ToolSpec {
+fn spec(cx: &Cx, results: u32, chooses_time_range: bool) -> ToolSpec {
+    let prompts = cx.prompts();
     let description = prompts.text("tools/search_web.queries", ());
     let mut parameters = property("queries", description, json!({"type": "array", "items": {"type": "string"}}));
     if chooses_time_range {
@@ -206,7 +225,9 @@ fn spec(prompts: &Prompts, kind: &str, chooses_time_range: bool) -> ToolSpec {
         parameters["properties"]["time_range"] =
             json!({"type": "string", "enum": TimeRange::NAMES, "description": description});
     }
-    super::spec(NAME, prompts.text("tools/search_web", json!({"kind": kind, "max_results": MAX_RESULTS})), parameters)
+    let has_documents = cx.search().is_some_and(Engine::has_documents);
+    let values = json!({"kind": kind(cx), "has_documents": has_documents, "max_results": results});
+    super::spec(NAME, prompts.text("tools/search_web", values), parameters)
 }
 
 /// May the model say how old pages may be?
@@ -250,23 +271,33 @@ async fn one_query(
     query: &str,
 ) -> Result<Result<Vec<StoredHit>, String>, Error> {
     let Search { site, limits, .. } = search;
-    let key = format!("{}/search/{}", site.turn, (site.reserved_before / MAX_RESULTS) as usize + index);
+    let results = cx.options().effort.results();
+    let key = format!("{}/search/{}", site.turn, (site.reserved_before / results) as usize + index);
     let Some(engine) = cx.search() else { return Ok(Err("no search engine is configured".to_owned())) };
-    let first = site.first_source.0 + MAX_RESULTS * u32::try_from(index).unwrap_or(u32::MAX / MAX_RESULTS);
+    let first = site.first_source.0 + results.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
     let asked = Asked::from(asked_for(query, limits));
     let work = async {
         if let Some((hits, at)) = inherited(cx, &key, &asked) {
-            return Ok(Entry { inherited: Some(at), ..stored(cx, query, first, hits) });
+            let entry = Entry { inherited: Some(at), ..stored(cx, query, first, hits) };
+            return Ok(entry.map(Searched::from));
         }
-        if let Err(refused) = cx.begin_search() {
-            return Ok(*refused);
-        }
+        let _reserved = match cx.begin_search() {
+            Ok(reserved) => reserved,
+            Err(refused) => return Ok(refused.map(|message| Searched::from(Err(message)))),
+        };
         let retrieved = retrieval::retrieve(cx, engine, search.web, *site, query, limits).await;
-        Ok(entry(cx, engine, query, first, retrieved))
+        let taken = retrieved.taken;
+        let entry = entry(cx, engine, query, first, retrieved);
+        Ok(match taken {
+            None => entry.map(Searched::from),
+            Some(taken) => {
+                let entry = cx.with_search(taken, entry);
+                entry.map(|outcome| Searched { outcome, searches: Some(taken.searches) })
+            }
+        })
     };
-    let outcome: Result<Vec<StoredHit>, String> =
-        cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
-    if outcome.is_err() {
+    let Searched { outcome, .. } = cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
+    if outcome.as_ref().is_err_and(|reason| !is_refusal(reason)) {
         cx.limit(|limits| limits.search_failed(engine.name()));
     }
     // Every other search would end in the same way, and so would each later one.
@@ -292,7 +323,7 @@ fn entry(
     engine: &Engine,
     query: &str,
     first: u32,
-    Retrieved { answer, lost }: Retrieved,
+    Retrieved { answer, lost, .. }: Retrieved,
 ) -> Entry<Result<Vec<StoredHit>, String>> {
     let warning = |detail: String| Event::warning(WarningCode::SearchFailed, detail);
     let Some(answer) = answer else {
@@ -329,7 +360,7 @@ fn asked_for(query: &str, limits: &Limits) -> String {
 /// What a run that this one retries found, with the texts of its pages; `None` when there is no such run, or not all of
 /// them are there.
 fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp, Timestamp))> {
-    let inherited = cx.journal().inherited::<Result<Vec<StoredHit>, String>>(key, asked)?;
+    let inherited = cx.journal().inherited::<Searched>(key, asked)?;
     let whole = |stored: StoredHit| {
         let raw_content = match (stored.own_text, stored.text_hash) {
             (Some(text), _) => Some(text),
@@ -338,7 +369,7 @@ fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp,
         };
         Some(Hit { raw_content, ..stored.hit })
     };
-    let hits: Option<Vec<Hit>> = inherited.value.ok()?.into_iter().map(whole).collect();
+    let hits: Option<Vec<Hit>> = inherited.value.outcome.ok()?.into_iter().map(whole).collect();
     Some((hits?, inherited.at))
 }
 
@@ -346,7 +377,7 @@ fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp,
 fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<StoredHit>, String>> {
     let mut entry = Entry::new(Ok(Vec::new()));
     let mut all = Vec::new();
-    for (number, mut hit) in (first..).zip(hits.into_iter().take(MAX_RESULTS as usize)) {
+    for (number, mut hit) in (first..).zip(hits.into_iter().take(cx.options().effort.results() as usize)) {
         let source_id = SourceId(number);
         let text = hit.raw_content.take().filter(|text| !text.trim().is_empty());
         let source = source(&hit, source_id, text.clone().unwrap_or_else(|| hit.snippet.clone()));
@@ -441,7 +472,7 @@ fn shown(stored: &StoredHit, page: &PageText) -> Value {
 /// Where a source is, without an address that a model could copy as a link.
 fn location(hit: &Hit) -> String {
     let place = hit.url.split_once("://").map_or(hit.url.as_str(), |(_, rest)| rest);
-    let place = if hit.engine == "local" { place.split('#').next() } else { place.split('/').next() };
+    let place = if hit.url.contains("://") { place.split('/').next() } else { place.split('#').next() };
     let place = untrusted(place.unwrap_or_default());
     match &hit.section {
         Some(section) => format!("{place}, {}", untrusted(section)),

@@ -1,24 +1,33 @@
-//! A page's text to what a researcher is shown of it: a summary for the run's question, and excerpts.
+//! A page's text to what a researcher is shown of it: a summary for the run's question, and excerpts; or, without a model
+//! call, the passages that fit the question best.
 //!
-//! The model's excerpts are checked against the page. A page that cannot be summarised is shown by an extract.
+//! Of a long page the model reads such passages too, chosen from all of it: always for the run's question, so that it does
+//! not matter which researcher meets a page first. The model's excerpts are checked against the page. A page that cannot be summarised is shown by an extract.
 
 use std::{cell::LazyCell, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Site;
+use super::{Site, passages};
 use crate::{
     context::{Cx, Error, Form, PageText, Role, SUMMARY_TIME},
-    domain::{Event, WarningCode},
+    domain::{Event, PageReading, WarningCode},
     llm::Message,
     offline::{self, Task},
+    pages::extract,
     prompts::{Flexible, untrusted},
     search::Hit,
 };
 
 /// Characters of a page that stand in for its summary when that fails.
 const EXCERPT_CHARS: usize = 1_500;
+
+/// Characters of a page that are read for its summary, some 2,000 tokens, and that are shown instead of one.
+const READ_CHARS: usize = 8_000;
+const SHOWN_CHARS: usize = 6_000;
+/// Stands for what is left out between passages.
+const GAP: &str = "\n\n[…]\n\n";
 
 /// A page's summary as the model answers it.
 #[derive(Debug, Deserialize)]
@@ -40,13 +49,16 @@ pub async fn of_page(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<Pa
 async fn read(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<PageText, Error> {
     // The one copy while the model works: shared by the request and its retries, and what excerpts are checked against.
     let page: Arc<str> = untrusted(&cx.take_text(key).unwrap_or_else(|| hit.snippet.clone())).into();
+    if cx.options().page_reading == PageReading::Passages {
+        let shown = bearing(&page, site.question, SHOWN_CHARS).await;
+        cx.mark(&format!("{key}/finished"), read_event(hit, &page, &shown)).await?;
+        return Ok(PageText { summary: shown.to_string(), excerpts: Vec::new() });
+    }
     let result = summarise(cx, key, hit, &page, site).await;
     match result {
         Ok(summary) => {
             let excerpts = verified(&summary.key_excerpts, &page);
-            let chars_out = summary.summary.chars().count();
-            let event = Event::SummaryFinished { url: hit.url.clone(), chars_in: page.chars().count(), chars_out };
-            cx.mark(&format!("{key}/finished"), event).await?;
+            cx.mark(&format!("{key}/finished"), read_event(hit, &page, &summary.summary)).await?;
             Ok(PageText { summary: summary.summary, excerpts })
         }
         Err(Error::Stop(stop)) => Err(stop.into()),
@@ -58,6 +70,41 @@ async fn read(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<PageText,
     }
 }
 
+fn read_event(hit: &Hit, page: &str, shown: &str) -> Event {
+    let (chars_in, chars_out) = (page.chars().count(), shown.chars().count());
+    Event::SummaryFinished { url: hit.url.clone(), chars_in, chars_out }
+}
+
+/// The passages of a page that bear on a question, in reading order, as many as there is room for; its beginning when none
+/// does. Chosen off the runtime's threads, since pages are long.
+async fn bearing(page: &Arc<str>, question: &str, room: usize) -> Arc<str> {
+    if page.len() <= room {
+        return Arc::clone(page);
+    }
+    let (text, question) = (Arc::clone(page), question.to_owned());
+    let chosen = tokio::task::spawn_blocking(move || chosen(&text, &question, room)).await;
+    chosen.map_or_else(|_| extract::cut(page, room).into(), Arc::from)
+}
+
+fn chosen(page: &str, question: &str, room: usize) -> String {
+    let all = extract::passages::split(page);
+    let texts: Vec<&str> = all.iter().map(String::as_str).collect();
+    let places = passages::best(&texts, question, room);
+    let mut shown = String::new();
+    for (index, place) in places.iter().enumerate() {
+        let follows = index > 0 && places[index - 1] + 1 == *place;
+        shown.push_str(if index == 0 {
+            ""
+        } else if follows {
+            "\n\n"
+        } else {
+            GAP
+        });
+        shown.push_str(texts[*place]);
+    }
+    if shown.is_empty() { extract::cut(page, room).to_owned() } else { shown }
+}
+
 async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &Arc<str>, site: Site<'_>) -> Result<Summary, Error> {
     let mut flexible = Flexible::default();
     let values = json!({
@@ -65,7 +112,7 @@ async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &Arc<str>, site: Site<'_
         "question": untrusted(site.question),
         // Not the hit's own, so that it does not matter which of several hits is read first.
         "title": untrusted(&cx.title(&hit.url).unwrap_or_else(|| hit.title.clone())),
-        "webpage_content": flexible.mark(Arc::clone(page)),
+        "webpage_content": flexible.mark(bearing(page, site.question, READ_CHARS).await),
     });
     let message = Message::User { content: cx.prompts().parts("summary", values, flexible) };
     let task = Task::Summarise { question: site.question.to_owned(), page: Arc::clone(page) };
@@ -123,6 +170,15 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_page_the_passages_that_bear_on_the_question_are_read() {
+        let filler = "The weather was mild and the sea was calm, as on most days of that long year.\n\n".repeat(1_000);
+        let page = format!("{filler}The gate cost 412,000 crowns.\n\n{filler}");
+        let shown = chosen(&page, "What did the gate cost?", 2_000);
+        assert!(shown.contains("412,000") && shown.chars().count() < 4_000, "{shown}");
+        assert!(chosen(&page, "Zebras?", 100).starts_with("The weather"));
+    }
 
     #[test]
     fn only_excerpts_that_stand_in_the_page_survive() {

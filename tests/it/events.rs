@@ -10,7 +10,7 @@ use std::{
 use fathom::{
     domain::{Envelope, Event, RunId, ThreadId},
     events::{CommitRetry, EventLog, Frame, Opening, Subject, Writer, WriterHandle},
-    store::{Commit, Error, Lease, NewRun, Store, Wanted},
+    store::{ClaimFilter, Commit, Error, Lease, NewRun, Store},
 };
 use futures::{Stream, StreamExt as _};
 use test_case::test_case;
@@ -144,7 +144,7 @@ async fn following_a_run_ends_with_it(database: TestDatabase) {
     assert_eq!(seqs, [1, 2, 3]);
     let next = NewRun { thread_id: first.thread_id, ..new_run() };
     let run = added(&world.store, &next).await.unwrap().unwrap();
-    let (second, _) = world.store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().unwrap();
+    let (second, _) = world.store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().unwrap();
     world.writer.commit(finish_of(second)).await.unwrap();
     assert_eq!(take(world.log.follow_run(first.run_id, 0), 99).await, [1, 2, 3]);
     assert_eq!(take(world.log.follow_run(run.id, 0), 99).await, [4, 5]);
@@ -303,7 +303,7 @@ async fn pages_add_up_to_the_log(database: TestDatabase) {
     assert_eq!(pages(&world, Subject::Run(first.run_id), 7).await, ((1..=22).collect(), true));
     assert_eq!(pages(&world, Subject::Run(second.id), 7).await, (vec![23], false));
     assert_eq!(pages(&world, Subject::Thread(first.thread_id), 7).await, ((1..=23).collect(), false));
-    let (second, _) = world.store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().unwrap();
+    let (second, _) = world.store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().unwrap();
     world.writer.commit(finish_of(second)).await.unwrap();
     for limit in [1, 2, 23, 24, 1000] {
         assert_eq!(pages(&world, Subject::Run(second.run_id), limit).await, (vec![23, 24], true));

@@ -20,6 +20,7 @@ const USAGE: Usage = Usage {
     input_tokens: 40,
     cached_tokens: 30,
     cache_write_tokens: 0,
+    searches: 0,
     output_tokens: 2,
     reasoning_tokens: 1,
     cost: None,
@@ -28,7 +29,8 @@ const KEY: &str = "sk-test-0123456789";
 
 fn settings(vendor: &FakeVendor) -> Settings {
     let base_url = Some(Url::parse(&vendor.base_url()).unwrap());
-    let endpoint = Endpoint { base_url, api_key: Some(KEY.into()), headers: vec![("X-Title".into(), "Fathom".into())] };
+    let headers = vec![("X-Title".into(), "Fathom".into())];
+    let endpoint = Endpoint { base_url, api_key: Some(KEY.into()), headers, ..Endpoint::default() };
     Settings {
         endpoints: PROVIDERS.iter().map(|provider| (provider.name, endpoint.clone())).collect(),
         total_timeout: Duration::from_secs(5),
@@ -248,6 +250,8 @@ static INVENTED: [Provider; 1] = [Provider {
     base_url: Some("https://models.acme.test/v9"),
     variables: Variables { api_key: "ACME_API_KEY", base_url: "ACME_BASE_URL", headers: "ACME_HEADERS" },
     original: None,
+    others: &[],
+    place: None,
     other_key: None,
     key: Key::Needed,
     auth: Auth::Header("x-acme-key"),
@@ -276,7 +280,7 @@ async fn a_new_provider_is_a_row_alone() {
     let mut own = settings(&vendor);
     own.providers = &INVENTED;
     let base_url = Some(Url::parse(&vendor.base_url()).unwrap());
-    own.endpoints.insert("acme", Endpoint { base_url, api_key: Some(KEY.into()), headers: Vec::new() });
+    own.endpoints.insert("acme", Endpoint { base_url, api_key: Some(KEY.into()), ..Endpoint::default() });
     let llm = Llm::new(own).unwrap();
     let call = ToolCall { id: "toolu_01".into(), name: "think_tool".into(), arguments: "{}".into(), problem: None };
     let request = Request {
@@ -312,8 +316,9 @@ async fn every_provider_is_called_as_its_row_says() {
         llm.complete(&Request { model: ModelName::new(provider.name, "m"), ..request() }, &quietly).await.unwrap();
         let sent = vendor.sent().remove(0);
         let (header, value) = match provider.auth {
-            Auth::Bearer => ("authorization", format!("Bearer {KEY}")),
+            Auth::Bearer | Auth::Amazon => ("authorization", format!("Bearer {KEY}")),
             Auth::Header(name) => (name, KEY.to_owned()),
+            Auth::Google => ("x-goog-api-key", KEY.to_owned()),
         };
         assert_eq!((&*sent.path, sent.headers[header].to_str().unwrap()), ("/v1/chat/completions", &*value));
         let limit = match provider.quirks.output_limit {

@@ -9,6 +9,7 @@
 )]
 
 mod browser;
+mod clouds;
 mod contract;
 mod crash;
 mod dependencies;
@@ -16,10 +17,12 @@ mod documents;
 mod events;
 mod hostile;
 mod http;
+mod limits;
 mod llm;
 mod offline;
 mod operator;
 mod page;
+mod pages;
 mod prompts;
 mod replicas;
 mod research;

@@ -12,7 +12,7 @@ use tokio::{
 use crate::{
     database::TestDatabase,
     fleet::Balancer,
-    http::Service,
+    http::{Service, sign_in},
     world::{Found, Kind, Page, Script, Shape, When, World, reply},
 };
 
@@ -126,6 +126,33 @@ async fn a_browser_signs_in_with_a_key_and_out_again() {
     let service = Service::with(&world, &database, &[("FATHOM_AUTHENTICATION", "keys")]).await;
     let key = service.key("ann", KeyScope::Write, None).await;
     tell("sign-in.mjs", &format!("{} {key}", service.url("")), &world, async |_| {}).await;
+    service.stop().await;
+}
+
+/// The provider sends browsers to a fixed address, so the way back is walked in `http::sign_in`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_is_sent_to_the_provider() {
+    let world = World::start(Script::new()).await;
+    let (database, provider) = (TestDatabase::sqlite(), sign_in::Provider::start(0));
+    let service = sign_in::service(&world, &database, &provider).await;
+    tell("provider.mjs", &format!("{} {}", service.url(""), provider.url("")), &world, async |_| {}).await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_is_shared_by_a_link_that_ends() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::with(&world, &TestDatabase::sqlite(), &[("FATHOM_AUTHENTICATION", "keys")]).await;
+    let key = service.key("ann", KeyScope::Write, None).await;
+    tell("share.mjs", &format!("{} {key}", service.url("")), &world, async |_| {}).await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_are_attached_and_removed() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    tell("documents.mjs", &service.url(""), &world, async |_| {}).await;
     service.stop().await;
 }
 

@@ -90,19 +90,25 @@ fn samples(name: &str) -> Vec<Value> {
             let passages = json!([{"id": "S1001", "text": "Dues of four crowns pay for it."}]);
             let statement = |number, passages| {
                 json!({
-                    "number": number, "text": "Dues are five crowns.", "ids": "[S1001]", "missing": ["five"],
+                    "number": number, "text": "Dues are five crowns [S1001].", "missing": ["five"],
                     "passages": passages,
                 })
             };
             json!({"statements": [statement(1, passages), statement(2, json!([]))]})
         }
         "compress_system" => json!({"date": date}),
+        "native_search" => json!({}),
         "no_results" => json!({"queries": ["gate", "dues"]}),
         "queries_left_out" => json!({"queries": ["gate", "dues"], "limit": 18}),
         "repeated_call" => json!({"name": "search_web"}),
         "report" => {
             let whole = json!({
                 "date": date, "brief": "What pays for the northern gate?", "messages": messages,
+                "questions": [
+                    {"text": "Who pays dues?", "status": "answered"}, {"text": "Who lends?", "status": "not_found"},
+                ],
+                "words": {"least": 1000, "most": 2500},
+                "cards": "(cards)",
                 "findings": [{"topic": "Dues.", "text": "- Four crowns [S1001]"}, {"topic": "Loan.", "text": "- None [S2001]"}],
                 "earlier": [],
                 "sources": [
@@ -113,23 +119,34 @@ fn samples(name: &str) -> Vec<Value> {
             });
             let mut plain = whole.clone();
             plain["limits"] = json!([]);
+            plain["questions"] = json!([]);
+            plain["cards"] = json!(null);
             let mut again = plain.clone();
             again["earlier"] = json!([{"topic": "Tolls.", "text": "- One crown [S1002]"}]);
             return vec![whole, plain, again];
         }
         "research_failed" => json!({"topic": "The gate.", "reason": "no search worked"}),
         "researcher" => {
-            let plain = json!({"date": date, "tools": tools, "max_react_tool_calls": 10, "mcp_prompt": null});
+            let plain = json!({
+                "date": date, "tools": tools, "max_react_tool_calls": 10, "mcp_prompt": null, "searches": 5, "sources": 3,
+            });
             let mut more = plain.clone();
             more["mcp_prompt"] = json!("Ask the archive first.");
             return vec![plain, more];
         }
-        "rounds_left" | "turns_left" => return [0, 1, 2].map(|left| json!({"left": left})).to_vec(),
+        "rounds_left" | "turns_left" => {
+            let mut plain = [0, 1, 2].map(|left| json!({"left": left, "used": 49})).to_vec();
+            plain.push(json!({"left": 2, "used": 64}));
+            return plain;
+        }
         "page" => {
-            let passages = json!([{"number": 2, "text": "Dues pay the gate."}, {"number": 3, "text": "So it is."}]);
+            let passages = json!([
+                {"number": 2, "heading": "Dues", "text": "Dues pay the gate."}, {"number": 3, "heading": null, "text": "So it is."},
+            ]);
             let page = |published, missing, next| {
                 json!({
-                    "id": "S1001", "title": "Dues", "location": "harbour.test", "published": published,
+                    "tool": "read_page", "id": "S1001", "title": "Dues", "location": "harbour.test", "author": null,
+                    "published": published,
                     "missing": missing, "passages": passages, "total": 9, "next": next,
                 })
             };
@@ -150,6 +167,21 @@ fn samples(name: &str) -> Vec<Value> {
             {"server": "register", "uri": "register://minutes/1931", "name": "Minutes of 1931"},
         ]}),
         "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
+        "cards" => {
+            let card = |id, date| {
+                json!({
+                    "id": id, "statement": "Dues are four crowns.", "quotation": "The dues: 4 crowns.",
+                    "host": "harbour.test", "date": date,
+                })
+            };
+            let pair = json!({
+                "one": "Dues are four crowns.", "one_id": "S1001", "other": "Dues are five crowns.", "other_id": "S2001",
+            });
+            return vec![
+                json!({"cards": [card("S1001", json!("2031-03-01")), card("S2001", json!(null))], "differing": [pair]}),
+                json!({"cards": [card("S1001", json!(null))], "differing": []}),
+            ];
+        }
         "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
         "search_results" => {
             let result = |id, published, excerpts| {
@@ -174,12 +206,23 @@ fn samples(name: &str) -> Vec<Value> {
         "summary" => {
             json!({"date": date, "question": "What pays for it?", "title": "Dues", "webpage_content": "Four crowns."})
         }
-        "supervisor" => json!({
-            "date": date, "tools": tools, "max_concurrent_research_units": 5, "max_researcher_iterations": 6,
-        }),
+        "supervisor" => {
+            let sample = |effort, questions| {
+                json!({
+                    "date": date, "tools": tools, "max_concurrent_research_units": 5, "max_researcher_iterations": 6,
+                    "effort": effort, "questions": questions,
+                })
+            };
+            return vec![
+                sample("standard", json!(["Who pays?"])),
+                sample("quick", json!(["Who pays?", "Who lends?"])),
+                sample("deep", json!(["Who pays?"])),
+            ];
+        }
         "too_many_delegations" => json!({"limit": 64}),
         "tools/search_web" => {
-            return ["web", "local"].map(|kind| json!({"kind": kind, "max_results": 5})).to_vec();
+            let values = |kind, has_documents| json!({"kind": kind, "has_documents": has_documents, "max_results": 5});
+            return vec![values("web", false), values("local", true), values("web", true)];
         }
         "unknown_tool" => json!({"name": "browse", "tools": ["search_web", "think_tool"]}),
         _ => json!(null),

@@ -11,9 +11,9 @@ use fathom::{
         report::{Citation, Report},
     },
     store::{
-        Admission, CallRecord, Cancelling, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, End, Entry,
-        Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal, RetryOf,
-        RunFilter, Step, StepKind, Store, Synchronous, ThreadFilter, Wanted,
+        Admission, CallRecord, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Commit, Created, Cursor, Database,
+        End, Entry, Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal,
+        RetryOf, RunFilter, Step, StepKind, Store, Synchronous, ThreadFilter,
     },
 };
 use test_case::test_case;
@@ -33,6 +33,7 @@ pub fn new_run() -> NewRun {
         options: RunOptions::default(),
         documents: None,
         owner: Owner::local(),
+        key: None,
         reserved: None,
         webhook_url: None,
         retry: None,
@@ -188,7 +189,7 @@ async fn a_run_is_claimed_once(database: TestDatabase) {
     assert!(matches!(store.claim(RunId::new(), &claimant("b")).await.unwrap(), Claimed::Unknown));
     commit_one(&store, finish_of(lease)).await.unwrap();
     assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
-    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
+    assert!(store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().is_none());
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
@@ -202,9 +203,9 @@ async fn an_expired_lease_can_be_claimed_and_a_held_one_not(database: TestDataba
     assert_eq!(renewed, Renewal::Held { cancel_requested: false });
     let late = claimant_at("b", later);
     assert!(matches!(store.claim(first.run_id, &late).await.unwrap(), Claimed::HeldBy { .. }));
-    assert!(store.claim_next(&late, Wanted::ALL).await.unwrap().is_none());
+    assert!(store.claim_next(&late, ClaimFilter::ALL).await.unwrap().is_none());
     let later = claimant_at("b", Timestamp(NOW.0 + 60_000));
-    let (second, _) = store.claim_next(&later, Wanted::ALL).await.unwrap().unwrap();
+    let (second, _) = store.claim_next(&later, ClaimFilter::ALL).await.unwrap().unwrap();
     assert_eq!((second.run_id, second.epoch), (first.run_id, 2));
     assert_eq!(store.renew(&first, LEASE, Clock::At(NOW)).await.unwrap(), Renewal::Lost);
 }
@@ -250,7 +251,7 @@ async fn many_claimants_share_the_queue(database: TestDatabase) {
     }
     let claim_all = |store: Store, owner: &'static str| async move {
         let mut mine = Vec::new();
-        while let Some((lease, _)) = store.claim_next(&claimant(owner), Wanted::ALL).await.unwrap() {
+        while let Some((lease, _)) = store.claim_next(&claimant(owner), ClaimFilter::ALL).await.unwrap() {
             mine.push(lease.run_id);
         }
         mine
@@ -300,7 +301,7 @@ async fn a_run_nobody_works_on_is_cancelled_at_once(database: TestDatabase) {
         assert!(matches!(events.last().unwrap().event, Event::RunCancelled { .. }));
         assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
     }
-    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
+    assert!(store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().is_none());
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
@@ -314,7 +315,7 @@ async fn owners_take_turns_and_begun_runs_go_first(database: TestDatabase) {
         greedy.push(created(&store, &of("greedy", age)).await.id);
     }
     let modest = created(&store, &of("modest", 0)).await.id;
-    let next = async || store.claim_next(&claimant("a"), Wanted::ALL).await.unwrap().unwrap().0;
+    let next = async || store.claim_next(&claimant("a"), ClaimFilter::ALL).await.unwrap().unwrap().0;
     let first = next().await;
     assert_eq!(first.run_id, greedy[0]);
     assert_eq!(next().await.run_id, modest, "who has none at work goes before who has");
@@ -333,7 +334,8 @@ async fn a_run_that_cannot_be_read_holds_up_nobody(database: TestDatabase) {
     database.execute("UPDATE runs SET options = '7'").await;
     assert!(matches!(store.run(bad.id).await, Err(Error::Corrupt(_))), "it cannot be read");
     let good = created(&store, &new_run()).await;
-    let next = async |at| store.claim_next(&claimant_at("a", at), Wanted::ALL).await.unwrap().map(|(_, run)| run.id);
+    let next =
+        async |at| store.claim_next(&claimant_at("a", at), ClaimFilter::ALL).await.unwrap().map(|(_, run)| run.id);
     assert_eq!(next(NOW).await, Some(good.id), "older ones that cannot be read are passed over");
     assert_eq!(next(NOW).await, None);
     let listed: Vec<RunId> = store.runs(10).await.unwrap().into_iter().map(|run| run.id).collect();
@@ -412,14 +414,14 @@ async fn a_run_and_its_retry_have_one_question(database: TestDatabase) {
 async fn a_reserved_run_is_kept_for_its_process(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &NewRun { reserved: Some(claimant("a")), ..new_run() }).await;
-    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
+    assert!(store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().is_none());
     assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::HeldBy { .. }));
     let lease = lease(store.claim(run.id, &claimant("a")).await.unwrap());
     assert_eq!((lease.epoch, lease.deaths), (1, 0));
     let orphan = created(&store, &NewRun { reserved: Some(claimant("a")), ..new_run() }).await;
     let late = claimant_at("b", Timestamp(NOW.0 + 30_000));
-    let (claimed, _) = store.claim_next(&late, Wanted::ALL).await.unwrap().unwrap();
-    let (other, _) = store.claim_next(&late, Wanted::ALL).await.unwrap().unwrap();
+    let (claimed, _) = store.claim_next(&late, ClaimFilter::ALL).await.unwrap().unwrap();
+    let (other, _) = store.claim_next(&late, ClaimFilter::ALL).await.unwrap().unwrap();
     assert!([claimed.run_id, other.run_id].contains(&orphan.id), "its process died before it came to claim it");
 }
 
@@ -473,18 +475,18 @@ async fn who_may_be_why_a_process_died_is_held_back_and_the_others_are_not(datab
     let (guilty, innocent) = (claimed(&store).await, claimed(&store).await);
     settle(&store, "a", innocent, false).await;
     settle(&store, "a", guilty, true).await;
-    let (next, _) = store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().unwrap();
+    let (next, _) = store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().unwrap();
     assert_eq!((next.run_id, next.deaths, next.unexplained), (innocent.run_id, 0, 0));
-    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none(), "it is held back");
+    assert!(store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().is_none(), "it is held back");
     let mut now = NOW;
     for (deaths, pause) in [(1, 1), (2, 5), (3, 30), (4, 120), (5, 120)] {
         now = Timestamp(NOW.0 + pause * 1_000);
-        let only_alone = Wanted { suspects: false, ..Wanted::ALL };
+        let only_alone = ClaimFilter { suspects: false, ..ClaimFilter::ALL };
         let beside = store.claim_next(&claimant_at("b", now), only_alone).await.unwrap();
         assert_eq!(beside.is_some(), deaths < 2, "worked on alone from the second death on");
         let lease = match beside {
             Some((lease, _)) => lease,
-            None => store.claim_next(&claimant_at("b", now), Wanted::ALL).await.unwrap().unwrap().0,
+            None => store.claim_next(&claimant_at("b", now), ClaimFilter::ALL).await.unwrap().unwrap().0,
         };
         assert_eq!((lease.deaths, lease.unexplained), (deaths, 0));
         settle(&store, "b", lease, true).await;
@@ -523,13 +525,13 @@ async fn a_process_never_takes_its_own_runs_and_takes_up_leases_that_ran_out(dat
     let store = database.open().await;
     let own = claimed(&store).await;
     let late = NOW.plus(LEASE * 2);
-    assert!(store.claim_next(&claimant_at("a", late), Wanted::ALL).await.unwrap().is_none());
-    let no_orphans = Wanted { orphans: false, ..Wanted::ALL };
+    assert!(store.claim_next(&claimant_at("a", late), ClaimFilter::ALL).await.unwrap().is_none());
+    let no_orphans = ClaimFilter { orphans: false, ..ClaimFilter::ALL };
     assert!(store.claim_next(&claimant_at("b", late), no_orphans).await.unwrap().is_none());
     assert!(matches!(store.renew(&own, LEASE, Clock::At(late)).await.unwrap(), Renewal::Held { .. }));
-    assert!(store.claim_next(&claimant_at("b", late), Wanted::ALL).await.unwrap().is_none(), "it holds again");
+    assert!(store.claim_next(&claimant_at("b", late), ClaimFilter::ALL).await.unwrap().is_none(), "it holds again");
     let later = late.plus(LEASE);
-    let (taken, _) = store.claim_next(&claimant_at("b", later), Wanted::ALL).await.unwrap().unwrap();
+    let (taken, _) = store.claim_next(&claimant_at("b", later), ClaimFilter::ALL).await.unwrap().unwrap();
     assert_eq!((taken.run_id, taken.epoch), (own.run_id, 2));
     assert_eq!(store.renew(&own, LEASE, Clock::At(later)).await.unwrap(), Renewal::Lost);
 }
@@ -543,16 +545,16 @@ async fn leases_last_by_the_clock_of_the_database(database: TestDatabase) {
     let run = created(&store, &NewRun { now: Timestamp::now(), ..new_run() }).await;
     let claimant = |owner: &str| Claimant { owner: owner.to_owned(), lease: LEASE, clock: Clock::Database };
     let (lease, run) =
-        store.claim_next(&claimant("a"), Wanted::ALL).await.unwrap().unwrap_or_else(|| panic!("{run:?}"));
+        store.claim_next(&claimant("a"), ClaimFilter::ALL).await.unwrap().unwrap_or_else(|| panic!("{run:?}"));
     let now = store.clock().await.unwrap();
     assert!(now.since(run.started_at.unwrap()).abs() < 30_000 && now.since(Timestamp::now()).abs() < 30_000);
     let expires_at = async || store.overview(run.id).await.unwrap().unwrap().lease_expires_at;
     assert_eq!(expires_at().await, run.started_at.unwrap().plus(LEASE));
     store.renew(&lease, LEASE * 2, Clock::Database).await.unwrap();
     assert!(expires_at().await >= now.plus(LEASE * 2));
-    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_none());
+    assert!(store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().is_none());
     store.release(lease.run_id, lease.epoch, Duration::ZERO, Clock::Database).await.unwrap();
-    assert!(store.claim_next(&claimant("b"), Wanted::ALL).await.unwrap().is_some());
+    assert!(store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().is_some());
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
@@ -578,7 +580,7 @@ fn key(key: &str, request: &str) -> Admission {
         request_hash: request.into(),
         not_before: Timestamp(0),
     };
-    Admission { limits: None, idempotency: Some(idempotency) }
+    Admission { idempotency: Some(idempotency), ..Admission::default() }
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
@@ -626,7 +628,7 @@ async fn a_full_queue_refuses(database: TestDatabase) {
     let store = database.open().await;
     let limits = |room| {
         let limits = QueueLimits { total: 2, per_owner: 1, room, threads_per_owner: 100 };
-        Admission { limits: Some(limits), idempotency: None }
+        Admission { limits: Some(limits), ..Admission::default() }
     };
     let create = async |owner: &str| {
         let new_run = NewRun { owner: Owner::named(owner), ..new_run() };

@@ -195,6 +195,7 @@ async fn with_router(max_streams: usize, test: impl AsyncFnOnce(Router, Store, C
         max_connections: 100,
         cors_origins: CorsOrigins::None,
         max_body_bytes: 1024,
+        max_upload_bytes: 1024,
         max_streams,
         grace: std::time::Duration::from_secs(1),
         authentication: Authentication::None,

@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cli", EVERY_ROOM),
     ("app", EVERY_ROOM),
     ("http", &["auth", "runs", "events", "config", "telemetry"]),
-    ("auth", &["store"]),
+    ("auth", &["net", "store"]),
     (
         "runs",
         &["webhooks", "research", "context", "llm", "search", "prompts", "journal", "events", "store", "telemetry"],
@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp", &["net"]),
     ("net", &[]),
     // It fills the settings of each room.
-    ("config", &["llm", "mcp", "net", "pages", "search", "store", "telemetry", "webhooks"]),
+    ("config", &["auth", "llm", "mcp", "net", "pages", "search", "store", "telemetry", "webhooks"]),
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),

@@ -17,6 +17,7 @@ const USAGE: Usage = Usage {
     input_tokens: 40,
     cached_tokens: 30,
     cache_write_tokens: 0,
+    searches: 0,
     output_tokens: 12,
     reasoning_tokens: 5,
     cost: None,
@@ -32,7 +33,7 @@ fn llm(vendor: &FakeVendor, provider: &'static str) -> Llm {
         first_retry_within: std::time::Duration::from_secs(1),
         ..Settings::default()
     };
-    settings.endpoints.insert(provider, Endpoint { base_url, api_key: Some(KEY.into()), headers: Vec::new() });
+    settings.endpoints.insert(provider, Endpoint { base_url, api_key: Some(KEY.into()), ..Endpoint::default() });
     Llm::new(settings).unwrap()
 }
 

@@ -11,13 +11,15 @@ const log = [
   event(5, "source.found", { source_id: 1001, url: "https://a.test", title: "A" }, "r1"), event(6, "tool.finished", { tool_call_id: "c", name: "search_web", results: [{}] }, "r1"),
   event(7, "report.started", { attempt: 1 }), event(8, "report.delta", { attempt: 1, text: "old" }), event(9, "report.started", { attempt: 2 }),
   event(10, "report.delta", { attempt: 1, text: "late" }), event(11, "report.delta", { attempt: 2, text: "new" }),
-  event(12, "usage", { input_tokens: 3, output_tokens: 4 }), event(13, "no.such.type", {}), event(14, "run.completed", { outcome: "report" }),
+  event(12, "usage", { input_tokens: 3, output_tokens: 4 }), event(13, "no.such.type", {}), event(14, "brief.created", { brief: "B", sub_questions: ["A?", "B?"] }),
+  event(15, "sub_questions.decided", { sub_questions: [{ question: "A?", status: "partly" }] }), event(16, "run.completed", { outcome: "report" }),
 ];
 const picture = empty();
 for (const one of log) take(picture, one);
 const run = picture.runs.get("r");
 assert.equal(run.text, "new");
 assert.equal(run.status, "completed");
+assert.deepEqual(run.questions, [{ question: "A?", status: "partly" }]);
 assert.deepEqual([run.calls, run.input, run.output], [1, 3, 4]);
 assert.deepEqual(run.lanes.get("r1").steps, [{ id: "c", text: "a · b", links: 1, problem: "" }]);
 for (const one of log) take(picture, one);

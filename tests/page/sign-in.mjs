@@ -6,6 +6,7 @@ await story(async (page, context) => {
   await page.goto(base);
   await page.waitForSelector(".sign-in");
   await accessible(page, "sign in");
+  assert(await page.locator(".sign-in a").count() === 0, "there is no other way in here");
   assert(await page.locator("#q").count() === 0, "there is no question box before");
   await page.fill("#key", "fathom_wrong");
   await page.keyboard.press("Enter");

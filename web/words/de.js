@@ -29,4 +29,9 @@ export default {
   notFound: "Diese Recherche gibt es nicht.", failedToLoad: "Das ging nicht: {text}", tooMany: "Die Warteschlange ist voll. Bitte gleich noch einmal versuchen.",
   signIn: "Anmelden", key: "API-Schlüssel", api: "API", done: "Recherche beendet", startedLane: "Rechercheur {n} hat begonnen", language: "Sprache",
   keyHint: "Ein Schlüssel sieht aus wie fathom_…; der Betreiber erstellt ihn mit „fathom keys create“. Er wird gegen eine Sitzung getauscht und nicht gespeichert.", keyRefused: "Dieser Schlüssel ist unbekannt, abgelaufen oder widerrufen.", signOut: "Abmelden", signedInAs: "angemeldet als {owner}",
+  share: "Teilen", shareHint: "Wer den Link hat, kann die Berichte dieser Recherche und ihre Quellen ohne Schlüssel lesen, bis der Link endet oder widerrufen wird.",
+  makeLink: "Link erzeugen", validFor: "Gültig für", days: "{n} Tage", never: "unbegrenzt", revoke: "Widerrufen", linkUntil: "Link, gültig bis {date}", linkForever: "Link ohne Ende",
+  attach: "Dokumente anhängen", readingFile: "liest {name}…", removeFile: "{name} entfernen", characters: "{n} Zeichen",
+  subQuestions: "Was man wissen muss", fullyAnswered: "beantwortet", partlyAnswered: "teilweise beantwortet", notAnswered: "nicht gefunden",
+  signInThrough: "Mit dem eigenen Konto anmelden",
 };

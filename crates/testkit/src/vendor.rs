@@ -22,7 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 pub struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
-    pieces: Vec<String>,
+    pieces: Vec<Bytes>,
     end: End,
 }
 
@@ -40,7 +40,12 @@ enum End {
 impl Reply {
     pub fn text(status: u16, content_type: &str, body: impl Into<String>) -> Self {
         let headers = vec![("content-type", content_type.to_owned())];
-        Self { status, headers, pieces: vec![body.into()], end: End::Proper }
+        Self { status, headers, pieces: vec![Bytes::from(body.into())], end: End::Proper }
+    }
+
+    /// A stream of these bytes.
+    pub fn bytes(content_type: &str, pieces: Vec<Vec<u8>>) -> Self {
+        Self { pieces: pieces.into_iter().map(Bytes::from).collect(), ..Self::text(200, content_type, "") }
     }
 
     pub fn json(status: u16, body: &str) -> Self {
@@ -66,7 +71,7 @@ impl Reply {
 
     /// An event stream of these chunks' bytes, as they are.
     pub fn stream(chunks: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let pieces = chunks.into_iter().map(Into::into).collect();
+        let pieces = chunks.into_iter().map(|chunk| Bytes::from(chunk.into())).collect();
         Self { pieces, ..Self::text(200, "text/event-stream", "") }
     }
 
@@ -112,6 +117,8 @@ pub struct Sent {
     pub headers: HeaderMap,
     /// Null for a GET.
     pub body: Value,
+    /// The body as it came, when it is text.
+    pub text: String,
 }
 
 /// The running server; stops when dropped.
@@ -161,7 +168,8 @@ async fn answer(State(played): State<Arc<Played>>, request: Request) -> Response
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     let body = serde_json::from_slice(&bytes).unwrap_or_default();
-    played.sent.lock().unwrap().push(Sent { path: parts.uri.to_string(), headers: parts.headers, body });
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    played.sent.lock().unwrap().push(Sent { path: parts.uri.to_string(), headers: parts.headers, body, text });
     let closing = Closing(Arc::clone(&played));
     let Some(reply) = played.script.lock().unwrap().pop_front() else {
         return respond(Reply::text(418, "text/plain", "the script is over"), closing);
@@ -181,7 +189,7 @@ impl Drop for Closing {
 }
 
 fn respond(reply: Reply, closing: Closing) -> Response {
-    let pieces = reply.pieces.into_iter().map(|piece| Ok(Bytes::from(piece)));
+    let pieces = reply.pieces.into_iter().map(Ok);
     let end = futures::stream::once(async move {
         let _closing = closing;
         match reply.end {

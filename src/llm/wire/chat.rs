@@ -475,6 +475,7 @@ fn usage(raw: Value, quirks: &Quirks) -> Option<Usage> {
         input_tokens: raw.prompt_tokens.unwrap_or_default(),
         cached_tokens: prompt.cached_tokens.or(raw.prompt_cache_hit_tokens).unwrap_or_default(),
         cache_write_tokens: prompt.cache_write_tokens.unwrap_or_default(),
+        searches: 0,
         output_tokens: raw.completion_tokens.unwrap_or_default().saturating_add(beside),
         reasoning_tokens: reasoning,
         cost: raw.cost.as_f64().and_then(Cost::reported),

@@ -1,16 +1,13 @@
-//! Gemini's `generateContent`, as the vendor's reference of November 2026 has it (a key of AI Studio).
+//! Gemini's `generateContent`, as the vendor's reference of November 2026 has it (of AI Studio and of Vertex AI).
 //!
 //! Parts of an answer may be signed, and the signatures have to go back on the very parts they came with, so the parts of
 //! such a turn are carried as they came.
-
-use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, RawObject, Strict, carried, parse, unreadable};
+use super::{Encoded, Joined, RawObject, Strict, carried, parse, segment, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -25,25 +22,6 @@ pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> ser
     let path = format!("models/{}:{method}", segment(&request.model.model));
     let body = serde_json::to_vec(&Body::of(request, quirks))?;
     Ok(Encoded { path: path.into(), headers: quirks.headers, body })
-}
-
-/// The model as a segment of the path.
-fn segment(model: &str) -> Cow<'_, str> {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    if model.bytes().all(fits) && !model.starts_with('.') {
-        return model.into();
-    }
-    model
-        .bytes()
-        .fold(String::new(), |mut text, byte| {
-            match fits(byte) && byte != b'.' {
-                true => text.push(char::from(byte)),
-                // Writing to a string never fails.
-                false => _ = write!(text, "%{byte:02X}"),
-            }
-            text
-        })
-        .into()
 }
 
 #[derive(Serialize)]
@@ -161,8 +139,7 @@ impl<'a> Body<'a> {
     fn of(request: &'a Request, quirks: &Quirks) -> Self {
         let mode = match request.tool_choice {
             ToolChoice::Auto => "AUTO",
-            ToolChoice::Required if quirks.required != Quirks::UNFORCED => quirks.required,
-            ToolChoice::Required => "AUTO",
+            ToolChoice::Required => quirks.required,
         };
         let system: Vec<Part<'a>> = request.messages.iter().filter_map(instruction).collect();
         let declarations: Vec<_> = request.tools.iter().map(Declaration::of).collect();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Encoded, Joined, RawObject, Strict, carried, parse, short_id, unreadable};
+use super::{Encoded, Joined, RawObject, Strict, carried, parse, segment, short_id, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -19,13 +19,21 @@ const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
-    Ok(Encoded { path: "messages".into(), headers: HEADERS, body })
+    if quirks.versioned.is_none() {
+        return Ok(Encoded { path: "messages".into(), headers: HEADERS, body });
+    }
+    let method = if is_stream { "streamRawPredict" } else { "rawPredict" };
+    let path = format!("models/{}:{method}", segment(&request.model.model));
+    Ok(Encoded { path: path.into(), headers: &[], body })
 }
 
 /// The request as it is sent: what caches of prompts look at stands in the order in which they look.
 #[derive(Serialize)]
 struct Body<'a> {
-    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anthropic_version: Option<&'static str>,
     max_tokens: u32,
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -147,7 +155,8 @@ impl<'a> Body<'a> {
         };
         let effort = request.sending.effort();
         Self {
-            model: &request.model.model,
+            model: quirks.versioned.is_none().then_some(&request.model.model),
+            anthropic_version: quirks.versioned,
             max_tokens: request.max_tokens,
             stream: is_stream,
             tool_choice: (!tools.is_empty()).then_some(Choice { kind: choice }),
@@ -412,6 +421,7 @@ impl State {
             input_tokens: input,
             cached_tokens: read.unwrap_or_default(),
             cache_write_tokens: written.unwrap_or_default(),
+            searches: 0,
             output_tokens: own.output_tokens.unwrap_or_default(),
             reasoning_tokens: own.output_tokens_details.and_then(|details| details.thinking_tokens).unwrap_or_default(),
             cost: None,

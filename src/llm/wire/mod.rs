@@ -5,6 +5,7 @@
 //! `assembly.rs`, what they share in failing in `failure.rs`.
 
 mod chat;
+mod converse;
 mod gemini;
 mod messages;
 mod responses;
@@ -35,6 +36,8 @@ pub enum Wire {
     Messages,
     /// Google's.
     Gemini,
+    /// Amazon's.
+    Converse,
 }
 
 /// A request as it is sent.
@@ -54,10 +57,11 @@ pub(super) enum Reader {
     Responses(responses::State),
     Messages(messages::State),
     Gemini(gemini::State),
+    Converse(converse::State),
 }
 
 impl Wire {
-    pub const ALL: [Self; 4] = [Self::ChatCompletions, Self::Responses, Self::Messages, Self::Gemini];
+    pub const ALL: [Self; 5] = [Self::ChatCompletions, Self::Responses, Self::Messages, Self::Gemini, Self::Converse];
 
     /// Its vendor's name of it.
     pub fn title(self) -> &'static str {
@@ -66,6 +70,7 @@ impl Wire {
             Self::Responses => "Responses",
             Self::Messages => "Messages",
             Self::Gemini => "Gemini",
+            Self::Converse => "Converse",
         }
     }
 
@@ -76,6 +81,7 @@ impl Wire {
             Self::Responses => responses::encode(request, quirks, is_stream),
             Self::Messages => messages::encode(request, quirks, is_stream),
             Self::Gemini => gemini::encode(request, quirks, is_stream),
+            Self::Converse => converse::encode(request, quirks, is_stream),
         }
     }
 
@@ -85,6 +91,7 @@ impl Wire {
             Self::Responses => Reader::Responses(responses::State::default()),
             Self::Messages => Reader::Messages(messages::State::default()),
             Self::Gemini => Reader::Gemini(gemini::State::default()),
+            Self::Converse => Reader::Converse(converse::State::default()),
         }
     }
 
@@ -105,6 +112,7 @@ impl Reader {
             Self::Responses(state) => responses::whole(json, state, assembly),
             Self::Messages(state) => messages::whole(json, state, assembly),
             Self::Gemini(state) => gemini::whole(json, state, assembly),
+            Self::Converse(state) => converse::whole(json, state, assembly),
         }
     }
 
@@ -118,6 +126,7 @@ impl Reader {
             Self::Responses(state) => responses::event(json, state, assembly),
             Self::Messages(state) => messages::event(json, state, assembly),
             Self::Gemini(state) => gemini::event(json, state, assembly),
+            Self::Converse(state) => converse::event(json, state, assembly),
         }
     }
 }
@@ -136,6 +145,20 @@ fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> E
         true => malformed(assembly.model(), "an HTML page"),
         false => malformed(assembly.model(), problem),
     }
+}
+
+/// The model as a segment of the path.
+fn segment(model: &str) -> Cow<'_, str> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let leads_up = model.starts_with('.');
+    if model.bytes().all(fits) && !leads_up {
+        return model.into();
+    }
+    let escaped = |text: String, byte: u8| match fits(byte) && !(leads_up && byte == b'.') {
+        true => text + &char::from(byte).to_string(),
+        false => text + &format!("%{byte:02X}"),
+    };
+    model.bytes().fold(String::new(), escaped).into()
 }
 
 /// Does a model of OpenAI's reason? Such models refuse `max_tokens`, and others the question for their reasoning.

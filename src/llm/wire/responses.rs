@@ -338,6 +338,7 @@ fn usage(raw: Value) -> Option<Usage> {
         input_tokens: raw.input_tokens.unwrap_or_default(),
         cached_tokens: input.cached_tokens.unwrap_or_default(),
         cache_write_tokens: input.cache_write_tokens.unwrap_or_default(),
+        searches: 0,
         output_tokens: raw.output_tokens.unwrap_or_default(),
         reasoning_tokens: raw.output_tokens_details.unwrap_or_default().reasoning_tokens.unwrap_or_default(),
         cost: None,

@@ -3,7 +3,11 @@
 use dom_smoothie::{Config, Readability, TextMode};
 use encoding_rs::Encoding;
 
-use super::{Document, Unreadable, date, markdown, shape, text};
+use super::{
+    Document, Unreadable,
+    about::{self, About},
+    date, markdown, shape, text,
+};
 
 /// What is never the text of a page, and what its author hid from readers: words for machines alone are no evidence.
 const FURNITURE: &str = "script, style, noscript, template, svg, canvas, iframe, object, nav, form, button, select, \
@@ -19,34 +23,47 @@ const MAX_DEPTH: usize = 512;
 /// [`Unreadable`] when its elements are nested beyond reason.
 pub(super) fn read(source: &str) -> Result<Document, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
-    let mut document = markdown::sections(&page.markdown, page.title.as_deref());
-    document.published = page.published.or_else(|| date::stated(&page.markdown));
-    Ok(document)
+    let document = markdown::sections(&page.markdown, page.title.as_deref());
+    let About { published, author, site, canonical } = page.about;
+    Ok(Document { published: published.or_else(|| date::stated(&page.markdown)), author, site, canonical, ..document })
 }
 
 /// A page as Markdown, with what its head says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub(super) struct Page {
     pub title: Option<String>,
-    /// `YYYY-MM-DD`.
-    pub published: Option<String>,
+    pub about: About,
     pub markdown: String,
 }
 
+/// All text of a page as Markdown, nothing judged unimportant but scripts and the like.
+///
+/// # Errors
+/// [`Unreadable`] when its elements are nested beyond reason.
+pub(super) fn whole(source: &str) -> Result<String, Unreadable> {
+    if depth(source) > MAX_DEPTH {
+        return Err(too_deep());
+    }
+    let page = dom_query::Document::from(source);
+    page.select(FURNITURE).remove();
+    shape::spell_out(&page);
+    Ok(page.body().map(|body| body.md(None).to_string()).unwrap_or_default())
+}
+
 /// Finds the article of a page; `None` when its elements are nested beyond reason. Blocking: up to 0.1 s a megabyte.
-pub fn page(source: &str) -> Option<Page> {
+pub(super) fn page(source: &str) -> Option<Page> {
     if depth(source) > MAX_DEPTH {
         return None;
     }
     let config = Config { text_mode: TextMode::Markdown, ..Config::default() };
     let mut readability = Readability::new(source, None, Some(config)).ok()?;
+    let about = about::of(&readability.doc);
     readability.doc.select(FURNITURE).remove();
     shape::spell_out(&readability.doc);
     let title = title(&readability);
-    let published = published(&readability);
     let whole = readability.doc.body().map(|body| body.md(None).to_string()).unwrap_or_default();
     let article = readability.parse().map(|article| article.text_content.to_string()).unwrap_or_default();
-    Some(Page { title, published, markdown: fuller(article, whole) })
+    Some(Page { title, about, markdown: fuller(article, whole) })
 }
 
 /// The article, unless it left most of the page's words out: then it took a side note for the article.
@@ -63,30 +80,6 @@ fn title(readability: &Readability) -> Option<String> {
     let headings = readability.doc.select("h1");
     let heading = Some(text::one_line(&headings.text())).filter(|_| headings.length() == 1);
     heading.into_iter().chain([of("head title"), of("title")]).find(|title| !title.is_empty())
-}
-
-fn published(readability: &Readability) -> Option<String> {
-    const NAMES: [&str; 8] = [
-        "article:modified_time",
-        "article:published_time",
-        "og:updated_time",
-        "date",
-        "dcterms.modified",
-        "dcterms.date",
-        "dc.date",
-        "last-modified",
-    ];
-    let metas: Vec<_> = readability
-        .doc
-        .select("meta[content]")
-        .iter()
-        .filter_map(|meta| {
-            let name = meta.attr("property").or_else(|| meta.attr("name"))?.to_ascii_lowercase();
-            Some((name, meta.attr("content")?))
-        })
-        .collect();
-    let value = |wanted: &&str| metas.iter().find(|(name, _)| name == wanted).and_then(|(_, value)| date::parse(value));
-    NAMES.iter().find_map(value)
 }
 
 /// HTML or a fragment of it to plain text without its tags; nothing is judged unimportant but scripts and the like.

@@ -1,13 +1,12 @@
 //! Markdown to sections: one per heading, with the marks a reader does not need taken away.
 
-use std::collections::HashMap;
-
-use super::{Document, MAX_HEADING_CHARS, MAX_PATH_BYTES, Section, date, text};
+use super::{Document, date, outline::Outline, text};
 
 /// Reads a Markdown file; the title is the front matter's, else the first heading.
 pub(super) fn read(source: &str) -> Document {
     let (matter, body) = front_matter(source);
     let mut document = sections(body, field(matter, "title").as_deref());
+    document.author = field(matter, "author");
     let published = field(matter, "date").or_else(|| field(matter, "published"));
     document.published = published.and_then(|value| date::parse(&value)).or_else(|| date::stated(body));
     document
@@ -15,83 +14,26 @@ pub(super) fn read(source: &str) -> Document {
 
 /// Splits Markdown at its headings. Text under a first heading that is also the title has no label.
 pub(super) fn sections(body: &str, title: Option<&str>) -> Document {
-    let mut builder = Builder { title: title.map(str::to_owned), ..Builder::default() };
+    let mut outline = Outline::new(title, plain);
+    add(body, &mut outline);
+    outline.finish()
+}
+
+/// Adds Markdown to an outline that knows its marks.
+pub(super) fn add(body: &str, outline: &mut Outline) {
     let mut fence = None;
     let mut lines = body.lines().peekable();
     while let Some(line) = lines.next() {
         if toggles(line, &mut fence) || fence.is_some() {
-            builder.line(line);
+            outline.line(line);
         } else if let Some((level, heading)) = atx_heading(line) {
-            builder.heading(level, heading);
+            outline.heading(level, heading);
         } else if let Some(level) = lines.peek().and_then(|next| underline(line, next)) {
             lines.next();
-            builder.heading(level, line.trim());
+            outline.heading(level, line.trim());
         } else {
-            builder.line(line);
+            outline.line(line);
         }
-    }
-    builder.finish()
-}
-
-/// Collects the sections of one document.
-#[derive(Default)]
-struct Builder {
-    title: Option<String>,
-    sections: Vec<Section>,
-    /// Headings above the current line, with their levels.
-    path: Vec<(usize, String)>,
-    anchors: HashMap<String, u32>,
-    anchor: Option<String>,
-    text: String,
-}
-
-impl Builder {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
-    fn heading(&mut self, level: usize, heading: &str) {
-        self.close();
-        let heading = text::one_line(text::cut(&plain(text::cut(heading, 4 * MAX_HEADING_CHARS)), MAX_HEADING_CHARS));
-        if heading.is_empty() {
-            return;
-        }
-        self.path.retain(|(above, _)| *above < level);
-        self.anchor = Some(self.anchor_of(&heading));
-        if self.title.is_none() {
-            self.title = Some(heading.clone());
-        }
-        self.path.push((level, heading));
-    }
-
-    /// The anchor the usual renderers give a heading; a repeated one gets a number.
-    fn anchor_of(&mut self, heading: &str) -> String {
-        let slug = slug(heading);
-        let count = self.anchors.entry(slug.clone()).or_insert(0);
-        *count += 1;
-        match *count {
-            1 => slug,
-            count => format!("{slug}-{}", count - 1),
-        }
-    }
-
-    fn close(&mut self) {
-        let text = text::tidy(&plain(&std::mem::take(&mut self.text)));
-        if text.trim().is_empty() {
-            return;
-        }
-        let names: Vec<_> = self.path.iter().map(|(_, name)| name.as_str()).collect();
-        let label = names.last().filter(|name| Some(**name) != self.title.as_deref());
-        let anchor = label.and(self.anchor.clone()).filter(|anchor| !anchor.is_empty());
-        let mut path = names.join(" ");
-        path.truncate(path.floor_char_boundary(MAX_PATH_BYTES));
-        self.sections.push(Section { label: label.map(ToString::to_string), path, anchor, text });
-    }
-
-    fn finish(mut self) -> Document {
-        self.close();
-        Document { title: self.title, published: None, sections: self.sections, missing: None }
     }
 }
 
@@ -142,19 +84,6 @@ fn underline(line: &str, next: &str) -> Option<usize> {
         true if all('-') => Some(2),
         _ => None,
     }
-}
-
-/// Lower case, spaces to hyphens, marks dropped; letters of all scripts stay.
-fn slug(heading: &str) -> String {
-    let lower = heading.to_lowercase();
-    lower
-        .chars()
-        .filter_map(|char| match char {
-            ' ' | '-' => Some('-'),
-            char if char.is_alphanumeric() || char == '_' => Some(char),
-            _ => None,
-        })
-        .collect()
 }
 
 /// Markdown to what a reader would see, roughly: links and images to their text, no emphasis, no escapes.

@@ -3,13 +3,29 @@
 //! Bytes in, [`Document`] out. One file per format; `passages` cuts sections to size. What comes from outside is read by
 //! these in a parser process only ([`super::Parser`]); the short helpers for text are for everybody.
 
+mod about;
 pub mod date;
+mod delimited;
+mod docx;
+mod epub;
+mod glyphs;
 pub mod html;
+mod json;
 mod markdown;
+mod odf;
+mod outline;
+mod package;
 pub mod passages;
 mod pdf;
+mod pptx;
+mod rst;
 mod shape;
+mod sheet;
+mod table;
 mod text;
+pub mod walls;
+mod xlsx;
+mod xml;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,18 +47,68 @@ pub enum Format {
     Markdown,
     Html,
     Pdf,
+    /// DOCX, PPTX, XLSX, ODT, ODS, ODP or EPUB: which of them shows within.
+    Package,
+    /// Separated by what the file itself shows.
+    Csv,
+    Tsv,
+    Json,
+    Xml,
+    Rst,
 }
+
+/// Endings of file names and the formats that they promise.
+const ENDINGS: [(&str, Format); 29] = [
+    ("txt", Format::Text),
+    ("text", Format::Text),
+    ("md", Format::Markdown),
+    ("markdown", Format::Markdown),
+    ("html", Format::Html),
+    ("htm", Format::Html),
+    ("xhtml", Format::Html),
+    ("pdf", Format::Pdf),
+    ("docx", Format::Package),
+    ("docm", Format::Package),
+    ("dotx", Format::Package),
+    ("pptx", Format::Package),
+    ("pptm", Format::Package),
+    ("ppsx", Format::Package),
+    ("xlsx", Format::Package),
+    ("xlsm", Format::Package),
+    ("odt", Format::Package),
+    ("ods", Format::Package),
+    ("odp", Format::Package),
+    ("epub", Format::Package),
+    ("csv", Format::Csv),
+    ("tsv", Format::Tsv),
+    ("tab", Format::Tsv),
+    ("json", Format::Json),
+    ("jsonl", Format::Json),
+    ("ndjson", Format::Json),
+    ("xml", Format::Xml),
+    ("rst", Format::Rst),
+    ("rest", Format::Rst),
+];
 
 impl Format {
     /// The format a file name's ending promises.
     pub fn of_extension(extension: &str) -> Option<Self> {
-        match extension.to_ascii_lowercase().as_str() {
-            "txt" | "text" => Some(Self::Text),
-            "md" | "markdown" => Some(Self::Markdown),
-            "html" | "htm" => Some(Self::Html),
-            "pdf" => Some(Self::Pdf),
+        let extension = extension.to_ascii_lowercase();
+        ENDINGS.iter().find(|(ending, _)| *ending == extension).map(|(_, format)| *format)
+    }
+
+    /// The format that the first bytes show, whatever name or header say.
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [b'%', b'P', b'D', b'F', b'-', ..] => Some(Self::Pdf),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] | [0xd0, 0xcf, 0x11, 0xe0, ..] => Some(Self::Package),
             _ => None,
         }
+    }
+
+    /// Is it text, in some encoding?
+    pub fn is_text(self) -> bool {
+        !matches!(self, Self::Pdf | Self::Package)
     }
 }
 
@@ -51,6 +117,15 @@ impl Format {
 pub struct Document {
     /// As its author gave it; never empty.
     pub title: Option<String>,
+    /// Who wrote it, as it says itself; never empty.
+    #[serde(default)]
+    pub author: Option<String>,
+    /// The site that it belongs to, as a page says itself; never empty.
+    #[serde(default)]
+    pub site: Option<String>,
+    /// The address under which a page wants to be known; perhaps relative.
+    #[serde(default)]
+    pub canonical: Option<String>,
     /// `YYYY-MM-DD`, when the document says so itself.
     pub published: Option<String>,
     /// In reading order; none has an empty text.
@@ -91,6 +166,7 @@ pub fn read(format: Format, bytes: Vec<u8>) -> Result<Document, Unreadable> {
     if bytes.is_empty() {
         return Err(Unreadable::new("it is empty"));
     }
+    let format = Format::of_bytes(&bytes).unwrap_or(format);
     let document = caught::run(move || read_as(format, &bytes))??;
     if document.sections.is_empty() {
         return Err(Unreadable::new("there is no text in it"));
@@ -104,6 +180,12 @@ fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
         Format::Markdown => markdown::read(&text::decode(bytes)?),
         Format::Html => html::read(&html::decode(bytes)?)?,
         Format::Pdf => return pdf::read(bytes),
+        Format::Package => package::read(bytes)?,
+        Format::Csv => delimited::read(bytes, None)?,
+        Format::Tsv => delimited::read(bytes, Some(b'\t'))?,
+        Format::Json => json::read(bytes)?,
+        Format::Xml => xml::read(bytes)?,
+        Format::Rst => rst::read(&text::decode(bytes)?),
     };
     Ok(Document { sections: passages::joined(document.sections), ..document })
 }
@@ -119,6 +201,7 @@ pub fn plain(html: &str) -> Result<String, Unreadable> {
 /// The document up to [`MAX_TEXT_BYTES`], titles and headings cut to size.
 fn bounded(mut document: Document) -> Document {
     document.title = document.title.map(|title| cut(&title, MAX_HEADING_CHARS).to_owned());
+    document.author = document.author.map(|author| cut(&author, MAX_HEADING_CHARS).to_owned());
     let mut room = MAX_TEXT_BYTES;
     let fits = |section: &Section| {
         let bytes = section.text.len() + section.path.len() + section.label.as_deref().map_or(0, str::len);

@@ -9,17 +9,33 @@ pub const TARGET_CHARS: usize = 1_200;
 /// Characters above which a single paragraph is torn, between sentences or at least between words.
 pub const MAX_CHARS: usize = 1_800;
 
+/// Headings that stand over a passage of several sections; of more, the first and the last.
+const MAX_LABELS: usize = 3;
+
 /// Joins neighbouring sections that fit into one passage together, their headings kept as lines of the text: a
-/// passage of two sentences says too little, to a model as to the ranking. The joined section has the first one's label.
+/// passage of two sentences says too little, to a model as to the ranking. The joined section is named after all of them,
+/// unless it begins with text that no heading stands over.
 pub fn joined(sections: Vec<Section>) -> Vec<Section> {
-    let mut joined: Vec<Section> = Vec::new();
+    let mut joined: Vec<(Section, Vec<String>)> = Vec::new();
     for section in sections {
         match joined.last_mut() {
-            Some(last) if fits(last, &section) => append(last, section),
-            _ => joined.push(section),
+            Some((last, labels)) if fits(last, &section) => append(last, labels, section),
+            _ => joined.push((section, Vec::new())),
         }
     }
-    joined
+    joined.into_iter().map(|(section, labels)| named(section, labels)).collect()
+}
+
+fn named(mut section: Section, mut labels: Vec<String>) -> Section {
+    if let Some(first) = section.label.take_if(|_| !labels.is_empty()) {
+        labels.insert(0, first);
+        labels.dedup();
+        if labels.len() > MAX_LABELS {
+            labels = vec![labels.remove(0), "…".to_owned(), labels.swap_remove(labels.len() - 1)];
+        }
+        section.label = Some(labels.join("; "));
+    }
+    section
 }
 
 fn fits(last: &Section, next: &Section) -> bool {
@@ -27,11 +43,15 @@ fn fits(last: &Section, next: &Section) -> bool {
     chars(last) + chars(next) + next.label.as_deref().map_or(0, str::len) <= TARGET_CHARS
 }
 
-fn append(last: &mut Section, next: Section) {
+fn append(last: &mut Section, labels: &mut Vec<String>, next: Section) {
+    if let Some(first) = last.label.as_ref().filter(|_| labels.is_empty() && next.label.is_some()) {
+        last.text = format!("{first}\n\n{}", last.text);
+    }
     for text in next.label.iter().chain([&next.text]) {
         last.text.push_str("\n\n");
         last.text.push_str(text);
     }
+    labels.extend(next.label);
     if last.path.len() + next.path.len() < MAX_PATH_BYTES {
         last.path = format!("{} {}", last.path, next.path);
     }
@@ -149,8 +169,13 @@ mod tests {
             text,
         };
         let sections = vec![section("a", "x".into()), section("b", "y".into()), section("c", "z".repeat(1_200))];
-        let texts: Vec<_> = joined(sections).into_iter().map(|section| (section.path, section.text)).collect();
-        assert_eq!(texts, [("a b".into(), "x\n\nb\n\ny".into()), ("c".into(), "z".repeat(1_200))]);
+        let texts: Vec<_> =
+            joined(sections).into_iter().map(|section| (section.label, section.path, section.text)).collect();
+        let named = |label: &str| Some(label.to_owned());
+        let both = (named("a; b"), "a b".to_owned(), "a\n\nx\n\nb\n\ny".to_owned());
+        assert_eq!(texts, [both, (named("c"), "c".into(), "z".repeat(1_200))]);
+        let many = ["a", "b", "c", "d"].map(|label| section(label, "x".into())).to_vec();
+        assert_eq!(joined(many)[0].label, named("a; …; d"));
     }
 
     proptest! {

@@ -3,9 +3,9 @@
 //! Panics are caught per page, circles found before the parser follows them, and what comes out is checked, because
 //! wrong text is worse than none. What no guard holds ends the parser process.
 
-use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, PlainTextOutput, Stream};
+use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, Stream};
 
-use super::{Document, Section, Unreadable, caught::catch, date, text};
+use super::{Document, Section, Unreadable, caught::catch, date, glyphs::Glyphs, package, text};
 
 const MAX_PAGES: usize = 5_000;
 /// More on one page is not something a person wrote.
@@ -35,8 +35,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
         return Err(nothing_found(&unreadable));
     }
     let missing = missing(&unreadable, pages.len());
-    let published = sections.first().and_then(|section| date::stated(&section.text));
-    Ok(Document { title: title(&pdf), published, sections, missing })
+    let stated = sections.first().and_then(|section| date::stated(&section.text));
+    let published = stated.or_else(|| produced(&pdf));
+    Ok(Document { title: title(&pdf), author: author(&pdf), published, sections, missing, ..Document::default() })
 }
 
 fn load(bytes: &[u8]) -> Result<Pdf, Unreadable> {
@@ -79,9 +80,9 @@ fn page_text(pdf: &Pdf, number: u32, id: ObjectId) -> Option<String> {
 }
 
 fn extract(pdf: &Pdf, number: u32) -> Result<String, OutputError> {
-    let mut text = String::new();
-    pdf_extract::output_doc_page(pdf, &mut PlainTextOutput::new(&mut text), number)?;
-    Ok(text)
+    let mut glyphs = Glyphs::default();
+    pdf_extract::output_doc_page(pdf, &mut glyphs, number)?;
+    Ok(glyphs.text())
 }
 
 /// Most of it is no letter or digit, or there is too much of it: fonts without a usable map look like that.
@@ -119,18 +120,39 @@ fn joined(text: &str) -> String {
 
 /// The title in the document's properties, unless it is what a program writes there by itself.
 fn title(pdf: &Pdf) -> Option<String> {
+    property(pdf, b"Title").filter(|title| !package::is_by_program(title))
+}
+
+/// What programs write instead of a time, so that equal files come out equal.
+const PLACEHOLDERS: [&str; 4] = ["16010101000000", "19700101000000", "19800101000000", "20000101000000"];
+
+/// The date in the document's properties, should it give itself none.
+fn produced(pdf: &Pdf) -> Option<String> {
+    let dates = [property(pdf, b"ModDate"), property(pdf, b"CreationDate")];
+    dates.into_iter().flatten().find_map(|date| day_of(&date))
+}
+
+/// The day of `D:20310310090000+01'00'`.
+fn day_of(date: &str) -> Option<String> {
+    let digits = date.strip_prefix("D:").unwrap_or(date);
+    if PLACEHOLDERS.iter().any(|placeholder| digits.starts_with(placeholder)) {
+        return None;
+    }
+    date::parse(&format!("{}-{}-{}", digits.get(..4)?, digits.get(4..6)?, digits.get(6..8)?))
+}
+
+fn author(pdf: &Pdf) -> Option<String> {
+    property(pdf, b"Author")
+}
+
+fn property(pdf: &Pdf, name: &[u8]) -> Option<String> {
     let info = resolve(pdf, pdf.trailer.get(b"Info").ok()?)?.as_dict().ok()?;
-    let bytes = resolve(pdf, info.get(b"Title").ok()?)?.as_str().ok()?;
+    let bytes = resolve(pdf, info.get(name).ok()?)?.as_str().ok()?;
     let decoded = match bytes {
         [0xfe, 0xff, ..] | [0xff, 0xfe, ..] | [0xef, 0xbb, 0xbf, ..] => text::decode(bytes).ok()?,
         _ => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
     };
-    let title = text::one_line(&decoded);
-    let lower = title.to_lowercase();
-    let written_by_a_program =
-        ["untitled", "microsoft word", "document1", "powerpoint"].iter().any(|start| lower.starts_with(start))
-            || [".doc", ".docx", ".tex", ".dvi", ".indd", ".qxd"].iter().any(|end| lower.ends_with(end));
-    (title.chars().any(char::is_alphanumeric) && !written_by_a_program).then_some(title)
+    Some(text::one_line(&decoded)).filter(|value| value.chars().any(char::is_alphanumeric))
 }
 
 fn resolve<'a>(pdf: &'a Pdf, object: &'a Object) -> Option<&'a Object> {
@@ -218,6 +240,14 @@ mod tests {
 
     fn text_of(pdf: Vec<u8>) -> Result<String, Unreadable> {
         crate::pages::extract::read(Format::Pdf, pdf).map(|document| document.sections[0].text.clone())
+    }
+
+    #[test]
+    fn a_placeholder_is_no_date() {
+        assert_eq!(day_of("D:20310310090000+01'00'").as_deref(), Some("2031-03-10"));
+        assert_eq!(day_of("20310310").as_deref(), Some("2031-03-10"));
+        assert_eq!(day_of("D:20000101000000+00'00'"), None);
+        assert_eq!(day_of("D:soon"), None);
     }
 
     #[test]

@@ -3,11 +3,12 @@
 
 use dom_query::{Document, NodeRef};
 
+use super::text;
+
 /// Bytes that may be rewritten on one page; what comes behind is left as it is.
 const MOST_BYTES: usize = 4 << 20;
 /// Rows or columns that one cell may span.
 const MOST_SPANNED: usize = 100;
-const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 /// Rewrites tables, lists of definitions and superscripts.
 pub(super) fn spell_out(document: &Document) {
@@ -21,17 +22,15 @@ pub(super) fn spell_out(document: &Document) {
     for table in document.select("table:has([rowspan], [colspan])").nodes() {
         unspan(table, &mut left);
     }
+    for row in document.select("table:not(:has(th)):not(:has(table)) tr:first-of-type").nodes() {
+        head(row, &mut left);
+    }
 }
 
 /// `10<sup>6</sup>` becomes `10⁶`; references to notes stay.
 fn raise(node: &NodeRef<'_>) {
-    let text = node.text();
-    let digit = |c: char| RAISED.chars().nth(usize::try_from(c.to_digit(10)?).ok()?);
-    let raised: Option<String> =
-        text.trim().chars().map(|c| if c == '-' || c == '−' { Some('⁻') } else { digit(c) }).collect();
-    if let Some(raised) = raised.filter(|raised| {
-        !raised.is_empty() && !node.has_attr("class") && !node.has_attr("id") && node.element_children().is_empty()
-    }) {
+    let is_note = node.has_attr("class") || node.has_attr("id") || !node.element_children().is_empty();
+    if let Some(raised) = text::raised(&node.text()).filter(|_| !is_note) {
         node.replace_with_html(raised);
     }
 }
@@ -58,6 +57,19 @@ fn define(list: &NodeRef<'_>, left: &mut usize) {
     let lines: String =
         items.iter().map(|(term, meanings)| format!("<li>{term}: {}</li>", meanings.join("; "))).collect();
     list.replace_with_html(format!("<ul>{lines}</ul>"));
+}
+
+/// The first row of a table without a head is its head, as readers take it; else an empty one would be made up.
+fn head(row: &NodeRef<'_>, left: &mut usize) {
+    let is_first = row.parent().is_some_and(|body| body.prev_element_sibling().is_none());
+    let bytes = row.inner_html().len();
+    if bytes > *left || !is_first {
+        return;
+    }
+    *left -= bytes;
+    let cells = row.element_children();
+    let cells: String = cells.iter().map(|cell| format!("<th>{}</th>", cell.inner_html())).collect();
+    row.replace_with_html(format!("<tr>{cells}</tr>"));
 }
 
 /// Each row gets all its cells: what spans several is said in each of them.

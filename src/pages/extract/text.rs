@@ -2,6 +2,7 @@
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use unicode_normalization::UnicodeNormalization as _;
 
 use super::{Document, Section, Unreadable, date};
 
@@ -15,6 +16,11 @@ pub(super) fn decode(bytes: &[u8]) -> Result<String, Unreadable> {
 
 /// The same, with what the document says about itself believed if it fits the bytes.
 pub(super) fn decode_as(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<String, Unreadable> {
+    Ok(tidy(&decoded(bytes, declared)?))
+}
+
+/// The same, with the text as it stands.
+pub(super) fn decoded(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<String, Unreadable> {
     let encoding = Encoding::for_bom(bytes).map(|(encoding, _)| encoding).or_else(|| unmarked_utf16(bytes));
     if encoding.is_none() && bytes.contains(&0) {
         return Err(Unreadable::new("it is not text"));
@@ -24,7 +30,7 @@ pub(super) fn decode_as(bytes: &[u8], declared: Option<&'static Encoding>) -> Re
     if is_junk(&decoded) {
         return Err(Unreadable::new("it is not text"));
     }
-    Ok(tidy(&decoded))
+    Ok(decoded.into_owned())
 }
 
 fn guess(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encoding {
@@ -82,22 +88,29 @@ pub(super) fn tidy(text: &str) -> String {
         if empty_lines > 1 {
             continue;
         }
-        for char in line.chars().filter(|char| !char.is_control() || *char == '\t') {
-            match ligature(char) {
-                Some(letters) => tidied.push_str(letters),
-                None => tidied.push(char),
-            }
+        let visible = line.chars().filter(|char| !char.is_control() || *char == '\t');
+        if line.is_ascii() {
+            tidied.extend(visible);
+        } else {
+            tidied.extend(visible.flat_map(letters).nfc());
         }
         tidied.push('\n');
     }
     tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
 }
 
-/// The letters of a ligature, by which nobody searches.
-fn ligature(char: char) -> Option<&'static str> {
-    const LIGATURES: [&str; 7] = ["ff", "fi", "fl", "ffi", "ffl", "st", "st"];
-    let at = u32::from(char).checked_sub(0xFB00)?;
-    LIGATURES.get(usize::try_from(at).ok()?).copied()
+/// The letters that a form of presentation stands for, by which people search: ligatures, radicals, wide and narrow
+/// forms. What says something by its form stays, such as raised digits and fractions.
+fn letters(char: char) -> impl Iterator<Item = char> {
+    let stands_for_others = matches!(u32::from(char),
+        0x2E80..=0x2FDF // radicals
+        | 0xF900..=0xFAFF // compatible ideographs
+        | 0xFB00..=0xFDFF | 0xFE70..=0xFEFE // ligatures, forms of Arabic and Hebrew letters
+        | 0xFF10..=0xFF19 | 0xFF21..=0xFF3A | 0xFF41..=0xFF5A // wide letters and digits
+        | 0xFF66..=0xFF9F); // narrow syllables
+    let own = (!stands_for_others).then_some(char);
+    let others = stands_for_others.then(|| std::iter::once(char).nfkc());
+    own.into_iter().chain(others.into_iter().flatten())
 }
 
 /// One kind of line end, no control characters, no spaces before line ends, at most one empty line in a row, trimmed.
@@ -119,6 +132,17 @@ pub fn cut(text: &str, max_chars: usize) -> &str {
     }
 }
 
+/// Digits and signs as they stand raised, when `text` is made of nothing else: ten to the sixth is not 106.
+pub(super) fn raised(text: &str) -> Option<String> {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let raise = |char: char| match char {
+        '-' | '−' => Some('⁻'),
+        char => DIGITS.get(usize::try_from(char.to_digit(10)?).ok()?).copied(),
+    };
+    let raised: Option<String> = text.trim().chars().map(raise).collect();
+    raised.filter(|raised| !raised.is_empty())
+}
+
 /// All white space and control characters to single spaces, trimmed.
 pub fn one_line(text: &str) -> String {
     let words: Vec<_> = text.split(|char: char| char.is_whitespace() || char.is_control()).collect();
@@ -131,7 +155,7 @@ pub(super) fn read(text: &str) -> Document {
         "" => Vec::new(),
         _ => vec![Section { label: None, path: String::new(), anchor: None, text: text.to_owned() }],
     };
-    Document { title: lone_first_line(text), published: date::stated(text), sections, missing: None }
+    Document { title: lone_first_line(text), published: date::stated(text), sections, ..Document::default() }
 }
 
 fn lone_first_line(text: &str) -> Option<String> {
@@ -180,6 +204,11 @@ mod tests {
     #[test]
     fn ligatures_are_spelt_out() {
         assert_eq!(tidied("e\u{fb03}cient \u{fb01}sh, \u{fb02}at"), "efficient fish, flat");
+        assert_eq!(
+            tidied("\u{2f00}\u{ff11}\u{ff76}\u{ff9e} Gro\u{df}e Bru\u{308}cke"),
+            "\u{4e00}1\u{30ac} Große Brücke"
+        );
+        assert_eq!(tidied("10⁶ m² ½ ①,:"), "10⁶ m² ½ ①,:", "forms that say something");
     }
 
     #[test]

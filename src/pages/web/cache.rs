@@ -48,7 +48,15 @@ mod tests {
 
     fn page(url: &str, bytes: usize) -> Arc<WebPage> {
         let text = "x".repeat(bytes);
-        Arc::new(WebPage { url: url.to_owned(), title: "T".to_owned(), published: None, text, missing: None })
+        Arc::new(WebPage {
+            url: url.to_owned(),
+            title: "T".to_owned(),
+            published: None,
+            author: None,
+            site: None,
+            text,
+            missing: None,
+        })
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,6 +3,8 @@
 use encoding_rs::{Encoding, UTF_8};
 use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
 
+use url::Url;
+
 use super::NotRead;
 use crate::pages::{Format, extract::looks_like_html};
 
@@ -37,22 +39,33 @@ pub(super) fn content_type(answer: &Response) -> String {
     value.unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The format, by the first bytes before the header, since servers err.
+/// The format: by the first bytes, else by the header, else, where that says little, by the ending of the address.
 ///
 /// # Errors
 /// It is of a kind that is not read.
-pub(super) fn format(content_type: &str, body: &[u8]) -> Result<Format, NotRead> {
+pub(super) fn format(content_type: &str, url: &Url, body: &[u8]) -> Result<Format, NotRead> {
+    if let Some(format) = Format::of_bytes(body) {
+        return Ok(format);
+    }
     let kind = content_type.split(';').next().unwrap_or_default().trim();
     let start = String::from_utf8_lossy(&body[..body.len().min(2_048)]);
-    if body.starts_with(b"%PDF-") {
-        return Ok(Format::Pdf);
-    }
+    let ending = || Format::of_extension(url.path().rsplit('/').next()?.rsplit_once('.')?.1).filter(|it| it.is_text());
     match kind {
         "text/markdown" | "text/x-markdown" => Ok(Format::Markdown),
         "text/html" | "application/xhtml+xml" => Ok(Format::Html),
         _ if looks_like_html(&start) => Ok(Format::Html),
-        "" | "application/json" | "application/xml" | "application/yaml" => Ok(Format::Text),
-        kind if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => Ok(Format::Text),
+        "text/csv" | "application/csv" => Ok(Format::Csv),
+        "text/tab-separated-values" => Ok(Format::Tsv),
+        "text/x-rst" | "text/prs.fallenstein.rst" => Ok(Format::Rst),
+        "application/json" | "application/x-ndjson" | "application/jsonl" => Ok(Format::Json),
+        "application/xml" | "text/xml" => Ok(Format::Xml),
+        kind if kind.ends_with("+json") => Ok(Format::Json),
+        kind if kind.ends_with("+xml") && kind != "image/svg+xml" => Ok(Format::Xml),
+        "" | "text/plain" | "application/octet-stream" => ending()
+            .or_else(|| (kind != "application/octet-stream").then_some(Format::Text))
+            .ok_or_else(|| NotRead::new("it is a file of a kind that is not read")),
+        "application/yaml" => Ok(Format::Text),
+        kind if kind.starts_with("text/") => Ok(Format::Text),
         "application/pdf" => Err(NotRead::new("it says it is a PDF file, and is none")),
         kind => Err(NotRead::new(format!(
             "it is a file of a kind that is not read ({})",
@@ -68,7 +81,7 @@ pub(super) fn utf8(content_type: &str, format: Format, body: &[u8]) -> Vec<u8> {
     let label = label.map(|label| label.split(';').next().unwrap_or_default());
     let encoding = label.and_then(|label| Encoding::for_label(label.as_bytes())).filter(|known| *known != UTF_8);
     match encoding {
-        Some(encoding) if format != Format::Pdf && Encoding::for_bom(body).is_none() => {
+        Some(encoding) if format.is_text() && Encoding::for_bom(body).is_none() => {
             ["\u{feff}", &encoding.decode(body).0].concat().into_bytes()
         }
         _ => body.to_vec(),
@@ -92,18 +105,27 @@ mod tests {
 
     #[test]
     fn bytes_count_more_than_the_header() {
+        let url = |name: &str| Url::parse("https://a.test/").unwrap().join(name).unwrap();
         let check = |kind: &str, body: &str, expected: Option<Format>| {
-            assert_eq!(format(kind, body.as_bytes()).ok(), expected, "{kind} {body}");
+            assert_eq!(format(kind, &url("x"), body.as_bytes()).ok(), expected, "{kind} {body}");
         };
         check("text/html; charset=utf-8", "x", Some(Format::Html));
         check("text/html", "%PDF-1.7", Some(Format::Pdf));
         check("text/plain", "<!doctype html><html><body>x</body></html>", Some(Format::Html));
         check("text/plain", "x", Some(Format::Text));
         check("", "x", Some(Format::Text));
-        check("application/ld+json", "{}", Some(Format::Text));
+        check("application/ld+json", "{}", Some(Format::Json));
+        check("application/octet-stream", "PK\u{3}\u{4}", Some(Format::Package));
+        check("text/html", "PK\u{3}\u{4}", Some(Format::Package));
+        check("text/csv; charset=utf-8", "a,b", Some(Format::Csv));
+        check("application/octet-stream", "a,b", None);
         check("text/markdown", "# x", Some(Format::Markdown));
         check("image/png", "\u{fffd}PNG", None);
         check("application/pdf", "x", None);
+        let named = |kind: &str, name: &str| format(kind, &url(name), b"a,b").ok();
+        assert_eq!(named("text/plain", "readme.rst?raw=1"), Some(Format::Rst));
+        assert_eq!(named("application/octet-stream", "dues.csv"), Some(Format::Csv));
+        assert_eq!(named("application/octet-stream", "dues.docx"), None, "its bytes are none");
     }
 
     #[test]

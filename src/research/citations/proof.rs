@@ -8,11 +8,10 @@ use std::ops::Range;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 use super::{
-    super::source_list,
     address::{address_in_word, address_length, host, is_address},
     marks::is_harmless_tag,
 };
-use crate::domain::report::Citation;
+use crate::domain::report::{Citation, text_alone};
 
 /// Stripping may join what makes another link; after so many rounds, all that could mark one is escaped.
 const ROUNDS: usize = 4;
@@ -120,7 +119,7 @@ impl<'a> Places<'a> {
 
 /// What a reader's program would make a link, load or take for HTML.
 fn findings(markdown: &str) -> Vec<Edit> {
-    let listed = source_list::without(markdown).len();
+    let listed = text_alone(markdown).len();
     let mut finder = Finder { markdown, listed, edits: Vec::new(), links: Vec::new(), code: 0, text: 0..0 };
     let parser = Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
     let definitions = parser.reference_definitions().iter().map(|(_, definition)| definition.span.clone());
@@ -236,7 +235,7 @@ impl Finder<'_> {
 
 /// Backslashes before everything that can mark a link, HTML or code.
 fn escapes(markdown: &str) -> Vec<Edit> {
-    let listed = source_list::without(markdown).len();
+    let listed = text_alone(markdown).len();
     let marks = markdown[..listed].match_indices(['\\', '[', ']', '<', '`', '~', '!']);
     marks.map(|(at, _)| Edit::escape(at)).collect()
 }

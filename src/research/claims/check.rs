@@ -1,6 +1,6 @@
 //! A statement held against the pages it cites.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::{
     figures::{Figure, Found, Number, Reading},
@@ -23,8 +23,8 @@ const COUNTED: i128 = 12 * ONE;
 pub struct Statement<'a> {
     pub text: &'a str,
     pub figures: Vec<Found>,
-    /// The keys of its words.
-    pub keys: HashSet<u64>,
+    /// The keys of its words; ordered, so that whatever is summed up over them is the same in each process.
+    pub keys: BTreeSet<u64>,
 }
 
 /// Where a figure of a statement was found in a page.
@@ -115,10 +115,10 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
             amount.map(|amount| amount / unit.size)
         }
         // A share may be written either way.
-        _ if number.is_percent && !other.is_percent && there.value <= ONE => Some(there.value * 100),
+        _ if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
         _ => None,
     };
-    let near = number.is_about && (here.value - there.value).abs() < here.last_digit();
+    let near = number.is_about && here.value.abs_diff(there.value) < here.last_digit().unsigned_abs();
     near || in_unit.is_some_and(|value| rounds_to(value, here))
         || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here)
 }
@@ -126,36 +126,38 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
 /// Is `reading` the value, rounded to the digits that are written?
 fn rounds_to(value: i128, reading: Reading) -> bool {
     let step = reading.step.max(1);
-    (value + step / 2).div_euclid(step) * step == reading.value
+    let rounded = value.checked_add(step / 2).and_then(|value| value.div_euclid(step).checked_mul(step));
+    rounded == Some(reading.value)
 }
 
 /// Sum, difference, product, ratio or share of two of the numbers, or the sum of several in a row.
 fn follows(reading: Reading, operands: &[i128]) -> bool {
-    let is_it = |value: Option<i128>| value.is_some_and(|value| rounds_to(value.abs(), reading));
+    let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
     let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
     let pairs =
         operands.iter().enumerate().flat_map(|(at, one)| operands[at + 1..].iter().map(move |other| (*one, *other)));
     let mut of_pairs = pairs.flat_map(|(one, other)| {
-        let share = |one, other| ratio(one, other).map(|ratio| ratio * 100);
+        let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
+        let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
         // Next to a number, a far smaller one tells nothing.
-        let comparable = one.abs().min(other.abs()) >= reading.value / 50;
+        let comparable = one.unsigned_abs().min(other.unsigned_abs()) >= reading.value.unsigned_abs() / 50;
         [
-            comparable.then_some(one + other),
-            comparable.then_some(one - other),
+            one.checked_add(other).filter(|_| comparable),
+            one.checked_sub(other).filter(|_| comparable),
             one.checked_mul(other).map(|product| product / ONE),
             ratio(one, other),
             ratio(other, one),
             share(one, other),
             share(other, one),
-            share(one - other, other),
-            share(other - one, one),
+            rise(one, other),
+            rise(other, one),
         ]
     });
     let sums = || {
         (0..operands.len()).any(|from| {
             let mut sum = operands[from];
             operands[from + 1..].iter().any(|next| {
-                sum += next;
+                sum = sum.saturating_add(*next);
                 rounds_to(sum, reading)
             })
         })

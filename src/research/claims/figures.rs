@@ -4,6 +4,7 @@ use super::{
     tokens::{Kind, Token, digit, is_space},
     words::{self, ONE, Unit},
 };
+use crate::text::is_unspaced;
 
 /// Something in a text that is right or wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +53,8 @@ impl Reading {
     /// What the last digit counts that is not zero.
     pub fn last_digit(self) -> i128 {
         let mut step = self.step.max(1);
-        while self.value != 0 && self.value % (step * 10) == 0 {
-            step *= 10;
+        while let Some(next) = step.checked_mul(10).filter(|next| self.value != 0 && self.value % next == 0) {
+            step = next;
         }
         step
     }
@@ -288,6 +289,12 @@ impl<'a> Reader<'a> {
         has_digits.then(|| (Figure::Code(self.text[first.at..last.end()].to_lowercase()), used))
     }
 
+    /// What a character of a script without spaces multiplies by that follows another one at once.
+    fn multiple_sign(self, ahead: usize) -> Option<i128> {
+        let token = self.token(ahead).filter(|token| token.text.starts_with(is_unspaced))?;
+        words::multiple(token.text).filter(|_| self.is_glued(ahead - 1))
+    }
+
     fn number(self) -> (Figure, usize) {
         let text = self.tokens[self.at].text;
         let (readings, parts) = readings(text);
@@ -324,7 +331,13 @@ impl<'a> Reader<'a> {
     /// The number with what stands around it; `used` tokens are its own.
     fn with_words(self, mut number: Number, mut used: usize) -> (Figure, usize) {
         let mut word = self.word(used).unwrap_or_default();
-        if let Some(multiple) = words::multiple(&word) {
+        if let Some(mut multiple) = words::multiple(&word) {
+            used += 1;
+            // `1万亿`, `3百万`.
+            while let Some(more) = self.multiple_sign(used) {
+                multiple = multiple.saturating_mul(more);
+                used += 1;
+            }
             number.multiple = multiple;
             for reading in &mut number.readings {
                 *reading = Reading {
@@ -332,7 +345,6 @@ impl<'a> Reader<'a> {
                     step: reading.step.saturating_mul(multiple),
                 };
             }
-            used += 1;
             used += usize::from(self.token(used).is_some_and(|token| token.is('.')) && self.is_glued(used - 1));
             word = self.word(used).unwrap_or_default();
         }
@@ -466,6 +478,7 @@ mod tests {
         check("4.35 million", &[4_350_000.0]);
         check("2 Mrd. Euro", &[2_000_000_000.0]);
         check("耗资4亿元", &[400_000_000.0]);
+        check("耗资1万亿元，其中3千万", &[1_000_000_000_000.0, 30_000_000.0]);
         check("twenty-one boats, two hundred gulls", &[21.0, 200.0]);
         check("einundzwanzig Boote", &[21.0]);
         check("٣٫٥", &[3.5]);

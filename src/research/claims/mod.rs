@@ -16,6 +16,8 @@ mod words;
 
 use std::collections::{HashMap, HashSet};
 
+pub use statements::without_marks;
+
 use self::{
     check::{Standing, Statement},
     figures::Figure,

@@ -1,7 +1,7 @@
 //! The text of a source, read once: where its sentences are, and which figures and words stand in them.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
     ops::Range,
 };
@@ -32,6 +32,9 @@ pub struct Page {
     text: String,
     /// Bytes of its sentences, in order, without gaps.
     sentences: Vec<Range<usize>>,
+    /// The text in lower case, and where its sentences end there: some letters have a shorter or longer lower case.
+    lower: String,
+    lower_ends: Vec<usize>,
     /// Sentences by the words in them; each once, in order.
     words: HashMap<u64, Vec<usize>>,
     numbers: HashMap<i128, Vec<usize>>,
@@ -48,6 +51,10 @@ impl Page {
     /// Reads a text; `around` is what else is known of it.
     pub fn read(text: &str, around: &str) -> Self {
         let mut page = Self { text: text.to_owned(), sentences: sentences(text), ..Self::default() };
+        for range in &page.sentences {
+            page.lower.push_str(&text[range.clone()].to_lowercase());
+            page.lower_ends.push(page.lower.len());
+        }
         let tokens = tokens(text);
         let mut sentence = 0;
         let ends: Vec<usize> = page.sentences.iter().map(|range| range.end).collect();
@@ -154,7 +161,7 @@ impl Page {
             Figure::Date(dates) => dates.iter().any(|date| date.year.map(|year| i128::from(year) * ONE) == Some(value)),
             Figure::Code(code) => code
                 .split(|char: char| !char.is_ascii_digit())
-                .any(|part| part.parse::<i128>().is_ok_and(|part| part * ONE == value)),
+                .any(|part| part.parse::<i128>().is_ok_and(|part| part.checked_mul(ONE) == Some(value))),
             Figure::Time(..) => false,
         })
     }
@@ -173,8 +180,8 @@ impl Page {
         let known = self.codes.get(&squeezed(code)).copied();
         known
             .or_else(|| {
-                let at = self.text.to_lowercase().find(code)?;
-                Some(self.sentence_at(at.min(self.text.len().saturating_sub(1))))
+                let at = self.lower.find(code)?;
+                Some(self.lower_ends.partition_point(|end| *end <= at))
             })
             .or_else(|| {
                 self.around
@@ -184,13 +191,13 @@ impl Page {
             })
     }
 
-    /// Does one of the words stand in the text by itself?
+    /// Does one of the words, in lower case, stand in the text by itself, in whatever case?
     pub fn has_any(&self, words: impl IntoIterator<Item = &'static str>) -> bool {
         let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphabetic() || is_unspaced(char));
         let stands = |word: &str, at: usize| {
-            is_end(self.text[..at].chars().next_back()) && is_end(self.text[at + word.len()..].chars().next())
+            is_end(self.lower[..at].chars().next_back()) && is_end(self.lower[at + word.len()..].chars().next())
         };
-        words.into_iter().any(|word| self.text.match_indices(word).take(MOST_PLACES).any(|(at, _)| stands(word, at)))
+        words.into_iter().any(|word| self.lower.match_indices(word).take(MOST_PLACES).any(|(at, _)| stands(word, at)))
     }
 
     /// Does a word with this key stand in the text, its title or its address?
@@ -199,7 +206,7 @@ impl Page {
     }
 
     /// Do a sentence or its neighbours hold one of the words? Always so when the text holds none of them.
-    pub fn is_about(&self, sentence: usize, keys: &HashSet<u64>) -> bool {
+    pub fn is_about(&self, sentence: usize, keys: &BTreeSet<u64>) -> bool {
         let mut shared = keys.iter().filter_map(|key| self.words.get(key)).peekable();
         let near = |sentences: &Vec<usize>| {
             let first = sentences.partition_point(|other| other + 1 < sentence);
@@ -209,7 +216,7 @@ impl Page {
     }
 
     /// The sentence that shares most with a claim, figures and rare words counting most; `None` when it shares nothing.
-    pub fn best_sentence(&self, keys: &HashSet<u64>, figures: &[usize]) -> Option<usize> {
+    pub fn best_sentence(&self, keys: &BTreeSet<u64>, figures: &[usize]) -> Option<usize> {
         let mut scores: HashMap<usize, f64> = HashMap::new();
         let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         let rare = |sentences: &&Vec<usize>| sentences.len() <= MOST_PLACES;

@@ -7,7 +7,8 @@ use crate::{domain::report::Citation, text::sentences};
 /// A statement and the citations behind it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cited {
-    /// Bytes of the report; the citations themselves may stand inside.
+    /// Bytes of the report, without the marks of a list or of a table around them; the citations themselves may stand
+    /// inside.
     pub place: Range<usize>,
     /// One line, without Markdown and citations.
     pub text: String,
@@ -70,15 +71,19 @@ fn groups(text: &str, places: &[Range<usize>], all: Range<usize>) -> Vec<Group> 
 fn of_line(text: &str, line: Range<usize>, groups: &[Group]) -> Vec<Cited> {
     let mut statements = Vec::new();
     let mut from = line.start;
+    let is_row = text[line.clone()].trim_start().starts_with('|');
     for (number, group) in groups.iter().enumerate() {
         let before = &text[from..group.place.start];
         let start = last_sentence(before).map_or(group.place.start, |begin| from + begin);
+        let start = start + marks(&text[start..group.place.start]);
         let is_ended = before.trim_end().ends_with(['.', '!', '?', '。', '！', '？']);
         let next = groups.get(number + 1).map_or(line.end, |next| next.place.start);
         let rest = &text[group.place.end..next];
-        let first = sentences(rest).first().map_or("", |first| *first);
+        // What stands in the next cell of a table is another matter.
+        let cell = if is_row { rest.split('|').next().unwrap_or_default() } else { rest };
+        let first = sentences(cell).first().map_or("", |first| *first);
         // What stands before another citation is that one's.
-        let is_own = !is_ended && has_words(first) && (next == line.end || first.len() < rest.trim().len());
+        let is_own = !is_ended && has_words(first) && (is_row || next == line.end || first.len() < rest.trim().len());
         let end = if is_own { group.place.end + rest.find(first).unwrap_or(0) + first.len() } else { group.place.end };
         let tail = if is_own { first } else { "" };
         let said = format!("{} {tail}", &text[start..group.place.start]);
@@ -101,13 +106,31 @@ fn has_words(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
+/// The line without the marks of a list, a heading, a quotation or a row of a table around it.
+pub fn without_marks(line: &str) -> &str {
+    line[marks(line)..].trim_end_matches(['|', ' ', '\t'])
+}
+
+/// Bytes of the marks with which a line begins that belong to no sentence.
+fn marks(line: &str) -> usize {
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '|', '>']);
+        let mark = rest.len() - rest.trim_start_matches('#').len();
+        let mark = if mark == 0 { usize::from(rest.starts_with(['-', '*', '+'])) } else { mark };
+        let digits = rest.len() - rest.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+        let is_number = (1..=3).contains(&digits) && rest[digits..].starts_with([')', '.']);
+        let mark = if is_number { digits + 1 } else { mark };
+        if mark == 0 || !rest[mark..].starts_with([' ', '\t']) {
+            return line.len() - rest.len();
+        }
+        rest = &rest[mark..];
+    }
+}
+
 /// The words of a line, without its Markdown.
 fn plain(line: &str) -> String {
-    let line = line.trim_start_matches(['>', '#', '-', '*', '+', '|', ' ', '\t']);
-    let digits = line.len() - line.trim_start_matches(|char: char| char.is_ascii_digit()).len();
-    let is_item =
-        (1..=3).contains(&digits) && line[digits..].starts_with([')', '.']) && line[digits + 1..].starts_with(' ');
-    let line = if is_item { &line[digits + 1..] } else { line };
+    let line = &line[marks(line)..];
     let shown: String =
         line.chars().map(|char| if char == '|' { ' ' } else { char }).filter(|char| !"*`\\".contains(*char)).collect();
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -132,6 +155,24 @@ mod tests {
         let found: Vec<_> = cited(text, &citations).into_iter().map(|cited| (cited.text, cited.citations)).collect();
         let expected: Vec<_> = expected.iter().map(|(text, range)| ((*text).to_owned(), range.clone())).collect();
         assert_eq!(found, expected, "{text}");
+    }
+
+    /// What takes the place of a statement must leave the list, the table and the emphasis around it whole.
+    #[test]
+    fn a_place_has_no_marks_of_a_list_or_table_in_it() {
+        let check = |text: &str, expected: &[&str]| {
+            let at = |digit: &str| text.find(digit).map(|at| text[..at].chars().count());
+            let cite = |(number, at): (u32, usize)| Citation::new(number, SourceId(number), at, at + 3);
+            let citations: Vec<Citation> = (1..).zip([at("[1]"), at("[2]")].into_iter().flatten()).map(cite).collect();
+            let places: Vec<&str> = cited(text, &citations).into_iter().map(|cited| &text[cited.place]).collect();
+            assert_eq!(places, expected, "{text}");
+        };
+        check("- It cost 5 [1].\n", &["It cost 5 [1]"]);
+        check("  12. **Dues** are 4 [1]\n", &["**Dues** are 4 [1]"]);
+        check("> - It cost 5 [1].\n", &["It cost 5 [1]"]);
+        check("| Day | 18.9 [1] | 21.4 [2] |\n", &["Day | 18.9 [1]", "21.4 [2]"]);
+        check("| Day | 18.9 [1] a day | 21.4 |\n", &["Day | 18.9 [1] a day"]);
+        check("-5 degrees [1].", &["-5 degrees [1]"]);
     }
 
     #[test]

@@ -116,6 +116,34 @@ fn each_citation_has_its_own_verdict_and_passage() {
     assert_eq!(chars[passage.start..passage.end].iter().collect::<String>(), passage.text);
 }
 
+/// The lower case of `İ` is longer than itself, so places in lower case are not places in the text.
+#[test]
+fn a_code_is_found_behind_letters_whose_lower_case_is_longer() {
+    let page = format!("{}.\nThe permit is hr-2217 of May.\nGulls nest on the roof of the old mill.", "İ".repeat(40));
+    let texts = Texts::read(&[source(1001, &page)], &HashMap::new());
+    let mut citations = vec![Citation::new(1, SourceId(1001), 22, 25)];
+    let claims = check("It is permit HR-2217 [1].", &mut citations, &texts, "");
+    assert_eq!(claims[0].verdict, Supported);
+    assert_eq!(citations[0].passage.as_ref().unwrap().text, "The permit is hr-2217 of May.");
+    assert_eq!(judged("It cost 4 million crowns", "Amounts in Millions\n\nThe cost: 4 crowns").0, Supported);
+}
+
+/// Numbers beyond what can be counted end nothing.
+#[test]
+fn absurd_numbers_overflow_nothing() {
+    let nines = "9".repeat(36);
+    let page = format!("{nines} billionen {nines} percent, {nines},{nines} and {nines}. Code A{nines}. 12 more.");
+    for statement in [
+        format!("In total about {nines} billionen percent"),
+        format!("The sum is {nines} and {nines} together, about 170141183460469231731687303715884105727"),
+        format!("Together 340282366920938463463374607431768211455 % more; A{nines}"),
+        "In total 1,234,567 million of them".to_owned(),
+    ] {
+        judged(&statement, &page);
+        judged("In total 1,234,567 percent more", &statement);
+    }
+}
+
 /// Every sentence of the example library supports itself; with one digit changed, hardly any does.
 #[test]
 fn one_digit_makes_the_difference() {

@@ -159,7 +159,8 @@ pub fn number(word: &str) -> Option<i128> {
 
 /// The number that characters of Chinese or Japanese stand for, in millionths; `None` unless all of them do.
 pub fn ideographs(text: &str) -> Option<i128> {
-    let (mut whole, mut section, mut ones) = (0_i128, 0_i128, 0_i128);
+    // Of hundreds of millions, of tens of thousands, below that, and the digit that was read last.
+    let (mut high, mut whole, mut section, mut ones) = (0_i128, 0_i128, 0_i128, 0_i128);
     let mut positional = String::new();
     for char in text.chars() {
         let place = "〇一二三四五六七八九".chars().position(|known| known == char).or(match char {
@@ -177,16 +178,20 @@ pub fn ideographs(text: &str) -> Option<i128> {
                 section += ones.max(1) * unit;
                 ones = 0;
             }
-            (None, '万' | '萬' | '亿' | '億') => {
-                let unit = if "万萬".contains(char) { 10_000 } else { 100_000_000 };
-                whole = whole.checked_add((section + ones).max(1).checked_mul(unit)?)?;
+            (None, '万' | '萬') => {
+                whole = whole.checked_add((section + ones).max(1).checked_mul(10_000)?)?;
                 (section, ones) = (0, 0);
+            }
+            (None, '亿' | '億') => {
+                let counted = (whole + section + ones).max(1);
+                high = high.checked_add(counted.checked_mul(100_000_000)?)?;
+                (whole, section, ones) = (0, 0, 0);
             }
             _ => return None,
         }
     }
     let only_digits = positional.chars().count() == text.chars().count() && positional.len() > 1;
-    let value = if only_digits { positional.parse().ok()? } else { whole + section + ones };
+    let value = if only_digits { positional.parse().ok()? } else { high.checked_add(whole + section + ones)? };
     value.checked_mul(ONE)
 }
 
@@ -216,6 +221,9 @@ mod tests {
         check("三百二十", 320);
         check("十二", 12);
         check("一万五千", 15_000);
+        check("一万亿", 1_000_000_000_000);
+        check("三亿二千万零五", 320_000_005);
+        check("两千万亿", 2_000_000_000_000_000);
         assert_eq!(ideographs("三人"), None);
     }
 }

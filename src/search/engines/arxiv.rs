@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting, today,
-    web::{Found, Request, Shared, Web, Wire},
+    web::{RawHit, Request, Shared, Web, Wire},
 };
 
 const MAX_QUERY_CHARS: usize = 500;
@@ -72,7 +72,7 @@ impl Wire for Arxiv {
         Request::get(self.endpoint.clone(), &parameters)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         parse(body)
     }
 }
@@ -85,7 +85,7 @@ fn all_words(query: &str) -> String {
 }
 
 /// The entries of a feed. Errors come as a feed, too, with one entry that is called so.
-fn parse(body: &[u8]) -> Result<Vec<Found>, Error> {
+fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
     let unreadable = || Error::unreadable("its answer is no Atom feed");
     let text = std::str::from_utf8(body).map_err(|_| unreadable())?;
     let mut reader = Reader::from_str(text);
@@ -115,7 +115,7 @@ fn parse(body: &[u8]) -> Result<Vec<Found>, Error> {
 struct Feed {
     /// Names of the open elements.
     open: Vec<String>,
-    entry: Found,
+    entry: RawHit,
     is_whole: bool,
 }
 
@@ -123,7 +123,7 @@ impl Feed {
     fn begin(&mut self, tag: &BytesStart<'_>) {
         let name = tag.local_name().as_ref().to_owned();
         if self.open.len() == 1 && name == "entry" {
-            self.entry = Found::default();
+            self.entry = RawHit::default();
         }
         self.open.push(name);
     }
@@ -159,7 +159,7 @@ impl Feed {
     }
 
     /// The entry, when it ends here. Its lines are broken at 80 columns.
-    fn end(&mut self) -> Option<Found> {
+    fn end(&mut self) -> Option<RawHit> {
         let name = self.open.pop()?;
         self.is_whole |= self.open.is_empty() && name == "feed";
         if self.open.len() != 1 || name != "entry" {

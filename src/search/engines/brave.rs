@@ -7,7 +7,7 @@ use crate::{
     domain::{TimeRange, Topic},
     search::{
         Error, Filter, Limits, Row, Search, Setting,
-        web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+        web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
 
@@ -79,7 +79,7 @@ impl Wire for Brave {
             .header("x-subscription-token", self.key.clone())
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         // News stand at the top; a web search without results has no `web`.
         let results = objects(body, &["web", "results"]).or_else(|_| objects(body, &["results"]));
         match results {
@@ -107,14 +107,14 @@ impl Wire for Brave {
     }
 }
 
-fn found(result: &Object<'_>) -> Option<Found> {
+fn found(result: &Object<'_>) -> Option<RawHit> {
     let pieces: Vec<_> = result.text("description").into_iter().chain(result.texts("extra_snippets")).collect();
-    Some(Found {
+    Some(RawHit {
         url: result.text("url")?,
         title: result.text("title"),
         snippet: Some(pieces.join("\n\n")),
         published: result.text("page_age"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }
 

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Found, Object, Request, Shared, Web, Wire, objects},
+    web::{Object, RawHit, Request, Shared, Web, Wire, objects},
 };
 
 const MAX_QUERY_CHARS: usize = 1_000;
@@ -60,24 +60,24 @@ impl Wire for Crossref {
         Request::get(self.endpoint.clone(), &parameters)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["message", "items"])?.iter().filter_map(found).collect())
     }
 }
 
 /// Figures and tables are registered too, as components; they are no sources.
-fn found(work: &Object<'_>) -> Option<Found> {
+fn found(work: &Object<'_>) -> Option<RawHit> {
     if work.text("type").as_deref() == Some("component") {
         return None;
     }
     let first = |name: &str| work.texts(name).into_iter().next();
     let pieces = first("container-title").map(|title| format!("{title}.")).into_iter().chain(work.text("abstract"));
-    Some(Found {
+    Some(RawHit {
         url: work.text("URL").or_else(|| work.text("DOI").map(|doi| format!("https://doi.org/{doi}")))?,
         title: first("title"),
         snippet: Some(pieces.collect::<Vec<_>>().join("\n\n")),
         published: work.object("published").and_then(|date| day(&date)),
-        ..Found::default()
+        ..RawHit::default()
     })
 }
 

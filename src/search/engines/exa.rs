@@ -8,7 +8,7 @@ use crate::{
     domain::Topic,
     search::{
         Error, Filter, Limits, Returns, Row, Search, Setting,
-        web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+        web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
 
@@ -78,7 +78,7 @@ impl Wire for Exa {
         Request::post(self.endpoint.clone(), body).header("x-api-key", self.key.clone())
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["results"])?.iter().filter_map(found).collect())
     }
 
@@ -88,8 +88,8 @@ impl Wire for Exa {
     }
 }
 
-fn found(result: &Object<'_>) -> Option<Found> {
-    Some(Found {
+fn found(result: &Object<'_>) -> Option<RawHit> {
+    Some(RawHit {
         url: result.text("url")?,
         title: result.text("title"),
         snippet: None,

@@ -8,7 +8,7 @@ use crate::{
     domain::Topic,
     search::{
         Error, Filter, Limits, Returns, Row, Search, Setting, google_age,
-        web::{Found, Object, Request, Shared, Web, Wire, objects},
+        web::{Object, RawHit, Request, Shared, Web, Wire, objects},
     },
 };
 
@@ -72,19 +72,19 @@ impl Wire for Firecrawl {
         Request::post(self.endpoint.clone(), body).bearer(&self.key)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         let results = objects(body, &["data", "web"]).or_else(|_| objects(body, &["data", "news"]))?;
         Ok(results.iter().filter_map(found).collect())
     }
 }
 
-fn found(result: &Object<'_>) -> Option<Found> {
-    Some(Found {
+fn found(result: &Object<'_>) -> Option<RawHit> {
+    Some(RawHit {
         url: result.text("url")?,
         title: result.text("title"),
         snippet: result.text("description").or_else(|| result.text("snippet")),
         content: result.text("markdown"),
         published: result.text("date"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Row, Search, Setting,
-    web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+    web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
 };
 
 /// Longer queries are refused.
@@ -65,7 +65,7 @@ impl Wire for GitHub {
         }
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["items"])?.iter().filter_map(found).collect())
     }
 
@@ -77,13 +77,13 @@ impl Wire for GitHub {
     }
 }
 
-fn found(repository: &Object<'_>) -> Option<Found> {
-    Some(Found {
+fn found(repository: &Object<'_>) -> Option<RawHit> {
+    Some(RawHit {
         url: repository.text("html_url")?,
         title: repository.text("full_name"),
         snippet: repository.text("description"),
         published: repository.text("pushed_at"),
         score: repository.read("score"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

@@ -1,11 +1,10 @@
 //! Hacker News: what is discussed there, and the pages that discussions are about: <https://hn.algolia.com/api>.
 
-use time::{Time, UtcOffset};
 use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Row, Search, Setting,
-    web::{Found, Object, Request, Shared, Web, Wire, objects},
+    web::{Object, RawHit, Request, Shared, Web, Wire, objects},
 };
 
 /// Algolia reads no more.
@@ -38,26 +37,25 @@ impl Wire for HackerNews {
 
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
-        let midnight = |date: time::Date| date.with_time(Time::MIDNIGHT).assume_offset(UtcOffset::UTC).unix_timestamp();
-        let since = limits.filters.since().map(|date| format!("created_at_i>={}", midnight(date)));
+        let since = limits.filters.since_epoch().map(|since| format!("created_at_i>={since}"));
         let mut parameters = vec![("query", query), ("tags", "story"), ("hitsPerPage", &count)];
         parameters.extend(since.as_deref().map(|since| ("numericFilters", since)));
         Request::get(self.endpoint.clone(), &parameters)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["hits"])?.iter().filter_map(found).collect())
     }
 }
 
 /// A question has no page but its own.
-fn found(story: &Object<'_>) -> Option<Found> {
+fn found(story: &Object<'_>) -> Option<RawHit> {
     let own = || story.text("objectID").map(|id| format!("https://news.ycombinator.com/item?id={id}"));
-    Some(Found {
+    Some(RawHit {
         url: story.text("url").filter(|url| !url.is_empty()).or_else(own)?,
         title: story.text("title"),
         snippet: story.text("story_text"),
         published: story.text("created_at"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

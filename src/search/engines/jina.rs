@@ -7,7 +7,7 @@ use crate::{
     domain::Topic,
     search::{
         Error, Filter, Limits, Row, Search, Setting,
-        web::{Found, Object, Refused, Request, Shared, Web, Wire, objects},
+        web::{Object, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
 
@@ -63,7 +63,7 @@ impl Wire for Jina {
             .bearer(&self.key)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["data"])?.iter().filter_map(found).collect())
     }
 
@@ -72,12 +72,12 @@ impl Wire for Jina {
     }
 }
 
-fn found(result: &Object<'_>) -> Option<Found> {
-    Some(Found {
+fn found(result: &Object<'_>) -> Option<RawHit> {
+    Some(RawHit {
         url: result.text("url")?,
         title: result.text("title"),
         snippet: result.text("description"),
         published: result.text("date"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

@@ -8,7 +8,7 @@ use crate::{
     domain::Topic,
     search::{
         Error, Filter, Limits, Row, Search, Setting,
-        web::{Found, Object, Request, Shared, Web, Wire, objects, objects_if_any},
+        web::{Object, RawHit, Request, Shared, Web, Wire, objects, objects_if_any},
     },
 };
 
@@ -64,19 +64,19 @@ impl Wire for Kagi {
     }
 
     /// The list is missing when it would be empty.
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         let results =
             objects(body, &["data", "search"]).or_else(|_| objects_if_any(body, &["data", "news"], "data"))?;
         Ok(results.iter().filter_map(found).collect())
     }
 }
 
-fn found(result: &Object<'_>) -> Option<Found> {
-    Some(Found {
+fn found(result: &Object<'_>) -> Option<RawHit> {
+    Some(RawHit {
         url: result.text("url")?,
         title: result.text("title"),
         snippet: result.text("snippet"),
         published: result.text("time"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

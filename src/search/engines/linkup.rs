@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+    web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
 };
 
 const MAX_QUERY_CHARS: usize = 1_000;
@@ -65,7 +65,7 @@ impl Wire for Linkup {
         Request::post(self.endpoint.clone(), body).bearer(&self.key)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["results"])?.iter().filter_map(found).collect())
     }
 
@@ -82,14 +82,14 @@ impl Wire for Linkup {
 }
 
 /// Images stand among the results.
-fn found(result: &Object<'_>) -> Option<Found> {
+fn found(result: &Object<'_>) -> Option<RawHit> {
     if result.text("type").is_some_and(|kind| kind != "text") {
         return None;
     }
-    Some(Found {
+    Some(RawHit {
         url: result.text("url")?,
         title: result.text("name"),
         content: result.text("content"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

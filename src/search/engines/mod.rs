@@ -1,17 +1,20 @@
 //! The engines there are: a file (or folder) each, and a line in the table. Nothing else in the crate names one.
 
+pub mod anthropic;
 pub mod arxiv;
 pub mod brave;
 pub mod crossref;
 pub mod exa;
 pub mod firecrawl;
 pub mod github;
+pub mod google;
 pub mod hackernews;
 pub mod jina;
 pub mod kagi;
 pub mod linkup;
 pub mod local;
 pub mod mojeek;
+pub mod openai;
 pub mod openalex;
 pub mod perplexity;
 pub mod pubmed;
@@ -23,6 +26,7 @@ pub mod tavily;
 pub mod wikipedia;
 
 use super::Row;
+pub use local::{ReadUpload, UploadError};
 
 /// In the order in which `auto` prefers them; those that need no setting are used only when they are named.
 pub const ROWS: &[&Row] = &[
@@ -48,4 +52,7 @@ pub const ROWS: &[&Row] = &[
     &github::ROW,
     &stackexchange::ROW,
     &hackernews::ROW,
+    &openai::ROW,
+    &anthropic::ROW,
+    &google::ROW,
 ];

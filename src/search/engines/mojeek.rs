@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Row, Search, Setting,
-    web::{Found, Object, Request, Shared, Web, Wire, objects_if_any},
+    web::{Object, RawHit, Request, Shared, Web, Wire, objects_if_any},
 };
 
 const MAX_QUERY_CHARS: usize = 1_000;
@@ -56,18 +56,18 @@ impl Wire for Mojeek {
         Request::get(self.endpoint.clone(), &parameters)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects_if_any(body, &["response", "results"], "response")?.iter().filter_map(found).collect())
     }
 }
 
-fn found(result: &Object<'_>) -> Option<Found> {
-    Some(Found {
+fn found(result: &Object<'_>) -> Option<RawHit> {
+    Some(RawHit {
         url: result.text("url")?,
         title: result.text("title"),
         snippet: result.text("desc"),
         published: result.text("pdate").or_else(|| result.text("date")),
         score: result.read("score"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+    web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
 };
 
 const MAX_QUERY_CHARS: usize = 1_000;
@@ -63,7 +63,7 @@ impl Wire for OpenAlex {
         Request::get(self.endpoint.clone(), &parameters)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["results"])?.iter().filter_map(found).collect())
     }
 
@@ -74,16 +74,16 @@ impl Wire for OpenAlex {
     }
 }
 
-fn found(work: &Object<'_>) -> Option<Found> {
+fn found(work: &Object<'_>) -> Option<RawHit> {
     let place = work.object("primary_location");
     let landing = place.and_then(|place| place.text("landing_page_url"));
     let retracted = if work.read("is_retracted") == Some(true) { " (retracted)" } else { "" };
-    Some(Found {
+    Some(RawHit {
         url: landing.or_else(|| work.text("doi")).or_else(|| work.text("id"))?,
         title: work.text("display_name").map(|title| title + retracted),
         snippet: work.read::<Json>("abstract_inverted_index").map(|index| laid_out(&index)),
         published: work.text("publication_date"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }
 

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Found, Object, Request, Shared, Web, Wire, objects},
+    web::{Object, RawHit, Request, Shared, Web, Wire, objects},
 };
 
 const MAX_QUERY_CHARS: usize = 1_000;
@@ -83,17 +83,17 @@ impl Wire for Perplexity {
         Request::post(self.endpoint.clone(), body).bearer(&self.key)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["results"])?.iter().filter_map(found).collect())
     }
 }
 
-fn found(result: &Object<'_>) -> Option<Found> {
-    Some(Found {
+fn found(result: &Object<'_>) -> Option<RawHit> {
+    Some(RawHit {
         url: result.text("url")?,
         title: result.text("title"),
         content: result.text("snippet"),
         published: result.text("date").or_else(|| result.text("last_updated")),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

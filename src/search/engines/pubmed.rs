@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Found, Object, Request, Shared, Web, Wire, objects},
+    web::{Object, RawHit, Request, Shared, Web, Wire, objects},
 };
 
 const MAX_QUERY_CHARS: usize = 1_000;
@@ -48,20 +48,20 @@ impl Wire for Pubmed {
         Request::get(self.endpoint.clone(), &parameters)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["resultList", "result"])?.iter().filter_map(found).collect())
     }
 }
 
-fn found(article: &Object<'_>) -> Option<Found> {
+fn found(article: &Object<'_>) -> Option<RawHit> {
     let id = article.text("pmid").filter(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))?;
     let journal = article.object("journalInfo").and_then(|info| info.object("journal")?.text("title"));
     let pieces = journal.map(|title| format!("{title}.")).into_iter().chain(article.text("abstractText"));
-    Some(Found {
+    Some(RawHit {
         url: format!("https://pubmed.ncbi.nlm.nih.gov/{id}/"),
         title: article.text("title"),
         snippet: Some(pieces.collect::<Vec<_>>().join("\n\n")),
         published: article.text("firstPublicationDate"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

@@ -9,7 +9,7 @@ use crate::{
     domain::Topic,
     search::{
         Error, Filter, Limits, Row, Search, Setting, Value,
-        web::{Found, Problem, Refused, Request, Shared, Web, Wire, objects},
+        web::{Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
 
@@ -69,7 +69,7 @@ impl Wire for Searxng {
     }
 
     /// No results from engines that do not answer is no answer.
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         let found = parse(body)?;
         let silent = if found.is_empty() { unresponsive(body) } else { Vec::new() };
         if silent.is_empty() {
@@ -83,15 +83,15 @@ impl Wire for Searxng {
     }
 }
 
-fn parse(body: &[u8]) -> Result<Vec<Found>, Error> {
+fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
     let found = |result: crate::search::web::Object<'_>| {
-        Some(Found {
+        Some(RawHit {
             url: result.text("url")?,
             title: result.text("title"),
             snippet: result.text("content"),
             published: result.text("publishedDate"),
             score: result.read("score"),
-            ..Found::default()
+            ..RawHit::default()
         })
     };
     Ok(objects(body, &["results"])?.into_iter().filter_map(found).collect())

@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Found, Object, Request, Shared, Web, Wire, objects_if_any},
+    web::{Object, RawHit, Request, Shared, Web, Wire, objects_if_any},
 };
 
 const MAX_QUERY_CHARS: usize = 500;
@@ -62,19 +62,19 @@ impl Wire for SemanticScholar {
         }
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects_if_any(body, &["data"], "total")?.iter().filter_map(found).collect())
     }
 }
 
 /// Publishers keep many abstracts back; then one sentence of a model's stands in.
-fn found(paper: &Object<'_>) -> Option<Found> {
+fn found(paper: &Object<'_>) -> Option<RawHit> {
     let summary = || paper.object("tldr").and_then(|tldr| tldr.text("text"));
-    Some(Found {
+    Some(RawHit {
         url: paper.text("url")?,
         title: paper.text("title"),
         snippet: paper.text("abstract").or_else(summary),
         published: paper.text("publicationDate"),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

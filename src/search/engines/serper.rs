@@ -8,7 +8,7 @@ use crate::{
     domain::Topic,
     search::{
         Error, Filter, Limits, Row, Search, Setting, days_ago, google_age, today,
-        web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+        web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
 
@@ -69,7 +69,7 @@ impl Wire for Serper {
         Request::post(url.clone(), body).header("x-api-key", self.key.clone())
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         let results = objects(body, &["organic"]).or_else(|_| objects(body, &["news"]))?;
         Ok(results.iter().filter_map(found).collect())
     }
@@ -81,13 +81,13 @@ impl Wire for Serper {
     }
 }
 
-fn found(result: &Object<'_>) -> Option<Found> {
+fn found(result: &Object<'_>) -> Option<RawHit> {
     let date = result.text("date");
-    Some(Found {
+    Some(RawHit {
         url: result.text("link")?,
         title: result.text("title"),
         snippet: result.text("snippet"),
         published: date.map(|date| days_ago(&date, today()).unwrap_or(date)),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

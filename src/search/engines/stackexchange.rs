@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value as Json;
-use time::{Time, UtcOffset};
 use url::Url;
 
 use crate::{
     net,
     search::{
         Error, Filter, Limits, Need, Row, Search, Setting, Value, date_of_epoch,
-        web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects},
+        web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
 
@@ -64,8 +63,7 @@ impl Wire for StackExchange {
 
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
-        let midnight = |date: time::Date| date.with_time(Time::MIDNIGHT).assume_offset(UtcOffset::UTC).unix_timestamp();
-        let since = limits.filters.since().map(|date| midnight(date).to_string());
+        let since = limits.filters.since_epoch().map(|since| since.to_string());
         let mut parameters = vec![
             ("q", query),
             ("site", self.site.as_str()),
@@ -79,7 +77,7 @@ impl Wire for StackExchange {
         Request::get(self.endpoint.clone(), &parameters)
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         Ok(objects(body, &["items"])?.iter().filter_map(found).collect())
     }
 
@@ -104,12 +102,12 @@ fn seconds(said: &str) -> Option<Duration> {
     net::asked_wait(rest.split_once(" second")?.0.parse().ok()?)
 }
 
-fn found(question: &Object<'_>) -> Option<Found> {
-    Some(Found {
+fn found(question: &Object<'_>) -> Option<RawHit> {
+    Some(RawHit {
         url: question.text("link")?,
         title: question.text("title"),
         snippet: question.text("body"),
         published: question.read("creation_date").and_then(date_of_epoch),
-        ..Found::default()
+        ..RawHit::default()
     })
 }

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Found, Problem, Refused, Request, Shared, Web, Wire, objects},
+    web::{Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
 };
 
 /// Tavily answers 400 to a longer query (2026-07).
@@ -98,7 +98,7 @@ impl Wire for Tavily {
         }
     }
 
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         parse(body)
     }
 
@@ -117,10 +117,10 @@ impl Wire for Tavily {
 }
 
 /// The results of an answer, those without an address left out.
-fn parse(body: &[u8]) -> Result<Vec<Found>, Error> {
+fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
     let results = objects(body, &["results"])?;
     let found = |result: crate::search::web::Object<'_>| {
-        Some(Found {
+        Some(RawHit {
             url: result.text("url")?,
             title: result.text("title"),
             snippet: result.text("content"),
@@ -155,8 +155,8 @@ mod tests {
              "published_date": "Mon, 10 Mar 2031", "more": [[{}]]},
         ]});
         let expected = [
-            Found { url: "https://a.test".into(), title: Some(" ".into()), ..Found::default() },
-            Found {
+            RawHit { url: "https://a.test".into(), title: Some(" ".into()), ..RawHit::default() },
+            RawHit {
                 url: "https://b.test".into(),
                 title: Some("B".into()),
                 snippet: Some("plain".into()),

@@ -4,7 +4,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Row, Search, Setting,
-    web::{Found, Object, Problem, Refused, Request, Shared, Web, Wire, objects_if_any},
+    web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects_if_any},
 };
 
 /// Of a search in MediaWiki.
@@ -87,7 +87,7 @@ impl Wire for Wikipedia {
     }
 
     /// Pages come by their numbers, each with its rank. Lists of what a word may mean are no source.
-    fn read(&self, body: &[u8]) -> Result<Vec<Found>, Error> {
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         let mut pages = objects_if_any(body, &["query", "pages"], "batchcomplete")?;
         pages.sort_by_key(|page| page.read("index").unwrap_or(u32::MAX));
         Ok(pages.iter().filter_map(found).collect())
@@ -98,15 +98,15 @@ impl Wire for Wikipedia {
     }
 }
 
-fn found(page: &Object<'_>) -> Option<Found> {
+fn found(page: &Object<'_>) -> Option<RawHit> {
     let extract = page.text("extract");
     if extract.as_deref().is_some_and(|text| text.trim_end().ends_with("may refer to:")) {
         return None;
     }
-    Some(Found {
+    Some(RawHit {
         url: page.text("canonicalurl").or_else(|| page.text("fullurl"))?,
         title: page.text("title"),
         snippet: extract,
-        ..Found::default()
+        ..RawHit::default()
     })
 }

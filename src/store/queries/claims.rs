@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::{Run, RunId, Timestamp},
-    store::{Claimant, Claimed, Clock, End, Error, Held, Lease, Renewal, Wanted, tables::signed},
+    store::{ClaimFilter, Claimant, Claimed, Clock, End, Error, Held, Lease, Renewal, tables::signed},
 };
 
 /// How long a run that this release cannot read is left to those that can, before it is tried again.
@@ -131,7 +131,7 @@ impl Engine {
 
     /// Looks for the run that is free and next, and claims it. One that cannot be read is put off, so that it does not
     /// keep the others waiting.
-    pub async fn claim_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Option<(Lease, Run)>, Error> {
+    pub async fn claim_next(&self, claimant: &Claimant, wanted: ClaimFilter) -> Result<Option<(Lease, Run)>, Error> {
         while self.has_claimable(claimant, wanted).await? {
             match self.try_next(claimant, wanted).await? {
                 Next::Claimed(lease, run) => return Ok(Some((lease, *run))),
@@ -146,7 +146,7 @@ impl Engine {
     }
 
     /// Claims in one transaction, so that nobody else gets the run.
-    async fn try_next(&self, claimant: &Claimant, wanted: Wanted) -> Result<Next, Error> {
+    async fn try_next(&self, claimant: &Claimant, wanted: ClaimFilter) -> Result<Next, Error> {
         const CLAIM: &str = concat!(set_claimed!(), " WHERE id = $1", claimed_columns!());
         let mut tx = self.begin().await?;
         let next = query_scalar(CLAIM_NEXT)
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     /// A look without a lock, since most looks find nothing and should cost the writers nothing.
-    async fn has_claimable(&self, claimant: &Claimant, wanted: Wanted) -> Result<bool, Error> {
+    async fn has_claimable(&self, claimant: &Claimant, wanted: ClaimFilter) -> Result<bool, Error> {
         const SELECT: &str = concat!("SELECT runs.id FROM runs WHERE ", claimable!(), " LIMIT 1");
         let mut connection = self.reader().await?;
         let select = query(SELECT)

@@ -14,21 +14,26 @@ use crate::{
 macro_rules! key_columns {
     () => {
         "api_keys.id, api_keys.name, api_keys.owner, api_keys.scope, api_keys.created_at, api_keys.expires_at, \
-         api_keys.revoked_at, api_keys.last_used_at"
+         api_keys.revoked_at, api_keys.last_used_at, api_keys.limits, api_keys.issuer"
     };
 }
 
 impl Engine {
     pub async fn add_key(&self, new: &NewKey) -> Result<(), Error> {
-        const INSERT: &str = "INSERT INTO api_keys (id, name, owner, scope, secret_hash, created_at, expires_at) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        const INSERT: &str = "INSERT INTO api_keys (id, name, owner, scope, secret_hash, created_at, expires_at, limits, \
+            issuer) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
         let key = &new.key;
-        let mut connection = self.writer().await?;
+        const FORGET: &str = "DELETE FROM api_keys WHERE issuer IS NOT NULL AND expires_at <= $1";
+        let mut tx = self.begin().await?;
+        if key.issuer.is_some() {
+            query(FORGET).bind(key.created_at.0).execute(&mut *tx).await?;
+        }
         let insert = query(INSERT).bind(key.id.0).bind(owned(&key.name)).bind(owned(key.owner.as_str()));
         let insert = insert.bind(key.scope.as_str()).bind(new.secret_hash.to_vec());
         let insert = insert.bind(key.created_at.0).bind(key.expires_at.map(|at| at.0));
-        insert.execute(&mut *connection).await?;
-        Ok(())
+        let insert = insert.bind(serde_json::to_string(&key.limits)?).bind(key.issuer.as_deref().map(owned));
+        insert.execute(&mut *tx).await?;
+        Ok(tx.commit().await?)
     }
 
     pub async fn keys(&self) -> Result<Vec<ApiKey>, Error> {
@@ -112,5 +117,7 @@ fn key(row: &Row) -> Result<ApiKey, Error> {
         expires_at: time("expires_at")?,
         revoked_at: time("revoked_at")?,
         last_used_at: time("last_used_at")?,
+        limits: serde_json::from_str(row.try_get("limits")?)?,
+        issuer: row.try_get("issuer")?,
     })
 }

@@ -144,6 +144,7 @@ pub fn usage_from(row: &Row) -> Result<Usage, Error> {
         input_tokens: unsigned(row.try_get("input_tokens")?)?,
         cached_tokens: unsigned(row.try_get("cached_tokens")?)?,
         cache_write_tokens: 0,
+        searches: 0,
         output_tokens: unsigned(row.try_get("output_tokens")?)?,
         reasoning_tokens: unsigned(row.try_get("reasoning_tokens")?)?,
         cost: row.try_get::<Option<i64>, _>("cost")?.map(unsigned).transpose()?.map(Cost),

@@ -14,6 +14,7 @@ macro_rules! time {
 mod claims;
 pub mod commits;
 mod keys;
+mod limits;
 mod log;
 mod overview;
 mod owned;
@@ -23,13 +24,16 @@ pub mod rows;
 mod runs;
 mod schema;
 mod search;
+mod shares;
 mod tail;
 mod threads;
+mod uploads;
+mod usage;
 mod webhooks;
 
 pub use schema::check_schema;
 
-use super::{Db, Engine, FOR_UPDATE, LIKE, SKIP_LOCKED, is_thread_busy, write_group};
+use super::{Db, Engine, FOR_UPDATE, LIKE, LOCK_OWNER, SKIP_LOCKED, is_thread_busy, write_group};
 
 /// A connection of the engine at hand.
 type Connection = <Db as sqlx::Database>::Connection;

@@ -6,9 +6,10 @@ use uuid::Uuid;
 use super::{
     Connection, Db, Engine, FOR_UPDATE, Row,
     claims::ms,
-    is_thread_busy,
+    is_thread_busy, limits,
     owned::push_owner,
     rows::{named, owned, unsigned},
+    uploads::keep_uploads,
 };
 use crate::{
     domain::{
@@ -61,8 +62,11 @@ impl Engine {
         if let Some(first) = first_answer(&mut tx, new_run, admission).await? {
             return Ok(Created::Before(first));
         }
-        may_have_more_threads(&mut tx, new_run, admission).await?;
+        let limit = admission.limits.map(|limits| limits.threads_per_owner);
+        may_have_more_threads(&mut tx, &new_run.owner, limit).await?;
         let position = place_in_queue(&mut tx, new_run, admission).await?;
+        let (new_run, allowances) = limits::admit(&mut tx, new_run, admission).await?;
+        let new_run = &*new_run;
         query(INSERT)
             .bind(new_run.thread_id.0)
             .bind(new_run.now.0)
@@ -77,7 +81,7 @@ impl Engine {
         keep_webhook(&mut tx, new_run).await?;
         insert_question(&mut tx, new_run, FIRST_SEQ, position).await?;
         tx.commit().await?;
-        Ok(Created::New { run: queued(new_run).into(), position })
+        Ok(Created::New { run: queued(new_run).into(), position, allowances })
     }
 
     /// Inserts the run before it raises `last_seq`: a commit that is finishing the thread's last run locks that run
@@ -88,18 +92,25 @@ impl Engine {
             return Ok(Some(Created::Before(first)));
         }
         let position = place_in_queue(&mut tx, new_run, admission).await?;
+        let (new_run, allowances) = limits::admit(&mut tx, new_run, admission).await?;
+        let new_run = &*new_run;
         if !insert_run(&mut tx, new_run).await? {
             return Ok(None);
         }
+        keep_uploads(&mut tx, new_run.run_id, new_run.thread_id).await?;
         keep_webhook(&mut tx, new_run).await?;
         is_newest(&mut tx, new_run).await?;
-        let seq = query_scalar("UPDATE threads SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq")
+        // A thread that began with a document is called by it until something is asked.
+        const NEXT: &str = "UPDATE threads SET last_seq = last_seq + 1, \
+            title = CASE WHEN last_seq = 0 THEN $2 ELSE title END WHERE id = $1 RETURNING last_seq";
+        let seq = query_scalar(NEXT)
             .bind(new_run.thread_id.0)
+            .bind(owned(&Thread::title_of(&new_run.content)))
             .fetch_one(&mut *tx)
             .await?;
         insert_question(&mut tx, new_run, seq, position).await?;
         tx.commit().await?;
-        Ok(Some(Created::New { run: queued(new_run).into(), position }))
+        Ok(Some(Created::New { run: queued(new_run).into(), position, allowances }))
     }
 
     /// Those of that owner, if one is given.
@@ -262,15 +273,15 @@ async fn read_first_answer(connection: &mut Connection, idempotency: &Idempotenc
 }
 
 /// Refuses an owner who has as many threads as are stored for one. The limit may be passed by a few at once.
-async fn may_have_more_threads(
+pub(super) async fn may_have_more_threads(
     connection: &mut Connection,
-    new_run: &NewRun,
-    admission: &Admission,
+    owner: &Owner,
+    limit: Option<u64>,
 ) -> Result<(), Error> {
     const COUNT: &str = "SELECT COUNT(*) FROM (SELECT id FROM threads WHERE owner = $1 LIMIT $2 + 0) AS own";
-    let Some(limit) = admission.limits.map(|limits| limits.threads_per_owner) else { return Ok(()) };
+    let Some(limit) = limit else { return Ok(()) };
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
-    let own: i64 = query_scalar(COUNT).bind(owned(new_run.owner.as_str())).bind(most).fetch_one(connection).await?;
+    let own: i64 = query_scalar(COUNT).bind(owned(owner.as_str())).bind(most).fetch_one(connection).await?;
     if own >= most { Err(Error::TooManyThreads { limit }) } else { Ok(()) }
 }
 
@@ -295,9 +306,9 @@ async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission
 async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<bool, Error> {
     const INSERT: &str = concat!(
         "INSERT INTO runs (id, thread_id, first_seq, status, options, created_at, documents, owner, claimed_by, \
-         lease_expires_at, retry_of, question_of) SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, CASE WHEN $8 > 0 THEN $8 + ",
+         lease_expires_at, retry_of, question_of, key_id) SELECT $1, id, last_seq, 'queued', $2, $3, $5, $6, $7, CASE WHEN $8 > 0 THEN $8 + ",
         time!("$9"),
-        " ELSE 0 END, $10, $11 FROM threads WHERE id = $4"
+        " ELSE 0 END, $10, $11, $12 FROM threads WHERE id = $4"
     );
     let reserved = new_run.reserved.as_ref();
     let inserted = query(INSERT)
@@ -312,6 +323,7 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
         .bind(reserved.and_then(|claimant| claimant.clock.given()))
         .bind(new_run.retry.map(|retry| retry.run_id.0))
         .bind(new_run.retry.map(|retry| retry.question_of.0))
+        .bind(new_run.key.map(|key| key.0))
         .execute(connection)
         .await;
     match inserted {

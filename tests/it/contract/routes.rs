@@ -62,6 +62,7 @@ async fn with_router(test: impl AsyncFnOnce(Router)) {
         max_connections: 100,
         cors_origins: CorsOrigins::None,
         max_body_bytes: 2 << 20,
+        max_upload_bytes: 25 << 20,
         max_streams: 10,
         grace: Duration::from_secs(1),
         authentication: Authentication::None,
@@ -99,8 +100,12 @@ fn the_document_has_the_codes_of_the_service() {
 async fn every_operation_is_there_and_answers_as_documented() {
     with_router(async |router| {
         for operation in Contract::get().operations() {
-            let path =
-                operation.path.replace("{id}", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d").replace("{source_id}", "7");
+            let path = operation
+                .path
+                .replace("{id}", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d")
+                .replace("{source_id}", "7")
+                .replace("{share_id}", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d")
+                .replace("{document_id}", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d");
             let answer = ask(&router, &operation.method, &path, &[("content-type", "application/json")], "{}").await;
             Contract::get().check(&operation.method, &path, answer.status.as_u16(), &answer.headers, &answer.body);
             assert_ne!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{operation:?}");

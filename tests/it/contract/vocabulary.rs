@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use fathom::{
     domain::{
-        Agent, Cost, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId, RunStatus,
-        Scope, SourceId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind, WarningCode,
+        Agent, AnswerStatus, Cost, Envelope, Event, Failure, FailureCode, FollowUpAction, MessageRole, Outcome, RunId,
+        RunStatus, Scope, SourceId, SubQuestion, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind, WarningCode,
         claim::VerdictCounts,
         event::{Phase, ResultLink},
     },
@@ -43,7 +43,7 @@ one_of_each!(events: Event {
     InputRequired { question: "Which year?".to_owned() },
     ClarificationSkipped { verification: "All is clear.".to_owned() },
     FollowUpDecided { action: FollowUpAction::Revise, reason: Some("It asks for a table.".to_owned()) },
-    BriefCreated { brief: "Find out.".to_owned() },
+    BriefCreated { brief: "Find out.".to_owned(), sub_questions: vec!["What?".to_owned()] },
     SupervisorIteration { n: 1, max: 6 },
     Thought { text: "Hm.".to_owned() },
     ResearcherStarted { topic: "Tides".to_owned(), tool_call_id: "call_1".to_owned() },
@@ -79,6 +79,9 @@ one_of_each!(events: Event {
     },
     ClaimsChecked {
         counts: VerdictCounts { supported: 3, partly: 1, not_supported: 1, not_checkable: 2 },
+    },
+    SubQuestionsDecided {
+        sub_questions: vec![SubQuestion { question: "What?".to_owned(), status: AnswerStatus::Partly }],
     },
     ReportFinished { attempt: 1, chars: 7, sources: 1, dropped_citations: 0, degraded: false, sha256: "00".to_owned() },
     Usage { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), tokens: usage() },
@@ -240,7 +243,8 @@ fn every_code_is_produced_somewhere() {
         all.push_str(&dense);
     });
     for code in Code::ALL {
-        let given = ["new(Code::", "at(Code::", "=>Code::"].iter().any(|how| all.contains(&format!("{how}{code:?}")));
+        let ways = ["new(Code::", "at(Code::", "of_limits(Code::", "=>Code::", "{Code::"];
+        let given = ways.iter().any(|how| all.contains(&format!("{how}{code:?}")));
         assert!(given, "nothing answers with {}", code.as_str());
     }
     for code in failure_codes() {

@@ -42,6 +42,7 @@ async fn with_follow_up(engine: Engine, action: FollowUpAction) -> (Site, Run) {
         options: first.options,
         documents: None,
         owner: fathom::domain::Owner::local(),
+        key: None,
         reserved: None,
         webhook_url: None,
         retry: None,

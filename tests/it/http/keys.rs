@@ -27,7 +27,11 @@ async fn ask(service: &Service, key: &str, method: &str, path: &str, body: &Valu
 
 /// A path with ids of nobody in it.
 fn filled(path: &str) -> String {
-    path.replace("{id}", NOBODY).replace("{source_id}", "1001").replace("{key_id}", NOBODY)
+    path.replace("{id}", NOBODY)
+        .replace("{source_id}", "1001")
+        .replace("{key_id}", NOBODY)
+        .replace("{document_id}", NOBODY)
+        .replace("{share_id}", NOBODY)
 }
 
 /// Every route below `/api/` with every method.
@@ -180,20 +184,43 @@ async fn a_session_lasts_until_it_is_signed_out_or_its_key_is_revoked(database: 
 async fn an_old_session_is_renewed() {
     let database = TestDatabase::sqlite();
     let (world, service) = service(&database).await;
-    let in_an_hour = Timestamp::now().plus(Duration::from_secs(3_600));
-    let key = service.key("ann", KeyScope::Read, Some(in_an_hour)).await;
-    let signed_in =
-        service.ask("POST", "/api/v1/session", &[JSON], json!({ "key": key }).to_string()).await.expect(200);
-    assert_eq!(signed_in.json()["expires_at"], json!(in_an_hour.to_rfc3339()), "it does not outlive its key");
-    let cookie = signed_in.header("set-cookie").split(';').next().unwrap().to_owned();
+    let key = service.key("ann", KeyScope::Read, None).await;
+    let cookie = signed_in(&service, &key).await.1;
+    let soon = Timestamp::now().plus(Duration::from_secs(3_600)).0;
+    database.rows(format!("UPDATE sessions SET expires_at = {soon}")).await.unwrap();
     let renewed = service.ask("GET", "/api/v1/session", &[("cookie", &cookie)], "").await.expect(200);
     let newer = renewed.header("set-cookie").split(';').next().unwrap().to_owned();
-    assert_ne!(newer, cookie);
+    assert!(newer != cookie && !newer.is_empty(), "{newer}");
     for cookie in [&newer, &cookie] {
         service.ask("GET", "/api/v1/threads", &[("cookie", cookie)], "").await.expect(200);
     }
     service.stop().await;
     world.finish();
+}
+
+/// A session that ends with its key cannot be prolonged, so asking who is signed in makes no other one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_ends_with_its_key_is_not_renewed() {
+    let database = TestDatabase::sqlite();
+    let (world, service) = service(&database).await;
+    let in_an_hour = Timestamp::now().plus(Duration::from_secs(3_600));
+    let key = service.key("ann", KeyScope::Read, Some(in_an_hour)).await;
+    let (session, cookie) = signed_in(&service, &key).await;
+    assert_eq!(session["expires_at"], json!(in_an_hour.to_rfc3339()), "it does not outlive its key");
+    for _ in 0..2 {
+        let asked = service.ask("GET", "/api/v1/session", &[("cookie", &cookie)], "").await.expect(200);
+        assert_eq!(asked.header("set-cookie"), "");
+        assert_eq!(asked.json()["expires_at"], session["expires_at"]);
+    }
+    service.stop().await;
+    world.finish();
+}
+
+/// A browser's session, and its cookie.
+async fn signed_in(service: &Service, key: &str) -> (Value, String) {
+    let answer = service.ask("POST", "/api/v1/session", &[JSON], json!({ "key": key }).to_string()).await.expect(200);
+    let cookie = answer.header("set-cookie").split(';').next().unwrap().to_owned();
+    (answer.json(), cookie)
 }
 
 /// Without the setting there are no keys to manage, and nobody has to sign in.

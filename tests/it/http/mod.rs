@@ -7,16 +7,20 @@ mod browser;
 mod caching;
 pub mod cancelling;
 mod connections;
+mod documents;
 mod doors;
 mod events;
 mod keys;
 mod life;
+mod limits;
 mod lists;
 mod operating;
 mod owners;
 mod queue;
 mod requests;
 mod retrying;
+mod shares;
+pub(crate) mod sign_in;
 mod stopping;
 mod threads;
 mod webhooks;
@@ -30,7 +34,7 @@ use fathom::{
     app::App,
     auth::Wanted,
     config::Config,
-    domain::{KeyScope, Owner, Timestamp},
+    domain::{KeyScope, Owner, Timestamp, UseLimits},
     http::{State, Timeouts, serve},
     runs::Dispatcher,
 };
@@ -135,7 +139,18 @@ impl Service {
 
     /// A new key of that owner, which expires at that time.
     pub async fn key(&self, owner: &str, scope: KeyScope, expires_at: Option<Timestamp>) -> String {
-        let wanted = Wanted { name: "test".to_owned(), owner: Owner::named(owner), scope, expires_at };
+        self.limited_key(owner, scope, expires_at, UseLimits::default()).await
+    }
+
+    /// The same, with limits of its own.
+    pub async fn limited_key(
+        &self,
+        owner: &str,
+        scope: KeyScope,
+        expires_at: Option<Timestamp>,
+        limits: UseLimits,
+    ) -> String {
+        let wanted = Wanted { name: "test".to_owned(), owner: Owner::named(owner), scope, expires_at, limits };
         self.app.keys.create(wanted).await.unwrap().1
     }
 
@@ -256,7 +271,7 @@ impl Answer {
     /// One that every operation can give, and that therefore none names.
     fn is_general_refusal(&self) -> bool {
         let problem: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        ["host_not_allowed", "origin_not_allowed", "unauthenticated", "not_permitted"]
+        ["host_not_allowed", "origin_not_allowed", "unauthenticated", "not_permitted", "rate_limited"]
             .contains(&problem["code"].as_str().unwrap_or_default())
     }
 

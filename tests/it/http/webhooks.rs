@@ -9,7 +9,7 @@ use std::{
 use axum::{
     Router,
     extract::State as Shared,
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::any,
 };
@@ -109,12 +109,7 @@ impl Receiver {
         Self { url, delivered, _tasks: tasks }
     }
 
-    async fn take(
-        Shared((delivered, answers)): Shared<Seen>,
-        uri: axum::http::Uri,
-        headers: HeaderMap,
-        body: String,
-    ) -> Response {
+    async fn take(Shared((delivered, answers)): Shared<Seen>, uri: Uri, headers: HeaderMap, body: String) -> Response {
         let place = {
             let mut delivered = delivered.lock().unwrap();
             delivered.push(Delivery { path: uri.to_string(), headers, body });

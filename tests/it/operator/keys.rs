@@ -26,6 +26,8 @@ async fn keys_are_made_on_postgres() {
 async fn keys_are_made_listed_and_revoked(engine: Engine) {
     let site = Site::new(engine, Script::new()).await;
     let create = ["create", "--owner", "ann", "--scope", "admin", "--name", "laptop", "--expires", "30"];
+    let limits = ["--runs-per-day", "20", "--cost-per-month", "2.5"];
+    let create = [&create[..], &limits[..]].concat();
     let (code, secret, said) = keys(&site, &create).await;
     assert_eq!(code, Some(0), "{said}");
     let secret = secret.trim_end();
@@ -35,6 +37,9 @@ async fn keys_are_made_listed_and_revoked(engine: Engine) {
     let listed: Value = serde_json::from_str(&keys(&site, &["list", "--json"]).await.1).unwrap();
     let key = &listed[0];
     assert_eq!((&key["owner"], &key["name"], &key["scope"]), (&"ann".into(), &"laptop".into(), &"admin".into()));
+    assert_eq!(key["limits"], serde_json::json!({ "runs_per_day": 20, "cost_per_month_usd": 2.5 }));
+    assert_eq!(keys(&site, &["create", "--owner", "ann", "--runs-per-day", "0"]).await.0, Some(2));
+    assert_eq!(keys(&site, &["create", "--owner", "ann", "--cost-per-day", "free"]).await.0, Some(2));
     let table = keys(&site, &["list"]).await.1;
     assert!(table.contains("until ") && table.contains("never") && !table.contains(secret), "{table}");
 

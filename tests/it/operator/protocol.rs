@@ -7,7 +7,9 @@ use std::{collections::HashSet, time::Duration};
 
 use fathom::{
     domain::{Event, Run, RunId, RunStatus, ThreadId, Timestamp},
-    store::{Cancelling, Claimant, Claimed, Clock, Commit, End, Entry, Error, Lease, NewRun, Renewal, Store, Wanted},
+    store::{
+        Cancelling, ClaimFilter, Claimant, Claimed, Clock, Commit, End, Entry, Error, Lease, NewRun, Renewal, Store,
+    },
 };
 use proptest::{
     prelude::*,
@@ -496,7 +498,7 @@ impl Real<'_> {
         match op {
             Op::Clock(_) => Outcome::Done,
             Op::Add(thread) => self.add(&store, thread).await,
-            Op::ClaimNext(owner) => match store.claim_next(&self.claimant(owner), Wanted::ALL).await.unwrap() {
+            Op::ClaimNext(owner) => match store.claim_next(&self.claimant(owner), ClaimFilter::ALL).await.unwrap() {
                 Some((lease, _)) => self.claimed(lease),
                 None => Outcome::NothingToClaim,
             },

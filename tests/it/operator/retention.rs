@@ -5,7 +5,7 @@ use std::{pin::pin, time::Duration};
 use fathom::{
     domain::{Envelope, Event, RunId, ThreadId, Timestamp},
     events::{EventLog, Opening, Subject},
-    store::{Commit, Lease, NewRun, Pruned, Store, Wanted},
+    store::{ClaimFilter, Commit, Lease, NewRun, Pruned, Store},
 };
 use futures::StreamExt as _;
 use reqwest::{Client, StatusCode};
@@ -32,7 +32,7 @@ async fn end(store: &Store, lease: Lease) {
 
 async fn next_run(store: &Store, thread_id: ThreadId) -> Lease {
     added(store, &NewRun { thread_id, ..new_run() }).await.unwrap().unwrap();
-    store.claim_next(&claimant("a"), Wanted::ALL).await.unwrap().unwrap().0
+    store.claim_next(&claimant("a"), ClaimFilter::ALL).await.unwrap().unwrap().0
 }
 
 /// A thread with the events 1 to 4 and 5 to 8 of two finished runs, and 9 of one at work.

@@ -2,9 +2,10 @@
 
 use std::{fs, path::Path, sync::mpsc::TryRecvError, time::Duration};
 
+use fathom::domain::SearchApi;
 use fathom::pages::{self, Parser};
 use fathom::search::{
-    Error, Hit, Limits, Open, Search as _, Skipped,
+    self, Error, Hit, Limits, Open, Search as _, Skipped,
     engines::local::{Local, Settings},
 };
 use tempfile::TempDir;
@@ -403,4 +404,39 @@ async fn the_example_questions_find_their_documents() {
     assert_eq!(missed, ["\"q03\" minutes/2031-02-11-board.md"]);
     let settlement = urls(&local, "How much did Hovendrift pay in the settlement for the Petrel failure?").await;
     assert!(settlement.contains(&"minutes/2031-02-11-board.md".to_owned()), "{settlement:?}");
+}
+
+/// Addresses then begin with the folders' names; limits leave out documents by name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_folders_are_searched_as_one() {
+    let (root, index) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    for (path, text) in [
+        ("a/minutes/dues.md", "# Dues\n\nThe gate is paid by dues."),
+        ("b/dues.txt", "Dues of four crowns."),
+        ("b/z.txt", "More."),
+    ] {
+        let file = root.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    let folders = std::env::join_paths([root.path().join("a"), root.path().join("b")]).unwrap();
+    let settings = search::Settings { index: index.path().to_owned(), ..search::Settings::default() }
+        .with("docs", folders.to_str().unwrap())
+        .with("search.local.max_files", "1");
+    let engines = search::Engines::new(settings, parser()).unwrap();
+    let engine = engines.select(&SearchApi::engine("local")).unwrap();
+    engine.open().await.unwrap();
+    let hits = engine.search("dues of the gate", &Limits::default(), &Open).await.unwrap();
+    let mut urls: Vec<_> = hits.iter().map(|hit| hit.url.as_str()).collect();
+    urls.sort_unstable();
+    assert_eq!(urls, ["a/minutes/dues.md", "b/dues.txt"]);
+    let opened = engine.document("b/dues.txt").await.unwrap().unwrap();
+    assert_eq!(opened.passages[0].url, "b/dues.txt");
+    assert!(engine.document("c/dues.txt").await.unwrap().is_none());
+    let skipped = engine.skipped();
+    assert!(
+        skipped.iter().any(|skipped| skipped.path == "b/z.txt" && skipped.reason.contains("limit of 1")),
+        "{skipped:?}"
+    );
+    assert_eq!(engine.folder().unwrap().as_os_str(), folders);
 }

@@ -43,7 +43,10 @@ async fn a_report_that_cites_only_unknown_ids_lists_what_was_retrieved() {
     let database = TestDatabase::sqlite();
     let story = story_of("Paid by dues [S9001], by a loan [S1003] and by [S77].", &database).await;
     let markdown = story.markdown();
-    assert!(markdown.starts_with("Paid by dues, by a loan and by.\n\n### Sources\n\nThe text above does not say"));
+    // What nothing is cited for is answered in part at best.
+    let limits = "Paid by dues, by a loan and by.\n\n## Limits of this report\n\n- Answered only in part: ";
+    assert!(markdown.starts_with(limits), "{markdown}");
+    assert!(markdown.contains("\n### Sources\n\nThe text above does not say"), "{markdown}");
     assert!(markdown.contains("https://harbour.test/dues") && markdown.contains("https://council.test/loan"));
     assert_eq!((story.report().citations.len(), story.report().dropped_citations), (0, 3));
     let detail = "3 citations or links pointed to nothing this run retrieved and were removed";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fathom::domain::{Event, FailureCode, WaitKind, WarningCode};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::engine::{Engine, QUESTION, research};
 use crate::{
@@ -125,6 +125,28 @@ async fn most_of_a_researchers_prompts_is_a_repeated_beginning() {
 }
 
 /// What an endpoint can do is found out by a handful of calls, and printed as the settings file takes it.
+/// What the settings file says of a role is sent with that role's calls, and with no others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_settings_file_says_of_a_role_is_sent() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let file = world.folder().join("roles.toml");
+    std::fs::write(&file, "[roles.research]\nservice_tier = 'flex'\nbody = { seed = 7 }\n").unwrap();
+    let variables = [("FATHOM_CONFIG", file.display().to_string())];
+    let engine = Engine::with(&world, &database, &[], &variables).await.unwrap();
+    let story = engine.research(QUESTION).await;
+    assert!(story.markdown().contains("[1]"));
+    for call in world.models.calls_of(Kind::Researcher) {
+        assert_eq!((&call.body["service_tier"], &call.body["seed"]), (&"flex".into(), &7.into()));
+    }
+    assert!(world.models.count(Kind::Researcher) > 0);
+    for call in world.models.calls_of(Kind::Report) {
+        assert_eq!((&call.body["service_tier"], &call.body["seed"]), (&Value::Null, &Value::Null));
+    }
+    engine.app.close().await;
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_doctor_probes_a_model() {
     let script = Script::new()

@@ -1,10 +1,13 @@
 //! Context windows: measured before a call, recognised in every vendor's words, and nothing else taken for one.
 
-use fathom::domain::{FailureCode, Usage, WarningCode};
+use fathom::domain::{FailureCode, LongPrompt, Price, Usage, WarningCode};
 use serde_json::json;
 use test_case::test_case;
 
-use super::engine::{Story, research};
+use super::{
+    engine::{Story, research},
+    spending::priced,
+};
 use crate::{
     database::TestDatabase,
     world::{Call, Found, Kind, Page, Script, Shape, When, World, brain, reply, reply::Tokens},
@@ -259,5 +262,42 @@ async fn a_limit_that_thinking_used_up_is_raised() {
     assert_eq!(limits, [1_000, 2_000, 4_000]);
     assert!(story.warned(WarningCode::OutputCut)[0].contains("final_report_model_max_tokens"));
     assert_eq!(story.named("report.started").len(), 1);
+    world.finish();
+}
+
+/// A price that rises with the length of a prompt holds for each call: three short ones are no long one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_call_with_a_raised_limit_has_its_own_price() {
+    const CALL: Tokens = Tokens { input: 1_000, cached: 0, output: 100, reasoning: 0 };
+    let silent = || reply::empty().cut_by_length();
+    let script = Script::new()
+        .first(When::kind(Kind::Report), [silent().costing(CALL), silent().costing(CALL)])
+        .otherwise(|call| brain::reply(Shape::SMALL, call).costing(CALL));
+    let world = World::start(script).await;
+    let long = LongPrompt { above: 1_500, input: 1_000.0, output: 1_000.0 };
+    let price = Price { input: 1.0, output: 10.0, long: Some(long), ..Price::default() };
+    let story = priced(&world, &TestDatabase::sqlite(), &[], price).await;
+    assert!(story.markdown().contains("[1]"));
+    // A thousand tokens at a millionth of a dollar each and a hundred at ten of them: two thousandths.
+    let expected = world.models.total() as f64 * 0.002;
+    let cost = story.usage.cost.expect("each model has a price").dollars();
+    assert!((cost - expected).abs() < 1e-6, "{cost} of {expected}");
+    world.finish();
+}
+
+/// What a call took stays in the books when its repetition with a higher limit fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_whose_raised_repetition_fails_is_paid_for() {
+    const CALL: Tokens = Tokens { input: 1_000, cached: 0, output: 100, reasoning: 0 };
+    let script = Script::new()
+        .first(When::kind(Kind::Report), [reply::empty().cut_by_length().costing(CALL)])
+        .always(When::kind(Kind::Report), reply::status(400))
+        .otherwise(|call| brain::reply(Shape::SMALL, call).costing(CALL));
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    story.failed_with(FailureCode::ModelRequest);
+    let refused = world.models.count(Kind::Report) - 1;
+    let answered = (world.models.total() - refused) as u64;
+    assert_eq!((story.usage.input_tokens, story.usage.output_tokens), (answered * 1_000, answered * 100));
     world.finish();
 }

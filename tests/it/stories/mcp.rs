@@ -219,6 +219,35 @@ async fn a_bearer_token_is_sent_and_never_shown() {
     world.finish();
 }
 
+/// Tokens of the fake are good for six requests, so the run renews them; a wrong secret costs the tools alone.
+#[test_case("client_secret", 1; "client credentials")]
+#[test_case("subject_token", 0; "token exchange")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_is_had_from_the_authorization_server(grant: &str, discoveries: usize) {
+    let look_up = |query: &str| ("look_up", json!({"query": query}));
+    let world = World::start(calling(&[look_up("dues"), look_up("loans"), look_up("gates"), look_up("tides")])).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "oauth");
+    let settings = |secret: &str| {
+        with(fake.settings(), json!({"oauth": {"client_id": "fathom", grant: secret, "scopes": ["read"]}}))
+    };
+    let mut variables = servers(&world, &[("register", settings("${TOKEN}")), ("other", settings("wrong-hunter2"))]);
+    variables.push(("TOKEN", "hunter2-secret".to_owned()));
+    let story = story_of(&world, &[], &variables).await;
+    assert!(answers(&world).iter().all(|answer| answer.contains("Dues of 4 crowns")), "{:?}", answers(&world));
+    let granted: Vec<Value> = fake.asked().into_iter().filter(|asked| asked["method"] == "token").collect();
+    let ours = |asked: &&Value| asked["form"][grant] == "hunter2-secret";
+    assert!(granted.iter().filter(ours).count() >= 2, "{granted:?}");
+    let form = &granted.iter().find(ours).unwrap()["form"];
+    assert_eq!((form["scope"].as_str(), form["client_id"].as_str()), (Some("read"), Some("fathom")));
+    assert!(form["resource"].as_str().unwrap().ends_with("/mcp"), "{form}");
+    assert_eq!(fake.count("discovery").min(1), discoveries);
+    let warnings = story.warned(WarningCode::McpServerFailed);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let everything = format!("{:?} {:?} {:?}", story.events, story.steps, answers(&world));
+    assert!(!everything.contains("hunter2"), "a secret got out: {warnings:?}");
+    world.finish();
+}
+
 /// The address goes to the user; neither the model nor the journal of its answers gets it.
 #[test_case("sign_in_old", "https://auth.test/old", "Sign in to the register"; "of the original")]
 #[test_case("sign_in_new", "https://auth.test/new", "Allow access"; "of the protocol")]

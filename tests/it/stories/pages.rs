@@ -12,6 +12,7 @@ use axum::{
     routing::get,
 };
 use fathom::domain::{Event, SourceId, ToolKind};
+use fathom_testkit::program;
 use serde_json::json;
 
 use super::engine::{Engine, QUESTION, Story, config, research};
@@ -73,6 +74,17 @@ impl Site {
             "/script" => {
                 html(format!("<html><body><div id=root></div><script>{}</script></body></html>", "x;".repeat(9_000)))
             }
+            "/mill.docx" => {
+                let bytes = std::fs::read(program::repository().join("tests/formats/mill.docx")).unwrap();
+                ([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response()
+            }
+            "/human" => html("<html><title>Just a moment...</title><body><p>Verifying you are human.</p></body></html>".to_owned()),
+            "/alias" => html(long_page().replace(
+                "<head>",
+                "<head><link rel=canonical href='/ledger'><meta name=author content='M. Tey'><meta property='og:site_name' \
+                 content='The Harbour'>",
+            )),
+            "/dues.csv" => ([(header::CONTENT_TYPE, "text/csv")], "boat;dues\nBarge;4,50\n").into_response(),
             "/picture" => ([(header::CONTENT_TYPE, "image/png")], vec![137_u8, 80, 78, 71]).into_response(),
             "/large" => ([(header::CONTENT_TYPE, "text/plain")], vec![b'x'; 26 << 20]).into_response(),
             "/pay" => StatusCode::PAYMENT_REQUIRED.into_response(),
@@ -166,6 +178,35 @@ async fn a_source_is_opened_by_its_id() {
     world.finish();
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_is_known_by_the_address_author_and_site_that_it_names() {
+    let site = Site::start().await;
+    let reads = ["/alias", "/ledger"].map(|path| read(json!({"address": site.at(path)})));
+    let world = World::start(reading(reads)).await;
+    let story = story(&world, &[]).await;
+    let answers = answers(&world);
+    assert!(answers[0].contains("Author: M. Tey") && answers[0].contains("Location: The Harbour ("), "{}", answers[0]);
+    assert_eq!((story.sources.len(), story.sources[0].url.clone()), (1, site.at("/ledger")));
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_of_the_web_are_read_by_what_they_are() {
+    let site = Site::start().await;
+    let reads = ["/mill.docx", "/dues.csv"].map(|path| read(json!({"address": site.at(path)})));
+    let world = World::start(reading(reads)).await;
+    let story = story(&world, &[]).await;
+    let answers = answers(&world);
+    assert!(
+        answers[0].contains("Tide mill at Ambleton") && answers[0].contains("| Barge | 4.50 | Sunday |"),
+        "{}",
+        answers[0]
+    );
+    assert!(answers[1].contains("| Barge | 4,50 |"), "{}", answers[1]);
+    assert_eq!(story.sources[0].published.as_deref(), Some("2031-03-10"));
+    world.finish();
+}
+
 /// Each in words for the model, as an event, and the run goes on with what there is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_read_is_said_and_the_run_goes_on() {
@@ -179,6 +220,7 @@ async fn what_cannot_be_read_is_said_and_the_run_goes_on() {
         ("/pay", "those who pay"),
         ("/bot", "only people"),
         ("/nowhere", "no such page"),
+        ("/human", "check for robots"),
     ];
     let reads = cases.map(|(path, _)| ("read_page", json!({"address": site.at(path)})));
     let script = reading([reply::calls(reads), read(json!({"address": site.at("/japanese")}))]);

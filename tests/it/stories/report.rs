@@ -241,7 +241,7 @@ async fn the_writer_gets_brief_chat_findings_and_date() {
     let [call] = &world.models.calls_of(Kind::Report)[..] else { panic!("one call") };
     assert_eq!(call.messages().len(), 1);
     let brief = match story.named("brief.created")[..] {
-        [Event::BriefCreated { brief }] => brief,
+        [Event::BriefCreated { brief, .. }] => brief,
         _ => panic!("one brief"),
     };
     let note = story.notes[0].text.lines().last().unwrap();

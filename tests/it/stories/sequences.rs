@@ -77,7 +77,7 @@ async fn each_role_uses_its_own_model_and_limit() {
         let expected = match call.kind {
             Kind::Summary => ("s", 1002),
             Kind::Compression => ("c", 1003),
-            Kind::Report => ("f", 1004),
+            Kind::Report | Kind::Repair => ("f", 1004),
             _ => ("r", 1001),
         };
         let limit = call.body["max_completion_tokens"].as_u64().or(call.body["max_tokens"].as_u64());
@@ -122,7 +122,8 @@ async fn the_guidance_on_thinking_reaches_the_model() {
     world.finish();
 }
 
-/// Names and arguments are the original's; every argument is described, and required where there is one.
+/// Names and arguments are the original's, but for what the supervisor may say of sub-questions; every argument is
+/// described, and required where there is one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tools_have_the_schemas_of_the_original() {
     let database = TestDatabase::sqlite();
@@ -144,7 +145,9 @@ async fn tools_have_the_schemas_of_the_original() {
         assert_eq!((&schema["type"], &schema["items"]), (&kind["type"], &kind["items"]), "{name}");
     };
     check(supervisor, "ConductResearch", Some(("research_topic", json!({"type": "string"}))));
-    check(supervisor, "ResearchComplete", None);
+    let answers = &tool(supervisor, "ResearchComplete")["parameters"];
+    assert_eq!(answers["properties"]["answers"]["type"], "array");
+    assert!(answers["required"].is_null(), "a model that says nothing of sub-questions may end too");
     check(supervisor, "think_tool", Some(("reflection", json!({"type": "string"}))));
     check(researcher, "ResearchComplete", None);
     check(researcher, "search_web", Some(("queries", json!({"type": "array", "items": {"type": "string"}}))));
@@ -155,7 +158,7 @@ async fn tools_have_the_schemas_of_the_original() {
     world.finish();
 }
 
-/// Keys as in the original, all required and no others, which strict modes want.
+/// Keys as in the original, and the sub-questions; all required and no others, which strict modes want.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn structured_answers_have_the_schemas_of_the_original() {
     let database = TestDatabase::sqlite();
@@ -169,7 +172,7 @@ async fn structured_answers_have_the_schemas_of_the_original() {
         assert!(keys.iter().all(|key| schema["properties"].get(key).is_some()));
     };
     check(Kind::Clarify, "ClarifyWithUser", &["need_clarification", "question", "verification"]);
-    check(Kind::Brief, "ResearchQuestion", &["research_brief"]);
+    check(Kind::Brief, "ResearchQuestion", &["research_brief", "sub_questions"]);
     check(Kind::Summary, "Summary", &["summary", "key_excerpts"]);
     world.finish();
 }

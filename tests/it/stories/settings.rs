@@ -30,10 +30,14 @@ fn line<'a>(text: &'a str, key: &str) -> &'a str {
 async fn config_shows_values_and_their_sources_and_no_secret() {
     let world = World::start(Script::new()).await;
     let toml = "model = 'openai:from-file'\n[http]\nmax_streams = 7\n[providers.openrouter]\napi_key = 'sk-s3cret'\n\
-        [database]\nurl = 'postgres://me:s3cret@db.test:5433/fathom'\n[prices]\n'openai:m' = {input = 1, output = 2}\n";
+        [database]\nurl = 'postgres://me:s3cret@db.test:5433/fathom'\n[prices]\n'openai:m' = {input = 1, output = 2}\n\
+        [[mcp]]\nname = 'wiki'\nurl = 'https://w.test/mcp?key=s3cret'\n";
     fs::write(world.folder().join("fathom.toml"), toml).unwrap();
+    let servers = r#"{"mcpServers": {"time": {"command": "uvx", "args": ["--token", "s3cret"]}}}"#;
+    fs::write(world.folder().join("mcp.json"), servers).unwrap();
     let variables = [
         ("FATHOM_CONFIG", "fathom.toml"),
+        ("FATHOM_MCP_FILE", "mcp.json"),
         ("OPENAI_HEADERS", "X-Token=s3cret"),
         ("TAVILY_API_KEY", "tvly-s3cret"),
         ("OLLAMA_BASE_URL", "http://me:s3cret@127.0.0.1:1/v1"),
@@ -56,6 +60,8 @@ async fn config_shows_values_and_their_sources_and_no_secret() {
         ("options.research_model", "openai:from-file  # file fathom.toml"),
         ("options.require_think", "false  # default"),
         ("models.\"openai:m\"", r#"{"price":{"input":1.0,"output":2.0}}  # file fathom.toml"#),
+        ("mcp.wiki", "https://w.test/mcp  # file fathom.toml"),
+        ("mcp.time", "uvx  # file mcp.json"),
     ] {
         assert_eq!(line(&in_lines, key), expected, "{key}");
     }
@@ -120,7 +126,7 @@ async fn nothing_is_accepted_silently() {
     for (option, instead) in [
         ("mcp_config={}", "an object with url"),
         ("mcp_servers=files", "this server has no MCP servers"),
-        ("search_api=openai", "the search of a model's provider is not supported"),
+        ("search_api=anthropic", "cannot be used: set ANTHROPIC_API_KEY"),
         ("research_model=cohere:command", "a model of a known provider"),
         ("apiKeys={}", "OPENAI_API_KEY"),
     ] {

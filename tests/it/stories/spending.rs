@@ -12,7 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::engine::{self, Engine, QUESTION, Story, research};
 use crate::{
     database::TestDatabase,
-    world::{Call, Found, Kind, Page, Script, Shape, When, World, reply},
+    world::{
+        Call, Found, Kind, Page, Script, Shape, When, World,
+        reply::{self, Tokens},
+    },
 };
 
 /// Always asks for 64 topics more, each of which searches for something new in every turn.
@@ -74,6 +77,12 @@ async fn searches_end_softly_too() {
     let story = research(&world, &database, &["max_searches=7"]).await;
     assert!(story.markdown().contains("[1]"));
     assert_eq!(world.web.total(), 7);
+    assert!(
+        story.markdown().contains("The research ended early: the spending limit was reached"),
+        "{}",
+        story.markdown()
+    );
+    assert!(!story.markdown().contains("Searches that failed"), "a search that was not made has not failed");
     assert_eq!(story.run.limited_by.as_deref(), Some("max_searches"));
     world.finish();
 }
@@ -90,9 +99,8 @@ async fn tokens_end_softly_too() {
 }
 
 /// One run with models whose prices the operator has written down.
-async fn priced(world: &World, database: &TestDatabase, options: &[&str]) -> Story {
+pub async fn priced(world: &World, database: &TestDatabase, options: &[&str], price: Price) -> Story {
     let mut config = engine::config(world, database, options, &[]).unwrap();
-    let price = Price { input: 2.0, output: 8.0, ..Price::default() };
     for model in config.options.models().map(ToString::to_string).collect::<Vec<_>>() {
         config.llm.models.insert(model, Facts { price: Some(price), ..Facts::default() });
     }
@@ -104,15 +112,85 @@ async fn priced(world: &World, database: &TestDatabase, options: &[&str]) -> Sto
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn money_ends_softly_too() {
     let first = world(greedy()).await;
-    let whole =
-        priced(&first, &TestDatabase::sqlite(), &[]).await.usage.cost.expect("the models have prices").dollars();
+    let price = Price { input: 2.0, output: 8.0, ..Price::default() };
+    let whole = priced(&first, &TestDatabase::sqlite(), &[], price).await;
+    let whole = whole.usage.cost.expect("the models have prices").dollars();
     first.finish();
     let world = world(greedy()).await;
     let most = whole / 2.0;
-    let story = priced(&world, &TestDatabase::sqlite(), &[&format!("max_cost_usd={most}")]).await;
+    let story = priced(&world, &TestDatabase::sqlite(), &[&format!("max_cost_usd={most}")], price).await;
     assert!(story.markdown().contains("[1]"));
     assert_eq!(story.run.limited_by.as_deref(), Some("max_cost_usd"));
     assert!(story.usage.cost.unwrap().dollars() <= most, "{:?} of {most}", story.usage.cost);
+    world.finish();
+}
+
+/// At four fifths of a limit no new research starts, and the report is written from what is there.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_new_research_starts_beyond_the_soft_limit(database: TestDatabase) {
+    let delegate = |call: &Call| {
+        let topic = |n| json!({ "research_topic": format!("Topic {n} of round {}.", call.turns()) });
+        reply::calls((0..2).map(|n| ("ConductResearch", topic(n))))
+    };
+    let search = |call: &Call| match call.turns() {
+        turn @ 0..4 => {
+            let topic = call.said_by("user").first().cloned().unwrap_or_default();
+            reply::calls([("search_web", json!({ "queries": [format!("{topic} {turn}")] }))])
+        }
+        _ => reply::complete_research(),
+    };
+    let script = Script::whole_run(Shape::SMALL);
+    let script = script.by(When::kind(Kind::Supervisor), delegate).by(When::kind(Kind::Researcher), search);
+    let world = world(script).await;
+    let engine = Engine::start(&world, &database, &["max_searches=10", "max_researcher_iterations=3"]).await;
+    let story = engine.research(QUESTION).await;
+    assert_eq!(world.web.total(), 8, "two are left");
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_searches"));
+    let report = story.markdown();
+    assert!(report.contains("[1]") && report.contains("the spending limit was reached"), "{report}");
+    let supervisor = world.models.calls_of(Kind::Supervisor);
+    assert!(supervisor[1].says("About 80 % of what this research may spend is used"));
+    assert!(supervisor.last().unwrap().says("80 % of max_searches are used, so no new research starts"));
+    // Replayed, it goes the same way for nothing, although everything is used by then.
+    let calls = world.models.total();
+    database
+        .execute(
+            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, limited_by = NULL; \
+             DELETE FROM messages WHERE role = 'assistant'",
+        )
+        .await;
+    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
+    let replayed = engine.app.runs.store().report(story.run.id).await.unwrap();
+    assert_eq!((replayed.as_ref(), world.models.total()), (story.report.as_ref(), calls));
+    let run = engine.app.runs.store().run(story.run.id).await.unwrap().unwrap();
+    assert_eq!(run.limited_by.as_deref(), Some("max_searches"));
+    engine.app.close().await;
+    world.finish();
+}
+
+/// A model whose answers are ten times as long as anybody expects: the first of them is paid for, those after it are
+/// expected to be as long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_verbose_model_passes_its_limit_by_no_more_than_a_call() {
+    const OUTPUT: u64 = 10_000;
+    let verbose = |call: &Call| {
+        let tokens = Tokens { input: 1_000, cached: 0, output: OUTPUT, reasoning: 0 };
+        reply::calls([("search_web", json!({ "queries": [format!("dues {}", call.turns())] }))]).costing(tokens)
+    };
+    let script = Script::whole_run(Shape::SMALL).by(When::kind(Kind::Researcher), verbose);
+    let world = world(script).await;
+    // A verbose call costs 8.2 cents.
+    let call = 0.082;
+    let options = ["max_cost_usd=0.5", "max_react_tool_calls=30", "max_concurrent_research_units=1"];
+    let price = Price { input: 2.0, output: 8.0, ..Price::default() };
+    let story = priced(&world, &TestDatabase::sqlite(), &options, price).await;
+    assert!(story.markdown().contains("[1]"), "{:?}", story.ended);
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_cost_usd"));
+    let spent = story.usage.cost.unwrap().dollars();
+    assert!(spent <= 0.5 + call, "{spent}");
+    assert!(world.models.calls_of(Kind::Researcher).len() <= 5, "a fifth is kept for the report");
     world.finish();
 }
 

@@ -31,6 +31,11 @@ fn brief() -> When {
     asks_for(Kind::Brief, "Turn it into one detailed, concrete research question.")
 }
 
+/// A brief whose one question is the user's.
+fn brief_of(text: &str) -> Event {
+    Event::BriefCreated { brief: text.to_owned(), sub_questions: vec![QUESTION.to_owned()] }
+}
+
 /// The original tried a wrong key three times, with waits between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_key_costs_one_request() {
@@ -87,7 +92,7 @@ async fn a_brief_of_nothing_is_the_users_own_words() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(brief(), reply::text("I cannot answer in JSON, sorry."))).await;
     let story = research(&world, &database, &[]).await;
-    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: QUESTION.to_owned() }]);
+    assert_eq!(story.named("brief.created"), [&brief_of(QUESTION)]);
     assert!(story.warned(WarningCode::StructuredOutputFailed)[0].contains("no JSON object"));
     assert_eq!(world.models.calls_of(Kind::Supervisor)[0].first_text(), QUESTION);
     world.finish();
@@ -99,7 +104,7 @@ async fn an_empty_brief_is_the_users_own_words() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().always(brief(), reply::brief("  "))).await;
     let story = research(&world, &database, &[]).await;
-    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: QUESTION.to_owned() }]);
+    assert_eq!(story.named("brief.created"), [&brief_of(QUESTION)]);
     world.finish();
 }
 
@@ -111,7 +116,7 @@ async fn broken_json_is_shown_to_the_model_and_repaired() {
     let script = small().first(brief(), [broken, reply::brief("The whole brief.")]);
     let world = World::start(script).await;
     let story = research(&world, &database, &[]).await;
-    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: "The whole brief.".to_owned() }]);
+    assert_eq!(story.named("brief.created"), [&brief_of("The whole brief.")]);
     let repaired = world.models.calls_matching(|call| call.says("Half a brief"));
     assert_eq!(repaired.len(), 1);
     assert!(repaired[0].last_text().contains("the JSON is broken"), "{}", repaired[0].last_text());
@@ -129,7 +134,7 @@ async fn a_provider_without_json_schema_is_asked_by_tool() {
         .by(When::offers("answer"), |_| reply::json(json!({"summary": "Dues.", "key_excerpts": []})));
     let world = World::start(script).await;
     let story = research(&world, &database, &["allow_clarification=false"]).await;
-    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: "By tool.".to_owned() }]);
+    assert_eq!(story.named("brief.created"), [&brief_of("By tool.")]);
     assert!(story.warned(WarningCode::SummaryFailed).is_empty());
     world.finish();
 }
@@ -147,7 +152,7 @@ async fn a_provider_without_tools_for_answers_is_asked_by_prompt() {
     let story = research(&world, &database, &[]).await;
     let skipped = Event::ClarificationSkipped { verification: "Clear.".to_owned() };
     assert_eq!(story.named("clarification.skipped"), [&skipped]);
-    assert_eq!(story.named("brief.created"), [&Event::BriefCreated { brief: "By prompt.".to_owned() }]);
+    assert_eq!(story.named("brief.created"), [&brief_of("By prompt.")]);
     assert_eq!(world.models.calls_matching(|call| call.says("research_brief")).len(), 1, "the way is known by then");
     world.finish();
 }

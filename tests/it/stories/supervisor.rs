@@ -216,7 +216,7 @@ async fn complete_at_once_is_refused_once_then_the_brief_is_researched() {
 
 fn brief_of(story: &Story) -> &str {
     match story.named("brief.created")[..] {
-        [Event::BriefCreated { brief }] => brief,
+        [Event::BriefCreated { brief, .. }] => brief,
         ref other => panic!("one brief, not {other:?}"),
     }
 }

@@ -4,7 +4,7 @@
     mcp.py http [MODE]      over HTTP; the first line of its output is the port
 
 Modes misbehave from the start: hang, exit, garbage, many (600 tools), circle (a cursor that comes again), token (wants a
-bearer token), dies-once (ends in the middle of its first call). Each request is appended to the file that FAKE_MCP_LOG
+bearer token), oauth (tokens of its own authorization server, good for six requests), dies-once (ends in the middle of its first call). Each request is appended to the file that FAKE_MCP_LOG
 names, one JSON object a line. Needs nothing but Python's own library.
 """
 
@@ -14,8 +14,10 @@ import os
 import sys
 import threading
 import time
+import urllib.parse
 
 MODE = sys.argv[2] if len(sys.argv) > 2 else ""
+TOKENS = {}
 LOG = os.environ.get("FAKE_MCP_LOG")
 
 
@@ -188,20 +190,45 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
+        if MODE == "oauth" and self.path == "/.well-known/oauth-authorization-server":
+            origin = "http://127.0.0.1:%d" % self.server.server_address[1]
+            log({"method": "discovery"})
+            return self.plain(200, json.dumps({"issuer": origin, "authorization_endpoint": origin + "/authorize",
+                                               "token_endpoint": origin + "/token"}).encode())
         self.plain(405)
+
+    def grant(self, form):
+        """A token for client credentials, or for another token."""
+        log({"method": "token", "form": form})
+        if form.get("client_secret") != "hunter2-secret" and form.get("subject_token") != "hunter2-secret":
+            given = form.get("client_secret") or form.get("subject_token")
+            return self.plain(401, json.dumps({"error": "invalid_client", "error_description": "not " + given}).encode())
+        token = "hunter2-token-%d" % (len(TOKENS) + 1)
+        TOKENS[token] = 6
+        self.plain(200, json.dumps({"access_token": token, "token_type": "Bearer", "expires_in": 3600}).encode())
+
+    def is_known(self):
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        TOKENS[token] = TOKENS.get(token, 0) - 1
+        return TOKENS[token] >= 0
 
     def do_DELETE(self):
         log({"method": "DELETE"})
         self.plain(200)
 
     def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.endswith("/token"):
+            return self.grant(dict(urllib.parse.parse_qsl(body.decode())))
+        request = json.loads(body)
         log({**request, "headers": dict(self.headers)})
         if MODE == "hang":
             time.sleep(3600)
         if MODE == "garbage":
             return self.plain(200, b"<html>Welcome</html>", "text/html")
         if MODE == "token" and self.headers.get("Authorization") != "Bearer hunter2-secret":
+            return self.plain(401, b"who?", WWW_Authenticate='Bearer realm="fake"')
+        if MODE == "oauth" and not self.is_known():
             return self.plain(401, b"who?", WWW_Authenticate='Bearer realm="fake"')
         if "id" not in request or "method" not in request:
             return self.plain(202)

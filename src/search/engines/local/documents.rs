@@ -1,86 +1,198 @@
-//! The engine over the folder that the settings name: its index is opened by the first who needs it.
+//! The engine over the folders that the settings name: their indices are opened by the first who needs them.
+//!
+//! With several folders, addresses begin with the name of the folder; with one they are as they were.
 
 use std::path::{Path, PathBuf};
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, try_join_all};
 use tokio::sync::OnceCell;
 
-use super::{Local, Settings};
+use super::{Local, Settings, address, query::Query, rank, rank::Candidate};
 use crate::{
     pages::Parser,
     search::{
-        Caller, Corpus, Error, Limits, Need, Results, Returns, Row, Search, Setting, Skipped, Value, web::Shared,
+        Caller, Corpus, Error, Hit, Limits, Need, Opened, Passage, Results, Returns, Row, Search, Setting, Skipped,
+        Value, join_folders, split_folders, web::Shared,
     },
 };
 
 const KEY: &str = "docs";
+const MAX_FILES: &str = "search.local.max_files";
+const MAX_MEGABYTES: &str = "search.local.max_megabytes";
+
+const fn limit(
+    key: &'static str,
+    variable: &'static str,
+    max: u64,
+    default: &'static str,
+    meaning: &'static str,
+) -> Setting {
+    let value = Value::Number { min: 1, max };
+    Setting { key, variable, flag: None, value, need: Need::Default(default), meaning, example: "" }
+}
 
 pub const ROW: Row = Row {
     name: "local",
-    about: "a folder of documents: text, Markdown, HTML, PDF",
+    about: "folders of documents: PDF, Word, PowerPoint, Excel, LibreOffice, EPUB, HTML, Markdown, RST, CSV, JSON, XML, text",
     corpus: Corpus::Documents,
     returns: Returns::Pages,
     filters: &[],
-    settings: &[Setting {
-        key: KEY,
-        variable: "FATHOM_DOCS",
-        flag: Some("--docs"),
-        value: Value::Folder,
-        need: Need::Required,
-        meaning: "folder of documents to search: text, Markdown, HTML, PDF",
-        example: "documents",
-    }],
+    settings: &[
+        Setting {
+            key: KEY,
+            variable: "FATHOM_DOCS",
+            flag: Some("--docs"),
+            value: Value::Folders,
+            need: Need::Required,
+            meaning: "folder of documents to search (PDF, Word, PowerPoint, Excel, LibreOffice, EPUB, HTML, Markdown, RST, CSV, JSON, XML, text), or several",
+            example: "documents",
+        },
+        limit(
+            MAX_FILES,
+            "FATHOM_DOCS_MAX_FILES",
+            1_000_000,
+            "20000",
+            "documents read of a folder; further ones are named as left out",
+        ),
+        limit(
+            MAX_MEGABYTES,
+            "FATHOM_DOCS_MAX_MEGABYTES",
+            1_000_000,
+            "4096",
+            "megabytes of all documents of a folder; further ones are named as left out",
+        ),
+    ],
     build,
     ..Row::WEB
 };
 
-/// A folder of documents, indexed when it is first needed.
+/// Folders of documents, each indexed when it is first needed.
 #[derive(Debug)]
 struct Documents {
-    /// Absolute, unless the working directory is gone.
-    folder: PathBuf,
+    folders: Vec<Folder>,
     index: PathBuf,
     parser: Parser,
+    settings: Settings,
+}
+
+#[derive(Debug)]
+struct Folder {
+    /// Absolute, unless the working directory is gone.
+    path: PathBuf,
+    /// What its addresses begin with; empty when it is the only one, else with a slash at its end.
+    prefix: String,
     local: OnceCell<Local>,
 }
 
-fn build(_: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let folder = PathBuf::from(shared.settings.text(KEY).unwrap_or_default());
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let number = |key: &str| {
+        let setting = row.settings.iter().find(|setting| setting.key == key);
+        setting.and_then(|setting| shared.settings.value(setting)?.parse::<u64>().ok())
+    };
+    let usual = Settings::default();
+    let megabytes = number(MAX_MEGABYTES).map(|megabytes| megabytes << 20);
     Ok(Box::new(Documents {
-        folder: std::path::absolute(&folder).unwrap_or(folder),
+        folders: folders(Path::new(shared.settings.text(KEY).unwrap_or_default())),
         index: shared.settings.index.clone(),
         parser: shared.parser.clone(),
-        local: OnceCell::new(),
+        settings: Settings {
+            max_files: number(MAX_FILES).and_then(|files| usize::try_from(files).ok()).unwrap_or(usual.max_files),
+            max_total_bytes: megabytes.unwrap_or(usual.max_total_bytes),
+            ..usual
+        },
     }))
+}
+
+/// The folders, each once, with names of their own.
+fn folders(text: &Path) -> Vec<Folder> {
+    let mut folders: Vec<Folder> = Vec::new();
+    let paths = split_folders(text).into_iter().map(|path| std::path::absolute(&path).unwrap_or(path));
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.dedup();
+    let is_one = paths.len() < 2;
+    for path in paths {
+        let name = address::of_path(Path::new(path.file_name().unwrap_or("folder".as_ref())));
+        let names = (1..).map(|number| if number == 1 { format!("{name}/") } else { format!("{name}-{number}/") });
+        let mut free = names.filter(|name| folders.iter().all(|folder| folder.prefix != *name));
+        let prefix = if is_one { String::new() } else { free.next().unwrap_or_default() };
+        folders.push(Folder { path, prefix, local: OnceCell::new() });
+    }
+    folders
 }
 
 impl Documents {
     /// The index; a folder that could not be opened is tried again by the next search.
-    async fn local(&self) -> Result<&Local, Error> {
-        let open = || Local::open(&self.folder, &self.index, Settings::default(), self.parser.clone());
-        self.local.get_or_try_init(open).await
+    async fn local(&self, folder: &Folder) -> Result<Local, Error> {
+        let open = || Local::open(&folder.path, &self.index, self.settings.clone(), self.parser.clone());
+        folder.local.get_or_try_init(open).await.cloned()
+    }
+
+    /// The passages that fit best, of all folders together.
+    async fn find(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
+        let query = Query::parse(query);
+        let Some(expression) = query.expression() else {
+            return Err(Error::BadQuery("there is no word in it".into()));
+        };
+        let of_folder = async |folder: &Folder| {
+            let candidates = self.local(folder).await?.find(&expression).await?;
+            Ok(candidates.into_iter().map(|candidate| folder.own(candidate)).collect::<Vec<_>>())
+        };
+        let candidates = try_join_all(self.folders.iter().map(of_folder)).await.map_err(super::without_path)?;
+        let picked = rank::pick(&query, candidates.into_iter().flatten().collect(), limits.max_results);
+        Ok(picked.into_iter().map(|(score, candidate)| super::hit(score, candidate)).collect())
+    }
+
+    async fn opened(&self, address: &str) -> Result<Option<Opened>, Error> {
+        for folder in &self.folders {
+            let Some(own) = address.strip_prefix(&folder.prefix) else { continue };
+            let local = self.local(folder).await.map_err(super::without_path)?;
+            if let Some(opened) = local.opened(own).await? {
+                let own = |passage: Passage| Passage { url: format!("{}{}", folder.prefix, passage.url), ..passage };
+                return Ok(Some(Opened { passages: opened.passages.into_iter().map(own).collect(), ..opened }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Folder {
+    fn own(&self, candidate: Candidate) -> Candidate {
+        Candidate {
+            path: format!("{}{}", self.prefix, candidate.path),
+            url: format!("{}{}", self.prefix, candidate.url),
+            ..candidate
+        }
     }
 }
 
 impl Search for Documents {
     fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
-        Box::pin(async { self.local().await.map_err(super::without_path)?.find_hits(query, limits).await })
+        Box::pin(self.find(query, limits))
     }
 
     fn place(&self) -> String {
-        self.folder.display().to_string()
+        self.folders.iter().map(|folder| folder.path.display().to_string()).collect::<Vec<_>>().join(", ")
     }
 
     fn open(&self) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(async { self.local().await.map(drop) })
+        Box::pin(async { try_join_all(self.folders.iter().map(|folder| self.local(folder))).await.map(drop) })
     }
 
-    fn folder(&self) -> Option<&Path> {
-        Some(&self.folder)
+    fn folder(&self) -> Option<PathBuf> {
+        Some(join_folders(&self.folders.iter().map(|folder| folder.path.clone()).collect::<Vec<_>>()))
     }
 
     fn skipped(&self) -> Vec<Skipped> {
-        self.local.get().map(Local::skipped).unwrap_or_default()
+        let of_folder = |folder: &Folder| {
+            let skipped = folder.local.get().map(Local::skipped).unwrap_or_default();
+            let prefix = folder.prefix.clone();
+            skipped.into_iter().map(move |skipped| Skipped { path: format!("{prefix}{}", skipped.path), ..skipped })
+        };
+        self.folders.iter().flat_map(of_folder).collect()
+    }
+
+    fn document<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
+        Box::pin(self.opened(address))
     }
 }
 
@@ -91,5 +203,9 @@ impl Search for Local {
 
     fn place(&self) -> String {
         self.folder().display().to_string()
+    }
+
+    fn document<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
+        Box::pin(self.opened(address))
     }
 }

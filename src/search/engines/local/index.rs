@@ -20,10 +20,11 @@ use super::{query::spaced, rank::Candidate};
 use crate::{
     domain::digest::{hex, sha256},
     files,
+    search::Opened,
 };
 
 /// Raised whenever the tables, or the passages made of a document, change.
-const VERSION: i64 = 2;
+const VERSION: i64 = 4;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A document as the index keeps it.
@@ -32,6 +33,7 @@ pub(super) struct Entry {
     pub path: String,
     pub stamp: String,
     pub title: String,
+    pub author: Option<String>,
     pub published: Option<String>,
     /// Why it, or a part of it, is not searched.
     pub skipped: Option<String>,
@@ -139,6 +141,15 @@ impl Index {
         }
     }
 
+    /// An index that is gone with its last holder; what has no room in memory goes into a file without a name.
+    pub async fn temporary() -> Result<Self, Error> {
+        let options = SqliteConnectOptions::new().filename("").disable_statement_logging();
+        let pool = SqlitePoolOptions::new().max_connections(1).min_connections(1).idle_timeout(None).max_lifetime(None);
+        let index = Self { pool: pool.connect_with(options).await? };
+        index.prepare().await?;
+        Ok(index)
+    }
+
     /// Makes the tables of a new file; refuses those of another version.
     async fn prepare(&self) -> Result<(), Error> {
         let version: i64 = sqlx::query_scalar("pragma user_version").fetch_one(&self.pool).await?;
@@ -150,14 +161,14 @@ impl Index {
         }
         let mut tx = self.pool.begin_with("begin immediate").await?;
         tx.execute(
-            "create table documents (path text primary key, stamp text not null, title text not null, published text,
+            "create table documents (path text primary key, stamp text not null, title text not null, author text, published text,
                  skipped text) without rowid;
              create table passages (id integer primary key, path text not null, url text not null, section text,
                  headings text not null, body text not null, hash text not null);
              create index passages_of_document on passages (path);
              create virtual table words using fts5 (title, headings, body, content = '', contentless_delete = 1,
                  tokenize = 'porter unicode61 remove_diacritics 2');
-             pragma user_version = 2",
+             pragma user_version = 4",
         )
         .await?;
         Ok(tx.commit().await?)
@@ -188,6 +199,24 @@ impl Index {
             forget(&mut tx, path).await?;
         }
         Ok(tx.commit().await?)
+    }
+
+    /// The document of that path with all its passages, in reading order.
+    pub async fn document(&self, path: &str) -> Result<Option<Opened>, Error> {
+        let found = sqlx::query("select title, author, published from documents where path = $1").bind(path);
+        let Some(document) = found.fetch_optional(&self.pool).await? else { return Ok(None) };
+        let passages = sqlx::query("select url, section, body from passages where path = $1 order by id").bind(path);
+        let passage = |row: SqliteRow| {
+            Ok(crate::search::Passage { url: row.try_get(0)?, section: row.try_get(1)?, text: row.try_get(2)? })
+        };
+        let passages = passages.fetch_all(&self.pool).await?.into_iter().map(passage);
+        Ok(Some(Opened {
+            title: document.try_get(0)?,
+            author: document.try_get(1)?,
+            published: document.try_get(2)?,
+            engine: String::new(),
+            passages: passages.collect::<Result<_, sqlx::Error>>()?,
+        }))
     }
 
     /// The passages that fit an FTS5 expression best, titles and headings weighing more than text.
@@ -232,15 +261,19 @@ async fn forget(tx: &mut Transaction<'static, Sqlite>, path: &str) -> Result<(),
 }
 
 async fn insert(tx: &mut Transaction<'static, Sqlite>, entry: &Entry) -> Result<(), sqlx::Error> {
-    sqlx::query("insert into documents (path, stamp, title, published, skipped) values ($1, $2, $3, $4, $5)")
-        .bind(&entry.path)
-        .bind(&entry.stamp)
-        .bind(&entry.title)
-        .bind(&entry.published)
-        .bind(&entry.skipped)
-        .execute(&mut **tx)
-        .await?;
-    let title = format!("{} {}", entry.title, entry.path);
+    sqlx::query(
+        "insert into documents (path, stamp, title, author, published, skipped) values ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(&entry.path)
+    .bind(&entry.stamp)
+    .bind(&entry.title)
+    .bind(&entry.author)
+    .bind(&entry.published)
+    .bind(&entry.skipped)
+    .execute(&mut **tx)
+    .await?;
+    // Who wrote it is looked for too.
+    let title = format!("{} {} {}", entry.title, entry.path, entry.author.as_deref().unwrap_or_default());
     for passage in &entry.passages {
         insert_passage(tx, &entry.path, &title, passage).await?;
     }

@@ -9,6 +9,7 @@ mod index;
 mod query;
 mod rank;
 mod refresh;
+mod uploads;
 mod walk;
 
 use std::{
@@ -20,12 +21,15 @@ use std::{
 
 use tokio::sync::RwLock;
 
-pub use self::documents::ROW;
+pub use self::{
+    documents::ROW,
+    uploads::{ReadUpload, UploadError},
+};
 use self::{index::Index, query::Query, rank::Candidate, refresh::Progress};
 use crate::{
     files,
     pages::Parser,
-    search::{Error, Hit, Limits, Skipped},
+    search::{Error, Hit, Limits, Opened, Skipped},
 };
 
 /// How many passages the index offers for ranking.
@@ -153,6 +157,14 @@ impl Local {
             candidates => candidates,
         };
         candidates.map_err(|error| failed(&self.shared.index_file, &error))
+    }
+
+    /// The document that has the passage of that address.
+    async fn opened(&self, address: &str) -> Result<Option<Opened>, Error> {
+        let path = address.split('#').next().unwrap_or_default();
+        let opened = self.shared.index.read().await.document(path).await;
+        let opened = opened.map_err(|error| without_path(failed(&self.shared.index_file, &error)))?;
+        Ok(opened.map(|opened| Opened { engine: ROW.name.to_owned(), ..opened }))
     }
 
     async fn candidates(&self, expression: &str) -> Result<Vec<Candidate>, index::Error> {

@@ -162,7 +162,7 @@ async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_b
     }
 }
 
-fn filled(entry: Entry, document: Document) -> Entry {
+pub(super) fn filled(entry: Entry, document: Document) -> Entry {
     let mut passages = Vec::new();
     for section in &document.sections {
         add_passages(&entry.path, section, &mut passages);
@@ -172,6 +172,7 @@ fn filled(entry: Entry, document: Document) -> Entry {
     Entry {
         published: document.published.or_else(|| date::in_file_name(&entry.title)),
         title: document.title.unwrap_or(entry.title),
+        author: document.author,
         skipped: document.missing.or(too_long),
         passages,
         ..entry

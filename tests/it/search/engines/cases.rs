@@ -28,6 +28,9 @@ pub const ALL: &[Case] = &[
     GITHUB,
     STACKEXCHANGE,
     HACKERNEWS,
+    OPENAI,
+    ANTHROPIC,
+    GOOGLE,
 ];
 
 const TAVILY: Case = Case {
@@ -618,5 +621,202 @@ const HACKERNEWS: Case = Case {
     sent: &[(
         of_last_week,
         &["GET /base/search ", "query=pump noise limits", "hitsPerPage=5", "numericFilters=created_at_i>="],
+    )],
+};
+
+const OPENAI: Case = Case {
+    name: "openai",
+    address: "providers.openai.base_url",
+    keys: &["providers.openai.api_key"],
+    reply: r#"{"id": "resp_1", "object": "response", "status": "completed", "error": null, "output": [
+        {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "pump noise",
+         "sources": [{"type": "url", "url": "https://example.org/a"}, {"type": "url", "url": "https://example.net/b"}, {"type": "url"}]}},
+        {"id": "msg_1", "type": "message", "role": "assistant", "content": [{"type": "output_text",
+         "text": "Pumps hum at 60 dB ([example.org](https://example.org/a?utm_source=openai)).",
+         "annotations": [{"type": "url_citation", "url": "https://example.org/a?utm_source=openai", "title": "Pumps",
+          "start_index": 19, "end_index": 75}, {"type": "url_citation"}]}]}],
+        "usage": {"input_tokens": 9000, "output_tokens": 60, "total_tokens": 9060}}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum at 60 dB", "", None),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (
+        200,
+        r#"{"status": "completed", "output": [{"type": "web_search_call", "status": "completed", "action": {"type": "search", "sources": []}},
+            {"type": "message", "content": [{"type": "output_text", "text": "Nothing was found.", "annotations": []}]}]}"#,
+    ),
+    refusals: &[
+        (
+            401,
+            &[],
+            r#"{"error": {"message": "Incorrect API key provided: {key}.", "type": "invalid_request_error", "code": "invalid_api_key"}}"#,
+            Auth,
+        ),
+        (
+            429,
+            &[],
+            r#"{"error": {"message": "You exceeded your current quota.", "type": "insufficient_quota", "code": "insufficient_quota"}}"#,
+            Quota,
+        ),
+        (
+            429,
+            &[("retry-after", "7")],
+            r#"{"error": {"message": "Rate limit reached.", "code": "rate_limit_exceeded"}}"#,
+            Limited(Some(7)),
+        ),
+        (
+            400,
+            &[],
+            r#"{"error": {"message": "Hosted tool 'web_search' is not supported with this model.", "type": "invalid_request_error"}}"#,
+            BadQuery,
+        ),
+        (
+            200,
+            &[],
+            r#"{"status": "failed", "error": {"code": "server_error", "message": "It failed."}, "output": []}"#,
+            Unavailable,
+        ),
+        (
+            200,
+            &[],
+            r#"{"status": "completed", "error": null, "output": [{"type": "message", "content": []}]}"#,
+            Unavailable,
+        ),
+    ],
+    sent: &[
+        (
+            of_one_site,
+            &[
+                "POST /base/responses ",
+                r#""filters":{"allowed_domains":["example.org"]}"#,
+                r#""store":false"#,
+                r#""max_tool_calls":1"#,
+            ],
+        ),
+        (in_german, &[r#""user_location":{"type":"approximate","country":"DE"}"#]),
+    ],
+};
+
+const ANTHROPIC: Case = Case {
+    name: "anthropic",
+    address: "providers.anthropic.base_url",
+    keys: &["providers.anthropic.api_key"],
+    reply: r#"{"id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "end_turn", "content": [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "pump noise"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
+         {"type": "web_search_result", "url": "https://example.net/b", "title": null, "page_age": null, "encrypted_content": "eA=="},
+         {"type": "web_search_result", "url": "https://example.org/a", "title": "Pumps", "page_age": "March 10, 2031", "encrypted_content": "eA=="},
+         {"type": "web_search_result", "title": "Nowhere"}]},
+        {"type": "text", "text": "Pumps are loud.", "citations": [{"type": "web_search_result_location", "url": "https://example.org/a",
+         "title": "Pumps", "cited_text": "Pumps hum at 60 dB.", "encrypted_index": "eA=="}]}],
+        "usage": {"input_tokens": 9000, "output_tokens": 60, "server_tool_use": {"web_search_requests": 1}}}"#,
+    hits: &[
+        ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "", Some("2031-03-10")),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (
+        200,
+        r#"{"stop_reason": "end_turn", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}, {"type": "text", "text": "Nothing."}]}"#,
+    ),
+    refusals: &[
+        (
+            401,
+            &[],
+            r#"{"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key {key}"}}"#,
+            Auth,
+        ),
+        (
+            400,
+            &[],
+            r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "Your credit balance is too low."}}"#,
+            Quota,
+        ),
+        (
+            429,
+            &[],
+            r#"{"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down.", "details": {"error_code": "enforced_spend_limit_reached"}}}"#,
+            Quota,
+        ),
+        (529, &[], r#"{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}"#, Unavailable),
+        (
+            200,
+            &[],
+            r#"{"stop_reason": "end_turn", "content": [{"type": "web_search_tool_result", "content": {"type": "web_search_tool_result_error", "error_code": "too_many_requests"}}]}"#,
+            Limited(None),
+        ),
+        (
+            200,
+            &[],
+            r#"{"stop_reason": "end_turn", "content": [{"type": "web_search_tool_result", "content": {"type": "web_search_tool_result_error", "error_code": "query_too_long"}}]}"#,
+            BadQuery,
+        ),
+        (
+            200,
+            &[],
+            r#"{"stop_reason": "end_turn", "content": [{"type": "text", "text": "From memory."}]}"#,
+            Unavailable,
+        ),
+    ],
+    sent: &[
+        (
+            of_one_site,
+            &[
+                "POST /base/messages ",
+                r#""allowed_domains":["example.org"]"#,
+                r#""max_uses":1"#,
+                "anthropic-version: 2023-06-01",
+            ],
+        ),
+        (without_a_site, &[r#""blocked_domains":["example.net"]"#]),
+        (in_german, &[r#""user_location":{"type":"approximate","country":"DE"}"#]),
+    ],
+};
+
+const GOOGLE: Case = Case {
+    name: "google",
+    address: "providers.google.base_url",
+    keys: &["providers.google.api_key"],
+    reply: r#"{"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm.", "thought": true}, {"text": "Die Pumpe ist größer. Pumps hum at 60 dB."}]},
+        "finishReason": "STOP", "groundingMetadata": {"webSearchQueries": ["pump noise", "pump dB", "pump noise"],
+         "groundingChunks": [{"web": {"uri": "https://example.net/b"}}, {"web": {"uri": "https://example.org/a", "title": "example.org"}},
+          {"web": {"title": "Nowhere"}}, {"web": {"uri": "https://www.google.com/search?q=weather", "title": "Weather"}}],
+         "groundingSupports": [{"segment": {"startIndex": 24, "endIndex": 43}, "groundingChunkIndices": [1, 99]},
+          {"segment": {"text": "Nobody said so."}, "groundingChunkIndices": [3]}]}}],
+        "usageMetadata": {"promptTokenCount": 20, "toolUsePromptTokenCount": 80, "candidatesTokenCount": 30, "thoughtsTokenCount": 10}}"#,
+    hits: &[
+        ("https://example.org/a", "example.org", "Pumps hum at 60 dB.", "", None),
+        ("https://example.net/b", "example.net", "", "", None),
+    ],
+    empty: (
+        200,
+        r#"{"candidates": [{"content": {"parts": [{"text": "Nothing."}]}, "groundingMetadata": {"webSearchQueries": ["x"]}}]}"#,
+    ),
+    refusals: &[
+        (
+            400,
+            &[],
+            r#"{"error": {"code": 400, "message": "API key not valid: {key}", "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}}"#,
+            Auth,
+        ),
+        (
+            429,
+            &[],
+            r#"{"error": {"code": 429, "message": "Quota", "details": [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}]}}"#,
+            Quota,
+        ),
+        (
+            429,
+            &[],
+            r#"{"error": {"code": 429, "message": "Slow", "details": [{"retryDelay": "14s"}]}}"#,
+            Limited(Some(14)),
+        ),
+        (400, &[], r#"{"error": {"code": 400, "message": "Search is not supported by this model."}}"#, BadQuery),
+        (200, &[], r#"{"promptFeedback": {"blockReason": "SAFETY"}}"#, BadQuery),
+        (200, &[], r#"{"candidates": [{"content": {"parts": [{"text": "From memory."}]}}]}"#, Unavailable),
+    ],
+    sent: &[(
+        of_last_week,
+        &["POST /base/models/", ":generateContent", r#""googleSearch":{"timeRangeFilter":{"startTime":"2"#],
     )],
 };

@@ -121,6 +121,11 @@ impl Fake {
     }
 
     fn engine(&self, case: &Case) -> Engine {
+        self.try_engine(case).unwrap()
+    }
+
+    /// `None` without the keys that it needs.
+    fn try_engine(&self, case: &Case) -> Option<Engine> {
         let retry =
             RetryPolicy { max_wait: Duration::from_millis(3), first_within: Duration::from_millis(1), timeouts: 1 };
         let mut settings = Settings { retry, max_answer_bytes: 200_000, ..Settings::default() };
@@ -131,7 +136,7 @@ impl Fake {
         let row = ROWS.iter().find(|row| row.name == case.name).unwrap();
         // Not in the engine's own time.
         let row: &'static Row = Box::leak(Box::new(Row { every: Duration::ZERO, ..**row }));
-        Engines::of(&[row], settings, parser()).unwrap().get(case.name).unwrap().clone()
+        Engines::of(&[row], settings, parser()).unwrap().get(case.name).ok().cloned()
     }
 }
 
@@ -239,6 +244,20 @@ async fn rate_limits_and_outages_mean_the_same_everywhere() {
         check(Reply::new(500, "<html>oops</html>"), Meaning::Unavailable).await;
         check(Reply::new(503, ""), Meaning::Unavailable).await;
         check(Reply::new(404, "{}"), Meaning::Unavailable).await;
+    }
+}
+
+/// Whose key is wrong when none is set?
+#[tokio::test]
+async fn an_engine_that_has_a_key_and_goes_without_is_refused_no_key() {
+    for row in ROWS.iter().filter(|row| row.corpus == Corpus::Web) {
+        let case = cases::ALL.iter().find(|case| case.name == row.name).unwrap();
+        let keyless = Case { keys: &[], ..*case };
+        let fake = Fake::start().await;
+        let Some(engine) = fake.try_engine(&keyless) else { continue };
+        fake.next(Reply::new(403, "{}"));
+        let error = engine.search("pump noise limits", &filtered(Filters::default()), &Open).await.unwrap_err();
+        assert_eq!(meaning(&error), Meaning::Unavailable, "{}: {error}", case.name);
     }
 }
 

@@ -1,0 +1,136 @@
+//! Signing a browser in at an issuer: OpenID Connect's authorisation code flow with PKCE (RFC 7636).
+//!
+//! What is needed when the browser comes back stands in a cookie of its own, so any replica can go on.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use serde_json::Value;
+use subtle::ConstantTimeEq as _;
+use url::Url;
+
+use super::{
+    issuer::{Issuer, Refused},
+    token::random,
+};
+use crate::{domain::digest, net::read_body};
+
+const MAX_ANSWER_BYTES: usize = 256 << 10;
+
+/// This service, as the issuer knows it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub id: String,
+    /// `None`: a public client.
+    pub secret: Option<SecretString>,
+    /// Where the issuer sends browsers back to.
+    pub redirect_url: Url,
+    /// Words separated by spaces; `openid` is among them.
+    pub scopes: String,
+}
+
+/// A sign-in that has begun. Shape as text: state, nonce and verifier, separated by dots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    state: String,
+    nonce: String,
+    verifier: String,
+}
+
+impl Begun {
+    fn new() -> Self {
+        let text = || URL_SAFE_NO_PAD.encode(random());
+        Self { state: text(), nonce: text(), verifier: text() }
+    }
+
+    /// For the cookie.
+    pub fn text(&self) -> String {
+        format!("{}.{}.{}", self.state, self.nonce, self.verifier)
+    }
+
+    /// Reads what [`Self::text`] wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.').map(str::to_owned);
+        let begun = Self { state: parts.next()?, nonce: parts.next()?, verifier: parts.next()? };
+        (parts.next().is_none() && begun.verifier.len() == 43).then_some(begun)
+    }
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    id_token: String,
+}
+
+impl Issuer {
+    /// Where the browser is sent, and what it has to bring back.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn begin(&self, client: &Client) -> Result<(Url, Begun), Refused> {
+        let begun = Begun::new();
+        let url = self.endpoints().await?.authorization_endpoint;
+        let mut url = url.ok_or_else(|| Refused::Unreachable("it signs no browsers in".to_owned()))?;
+        let challenge = URL_SAFE_NO_PAD.encode(digest::sha256(begun.verifier.as_bytes()));
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &client.id)
+            .append_pair("redirect_uri", client.redirect_url.as_str())
+            .append_pair("scope", &client.scopes)
+            .append_pair("state", &begun.state)
+            .append_pair("nonce", &begun.nonce)
+            .append_pair("code_challenge", &challenge)
+            .append_pair("code_challenge_method", "S256");
+        Ok((url, begun))
+    }
+
+    /// Who has signed in: the claims of the token that the code gives.
+    ///
+    /// # Errors
+    /// [`Refused`], also for an answer to another browser's sign-in.
+    pub async fn finish(&self, client: &Client, begun: &Begun, state: &str, code: &str) -> Result<Value, Refused> {
+        if !bool::from(begun.state.as_bytes().ct_eq(state.as_bytes())) {
+            return Err(Refused::Invalid("the answer belongs to another sign-in".to_owned()));
+        }
+        let url = self.endpoints().await?.token_endpoint;
+        let url = url.ok_or_else(|| Refused::Unreachable("it gives no tokens".to_owned()))?;
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", client.redirect_url.as_str()),
+            ("client_id", &client.id),
+            ("code_verifier", &begun.verifier),
+        ];
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let mut request = self.client_for(&url).post(url.clone()).body(body);
+        request =
+            request.header("content-type", "application/x-www-form-urlencoded").header("accept", "application/json");
+        if let Some(secret) = &client.secret {
+            let encoded = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            request = request.basic_auth(encoded(&client.id), Some(encoded(secret.expose_secret())));
+        }
+        let response = request.send().await?.error_for_status()?;
+        let answer = read_body(response, MAX_ANSWER_BYTES).await?;
+        let tokens: Tokens =
+            serde_json::from_slice(&answer).map_err(|_| Refused::Invalid("the issuer gave no id_token".to_owned()))?;
+        let claims = self.claims(&tokens.id_token, std::slice::from_ref(&client.id)).await?;
+        match claims["nonce"].as_str().is_some_and(|nonce| bool::from(nonce.as_bytes().ct_eq(begun.nonce.as_bytes()))) {
+            true => Ok(claims),
+            false => Err(Refused::Invalid("the token belongs to another sign-in".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_in_that_has_begun_is_read_from_its_cookie() {
+        let begun = Begun::new();
+        assert_eq!(Begun::parse(&begun.text()), Some(begun.clone()));
+        assert_ne!(Begun::new(), begun);
+        for wrong in ["", "a.b", "a.b.c", &format!("{}.x", begun.text())] {
+            assert_eq!(Begun::parse(wrong), None, "{wrong}");
+        }
+    }
+}

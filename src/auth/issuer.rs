@@ -1,0 +1,321 @@
+//! Sign-in through others: tokens (JWT, RFC 7519) that an issuer signed. Its public keys are read from it (RFC 8414, RFC
+//! 7517), kept, and read again when a token names one that is not among them: issuers change their keys.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jsonwebtoken::{
+    Algorithm, DecodingKey, Validation, decode, decode_header,
+    jwk::{Jwk, JwkSet, PublicKeyUse},
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Mutex;
+use url::Url;
+use uuid::Uuid;
+
+use super::code::Client;
+use crate::{
+    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, UseLimits, digest},
+    net::{self, ApiClients, Timeouts, read_body},
+};
+
+/// Signatures by public keys alone: with a shared secret, a key that everybody may read would sign.
+const ALGORITHMS: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+/// How long keys count before they are read again.
+const FRESH: Duration = Duration::from_secs(600);
+/// Between two attempts to read them, whatever tokens name.
+const PAUSE: Duration = Duration::from_secs(5);
+/// Clocks may differ by so much.
+const LEEWAY_SECONDS: u64 = 60;
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
+const MAX_DOCUMENT_BYTES: usize = 1 << 20;
+const MAX_OWNER_CHARS: usize = 200;
+const TIMEOUTS: Timeouts =
+    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(10)), idle: Duration::from_secs(10) };
+
+/// Whose tokens are taken, and what is read off them.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// As tokens name it, to the letter.
+    pub issuer: String,
+    /// Tokens of the API must be meant for one of these; without any, none is taken.
+    pub audiences: Vec<String>,
+    /// Where its keys are; `None`: its discovery document says so.
+    pub jwks_url: Option<Url>,
+    /// The claim that names the owner.
+    pub owner_claim: String,
+    /// The claim with the roles; parts of a path are separated by dots.
+    pub roles_claim: String,
+    /// What those may do whose token names no role of Fathom; `None`: nothing.
+    pub default_scope: Option<KeyScope>,
+    /// For browsers that sign in there.
+    pub client: Option<Client>,
+}
+
+/// Why a token is not taken; for the log, not for its bearer.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("it is no token that could be taken: {0}")]
+    Malformed(String),
+    #[error("its key is not among those of the issuer")]
+    UnknownKey,
+    #[error("{0}")]
+    Invalid(String),
+    /// The issuer could not be asked.
+    #[error("the issuer did not answer: {0}")]
+    Unreachable(String),
+}
+
+impl From<net::Error> for Refused {
+    fn from(error: net::Error) -> Self {
+        Self::Unreachable(error.to_string())
+    }
+}
+
+impl From<reqwest::Error> for Refused {
+    fn from(error: reqwest::Error) -> Self {
+        net::Error::from(error).into()
+    }
+}
+
+/// An issuer with the keys that are known of it; a cheap clone.
+#[derive(Clone, Debug)]
+pub struct Issuer(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    clients: ApiClients,
+    /// Held while they are read, so that they are read once.
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    endpoints: Option<Endpoints>,
+    keys: Vec<Jwk>,
+    read: Option<Instant>,
+    tried: Option<Instant>,
+}
+
+/// What the discovery document says.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Endpoints {
+    issuer: String,
+    jwks_uri: Url,
+    pub authorization_endpoint: Option<Url>,
+    pub token_endpoint: Option<Url>,
+}
+
+impl Issuer {
+    /// # Errors
+    /// No HTTP client can be built.
+    pub fn new(settings: Settings) -> Result<Self, net::Error> {
+        let clients = ApiClients::new(TIMEOUTS)?;
+        Ok(Self(Arc::new(Shared { settings, clients, known: Mutex::default() })))
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub(super) fn client_for(&self, url: &Url) -> &reqwest::Client {
+        self.0.clients.for_url(url)
+    }
+
+    /// Does it look like a token, and not like a key of this service?
+    pub fn is_token(text: &str) -> bool {
+        text.len() <= MAX_TOKEN_BYTES && text.split('.').count() == 3
+    }
+
+    /// The bearer of a token for the API, as a key that ends with it.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn verify(&self, token: &str) -> Result<ApiKey, Refused> {
+        let claims = self.claims(token, &self.0.settings.audiences).await?;
+        self.key_of(&claims)
+    }
+
+    /// What a token says that the issuer signed for one of these audiences and that counts now.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn claims(&self, token: &str, audiences: &[String]) -> Result<Value, Refused> {
+        let header = decode_header(token).map_err(|error| Refused::Malformed(error.to_string()))?;
+        if !ALGORITHMS.contains(&header.alg) || audiences.is_empty() {
+            return Err(Refused::Malformed(format!("{:?} for this audience", header.alg)));
+        }
+        let key = self.signing_key(header.kid.as_deref(), header.alg).await?;
+        let mut validation = Validation::new(header.alg);
+        validation.leeway = LEEWAY_SECONDS;
+        validation.validate_nbf = true;
+        validation.set_issuer(&[&self.0.settings.issuer]);
+        validation.set_audience(audiences);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        let decoded = decode::<Value>(token, &key, &validation);
+        decoded.map(|token| token.claims).map_err(|error| Refused::Invalid(error.to_string()))
+    }
+
+    /// A key for whom a token names. Its id is the same for each token of the same person.
+    ///
+    /// # Errors
+    /// No owner is named, or nothing is allowed to them.
+    pub fn key_of(&self, claims: &Value) -> Result<ApiKey, Refused> {
+        let Settings { issuer, owner_claim, roles_claim, default_scope, .. } = &self.0.settings;
+        let owner = claims[owner_claim.as_str()].as_str().map(str::trim).unwrap_or_default();
+        if !(1..=MAX_OWNER_CHARS).contains(&owner.chars().count()) {
+            return Err(Refused::Invalid(format!("{owner_claim} must have 1 to {MAX_OWNER_CHARS} characters")));
+        }
+        let scope = scope(claims, roles_claim).or(*default_scope);
+        let scope = scope.ok_or_else(|| Refused::Invalid(format!("{roles_claim} names no role of Fathom")))?;
+        let hash = digest::sha256(format!("{issuer}\n{owner}").as_bytes());
+        let id = hash.first_chunk::<16>().copied().unwrap_or_default();
+        let time = |name: &str| claims[name].as_i64().map(|seconds| Timestamp(seconds.saturating_mul(1_000)));
+        Ok(ApiKey {
+            id: ApiKeyId(Uuid::from_bytes(id)),
+            name: "signed in".to_owned(),
+            owner: Owner::named(owner),
+            scope,
+            created_at: time("iat").unwrap_or(Timestamp(0)),
+            expires_at: Some(time("exp").unwrap_or(Timestamp(0))),
+            revoked_at: None,
+            last_used_at: None,
+            limits: UseLimits::default(),
+            issuer: Some(issuer.clone()),
+        })
+    }
+
+    /// The endpoints of the issuer.
+    ///
+    /// # Errors
+    /// [`Refused::Unreachable`].
+    pub async fn endpoints(&self) -> Result<Endpoints, Refused> {
+        let mut known = self.0.known.lock().await;
+        if let Some(endpoints) = &known.endpoints {
+            return Ok(endpoints.clone());
+        }
+        let endpoints = self.discover().await?;
+        known.endpoints = Some(endpoints.clone());
+        Ok(endpoints)
+    }
+
+    async fn signing_key(&self, id: Option<&str>, algorithm: Algorithm) -> Result<DecodingKey, Refused> {
+        let mut known = self.0.known.lock().await;
+        let is_known = find(&known.keys, id, algorithm).is_some();
+        let is_fresh = known.read.is_some_and(|read| read.elapsed() < FRESH);
+        let may_try = known.tried.is_none_or(|tried| tried.elapsed() >= PAUSE);
+        if (!is_known || !is_fresh) && may_try {
+            known.tried = Some(Instant::now());
+            match self.read_keys(&mut known).await {
+                Ok(keys) => (known.keys, known.read) = (keys, Some(Instant::now())),
+                // Those that are known go on counting: an issuer that is away signs nobody out.
+                Err(error) if is_known => tracing::warn!(%error, "the issuer's keys could not be read again"),
+                Err(error) => return Err(error),
+            }
+        }
+        let jwk = find(&known.keys, id, algorithm).ok_or(Refused::UnknownKey)?;
+        DecodingKey::from_jwk(jwk).map_err(|error| Refused::Invalid(error.to_string()))
+    }
+
+    async fn read_keys(&self, known: &mut Known) -> Result<Vec<Jwk>, Refused> {
+        let url = match &self.0.settings.jwks_url {
+            Some(url) => url.clone(),
+            None => {
+                let endpoints = self.discover().await?;
+                let url = endpoints.jwks_uri.clone();
+                known.endpoints = Some(endpoints);
+                url
+            }
+        };
+        // One at a time: a key of a kind that nobody here knows must not hide the others.
+        let set: Value = self.document(&url).await?;
+        let keys = set["keys"].as_array().cloned().unwrap_or_default();
+        let keys = JwkSet { keys: keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect() };
+        tracing::debug!(keys = keys.keys.len(), "the issuer's keys were read");
+        Ok(keys.keys)
+    }
+
+    async fn discover(&self) -> Result<Endpoints, Refused> {
+        let issuer = self.0.settings.issuer.trim_end_matches('/');
+        let url = Url::parse(&format!("{issuer}/.well-known/openid-configuration"));
+        let url = url.map_err(|error| Refused::Unreachable(error.to_string()))?;
+        let endpoints: Endpoints = self.document(&url).await?;
+        match endpoints.issuer == self.0.settings.issuer {
+            true => Ok(endpoints),
+            false => Err(Refused::Unreachable(format!("its discovery document names {}", endpoints.issuer))),
+        }
+    }
+
+    async fn document<T: for<'de> Deserialize<'de>>(&self, url: &Url) -> Result<T, Refused> {
+        let response = self.client_for(url).get(url.clone()).send().await?.error_for_status()?;
+        let body = read_body(response, MAX_DOCUMENT_BYTES).await?;
+        serde_json::from_slice(&body).map_err(|error| Refused::Unreachable(format!("{}: {error}", url.path())))
+    }
+}
+
+/// The key that signs with that algorithm: the one of that id, or of a token without one the only one.
+fn find<'a>(keys: &'a [Jwk], id: Option<&str>, algorithm: Algorithm) -> Option<&'a Jwk> {
+    let signs = |jwk: &&Jwk| {
+        let is_for_signing = !matches!(jwk.common.public_key_use, Some(PublicKeyUse::Encryption));
+        let named = jwk.common.key_algorithm.map(|named| named.to_string().parse::<Algorithm>());
+        let fits = DecodingKey::from_jwk(jwk).is_ok_and(|key| key.family() == algorithm.family());
+        is_for_signing && fits && named.is_none_or(|named| named.ok() == Some(algorithm))
+    };
+    let mut fitting = keys.iter().filter(signs);
+    match id {
+        Some(id) => fitting.find(|jwk| jwk.common.key_id.as_deref() == Some(id)),
+        None => fitting.next().filter(|_| fitting.next().is_none()),
+    }
+}
+
+/// The highest role of Fathom among those of the claim, a list or words separated by spaces.
+fn scope(claims: &Value, path: &str) -> Option<KeyScope> {
+    let claim = path.split('.').try_fold(claims, |value, part| value.get(part))?;
+    let words: Vec<&str> = match claim {
+        Value::Array(roles) => roles.iter().filter_map(Value::as_str).collect(),
+        Value::String(roles) => roles.split_whitespace().collect(),
+        _ => return None,
+    };
+    let role = |word: &&str| KeyScope::parse(word.strip_prefix("fathom:").or_else(|| word.strip_prefix("fathom-"))?);
+    words.iter().filter_map(role).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_highest_role_counts() {
+        let check = |claims: Value, path: &str, expected: Option<KeyScope>| {
+            assert_eq!(scope(&claims, path), expected, "{claims}")
+        };
+        check(json!({ "roles": ["staff", "fathom:read", "fathom-admin"] }), "roles", Some(KeyScope::Admin));
+        check(json!({ "scope": "openid fathom:write" }), "scope", Some(KeyScope::Write));
+        check(json!({ "realm_access": { "roles": ["fathom:read"] } }), "realm_access.roles", Some(KeyScope::Read));
+        check(json!({ "roles": ["admin", "fathom:root"] }), "roles", None);
+        check(json!({ "roles": 7 }), "roles", None);
+        check(json!({}), "roles", None);
+    }
+
+    #[test]
+    fn tokens_look_like_tokens() {
+        assert!(Issuer::is_token("a.b.c") && !Issuer::is_token("fathom_00_x") && !Issuer::is_token("a.b.c.d"));
+        assert!(!Issuer::is_token(&format!("{}.b.c", "a".repeat(MAX_TOKEN_BYTES))));
+    }
+}

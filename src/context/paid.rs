@@ -1,0 +1,61 @@
+//! What calls of models took: priced one by one, counted against the run's limits, and written into the step they were
+//! made for.
+
+use super::{Cx, Role, ask::Outcome};
+use crate::{
+    domain::{Event, ModelName, Usage},
+    journal::{CallRecord, Entry},
+    llm::Completion,
+    search::Engine,
+};
+
+/// Whose tokens those of a search by a model are, beside the roles that options name.
+const SEARCH_ROLE: &str = "search";
+
+/// What the answered calls of one step took together.
+#[derive(Debug, Default)]
+pub(super) struct Paid {
+    usage: Usage,
+    attempts: u32,
+    /// Answered ones; the offline model's take no attempt.
+    calls: u32,
+}
+
+impl Cx {
+    /// Prices one answer, since prices depend on how long a prompt is, and counts it. Afterwards its usage is that of all
+    /// calls of the step.
+    pub(super) fn pay(&self, model: &ModelName, completion: &mut Completion, paid: &mut Paid) {
+        completion.usage.cost = self.run.services.llm.cost(model, &completion.usage);
+        self.run.spending.end_call(&completion.usage);
+        paid.usage += completion.usage;
+        paid.calls = paid.calls.saturating_add(1);
+        paid.attempts = paid.attempts.saturating_add(completion.attempts);
+        (completion.usage, completion.attempts) = (paid.usage, paid.attempts);
+    }
+
+    /// The step with what its answered calls took, the unusable ones included, also when the last call failed.
+    pub(super) fn with_usage(
+        &self,
+        role: Role,
+        model: &ModelName,
+        paid: &Paid,
+        entry: Entry<Outcome>,
+    ) -> Entry<Outcome> {
+        if paid.calls == 0 {
+            return entry;
+        }
+        let (model, role, tokens) = (model.to_string(), role.as_str().to_owned(), paid.usage);
+        let call = CallRecord { model: model.clone(), role: role.clone(), attempts: paid.attempts, usage: paid.usage };
+        Entry { call: Some(call), ..entry.event(&self.scope, Event::Usage { model, role, tokens }) }
+    }
+
+    /// The step of a search with what the model took that made it.
+    pub fn with_search<T>(&self, mut usage: Usage, entry: Entry<T>) -> Entry<T> {
+        let Some(model) = self.search().and_then(Engine::model) else { return entry };
+        usage.cost = self.run.services.llm.cost(model, &usage);
+        self.run.spending.end_search(&usage);
+        let (model, role) = (model.to_string(), SEARCH_ROLE.to_owned());
+        let event = Event::Usage { model: model.clone(), role: role.clone(), tokens: usage };
+        Entry { call: Some(CallRecord { model, role, attempts: 1, usage }), ..entry.event(&self.scope, event) }
+    }
+}

@@ -1,0 +1,99 @@
+//! Documents of a thread: given, listed, removed.
+
+use axum::{
+    extract::{FromRequest, FromRequestParts as _, Path, Request, State as Shared},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{
+    State,
+    error::{ApiError, Code},
+    extract::{self, Query},
+    json,
+    threads::ThreadBody,
+};
+use crate::{
+    domain::{Caller, DocumentId, Upload},
+    runs::OwnedThread,
+};
+
+/// A file as it came: its name is in the query, the body is the file itself.
+#[derive(Debug)]
+pub struct File {
+    name: String,
+    bytes: Bytes,
+}
+
+impl FromRequest<State> for File {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &State) -> Result<Self, ApiError> {
+        let (mut parts, body) = request.into_parts();
+        let query = Query::from_request_parts(&mut parts, state).await?;
+        let name = query.text("name").unwrap_or_default().trim();
+        if name.is_empty() {
+            return Err(ApiError::parameter("name", "name must be the name of the file, such as report.pdf"));
+        }
+        let request = Request::from_parts(parts, body);
+        if is_form(request.headers()) {
+            let detail = "send the file itself as the body, with Content-Type: application/octet-stream";
+            return Err(ApiError::new(Code::UnsupportedMediaType, detail));
+        }
+        let bytes = extract::read_up_to(request, state, state.settings.max_upload_bytes).await?;
+        if bytes.is_empty() {
+            return Err(ApiError::parameter("name", "the body must be the file itself, and is empty"));
+        }
+        Ok(Self { name: name.to_owned(), bytes })
+    }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.trim_start().to_ascii_lowercase().starts_with("multipart/")
+}
+
+#[derive(Serialize)]
+struct Documents {
+    data: Vec<Upload>,
+    /// A thread has no more documents than fit on a page.
+    next_cursor: Option<String>,
+}
+
+pub async fn add(thread: OwnedThread, file: File) -> Result<Response, ApiError> {
+    let added = thread.add_document(&file.name, &file.bytes).await;
+    let (document, is_new) = added.map_err(|refusal| ApiError::refused(refusal, "/"))?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let body = json::json(&document)?;
+    Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+#[derive(Serialize)]
+struct ThreadAndDocument {
+    thread: ThreadBody,
+    document: Upload,
+}
+
+pub async fn create(Shared(state): Shared<State>, caller: Caller, file: File) -> Result<Response, ApiError> {
+    let created = state.runs.create_thread_with(&caller, &file.name, &file.bytes).await;
+    let (thread, document) = created.map_err(|refusal| ApiError::refused(refusal, "/"))?;
+    let location = format!("/api/v1/threads/{}", thread.id);
+    let body = json::json(&ThreadAndDocument { thread: thread.into(), document })?;
+    let headers = [(header::CONTENT_TYPE, "application/json".to_owned()), (header::LOCATION, location)];
+    Ok((StatusCode::CREATED, headers, body).into_response())
+}
+
+pub async fn list(thread: OwnedThread) -> Result<Response, ApiError> {
+    json::answer(&Documents { data: thread.documents().await?, next_cursor: None })
+}
+
+pub async fn remove(thread: OwnedThread, Path((_, id)): Path<(String, String)>) -> Result<StatusCode, ApiError> {
+    let id = Uuid::try_parse(&id).map_err(|_| ApiError::parameter("document_id", "document_id must be a UUID"))?;
+    match thread.remove_document(DocumentId(id)).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(ApiError::no_such("document")),
+    }
+}

@@ -1,0 +1,160 @@
+//! What owners and keys may use, on the wire: how many requests a minute they may send to this process, and the headers
+//! that say what is left (`RateLimit-Policy` and `RateLimit`, draft-ietf-httpapi-ratelimit-headers-10).
+//!
+//! Runs are counted in the database, where they are created; requests are not, since that would cost each of them a write.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    sync::{Mutex, PoisonError},
+};
+
+use axum::{
+    extract::{FromRequestParts as _, Request, State as Shared},
+    http::{HeaderMap, HeaderName, HeaderValue},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+
+use super::{State, error::ApiError};
+use crate::domain::{Allowance, ApiKeyId, Caller, Limited, Owner, Timestamp};
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LEFT: HeaderName = HeaderName::from_static("ratelimit");
+/// Who sent something in this minute; all are forgotten when there are more.
+const MAX_COUNTED: usize = 100_000;
+/// Billionths of a dollar in a cent.
+const CENT: u64 = 10_000_000;
+
+/// Whose requests are counted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Subject {
+    Owner(Owner),
+    Key(ApiKeyId),
+}
+
+/// The requests of this minute. Locked for counting only.
+#[derive(Debug, Default)]
+pub struct Requests(Mutex<Minute>);
+
+#[derive(Debug, Default)]
+struct Minute {
+    began: i64,
+    counts: HashMap<Subject, u64>,
+}
+
+impl Requests {
+    /// Counts a request, unless it is one too many; what is left afterwards.
+    fn count(&self, subject: Subject, quota: u64, now: Timestamp) -> Option<u64> {
+        let mut minute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if minute.began != now.minute().0 || minute.counts.len() >= MAX_COUNTED {
+            *minute = Minute { began: now.minute().0, counts: HashMap::new() };
+        }
+        let count = minute.counts.entry(subject).or_default();
+        if *count >= quota {
+            return None;
+        }
+        *count += 1;
+        Some(quota - *count)
+    }
+}
+
+/// Counts a request of an owner or key that may send so many a minute, and refuses those beyond.
+pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
+    if !request.uri().path().starts_with("/api/") {
+        return next.run(request).await;
+    }
+    let (mut parts, body) = request.into_parts();
+    let Ok::<_, Infallible>(caller) = Caller::from_request_parts(&mut parts, &state).await;
+    let mut allowances = counted(&state, &caller);
+    // The first one says why.
+    allowances.sort_by_key(|(_, let_in)| *let_in);
+    if allowances.iter().any(|(_, let_in)| !let_in) {
+        let allowances: Vec<_> = allowances.into_iter().map(|(allowance, _)| allowance).collect();
+        return ApiError::rate_limited(allowances).into_response();
+    }
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    let allowances: Vec<_> = allowances.into_iter().map(|(allowance, _)| allowance).collect();
+    append(response.headers_mut(), &allowances);
+    response
+}
+
+/// Each limit on this caller's requests, and whether it lets this one in.
+fn counted(state: &State, caller: &Caller) -> Vec<(Allowance, bool)> {
+    let of_owner = state.runs.limits_of_owners().requests_per_minute;
+    let of_owner = of_owner.map(|quota| (Subject::Owner(caller.owner.clone()), quota, false));
+    let of_key =
+        caller.key.as_ref().and_then(|key| Some((Subject::Key(key.id), key.limits.requests_per_minute?, true)));
+    let at = Timestamp::now();
+    let counted = [of_key, of_owner].into_iter().flatten().map(|(subject, quota, of_key)| {
+        let left = state.requests.count(subject, quota, at);
+        let limited = Limited::RequestsPerMinute;
+        (Allowance { limited, of_key, quota, left: left.unwrap_or(0), at }, left.is_some())
+    });
+    counted.collect()
+}
+
+/// Says what the limits are and what is left of them.
+pub fn append(headers: &mut HeaderMap, allowances: &[Allowance]) {
+    for allowance in allowances {
+        if let (Ok(policy), Ok(left)) =
+            (HeaderValue::try_from(policy(allowance)), HeaderValue::try_from(left(allowance)))
+        {
+            headers.append(POLICY, policy);
+            headers.append(LEFT, left);
+        }
+    }
+}
+
+/// Shape: `"runs-per-day";q=20;w=86400`. Money is in cents.
+fn policy(allowance: &Allowance) -> String {
+    let unit = match allowance.limited {
+        Limited::RequestsPerMinute => "",
+        Limited::RunsAtOnce | Limited::RunsPerDay => ";qu=\"runs\"",
+        Limited::TokensPerDay | Limited::TokensPerMonth => ";qu=\"tokens\"",
+        Limited::CostPerDay | Limited::CostPerMonth => ";qu=\"cents\"",
+    };
+    let window = allowance.window().map(|(whole, _)| format!(";w={}", whole.as_secs())).unwrap_or_default();
+    format!("\"{}\";q={}{unit}{window}", allowance.name(), counted_in(allowance, allowance.quota))
+}
+
+/// Shape: `"runs-per-day";r=7;t=3600`.
+fn left(allowance: &Allowance) -> String {
+    let resets = allowance.window().map(|(_, left)| format!(";t={}", left.as_secs() + 1)).unwrap_or_default();
+    format!("\"{}\";r={}{resets}", allowance.name(), counted_in(allowance, allowance.left))
+}
+
+fn counted_in(allowance: &Allowance, amount: u64) -> u64 {
+    if allowance.limited.is_money() { amount / CENT } else { amount }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_say_what_is_left() {
+        let at = Timestamp(1_795_239_286_123);
+        let check = |limited, of_key, quota, left_of_it, expected: [&str; 2]| {
+            let allowance = Allowance { limited, of_key, quota, left: left_of_it, at };
+            assert_eq!([policy(&allowance), left(&allowance)], expected);
+        };
+        let runs = ["\"key-runs-per-day\";q=5;qu=\"runs\";w=86400", "\"key-runs-per-day\";r=2;t=66314"];
+        check(Limited::RunsPerDay, true, 5, 2, runs);
+        let once = ["\"runs-at-once\";q=3;qu=\"runs\"", "\"runs-at-once\";r=0"];
+        check(Limited::RunsAtOnce, false, 3, 0, once);
+        let money = ["\"cost-per-month\";q=250;qu=\"cents\";w=2592000", "\"cost-per-month\";r=199;t=843914"];
+        check(Limited::CostPerMonth, false, 2_500_000_000, 1_999_999_999, money);
+        let requests = ["\"requests-per-minute\";q=60;w=60", "\"requests-per-minute\";r=59;t=14"];
+        check(Limited::RequestsPerMinute, false, 60, 59, requests);
+    }
+
+    #[test]
+    fn requests_count_for_a_minute() {
+        let (requests, at) = (Requests::default(), Timestamp(1_795_239_286_123));
+        let count = |at| requests.count(Subject::Owner(Owner::local()), 2, at);
+        assert_eq!([count(at), count(at), count(at)], [Some(1), Some(0), None]);
+        assert_eq!(requests.count(Subject::Key(ApiKeyId::new()), 2, at), Some(1), "others have their own");
+        assert_eq!(count(at.plus(std::time::Duration::from_secs(60))), Some(1));
+    }
+}

@@ -1,0 +1,208 @@
+//! Links by which anybody may read a thread: made, listed and revoked by its owner; and what their holders get, who need
+//! no key: the thread's reports with their sources, as pages, Markdown or data.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    extract::{FromRequestParts, Path, State as Shared},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse as _, Response},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    State,
+    auth::Asked,
+    error::{ApiError, Code, Place},
+    extract::{OptionalBody, negotiate},
+    json::{self, ListBody},
+    page,
+    report::{self, JSON, MediaType},
+};
+use crate::{
+    auth::{Kind, Token},
+    domain::{Outcome, Run, RunId, Share, ShareId, Timestamp, time},
+    runs::{OwnedThread, SharedThread},
+};
+
+const HTML: &str = "text/html";
+const MAX_DAYS: u64 = 3_650;
+const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+
+/// What a new link is to be.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewShareBody {
+    /// Null: it never expires.
+    #[serde(default = "a_month")]
+    expires_in_days: Option<u64>,
+}
+
+impl Default for NewShareBody {
+    fn default() -> Self {
+        Self { expires_in_days: a_month() }
+    }
+}
+
+fn a_month() -> Option<u64> {
+    Some(30)
+}
+
+/// A new link, with its address, which is shown this once.
+#[derive(Serialize)]
+struct CreatedShare {
+    #[serde(flatten)]
+    share: Share,
+    /// A path of this service.
+    url: String,
+}
+
+pub async fn create(
+    thread: OwnedThread,
+    asked: Asked,
+    OptionalBody { value: body, .. }: OptionalBody<NewShareBody>,
+) -> Result<Response, ApiError> {
+    let wrong = |detail: String| ApiError::invalid(Place::Pointer("/expires_in_days".to_owned()), detail);
+    let expires_at = match body.expires_in_days {
+        Some(days @ 1..=MAX_DAYS) => Some(Timestamp::now().plus(time::days(days))),
+        Some(_) => return Err(wrong(format!("it must be 1 to {MAX_DAYS}, or null"))),
+        None => None,
+    };
+    let token = Token::new();
+    let share = thread.share(ShareId(token.id.0), token.hash(), expires_at).await?;
+    let full = || ApiError::parameter("id", "the thread has as many links as it may have; revoke some");
+    let share = share.ok_or_else(full)?;
+    asked.note_share(thread.owner(), thread.thread().id, share.id, "a thread was shared");
+    let url = format!("/shared/{}", token.text(Kind::Share));
+    let body = json::json(&CreatedShare { share, url })?;
+    Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, JSON)], body).into_response())
+}
+
+pub async fn list(thread: OwnedThread) -> Result<Response, ApiError> {
+    json::answer(&ListBody::whole(thread.shares().await?))
+}
+
+pub async fn revoke(
+    thread: OwnedThread,
+    asked: Asked,
+    Path(path): Path<BTreeMap<String, String>>,
+) -> Result<Response, ApiError> {
+    let id = path.get("share_id").and_then(|text| Uuid::try_parse(text).ok());
+    let id = ShareId(id.ok_or_else(|| ApiError::parameter("share_id", "share_id must be a UUID"))?);
+    let share = thread.revoke_share(id).await?.ok_or_else(|| ApiError::no_such("share"))?;
+    asked.note_share(thread.owner(), thread.thread().id, id, "a shared link was revoked");
+    json::answer(&share)
+}
+
+/// The thread that the link in the path shows.
+pub struct Linked {
+    thread: SharedThread,
+    token: String,
+    run_id: Option<Uuid>,
+}
+
+impl FromRequestParts<State> for Linked {
+    type Rejection = ApiError;
+
+    /// A link that never was, one that has ended, and one to something else are the same: there is no such link.
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
+        let missing = || ApiError::no_such("shared link");
+        let path = Path::<BTreeMap<String, String>>::from_request_parts(parts, state).await;
+        let Path(path) = path.map_err(|_| missing())?;
+        let text = path.get("token").ok_or_else(missing)?;
+        let token = Token::parse(text, Kind::Share).ok_or_else(missing)?;
+        let thread = state.runs.shared(ShareId(token.id.0), token.hash()).await?.ok_or_else(missing)?;
+        let run_id = match path.get("id") {
+            Some(id) => Some(Uuid::try_parse(id).map_err(|_| missing())?),
+            None => None,
+        };
+        Ok(Self { thread, token: text.clone(), run_id })
+    }
+}
+
+#[derive(Serialize)]
+struct SharedBody {
+    title: String,
+    created_at: Timestamp,
+    reports: Vec<SharedEntry>,
+}
+
+#[derive(Serialize)]
+struct SharedEntry {
+    run_id: RunId,
+    question: String,
+    outcome: Option<Outcome>,
+    finished_at: Option<Timestamp>,
+    /// A path of this service.
+    url: String,
+}
+
+/// What a link shows: for people the report, or a list of the reports if there are several; for programs always the list.
+pub async fn show(Shared(state): Shared<State>, linked: Linked, headers: HeaderMap) -> Result<Response, ApiError> {
+    let offered = || ApiError::new(Code::NotAcceptable, format!("offered are {HTML} and {JSON}"));
+    let media_type = negotiate(&headers, &[HTML, JSON]).ok_or_else(offered)?;
+    let reports = linked.thread.reports().await?;
+    if let (HTML, [(run, _)]) = (media_type, &reports[..]) {
+        return one(&state, &linked, run.id.0, MediaType::html(), &headers).await;
+    }
+    let entries: Vec<_> = reports.into_iter().map(|(run, question)| entry(&linked.token, &run, question)).collect();
+    let thread = linked.thread.thread();
+    let mut response = match media_type {
+        HTML => listed(&thread.title, &entries).into_response(),
+        _ => json::json(&SharedBody { title: thread.title.clone(), created_at: thread.created_at, reports: entries })?
+            .into_response(),
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, report::content_type(media_type));
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    if media_type == HTML {
+        headers.insert(header::CONTENT_SECURITY_POLICY, page::policy());
+    }
+    headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
+    Ok(response)
+}
+
+/// A report of the thread that a link shows.
+pub async fn show_report(
+    Shared(state): Shared<State>,
+    media_type: MediaType,
+    linked: Linked,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let run_id = linked.run_id.ok_or_else(|| ApiError::no_such("report"))?;
+    one(&state, &linked, run_id, media_type, &headers).await
+}
+
+async fn one(
+    state: &State,
+    linked: &Linked,
+    run_id: Uuid,
+    media_type: MediaType,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let shared = linked.thread.report(run_id).await?.ok_or_else(|| ApiError::no_such("report"))?;
+    let sources = async || shared.sources().await;
+    let mut response =
+        report::answered(state, media_type, headers, shared.run(), shared.report().clone(), sources).await?;
+    response.headers_mut().insert(ROBOTS, HeaderValue::from_static("noindex"));
+    Ok(response)
+}
+
+fn entry(token: &str, run: &Run, question: String) -> SharedEntry {
+    let url = format!("/shared/{token}/runs/{}", run.id);
+    SharedEntry { run_id: run.id, question, outcome: run.outcome, finished_at: run.finished_at, url }
+}
+
+/// A page with a link to each report.
+fn listed(title: &str, entries: &[SharedEntry]) -> String {
+    let item = |entry: &SharedEntry| {
+        let day = entry.finished_at.map(Timestamp::to_date).unwrap_or_default();
+        let question: String = entry.question.chars().take(300).collect();
+        format!("<li><a href=\"{}\">{}</a><br>{day}</li>\n", page::escaped(&entry.url), page::escaped(&question))
+    };
+    let list: String = entries.iter().map(item).collect();
+    let none = if entries.is_empty() { "<p>There is no report yet.</p>" } else { "" };
+    page::framed(title, "", &format!("<h1>{}</h1>\n{none}<ul class=\"sources\">\n{list}</ul>\n", page::escaped(title)))
+}

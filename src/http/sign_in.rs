@@ -1,0 +1,88 @@
+//! Browsers that sign in at an issuer: sent there, and taken back with a session.
+
+use axum::{
+    extract::State as Shared,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+
+use super::{
+    State, auth,
+    error::{ApiError, Code},
+    extract::Query,
+};
+use crate::{
+    auth::{Begun, Client, Issuer, Refused},
+    config::Authentication,
+};
+
+/// Holds what the browser has to bring back. Sent with navigations from the issuer, so it is not strict as the session's.
+const COOKIE: &str = "fathom_login";
+/// How long somebody may take to sign in.
+const SECONDS: u64 = 600;
+const HOME: &str = "/";
+
+/// Sends the browser to the issuer.
+pub async fn begin(Shared(state): Shared<State>, headers: HeaderMap) -> Result<Response, ApiError> {
+    let (issuer, client) = configured(&state)?;
+    let (url, begun) = issuer.begin(client).await.map_err(|error| failed(&error))?;
+    let mut response = redirect(url.as_str());
+    set_cookie(&mut response, &begun.text(), SECONDS, &headers);
+    Ok(response)
+}
+
+/// Takes the browser back: the code that it brings gives a token, and that a session.
+pub async fn finish(Shared(state): Shared<State>, headers: HeaderMap, query: Query) -> Result<Response, ApiError> {
+    let (issuer, client) = configured(&state)?;
+    let begun = auth::cookie(&headers, COOKIE).and_then(Begun::parse);
+    let (Some(begun), Some(code), Some(brought)) = (begun, query.text("code"), query.text("state")) else {
+        return Err(refused("the issuer did not sign you in, or it took too long; begin again at /"));
+    };
+    let claims = issuer.finish(client, &begun, brought, code).await.map_err(|error| failed(&error))?;
+    let bearer = issuer.key_of(&claims).map_err(|error| failed(&error))?;
+    let (key, cookie, session) = state.keys.sign_in_through(bearer).await?;
+    tracing::info!(target: "audit", key = %key.id, owner = %key.owner, scope = key.scope.as_str(), "signed in through the issuer");
+    let mut response = redirect(HOME);
+    set_cookie(&mut response, "", 0, &headers);
+    auth::set_session_cookie(&mut response, session, &cookie, &headers);
+    Ok(response)
+}
+
+/// Can browsers sign in at an issuer?
+pub fn is_offered(state: &State) -> bool {
+    configured(state).is_ok()
+}
+
+fn configured(state: &State) -> Result<(&Issuer, &Client), ApiError> {
+    let issuer = state.keys.issuer().filter(|_| state.settings.authentication == Authentication::Keys);
+    let client = issuer.and_then(|issuer| Some((issuer, issuer.settings().client.as_ref()?)));
+    client.ok_or_else(|| ApiError::new(Code::NotConfigured, "this service signs nobody in through others"))
+}
+
+fn failed(error: &Refused) -> ApiError {
+    tracing::warn!(target: "audit", %error, "a sign-in through the issuer failed");
+    match error {
+        Refused::Unreachable(_) => ApiError::new(Code::IssuerUnavailable, "the issuer did not answer; try again"),
+        _ => refused("the sign-in failed; the service's log says why. Begin again at /"),
+    }
+}
+
+fn refused(detail: &str) -> ApiError {
+    ApiError::new(Code::Unauthenticated, detail)
+}
+
+fn redirect(to: &str) -> Response {
+    let mut response = StatusCode::FOUND.into_response();
+    if let Ok(to) = HeaderValue::from_str(to) {
+        response.headers_mut().insert(header::LOCATION, to);
+    }
+    response
+}
+
+fn set_cookie(response: &mut Response, value: &str, seconds: u64, headers: &HeaderMap) {
+    let secure = auth::secure(headers);
+    let cookie = format!("{COOKIE}={value}; Path=/auth; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+}

@@ -1,0 +1,264 @@
+//! Access tokens of Google's cloud: by a service account's file, by the credentials of a user, or from the metadata server
+//! of the machine (<https://cloud.google.com/docs/authentication/application-default-credentials>).
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::{rand::SystemRandom, rsa::KeyPair, signature::RSA_PKCS1_SHA256};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use reqwest::header::CONTENT_TYPE;
+use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject as _};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use serde_json::json;
+use time::OffsetDateTime;
+use url::{Url, form_urlencoded};
+
+use super::{Refused, is_name};
+use crate::llm::settings::Endpoint;
+use crate::net::{self, ApiClients};
+
+/// What tokens are for.
+const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+/// Where users' credentials are exchanged, which do not say it themselves.
+const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
+/// Models run wherever there is room, unless a location is set.
+const GLOBAL: &str = "global";
+/// For one exchange.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of an answer, and of a file of credentials.
+const MAX_BYTES: usize = 64 * 1024;
+/// How long before its end a token is renewed.
+const AHEAD: Duration = Duration::from_secs(300);
+/// How long a token is used at least, however short its life is said to be.
+const LEAST_LIFE: Duration = Duration::from_secs(30);
+
+/// The tokens of one account, fetched when they are needed and kept while they count.
+#[derive(Debug)]
+pub struct Tokens {
+    /// The file that the operator names.
+    file: Option<PathBuf>,
+    /// Where such a file usually is.
+    usual_file: Option<PathBuf>,
+    /// The address of the machine's metadata server.
+    metadata: String,
+    clients: ApiClients,
+    /// Held by the call that fetches, so that one does.
+    fetching: tokio::sync::Mutex<()>,
+    /// Locked for a look or a change only.
+    token: Mutex<Option<Token>>,
+}
+
+#[derive(Clone, Debug)]
+struct Token {
+    value: SecretString,
+    renew_at: Instant,
+}
+
+/// A file of credentials.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Credentials {
+    ServiceAccount {
+        client_email: String,
+        private_key: SecretString,
+        private_key_id: Option<String>,
+        token_uri: String,
+    },
+    AuthorizedUser {
+        client_id: String,
+        client_secret: SecretString,
+        refresh_token: SecretString,
+        token_uri: Option<String>,
+    },
+    #[serde(other)]
+    Unknown,
+}
+
+/// What a token is exchanged for.
+#[derive(Deserialize)]
+struct Answer {
+    access_token: SecretString,
+    #[serde(default)]
+    expires_in: u64,
+}
+
+impl Tokens {
+    pub fn new(endpoint: &Endpoint, clients: &ApiClients) -> Self {
+        let metadata = endpoint.other("metadata_host").unwrap_or("metadata.google.internal");
+        Self {
+            file: endpoint.other("credentials").map(PathBuf::from),
+            usual_file: endpoint.in_home(".config/gcloud/application_default_credentials.json"),
+            metadata: metadata.to_owned(),
+            clients: clients.clone(),
+            fetching: tokio::sync::Mutex::default(),
+            token: Mutex::default(),
+        }
+    }
+
+    /// The token that counts; one that is about to end is renewed first.
+    pub async fn token(&self) -> Result<SecretString, Refused> {
+        if let Some(token) = self.current() {
+            return Ok(token);
+        }
+        let _fetching = self.fetching.lock().await;
+        if let Some(token) = self.current() {
+            return Ok(token);
+        }
+        let answer = tokio::time::timeout(TIMEOUT, self.fetch()).await;
+        let answer = answer.map_err(|_| Refused::Unreachable("no access token came in time".to_owned()))??;
+        let life = Duration::from_secs(answer.expires_in.min(24 * 3_600)).saturating_sub(AHEAD).max(LEAST_LIFE);
+        let token = Token { value: answer.access_token, renew_at: Instant::now() + life };
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
+        Ok(token.value)
+    }
+
+    /// What is kept is not used again; it stays known, so that answers which quote it are still shown without it.
+    pub fn forget(&self) {
+        if let Some(token) = &mut *self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+            token.renew_at = Instant::now();
+        }
+    }
+
+    pub fn secrets(&self) -> Vec<String> {
+        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        token.iter().map(|token| token.value.expose_secret().to_owned()).collect()
+    }
+
+    fn current(&self) -> Option<SecretString> {
+        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        token.as_ref().filter(|token| Instant::now() < token.renew_at).map(|token| token.value.clone())
+    }
+
+    async fn fetch(&self) -> Result<Answer, Refused> {
+        match self.credentials().await? {
+            Some(Credentials::ServiceAccount { client_email, private_key, private_key_id, token_uri }) => {
+                let assertion = assertion(&client_email, &private_key, private_key_id.as_deref(), &token_uri)?;
+                let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+                self.exchange(&token_uri, &[("grant_type", grant), ("assertion", &assertion)]).await
+            }
+            Some(Credentials::AuthorizedUser { client_id, client_secret, refresh_token, token_uri }) => {
+                let form = [
+                    ("grant_type", "refresh_token"),
+                    ("client_id", &client_id),
+                    ("client_secret", client_secret.expose_secret()),
+                    ("refresh_token", refresh_token.expose_secret()),
+                ];
+                self.exchange(token_uri.as_deref().unwrap_or(TOKEN_URI), &form).await
+            }
+            Some(Credentials::Unknown) => {
+                Err(Refused::Credentials("its file of credentials is of a kind that is not supported".to_owned()))
+            }
+            None => self.of_machine().await,
+        }
+    }
+
+    /// The credentials of the first file that is there; one that is named has to be.
+    async fn credentials(&self) -> Result<Option<Credentials>, Refused> {
+        let unusable = |path: &Path, problem: &dyn std::fmt::Display| {
+            Refused::Credentials(format!("the credentials in {} cannot be used: {problem}", path.display()))
+        };
+        let (path, text) = match (&self.file, &self.usual_file) {
+            (Some(path), _) => {
+                (path, tokio::fs::read_to_string(path).await.map_err(|problem| unusable(path, &problem))?)
+            }
+            (None, Some(path)) => match tokio::fs::read_to_string(path).await {
+                Ok(text) => (path, text),
+                Err(_) => return Ok(None),
+            },
+            (None, None) => return Ok(None),
+        };
+        if text.len() > MAX_BYTES {
+            return Err(unusable(path, &"it is too long"));
+        }
+        // What is wrong with it may quote a secret.
+        serde_json::from_str(&text).map(Some).map_err(|_| unusable(path, &"it is no file of credentials"))
+    }
+
+    async fn exchange(&self, token_uri: &str, form: &[(&str, &str)]) -> Result<Answer, Refused> {
+        let url = Url::parse(token_uri).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
+        let url =
+            url.ok_or_else(|| Refused::Credentials("the token_uri of its credentials is no address".to_owned()))?;
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = self.clients.for_url(&url).post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        answer(request.body(body)).await
+    }
+
+    /// A token of the account that the machine itself has.
+    async fn of_machine(&self) -> Result<Answer, Refused> {
+        let address = format!("http://{}/computeMetadata/v1/instance/service-accounts/default/token", self.metadata);
+        // It is on the machine's own network, where no proxy is.
+        let request = self.clients.direct().get(address).header("metadata-flavor", "Google");
+        answer(request).await.map_err(|refused| match refused {
+            Refused::Unreachable(problem) => Refused::Credentials(format!(
+                "there is no file of credentials, and no metadata server of the machine answers ({problem})"
+            )),
+            other => other,
+        })
+    }
+}
+
+/// Where the API begins that is nearest to the models' location.
+pub fn base(endpoint: &Endpoint) -> Option<String> {
+    let location = endpoint.other("location").unwrap_or(GLOBAL);
+    is_name(location).then(|| match location {
+        GLOBAL => "https://aiplatform.googleapis.com/v1".to_owned(),
+        continent @ ("us" | "eu") => format!("https://aiplatform.{continent}.rep.googleapis.com/v1"),
+        region => format!("https://{region}-aiplatform.googleapis.com/v1"),
+    })
+}
+
+/// What stands before the path of a call of Google's own models.
+pub fn gemini(endpoint: &Endpoint) -> String {
+    publisher(endpoint, "google")
+}
+
+/// The same of Anthropic's.
+pub fn claude(endpoint: &Endpoint) -> String {
+    publisher(endpoint, "anthropic")
+}
+
+fn publisher(endpoint: &Endpoint, name: &str) -> String {
+    let (project, location) = (endpoint.other("project").unwrap_or_default(), endpoint.other("location"));
+    format!("projects/{project}/locations/{}/publishers/{name}/", location.unwrap_or(GLOBAL))
+}
+
+async fn answer(request: reqwest::RequestBuilder) -> Result<Answer, Refused> {
+    let unreachable = |problem: net::Error| Refused::Unreachable(format!("no access token could be had: {problem}"));
+    let response = request.send().await.map_err(|problem| unreachable(net::Error::from(&problem)))?;
+    let status = response.status();
+    let body = net::read_body(response, MAX_BYTES).await.map_err(unreachable)?;
+    if status.is_success() {
+        let unreadable = |_| Refused::Unreachable("the answer with the access token cannot be read".to_owned());
+        return serde_json::from_slice(&body).map_err(unreadable);
+    }
+    // Its code alone: what else it says may quote what was sent.
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let code = body["error"].as_str().filter(|code| is_code(code)).unwrap_or("no reason");
+    let detail = format!("the token server answers {}: {code}", status.as_u16());
+    match status.is_server_error() || status.as_u16() == 429 {
+        true => Err(Refused::Unreachable(detail)),
+        false => Err(Refused::Credentials(detail)),
+    }
+}
+
+/// One of the short names that RFC 6749 has for refusals, and no text that may quote something.
+fn is_code(text: &str) -> bool {
+    text.len() <= 40 && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
+/// What a service account says of itself, signed (RFC 7523).
+fn assertion(email: &str, key: &SecretString, key_id: Option<&str>, audience: &str) -> Result<String, Refused> {
+    let unusable = || Refused::Credentials("the private key of the service account cannot be used".to_owned());
+    let now = OffsetDateTime::now_utc().unix_timestamp();
+    let header = json!({"alg": "RS256", "typ": "JWT", "kid": key_id});
+    let claims = json!({"iss": email, "scope": SCOPE, "aud": audience, "iat": now, "exp": now + 3_600});
+    let encode = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let signed = format!("{}.{}", encode(header), encode(claims));
+    let der = PrivatePkcs8KeyDer::from_pem_slice(key.expose_secret().as_bytes()).map_err(|_| unusable())?;
+    let key = KeyPair::from_pkcs8(der.secret_pkcs8_der()).map_err(|_| unusable())?;
+    let mut signature = vec![0; key.public_modulus_len()];
+    key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature).map_err(|_| unusable())?;
+    Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+}

@@ -1,0 +1,442 @@
+//! Amazon Bedrock's Converse, as the vendor's reference of November 2026 has it: one dialect for the models of many vendors.
+//!
+//! A stream is made of binary frames, which [`transport`](crate::llm::transport) takes apart: what is read here is JSON with
+//! one field, the frame's name.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{Encoded, Joined, RawObject, carried, parse, segment, short_id, unreadable};
+use crate::domain::Usage;
+use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::failure::{self, Failure};
+use crate::llm::providers::Quirks;
+use crate::llm::{Message, Part, Request, ToolChoice, ToolSpec};
+
+pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
+    let method = if is_stream { "converse-stream" } else { "converse" };
+    let path = format!("model/{}/{method}", segment(&request.model.model));
+    let body = serde_json::to_vec(&Body::of(request, quirks))?;
+    Ok(Encoded { path: path.into(), headers: quirks.headers, body })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<ToolConfig<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<Said<'a>>,
+    inference_config: Inference,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<Named<'a>>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    further: Option<&'a serde_json::Map<String, Value>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Inference {
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolConfig<'a> {
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Tool<'a> {
+    #[serde(rename_all = "camelCase")]
+    ToolSpec { name: &'a str, description: &'a str, input_schema: Schema<'a> },
+}
+
+#[derive(Serialize)]
+struct Schema<'a> {
+    json: Cow<'a, Value>,
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Block<'a> {
+    Own(Own<'a>),
+    /// As it came.
+    Carried(&'a RawValue),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Own<'a> {
+    Text(Joined<'a>),
+    #[serde(rename_all = "camelCase")]
+    ToolUse {
+        tool_use_id: Cow<'a, str>,
+        name: &'a str,
+        input: RawObject<'a>,
+    },
+    #[serde(rename_all = "camelCase")]
+    ToolResult {
+        tool_use_id: Cow<'a, str>,
+        content: Vec<Own<'a>>,
+    },
+    CachePoint(Named<'a>),
+}
+
+impl<'a> From<Own<'a>> for Block<'a> {
+    fn from(own: Own<'a>) -> Self {
+        Self::Own(own)
+    }
+}
+
+impl<'a> Body<'a> {
+    fn of(request: &'a Request, quirks: &Quirks) -> Self {
+        let mut system: Vec<Block<'a>> = request.messages.iter().filter_map(instruction).collect();
+        let mut messages = messages(request);
+        // A loop sends the same beginning again and again. Other models than these refuse the mark, or know none.
+        if !request.tools.is_empty() && request.model.model.contains("anthropic.claude") {
+            mark(&mut system);
+            if let Some(last) = messages.last_mut() {
+                mark(&mut last.content);
+            }
+        }
+        let tools = tools(request);
+        let choice = match request.tool_choice {
+            _ if request.tools.is_empty() => None,
+            ToolChoice::Required => Some(json!({ quirks.required: {} })),
+            ToolChoice::Auto => Some(json!({"auto": {}})),
+        };
+        Self {
+            tool_config: (!tools.is_empty()).then_some(ToolConfig { tools, tool_choice: choice }),
+            system,
+            messages,
+            inference_config: Inference { max_tokens: request.max_tokens, temperature: request.sending.temperature() },
+            service_tier: request.sending.service_tier().map(|kind| Named { kind }),
+            further: request.sending.body(),
+        }
+    }
+}
+
+/// Lets the cache keep everything up to here.
+fn mark(blocks: &mut Vec<Block<'_>>) {
+    if !blocks.is_empty() {
+        blocks.push(Own::CachePoint(Named { kind: "default" }).into());
+    }
+}
+
+/// The tools on offer; where there are none, those that the conversation has calls of, which is refused otherwise.
+fn tools(request: &Request) -> Vec<Tool<'_>> {
+    if !request.tools.is_empty() {
+        return request.tools.iter().map(Tool::of).collect();
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for message in &request.messages {
+        let Message::Assistant { tool_calls, .. } = message else { continue };
+        for call in tool_calls {
+            if !names.contains(&call.name.as_str()) {
+                names.push(&call.name);
+            }
+        }
+    }
+    let any = |name| Tool::ToolSpec {
+        name,
+        description: "Not to be called any more.",
+        input_schema: Schema { json: Cow::Owned(json!({"type": "object"})) },
+    };
+    names.into_iter().map(any).collect()
+}
+
+impl<'a> Tool<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        // An empty description is refused.
+        let description = if spec.description.is_empty() { &spec.name } else { &spec.description };
+        Self::ToolSpec { name: &spec.name, description, input_schema: Schema { json: Cow::Borrowed(&spec.parameters) } }
+    }
+}
+
+fn instruction(message: &Message) -> Option<Block<'_>> {
+    match message {
+        Message::System { content } => text(Joined::Parts(content)),
+        _ => None,
+    }
+}
+
+/// Blank texts are refused.
+fn text(text: Joined<'_>) -> Option<Block<'_>> {
+    let is_blank = match &text {
+        Joined::One(text) => text.trim().is_empty(),
+        Joined::Parts(text) => text.0.iter().map(Part::as_str).all(|part| part.trim().is_empty()),
+    };
+    (!is_blank).then(|| Own::Text(text).into())
+}
+
+/// The conversation in turns: results of tools belong to the user's, where they come first.
+fn messages(request: &Request) -> Vec<Said<'_>> {
+    let mut messages: Vec<Said<'_>> = Vec::with_capacity(request.messages.len());
+    for message in &request.messages {
+        let (role, blocks) = match message {
+            Message::System { .. } => continue,
+            Message::User { content } => ("user", text(Joined::Parts(content)).into_iter().collect()),
+            Message::Assistant { .. } => ("assistant", turn(message, request)),
+            Message::Tool { call_id, content, .. } => {
+                let content = vec![Own::Text(Joined::Parts(content))];
+                ("user", vec![Own::ToolResult { tool_use_id: id(call_id), content }.into()])
+            }
+        };
+        match messages.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some(last) if last.role == role => last.content.extend(blocks),
+            _ => messages.push(Said { role, content: blocks }),
+        }
+    }
+    messages
+}
+
+/// A turn of the model: as it came when it was this provider's, else in our words.
+fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Block<'a>> {
+    let Message::Assistant { content, tool_calls, .. } = message else { return Vec::new() };
+    if let Some(blocks) = carried(message, request) {
+        return blocks.into_iter().map(Block::Carried).collect();
+    }
+    let calls = tool_calls.iter().map(|call| {
+        Own::ToolUse { tool_use_id: id(&call.id), name: &call.name, input: RawObject(&call.arguments) }.into()
+    });
+    text(Joined::One(content)).into_iter().chain(calls).collect()
+}
+
+/// Ids are of letters, digits and some marks, at most 64 of them.
+fn id(id: &str) -> Cow<'_, str> {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
+    let fits = (1..=64).contains(&id.len()) && id.bytes().all(is_letter);
+    if fits { id.into() } else { short_id(id) }
+}
+
+/// What is kept of a stream while it is read.
+#[derive(Debug, Default)]
+pub(in crate::llm) struct State {
+    /// The blocks so far, to be carried, by their index; arguments of calls as text.
+    blocks: Vec<(usize, Value, String)>,
+    is_marked: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Whole {
+    #[serde(default)]
+    output: Value,
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    usage: Value,
+}
+
+pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (mut answer, is_marked) = parse::<Whole>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
+    let Value::Array(blocks) = answer.output["message"]["content"].take() else {
+        return Err(malformed(assembly.model(), "an answer without content").into());
+    };
+    state.is_marked = is_marked;
+    for (index, block) in blocks.into_iter().enumerate() {
+        state.take_block(index, block, assembly)?;
+    }
+    if let Some(usage) = usage(answer.usage) {
+        assembly.count(usage);
+    }
+    state.stop(answer.stop_reason.as_deref().unwrap_or("end_turn"), assembly);
+    Ok(())
+}
+
+/// A frame under its name, or what the vendor calls an exception.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    content_block_start: Option<Start>,
+    content_block_delta: Option<Piece>,
+    message_stop: Option<End>,
+    metadata: Option<Metadata>,
+    exception: Option<String>,
+    #[serde(default)]
+    message: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Start {
+    #[serde(default)]
+    content_block_index: usize,
+    #[serde(default)]
+    start: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Piece {
+    #[serde(default)]
+    content_block_index: usize,
+    #[serde(default)]
+    delta: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct End {
+    stop_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    usage: Value,
+}
+
+pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+    let (event, is_marked) = parse::<Event>(json).map_err(|problem| malformed(assembly.model(), problem))?;
+    state.is_marked |= is_marked;
+    if let Some(exception) = &event.exception {
+        return Err(failure::of_exception(assembly.model(), exception, &event.message));
+    }
+    if let Some(Start { content_block_index, start }) = event.content_block_start {
+        state.take_block(content_block_index, start, assembly)?;
+    }
+    if let Some(Piece { content_block_index, delta }) = event.content_block_delta {
+        state.add(content_block_index, &delta, assembly)?;
+    }
+    if let Some(usage) = event.metadata.and_then(|metadata| usage(metadata.usage)) {
+        assembly.count(usage);
+    }
+    if let Some(End { stop_reason }) = event.message_stop {
+        state.stop(stop_reason.as_deref().unwrap_or("end_turn"), assembly);
+    }
+    Ok(())
+}
+
+impl State {
+    /// A block, whole or at its beginning.
+    fn take_block(&mut self, index: usize, block: Value, assembly: &mut Assembly) -> Result<(), Failure> {
+        let mut arguments = String::new();
+        if let Some(text) = block["text"].as_str() {
+            assembly.say(text, self.is_marked)?;
+        } else if let Some(call) = block.get("toolUse") {
+            let word = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
+            arguments = call.get("input").filter(|input| input.is_object()).map(Value::to_string).unwrap_or_default();
+            let (id, name) = (word("toolUseId"), word("name"));
+            assembly.call(CallPiece { index: Some(index), id, name, arguments: &arguments }, self.is_marked);
+        } else {
+            assembly.think(&block.to_string())?;
+        }
+        self.blocks.push((index, block, arguments));
+        Ok(())
+    }
+
+    /// A piece of a block; only those of calls are announced before.
+    fn add(&mut self, index: usize, delta: &Value, assembly: &mut Assembly) -> Result<(), Failure> {
+        let place = self.blocks.iter().position(|(known, ..)| *known == index).unwrap_or_else(|| {
+            self.blocks.push((index, json!({}), String::new()));
+            self.blocks.len() - 1
+        });
+        let Some((_, block, arguments)) = self.blocks.get_mut(place) else { return Ok(()) };
+        if let Some(text) = delta["text"].as_str() {
+            assembly.say(text, self.is_marked)?;
+            append(field(block, "text"), text);
+        }
+        if let Some(piece) = delta.pointer("/toolUse/input").and_then(Value::as_str) {
+            let (id, name) = (String::new(), String::new());
+            assembly.call(CallPiece { index: Some(index), id, name, arguments: piece }, self.is_marked);
+            assembly.think(piece)?;
+            arguments.push_str(piece);
+        }
+        let thought = &delta["reasoningContent"];
+        for name in ["text", "signature"] {
+            if let Some(piece) = thought[name].as_str() {
+                assembly.think(piece)?;
+                append(field(field(field(block, "reasoningContent"), "reasoningText"), name), piece);
+            }
+        }
+        if let Some(piece) = thought["redactedContent"].as_str() {
+            assembly.think(piece)?;
+            append(field(field(block, "reasoningContent"), "redactedContent"), piece);
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, reason: &str, assembly: &mut Assembly) {
+        assembly.stop(match reason {
+            "max_tokens" | "model_context_window_exceeded" => Stop::Length,
+            "guardrail_intervened" | "content_filtered" => Stop::Refused,
+            "malformed_model_output" | "malformed_tool_use" => Stop::Broken,
+            _ => Stop::End,
+        });
+        let thinks = self.blocks.iter().any(|(_, block, _)| block.get("reasoningContent").is_some());
+        if thinks && !self.is_marked {
+            let blocks: Vec<Value> = std::mem::take(&mut self.blocks).into_iter().map(closed).collect();
+            assembly.carry(Value::from(blocks).to_string());
+        }
+    }
+}
+
+/// A block as it goes back: the arguments of a call are an object.
+fn closed((_, mut block, arguments): (usize, Value, String)) -> Value {
+    if let Some(call) = block.get_mut("toolUse") {
+        *field(call, "input") =
+            serde_json::from_str(&arguments).ok().filter(Value::is_object).unwrap_or_else(|| json!({}));
+    }
+    block
+}
+
+/// The field of that name; what is no object becomes one, since a server may send anything.
+fn field<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    &mut value[name]
+}
+
+fn append(value: &mut Value, more: &str) {
+    match value {
+        Value::String(text) => text.push_str(more),
+        other => *other = more.into(),
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_write_input_tokens: Option<u64>,
+}
+
+/// Counts that cannot be read are no reason to lose a paid answer. Cached tokens are counted beside the others.
+fn usage(raw: Value) -> Option<Usage> {
+    let raw: RawUsage = serde_json::from_value(Some(raw).filter(Value::is_object)?).ok()?;
+    let counts = [raw.input_tokens, raw.cache_read_input_tokens, raw.cache_write_input_tokens];
+    Some(Usage {
+        input_tokens: counts.into_iter().flatten().fold(0, u64::saturating_add),
+        cached_tokens: raw.cache_read_input_tokens.unwrap_or_default(),
+        cache_write_tokens: raw.cache_write_input_tokens.unwrap_or_default(),
+        output_tokens: raw.output_tokens.unwrap_or_default(),
+        ..Usage::default()
+    })
+}

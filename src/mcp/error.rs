@@ -1,0 +1,178 @@
+//! What can go wrong with a server, in words for people and models.
+
+use std::time::Duration;
+
+use rmcp::{
+    model::{ErrorData, InputRequest, InputRequests, ServerResult},
+    service::ServiceError,
+    transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError},
+};
+use url::Url;
+
+use super::{content, handler::Notices};
+use crate::net;
+
+/// Of an error that a server words.
+pub(super) const MAX_PROBLEM_CHARS: usize = 500;
+/// Interaction required, as Open Deep Research's servers say it, and as MCP does since 2025-11-25.
+const SIGN_IN_CODES: [i32; 2] = [-32003, -32042];
+
+/// Why a server did not answer; the text is for people and models, and holds no secret.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no connection, or no longer.
+    #[error("{0}")]
+    Unavailable(String),
+    /// It wants to know who asks, and the settings do not say.
+    #[error("it refuses the sign-in that the settings give, or wants one")]
+    NeedsToken,
+    /// The user has to sign in at these addresses first.
+    #[error("it needs the user to sign in first")]
+    SignIn(Vec<SignIn>),
+    /// It answered that it would not, or could not.
+    #[error("{0}")]
+    Refused(String),
+    #[error("it took longer than {} s", .0.as_secs())]
+    TimedOut(Duration),
+}
+
+/// An address at which the user may sign in; for the user alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignIn {
+    pub message: String,
+    pub url: String,
+}
+
+impl SignIn {
+    /// `None` unless the address is one that a browser may be sent to.
+    pub(super) fn new(message: &str, url: &str) -> Option<Self> {
+        let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "https" && url.has_host())?;
+        let fits = parsed.as_str().len() <= 2_000;
+        fits.then(|| Self { message: message.chars().take(MAX_PROBLEM_CHARS).collect(), url: parsed.into() })
+    }
+}
+
+/// What went wrong on the way to a server or back.
+pub(super) fn meaning(error: ServiceError) -> Error {
+    match error {
+        ServiceError::McpError(error) => refused(&error),
+        ServiceError::Timeout { timeout } => Error::TimedOut(timeout),
+        ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
+            Error::Unavailable("it ended the connection".to_owned())
+        }
+        ServiceError::TransportSend(error) if wants_token(&error) => Error::NeedsToken,
+        ServiceError::TransportSend(error) => Error::Unavailable(chain(&error)),
+        other => Error::Unavailable(chain(&other)),
+    }
+}
+
+/// An error in the server's words, or the sign-in that it wants.
+pub(super) fn refused(error: &ErrorData) -> Error {
+    if SIGN_IN_CODES.contains(&error.code.0)
+        && let Some(data) = &error.data
+    {
+        let sign_ins = content::sign_ins(data, &error.message);
+        if !sign_ins.is_empty() {
+            return Error::SignIn(sign_ins);
+        }
+    }
+    let message: String = error.message.chars().take(MAX_PROBLEM_CHARS).collect();
+    Error::Refused(format!("{message} ({})", error.code.0))
+}
+
+pub(super) fn sign_ins_of(requests: Option<InputRequests>, notices: &Notices) -> Error {
+    use rmcp::model::ElicitRequestParams::UrlElicitationParams;
+    let mut sign_ins = notices.take_sign_ins();
+    for request in requests.unwrap_or_default().into_values() {
+        if let InputRequest::Elicitation(request) = request
+            && let UrlElicitationParams { message, url, .. } = request.params
+        {
+            sign_ins.extend(SignIn::new(&message, &url));
+        }
+    }
+    if sign_ins.is_empty() {
+        return Error::Refused(
+            "it wants an answer from the user in the middle of a call, which is not supported".to_owned(),
+        );
+    }
+    Error::SignIn(sign_ins)
+}
+
+pub(super) fn unexpected(result: ServerResult) -> Error {
+    match result {
+        ServerResult::CreateTaskResult(_) => {
+            Error::Refused("it works on this later and tells by another way, which is not supported".to_owned())
+        }
+        _ => Error::Unavailable("it answered something else than was asked for".to_owned()),
+    }
+}
+
+/// Did the request certainly not reach the server? Only then is it made again.
+pub(super) fn never_sent(error: &ServiceError) -> bool {
+    let ServiceError::TransportSend(error) = error else { return false };
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = cause {
+        if current.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {
+            return true;
+        }
+        cause = current.source();
+    }
+    false
+}
+
+/// Was the request refused for its token?
+pub(super) fn is_refused(error: &ServiceError) -> bool {
+    matches!(error, ServiceError::TransportSend(error) if wants_token(error))
+}
+
+/// Does the server want to know who asks?
+pub(super) fn wants_token(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(current) = cause {
+        let refused = current.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::status);
+        let refused = refused.is_some_and(|status| matches!(status.as_u16(), 401 | 403));
+        if refused || current.is::<AuthRequiredError>() || current.is::<InsufficientScopeError>() {
+            return true;
+        }
+        cause = current.source();
+    }
+    false
+}
+
+/// An error with its causes, in one line of bounded length; addresses in it have lost what may be secret.
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = worded(error);
+    let mut cause = error.source();
+    while let Some(current) = cause {
+        let next = worded(current);
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = current.source();
+    }
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(MAX_PROBLEM_CHARS).collect()
+}
+
+/// The error's own words; reqwest puts the whole address into them.
+fn worded(error: &(dyn std::error::Error + 'static)) -> String {
+    let text = error.to_string();
+    match error.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::url) {
+        Some(url) => text.replace(url.as_str(), &net::shown_url(url)),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_error_shows_no_parameter_of_an_address() {
+        let url = format!("http://127.0.0.1:1/{}?tavilyApiKey=pa55word", "long/".repeat(100));
+        let client = net::client(net::Timeouts::default()).unwrap();
+        let error = client.get(url).send().await.unwrap_err();
+        let text = chain(&error);
+        assert!(!text.contains("pa55") && text.len() <= MAX_PROBLEM_CHARS, "{text}");
+    }
+}

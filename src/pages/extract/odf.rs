@@ -1,0 +1,222 @@
+//! Documents of LibreOffice and its like (OpenDocument): texts, sheets and presentations, encrypted ones named.
+
+use std::collections::HashSet;
+
+use super::{
+    Document, Unreadable,
+    outline::Outline,
+    package::{self, Package, Properties},
+    sheet::{MAX_ROWS, Sheet},
+    table,
+    xml::{Element, Node},
+};
+
+/// A cell or row that says it is repeated more often is empty, or means the rest of the sheet.
+const MAX_REPEATED: usize = 1_000;
+
+/// # Errors
+/// [`Unreadable`]: damaged, encrypted, or too much.
+pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
+    let manifest = package.xml("META-INF/manifest.xml")?;
+    if manifest.is_some_and(|manifest| manifest.root.find("encryption-data").is_some()) {
+        return Err(package::encrypted());
+    }
+    let properties = package.xml("meta.xml")?;
+    let properties = properties
+        .map(|tree| Properties::of(&tree.root, &["date", "creation-date"], &["initial-creator", "creator"]))
+        .unwrap_or_default();
+    let tree = package.required("content.xml")?;
+    let body = tree.root.child("body").ok_or_else(package::damaged)?;
+    let mut reader = Reader {
+        outline: match body.child("text") {
+            Some(_) => Outline::of_text(properties.title.as_deref()),
+            None => Outline::of_parts(properties.title.as_deref()),
+        },
+        raised: raised_styles(&tree.root),
+        notes: Vec::new(),
+        is_cut: false,
+    };
+    for content in body.elements() {
+        match &*content.name {
+            "spreadsheet" => content.each("table", &mut |sheet| reader.sheet(sheet)),
+            "presentation" | "drawing" => {
+                for (number, page) in (1..).zip(content.elements().filter(|page| &*page.name == "page")) {
+                    reader.slide(number, page);
+                }
+            }
+            _ => reader.blocks(content, 0),
+        }
+    }
+    for note in std::mem::take(&mut reader.notes) {
+        reader.outline.block(&note);
+    }
+    let missing = reader.is_cut.then(|| "only its first rows are searched".to_owned());
+    Ok(Document { missing, ..properties.of_document(reader.outline.finish()) })
+}
+
+/// Names of styles that raise what is written in them.
+fn raised_styles(root: &Element) -> HashSet<String> {
+    let mut names = HashSet::new();
+    root.each("style", &mut |style| {
+        let position = style.child("text-properties").and_then(|properties| properties.attribute("text-position"));
+        if position.is_some_and(|position| position.starts_with("super")) {
+            names.extend(style.attribute("name").map(str::to_owned));
+        }
+    });
+    names
+}
+
+struct Reader {
+    outline: Outline,
+    raised: HashSet<String>,
+    notes: Vec<String>,
+    is_cut: bool,
+}
+
+impl Reader {
+    fn blocks(&mut self, parent: &Element, depth: usize) {
+        for element in parent.elements() {
+            match &*element.name {
+                "h" => {
+                    let level = element.attribute("outline-level").and_then(|level| level.parse().ok()).unwrap_or(1);
+                    let text = self.text(element);
+                    self.outline.heading(level, &text);
+                }
+                "p" if depth > 0 => {
+                    let text = self.text(element);
+                    self.outline.item(depth - 1, &text);
+                }
+                "p" => {
+                    let text = self.text(element);
+                    self.outline.block(&text);
+                }
+                "list" => self.blocks(element, depth + 1),
+                "table" => {
+                    let rows = self.rows(element);
+                    self.outline.block(&table::markdown(rows));
+                }
+                "tracked-changes" | "annotation" | "forms" | "sequence-decls" => {}
+                _ => self.blocks(element, depth),
+            }
+        }
+    }
+
+    /// The text of a paragraph; its notes are kept for the end.
+    fn text(&mut self, element: &Element) -> String {
+        let mut text = String::new();
+        self.say(element, &mut text);
+        text
+    }
+
+    fn say(&mut self, element: &Element, text: &mut String) {
+        for node in &element.children {
+            match node {
+                Node::Text(piece) => text.push_str(&piece.replace(['\n', '\r', '\t'], " ")),
+                Node::Element(child) => self.say_child(child, text),
+            }
+        }
+    }
+
+    fn say_child(&mut self, child: &Element, text: &mut String) {
+        match &*child.name {
+            "s" => text.push(' '),
+            "tab" => text.push(' '),
+            "line-break" => text.push('\n'),
+            "annotation" | "tracked-changes" => {}
+            "note" => {
+                let note = child.child("note-body").map(|body| self.text(body)).unwrap_or_default();
+                self.notes.push(note);
+            }
+            "p" | "h" => {
+                if !text.is_empty() {
+                    text.push(' ');
+                }
+                self.say(child, text);
+            }
+            "span" if child.attribute("style-name").is_some_and(|name| self.raised.contains(name)) => {
+                let said = self.text(child);
+                text.push_str(&package::raised(&said));
+            }
+            _ => self.say(child, text),
+        }
+    }
+
+    fn rows(&mut self, table: &Element) -> Vec<Vec<String>> {
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        table.each("table-row", &mut |row| {
+            let mut cells = Vec::new();
+            for cell in row.elements().filter(|cell| is_cell(cell)) {
+                let text = match &*cell.name {
+                    // What spans several rows is said in each.
+                    "covered-table-cell" => {
+                        cells.last().or_else(|| rows.last()?.get(cells.len())).cloned().unwrap_or_default()
+                    }
+                    _ => self.text(cell),
+                };
+                cells.extend(std::iter::repeat_n(text, repeated(cell, "number-columns-repeated").min(MAX_REPEATED)));
+            }
+            rows.push(cells);
+        });
+        rows
+    }
+
+    fn sheet(&mut self, element: &Element) {
+        let name = element.attribute("name").unwrap_or("Sheet").to_owned();
+        let mut sheet = Sheet::new(super::MAX_TEXT_BYTES);
+        let (mut number, mut is_full) = (0, false);
+        element.each("table-row", &mut |row| {
+            let times = repeated(row, "number-rows-repeated");
+            let is_long = times > MAX_REPEATED;
+            for at in 0..if is_long { 1 } else { times } {
+                is_full |= number + at > 4 * MAX_ROWS || (!is_full && !self.sheet_row(&mut sheet, number + at, row));
+            }
+            number = number.saturating_add(times);
+        });
+        self.is_cut |= is_full;
+        self.outline.heading(2, &name);
+        self.outline.block(&sheet.finish());
+    }
+
+    /// False when the sheet is full.
+    fn sheet_row(&mut self, sheet: &mut Sheet, number: usize, row: &Element) -> bool {
+        let mut column = 0_usize;
+        for cell in row.elements().filter(|cell| is_cell(cell)) {
+            let times = repeated(cell, "number-columns-repeated");
+            let text = self.text(cell);
+            let text =
+                if text.trim().is_empty() { cell.attribute("value").unwrap_or_default().to_owned() } else { text };
+            for at in 0..if text.is_empty() { 0 } else { times.min(MAX_REPEATED) } {
+                if !sheet.put(number, column + at, text.clone()) {
+                    return false;
+                }
+            }
+            column = column.saturating_add(times);
+        }
+        true
+    }
+
+    fn slide(&mut self, number: usize, page: &Element) {
+        let is_title = |frame: &&Element| frame.attribute("class").is_some_and(|class| class == "title");
+        let title =
+            page.elements().find(is_title).map(|frame| self.text(frame)).filter(|title| !title.trim().is_empty());
+        match title {
+            Some(title) => self.outline.heading(2, &format!("Slide {number}: {title}")),
+            None => self.outline.heading(2, &format!("Slide {number}")),
+        }
+        for element in page.elements().filter(|element| !is_title(element)) {
+            self.outline.line("");
+            // Both the box itself and what is in it.
+            let before = std::mem::take(&mut self.notes);
+            self.blocks(element, 0);
+            self.notes = before;
+        }
+    }
+}
+
+fn is_cell(cell: &Element) -> bool {
+    matches!(&*cell.name, "table-cell" | "covered-table-cell")
+}
+
+fn repeated(element: &Element, name: &str) -> usize {
+    element.attribute(name).and_then(|times| times.parse().ok()).unwrap_or(1).max(1)
+}

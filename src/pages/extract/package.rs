@@ -1,0 +1,286 @@
+//! Documents that are packages of files: those of office programs, and EPUB. What a package is shows in what it holds.
+//!
+//! What is taken out of one is bounded, whatever its sizes say.
+
+use std::{
+    collections::HashMap,
+    io::{Cursor, Read},
+};
+
+use zip::{ZipArchive, result::ZipError};
+
+use super::{
+    Document, Unreadable, date, docx, epub, odf, pptx, text, xlsx,
+    xml::{self, Element, Tree},
+};
+
+const MAX_FILES: usize = 20_000;
+/// Of one part, unpacked.
+const MAX_PART_BYTES: u64 = 64 * 1024 * 1024;
+/// Of all that is read of a package, unpacked.
+const MAX_BYTES: u64 = 192 * 1024 * 1024;
+/// Of all that a package says that it holds.
+const MAX_PROMISED_BYTES: u128 = 2 * 1024 * 1024 * 1024;
+
+/// An opened package.
+pub(super) struct Package<'a> {
+    pub bytes: &'a [u8],
+    archive: ZipArchive<Cursor<&'a [u8]>>,
+    room: u64,
+    /// What could not be read, for people.
+    pub missing: Option<String>,
+}
+
+/// Reads a package of any kind.
+///
+/// # Errors
+/// [`Unreadable`]: damaged, encrypted, too large, or of a kind that is not read.
+pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
+    if bytes.starts_with(&OLE) {
+        return Err(of_old_office(bytes));
+    }
+    let mut package = Package::open(bytes)?;
+    let mut document = match package.kind()? {
+        Kind::Docx(main) => docx::read(&mut package, &main)?,
+        Kind::Pptx(main) => pptx::read(&mut package, &main)?,
+        Kind::Xlsx => xlsx::read(&mut package)?,
+        Kind::Odf => odf::read(&mut package)?,
+        Kind::Epub => epub::read(&mut package)?,
+    };
+    document.missing = document.missing.or(package.missing);
+    Ok(document)
+}
+
+enum Kind {
+    /// With the name of its main part.
+    Docx(String),
+    Pptx(String),
+    Xlsx,
+    Odf,
+    Epub,
+}
+
+/// The first bytes of what older office programs write, and newer ones around a document with a password.
+const OLE: [u8; 8] = [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1];
+
+fn of_old_office(bytes: &[u8]) -> Unreadable {
+    let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    Unreadable::new(match memchr::memmem::find(bytes, &name) {
+        Some(_) => "it is encrypted",
+        None => "it is of an older kind of office document that is not read; save it in the present one",
+    })
+}
+
+impl<'a> Package<'a> {
+    fn open(bytes: &'a [u8]) -> Result<Self, Unreadable> {
+        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())?;
+        let promised = archive.decompressed_size().unwrap_or(0);
+        if archive.len() > MAX_FILES || promised > MAX_PROMISED_BYTES {
+            return Err(Unreadable::new("there is too much in it"));
+        }
+        Ok(Self { bytes, archive, room: MAX_BYTES, missing: None })
+    }
+
+    fn kind(&mut self) -> Result<Kind, Unreadable> {
+        let mimetype = self.optional("mimetype")?.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+        match mimetype.as_deref() {
+            Some("application/epub+zip") => return Ok(Kind::Epub),
+            Some(kind) if kind.starts_with("application/vnd.oasis.opendocument.") => return Ok(Kind::Odf),
+            _ => {}
+        }
+        if let Some(main) = self.main_part()? {
+            return match main.split_once('/').map(|(folder, _)| folder) {
+                Some("word") => Ok(Kind::Docx(main)),
+                Some("ppt") => Ok(Kind::Pptx(main)),
+                Some("xl") if main.ends_with(".xml") => Ok(Kind::Xlsx),
+                _ => Err(not_read()),
+            };
+        }
+        match (self.has("META-INF/container.xml"), self.has("content.xml") && self.has("META-INF/manifest.xml")) {
+            (true, _) => Ok(Kind::Epub),
+            (_, true) => Ok(Kind::Odf),
+            _ => Err(not_read()),
+        }
+    }
+
+    /// The name of the part that the relations of an office document say is the document.
+    fn main_part(&mut self) -> Result<Option<String>, Unreadable> {
+        let Some(relations) = self.xml("_rels/.rels")? else { return Ok(None) };
+        let is_main =
+            |relation: &&Element| relation.attribute("Type").is_some_and(|kind| kind.ends_with("/officeDocument"));
+        let main = relations.root.elements().find(is_main).and_then(|relation| relation.attribute("Target"));
+        Ok(main.map(|target| resolve("", target)))
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.archive.index_for_name(name).is_some()
+    }
+
+    /// A part, if there is one of that name.
+    ///
+    /// # Errors
+    /// [`Unreadable`]: encrypted, damaged, or too much.
+    pub fn optional(&mut self, name: &str) -> Result<Option<Vec<u8>>, Unreadable> {
+        let file = match self.archive.by_name(name) {
+            Ok(file) => file,
+            Err(ZipError::FileNotFound) => return Ok(None),
+            Err(ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED)) => return Err(encrypted()),
+            Err(_) => return Err(damaged()),
+        };
+        let most = self.room.min(MAX_PART_BYTES);
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes).map_err(|_| damaged())?;
+        let read = bytes.len() as u64;
+        if read > most {
+            return Err(Unreadable::new("there is too much in it"));
+        }
+        self.room -= read;
+        Ok(Some(bytes))
+    }
+
+    /// A part that is XML.
+    ///
+    /// # Errors
+    /// As [`Self::optional`].
+    pub fn xml(&mut self, name: &str) -> Result<Option<Tree>, Unreadable> {
+        let Some(bytes) = self.optional(name)? else { return Ok(None) };
+        let tree = xml::parse(&xml::decode(&bytes)?)?;
+        if tree.is_cut {
+            self.missing = Some("only its first part is searched".to_owned());
+        }
+        Ok(Some(tree))
+    }
+
+    /// A part that has to be there.
+    ///
+    /// # Errors
+    /// As [`Self::optional`].
+    pub fn required(&mut self, name: &str) -> Result<Tree, Unreadable> {
+        self.xml(name)?.ok_or_else(damaged)
+    }
+
+    /// Where the relations of a part lead, by their ids, with their kinds.
+    ///
+    /// # Errors
+    /// As [`Self::optional`].
+    pub fn relations(&mut self, part: &str) -> Result<HashMap<String, Relation>, Unreadable> {
+        let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
+        let Some(tree) = self.xml(&format!("{folder}/_rels/{name}.rels"))? else { return Ok(HashMap::new()) };
+        let relation = |element: &Element| {
+            let target = resolve(folder, element.attribute("Target")?);
+            let kind = element.attribute("Type")?.rsplit('/').next().unwrap_or_default().to_owned();
+            Some((element.attribute("Id")?.to_owned(), Relation { kind, target }))
+        };
+        Ok(tree.root.elements().filter_map(relation).collect())
+    }
+
+    /// What an office document of Microsoft's kind says of itself.
+    ///
+    /// # Errors
+    /// As [`Self::optional`].
+    pub fn core_properties(&mut self) -> Result<Properties, Unreadable> {
+        let tree = self.xml("docProps/core.xml")?;
+        Ok(tree.map(|tree| Properties::of(&tree.root, &["modified", "created"], &["creator"])).unwrap_or_default())
+    }
+}
+
+pub(super) struct Relation {
+    pub kind: String,
+    pub target: String,
+}
+
+/// What a document says of itself.
+#[derive(Default)]
+pub(super) struct Properties {
+    pub title: Option<String>,
+    pub author: Option<String>,
+    pub published: Option<String>,
+}
+
+impl Properties {
+    /// Those under an element, with the names of dates and authors that count, the best first.
+    pub fn of(element: &Element, dates: &[&str], authors: &[&str]) -> Self {
+        let value = |name: &&str| element.find(name)?.line();
+        Self {
+            title: value(&"title").filter(|title| !is_by_program(title)),
+            author: authors.iter().find_map(value),
+            published: dates.iter().find_map(|name| date::parse(&value(name)?)),
+        }
+    }
+
+    /// The document with these, where they say something.
+    pub fn of_document(self, document: Document) -> Document {
+        Document {
+            published: self.published.or(document.published),
+            author: self.author.or(document.author),
+            title: document.title.or(self.title),
+            ..document
+        }
+    }
+}
+
+/// Is a title what a program writes there by itself?
+pub(super) fn is_by_program(title: &str) -> bool {
+    let lower = title.to_lowercase();
+    ["untitled", "microsoft word", "word document", "document1", "powerpoint", "präsentation"]
+        .iter()
+        .any(|start| lower.starts_with(start))
+        || [".doc", ".docx", ".tex", ".dvi", ".indd", ".qxd"].iter().any(|end| lower.ends_with(end))
+}
+
+/// A path within the package, as seen from a folder of it.
+pub(super) fn resolve(folder: &str, target: &str) -> String {
+    let mut names: Vec<&str> = match target.starts_with('/') {
+        true => Vec::new(),
+        false => folder.split('/').filter(|name| !name.is_empty()).collect(),
+    };
+    for name in target.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    names.join("/")
+}
+
+pub(super) fn damaged() -> Unreadable {
+    Unreadable::new("could not read it: it is damaged")
+}
+
+pub(super) fn encrypted() -> Unreadable {
+    Unreadable::new("it is encrypted")
+}
+
+fn not_read() -> Unreadable {
+    Unreadable::new("it is an archive of a kind that is not read")
+}
+
+/// Raised digits as such: ten to the sixth is not 106.
+pub(super) fn raised(text: &str) -> String {
+    text::raised(text).unwrap_or_else(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_within_a_package() {
+        assert_eq!(resolve("ppt/slides", "../notesSlides/n1.xml"), "ppt/notesSlides/n1.xml");
+        assert_eq!(resolve("word", "/word/x.xml"), "word/x.xml");
+        assert_eq!(resolve("", "../../etc/passwd"), "etc/passwd");
+    }
+
+    #[test]
+    fn what_is_no_document_is_named() {
+        let refused = |bytes: &[u8]| read(bytes).unwrap_err().0;
+        assert_eq!(refused(b"PK\x03\x04 nothing"), "could not read it: it is damaged");
+        let empty = b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+        assert_eq!(refused(empty), "it is an archive of a kind that is not read");
+        let old = [&OLE[..], &[0; 600]].concat();
+        assert!(refused(&old).contains("older kind"));
+        let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(refused(&[&OLE[..], &name].concat()), "it is encrypted");
+    }
+}

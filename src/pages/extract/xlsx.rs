@@ -1,0 +1,108 @@
+//! Workbooks of Excel (Office Open XML), sheet by sheet, row by row: `sheet.rs` makes text of the rows.
+
+use std::io::Cursor;
+
+use calamine::{Cell, DataRef, ExcelDateTime, Reader as _, SheetVisible, Xlsx, XlsxError};
+
+use super::{
+    Document, Unreadable,
+    outline::Outline,
+    package::{self, Package},
+    sheet::Sheet,
+};
+
+/// # Errors
+/// [`Unreadable`]: damaged, encrypted, or too much.
+pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
+    let properties = package.core_properties()?;
+    let mut workbook = Xlsx::new(Cursor::new(package.bytes)).map_err(|error: XlsxError| match error {
+        XlsxError::Password => package::encrypted(),
+        _ => package::damaged(),
+    })?;
+    let mut outline = Outline::of_parts(properties.title.as_deref());
+    let sheets = workbook.sheets_metadata().to_vec();
+    let (hidden, shown): (Vec<_>, Vec<_>) =
+        sheets.into_iter().partition(|sheet| sheet.visible != SheetVisible::Visible);
+    let mut missing = (!hidden.is_empty()).then(|| format!("{} hidden sheets are not searched", hidden.len()));
+    let mut room = super::MAX_TEXT_BYTES;
+    for name in shown.iter().map(|sheet| &sheet.name) {
+        let mut cells = match workbook.worksheet_cells_reader(name) {
+            Ok(cells) => cells,
+            // A sheet that is a chart.
+            Err(XlsxError::NotAWorksheet(_)) => continue,
+            Err(_) => return Err(package::damaged()),
+        };
+        let mut sheet = Sheet::new(room);
+        while let Some(cell) = cells.next_cell().map_err(|_| package::damaged())? {
+            if !put(&mut sheet, &cell) {
+                missing = Some("only its first rows are searched".to_owned());
+                break;
+            }
+        }
+        outline.heading(2, name);
+        let text = sheet.finish();
+        room = room.saturating_sub(text.len());
+        outline.block(&text);
+    }
+    Ok(Document { missing, ..properties.of_document(outline.finish()) })
+}
+
+fn put(sheet: &mut Sheet, cell: &Cell<DataRef<'_>>) -> bool {
+    let (row, column) = cell.get_position();
+    let Some(text) = text_of(cell.get_value()) else { return true };
+    sheet.put(row as usize, column as usize, text)
+}
+
+fn text_of<'a>(value: &'a DataRef<'a>) -> Option<String> {
+    match value {
+        DataRef::Int(number) => Some(number.to_string()),
+        DataRef::Float(number) => Some(shown(*number)),
+        DataRef::String(text) => Some(text.clone()),
+        DataRef::SharedString(text) => Some((*text).to_owned()),
+        DataRef::Bool(value) => Some(value.to_string()),
+        DataRef::DateTime(time) => Some(time_of(time)),
+        DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => Some(text.clone()),
+        DataRef::Error(_) | DataRef::Empty => None,
+    }
+}
+
+/// A number with the 15 digits that such programs show at most.
+fn shown(number: f64) -> String {
+    let plain = number.to_string();
+    if plain.len() <= 15 || !number.is_finite() {
+        return plain;
+    }
+    let rounded: Option<f64> = format!("{number:.14e}").parse().ok();
+    rounded.map_or(plain, |rounded| rounded.to_string())
+}
+
+fn time_of(time: &ExcelDateTime) -> String {
+    if time.is_duration() {
+        let minutes = (time.as_f64() * 24.0 * 60.0).round();
+        return format!("{}:{:02}", (minutes / 60.0).trunc(), (minutes % 60.0).abs());
+    }
+    let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
+    let clock = match second {
+        0 => format!("{hour:02}:{minute:02}"),
+        second => format!("{hour:02}:{minute:02}:{second:02}"),
+    };
+    // A time without a day counts from the beginning of the calendar.
+    match (time.as_f64() < 1.0, (hour, minute, second)) {
+        (true, _) => clock,
+        (false, (0, 0, 0)) => format!("{year:04}-{month:02}-{day:02}"),
+        _ => format!("{year:04}-{month:02}-{day:02} {clock}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_they_are_shown() {
+        assert_eq!(shown(0.1 + 0.2), "0.3");
+        assert_eq!(shown(4100.0), "4100");
+        assert_eq!(shown(1.0 / 3.0), "0.333333333333333");
+        assert_eq!(shown(-2.5), "-2.5");
+    }
+}

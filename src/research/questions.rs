@@ -1,0 +1,138 @@
+//! The sub-questions of a brief: what the findings, and then the report, say to each.
+//!
+//! The supervisor judges them when it ends the research, naming sources; what it does not judge, the words of the notes
+//! decide. Nothing counts as answered without a source that the notes name and the report cites.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::citations;
+use crate::{
+    context::Cx,
+    domain::{
+        AnswerStatus, Note, Source, SourceId, SubQuestion,
+        report::{Citation, Report},
+    },
+    offline,
+    tools::complete::Judgement,
+};
+
+/// Sub-questions of a brief, and the characters of one.
+const MOST: usize = 12;
+const CHARS: usize = 300;
+
+/// A question as events and the limits of a report show it.
+pub fn shortened(question: &str) -> String {
+    let line = question.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+/// The questions that a model lists, each once; the user's own when it lists none.
+pub fn listed(questions: Vec<String>, own: &str) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let shown = questions.iter().map(|question| shortened(question));
+    let mut listed: Vec<String> =
+        shown.filter(|question| !question.is_empty() && seen.insert(question.to_lowercase())).take(MOST).collect();
+    if listed.is_empty() {
+        listed.push(shortened(own));
+    }
+    listed
+}
+
+/// A sub-question and what is known of its answer.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub question: String,
+    pub status: AnswerStatus,
+    /// The sources that answer it, of those that the notes cite; empty when nobody named them.
+    ids: Vec<SourceId>,
+}
+
+/// What the supervisor said of the sub-questions, by their numbers from 1. Locked for map access only.
+pub type Judgements = Arc<Mutex<BTreeMap<usize, Judgement>>>;
+
+/// How far the notes answer each question.
+pub async fn judged(cx: &Cx, questions: &[String], judgements: &Judgements, notes: &[Note]) -> Vec<Judged> {
+    let said = judgements.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let cited: BTreeSet<SourceId> = notes.iter().flat_map(|note| citations::cited_ids(&note.text)).collect();
+    let texts = notes.iter().map(|note| note.text.clone()).collect();
+    let by_words = offline::answered(questions.to_vec(), texts).await;
+    // Whose only question is the whole conversation, the words of it decide little: what is cited counts.
+    let is_whole = questions.len() == 1 && !cx.options().research_model.first().is_offline();
+    let judge = |(number, (question, by_words)): (usize, (&String, AnswerStatus))| {
+        let said = said.get(&number);
+        let ids: Vec<SourceId> =
+            said.iter().flat_map(|said| &said.ids).copied().filter(|id| cited.contains(id)).collect();
+        let status = match said.map(|said| said.status) {
+            Some(AnswerStatus::NotFound) => AnswerStatus::NotFound,
+            // Without a source that somebody read, it is a guess.
+            Some(AnswerStatus::Answered) if ids.is_empty() => AnswerStatus::Partly.max(by_words),
+            Some(status) => status,
+            None if is_whole => AnswerStatus::Answered,
+            None => by_words,
+        };
+        Judged { question: question.clone(), status, ids }
+    };
+    (1..).zip(questions.iter().zip(by_words)).map(judge).collect()
+}
+
+/// What the report makes of them: one whose sources it does not cite is answered only in part, and so is everything in a
+/// report that cites nothing.
+pub fn in_report(judged: &[Judged], report: &Report, sources: &[Source]) -> Vec<SubQuestion> {
+    let cited: BTreeSet<SourceId> = report.citations.iter().map(|citation: &Citation| citation.source_id).collect();
+    let own = |id: &SourceId| {
+        let source = sources.iter().find(|source| source.ids().any(|known| known == *id));
+        source.map_or(*id, |source| source.id)
+    };
+    let status = |one: &Judged| {
+        let is_cited = !cited.is_empty() && (one.ids.is_empty() || one.ids.iter().any(|id| cited.contains(&own(id))));
+        match one.status {
+            AnswerStatus::Answered if !is_cited => AnswerStatus::Partly,
+            status => status,
+        }
+    };
+    judged.iter().map(|one| SubQuestion { question: one.question.clone(), status: status(one) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_tidied_and_never_empty() {
+        let given = ["Who  paid?", "", "who paid?", "When?"].map(str::to_owned).to_vec();
+        assert_eq!(listed(given, "x"), ["Who paid?", "When?"]);
+        assert_eq!(listed(Vec::new(), "Who\npaid?"), ["Who paid?"]);
+        assert_eq!(listed(vec!["x".repeat(999)], "").pop().map(|one| one.chars().count()), Some(CHARS + 1));
+        assert_eq!(listed((0..99).map(|n| n.to_string()).collect(), "").len(), MOST);
+    }
+
+    #[test]
+    fn an_answer_needs_a_citation() {
+        let one = |status, ids: &[u32]| Judged {
+            question: "Q".to_owned(),
+            status,
+            ids: ids.iter().map(|id| SourceId(*id)).collect(),
+        };
+        let source = Source { aliases: vec![SourceId(2001)], ..Source::example(1001, "a", "A") };
+        let report = |cited: &[u32]| Report {
+            citations: cited.iter().map(|id| Citation::new(1, SourceId(*id), 0, 3)).collect(),
+            ..Report::default()
+        };
+        let check = |judged: Judged, cited: &[u32], expected| {
+            let found = in_report(&[judged], &report(cited), std::slice::from_ref(&source));
+            assert_eq!(found[0].status, expected);
+        };
+        use AnswerStatus::{Answered, NotFound, Partly};
+        check(one(Answered, &[2001]), &[1001], Answered);
+        check(one(Answered, &[3001]), &[1001], Partly);
+        check(one(Answered, &[]), &[1001], Answered);
+        check(one(Answered, &[]), &[], Partly);
+        check(one(NotFound, &[]), &[1001], NotFound);
+    }
+}

@@ -1,0 +1,183 @@
+//! Anthropic's web search, by a model of the Messages API:
+//! <https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool>.
+//!
+//! The text of results comes encrypted; what an answer cites comes in the words of the page.
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::{
+    domain::{ModelName, Usage},
+    search::{
+        Error, Limits, Row, Search, Setting, days_ago,
+        native::{self, Native, Pages, Searcher, count, list, text},
+        today,
+        web::{Problem, RawHit, Refused, Request, Shared, Wire},
+    },
+};
+
+const KEY: &str = "providers.anthropic.api_key";
+const URL: &str = "providers.anthropic.base_url";
+const MODEL: &str = "search.anthropic.model";
+
+pub const ROW: Row = Row {
+    name: "anthropic",
+    about: "the web by Anthropic's own search, in excerpts",
+    cost: "1 search and the tokens of the model",
+    settings: &[
+        Setting::key(KEY, "ANTHROPIC_API_KEY", "key of Anthropic"),
+        Setting::address(URL, "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1"),
+        native::model_setting(MODEL, "ANTHROPIC_SEARCH_MODEL", "claude-haiku-5-5"),
+    ],
+    build,
+    ..native::ROW
+};
+
+/// Words of refusals that no wait heals.
+const QUOTA: &[&str] =
+    &["billing_error", "credit balance is too low", "enforced_spend_limit_reached", "contract_spend_limit_reached"];
+
+struct Anthropic {
+    endpoint: Url,
+    key: SecretString,
+    model: ModelName,
+    instruction: String,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let wire = Anthropic {
+        endpoint: shared.settings.endpoint(row, URL, "messages")?,
+        key: native::key(shared, KEY),
+        model: native::model(row, shared, "anthropic", MODEL),
+        instruction: shared.settings.instruction.to_string(),
+    };
+    Ok(Searcher::boxed(row, wire, shared))
+}
+
+impl Anthropic {
+    fn post(&self, body: Value) -> Request {
+        Request::post(self.endpoint.clone(), body)
+            .header("x-api-key", self.key.expose_secret())
+            .header("anthropic-version", "2023-06-01")
+    }
+}
+
+impl Wire for Anthropic {
+    fn max_query_chars(&self) -> usize {
+        native::MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let filters = &limits.filters;
+        let mut tool = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 1});
+        // One list or the other; the rest is checked on the results.
+        let (field, sites) = match filters.include.is_empty() {
+            true => ("blocked_domains", &filters.exclude),
+            false => ("allowed_domains", &filters.include),
+        };
+        if !sites.is_empty() {
+            tool[field] = sites.iter().take(native::MAX_DOMAINS).cloned().collect();
+        }
+        if let Some(country) = &filters.country {
+            tool["user_location"] = json!({"type": "approximate", "country": country});
+        }
+        let mut body = json!({
+            "model": self.model.model,
+            "max_tokens": native::MAX_OUTPUT,
+            "tools": [tool],
+            "messages": [{"role": "user", "content": query}],
+        });
+        // Empty texts are refused.
+        if !self.instruction.is_empty() {
+            body["system"] = json!(self.instruction);
+        }
+        self.post(body)
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
+        let body = serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))?;
+        self.read_all(&[body])
+    }
+
+    fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
+        native::quota(refused, QUOTA)
+    }
+}
+
+impl Native for Anthropic {
+    fn model(&self) -> &ModelName {
+        &self.model
+    }
+
+    fn usage(&self, body: &Value) -> Usage {
+        let read = count(body, "/usage/cache_read_input_tokens");
+        let written = count(body, "/usage/cache_creation_input_tokens");
+        let input = count(body, "/usage/input_tokens");
+        Usage {
+            // Cached tokens are counted beside the others.
+            input_tokens: input.saturating_add(read).saturating_add(written),
+            cached_tokens: read,
+            cache_write_tokens: written,
+            output_tokens: count(body, "/usage/output_tokens"),
+            reasoning_tokens: count(body, "/usage/output_tokens_details/thinking_tokens"),
+            searches: count(body, "/usage/server_tool_use/web_search_requests"),
+            cost: None,
+        }
+    }
+
+    /// The paused content goes back as it came, with the same tools.
+    fn next(&self, request: &Request, body: &Value) -> Option<Request> {
+        if body["stop_reason"] != "pause_turn" {
+            return None;
+        }
+        let mut json = request.json.clone()?;
+        let turn = json!({"role": "assistant", "content": body["content"]});
+        json["messages"].as_array_mut()?.push(turn);
+        Some(self.post(json))
+    }
+
+    fn read_all(&self, bodies: &[Value]) -> Result<Vec<RawHit>, Error> {
+        if bodies.is_empty() || bodies.iter().any(|body| !body["content"].is_array()) {
+            return Err(Error::unreadable("its answer has no content"));
+        }
+        let (mut pages, mut failed, mut has_searched) = (Pages::default(), None, false);
+        for block in bodies.iter().flat_map(|body| list(body, "/content")) {
+            match block["type"].as_str() {
+                Some("web_search_tool_result") => {
+                    has_searched = true;
+                    failed = failed.or_else(|| failure(&block["content"]));
+                    list(block, "/content").for_each(|result| take(&mut pages, result, None));
+                }
+                Some("text") => {
+                    list(block, "/citations").for_each(|one| take(&mut pages, one, text(one, "cited_text")));
+                }
+                _ => {}
+            }
+        }
+        let found = pages.into_found();
+        match failed {
+            Some(error) if found.is_empty() => Err(error),
+            _ if !has_searched => Err(Error::unreadable("its model answered without searching")),
+            _ => Ok(found),
+        }
+    }
+}
+
+fn take(pages: &mut Pages, result: &Value, excerpt: Option<&str>) {
+    if let Some(url) = text(result, "url") {
+        let age = text(result, "page_age");
+        let published = age.map(|age| days_ago(age, today()).unwrap_or_else(|| age.to_owned()));
+        pages.add(url, text(result, "title"), excerpt, published);
+    }
+}
+
+/// The failure that stands in place of results.
+fn failure(content: &Value) -> Option<Error> {
+    let code = content["error_code"].as_str()?;
+    Some(match code {
+        "too_many_requests" => Error::RateLimited { retry_after: None },
+        "invalid_tool_input" | "query_too_long" | "request_too_large" => Error::BadQuery(code.to_owned()),
+        other => Error::Unavailable(other.to_owned()),
+    })
+}

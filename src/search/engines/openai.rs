@@ -1,0 +1,180 @@
+//! OpenAI's web search, by a model of the Responses API: <https://platform.openai.com/docs/guides/tools-web-search>.
+//!
+//! An excerpt is what the model says where it cites a page, since no text of the page comes.
+
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::{
+    domain::{ModelName, Usage},
+    search::{
+        Error, Limits, Row, Search, Setting,
+        native::{self, Native, Pages, Searcher, count, list, text},
+        web::{Problem, RawHit, Refused, Request, Shared, Wire},
+    },
+};
+
+const KEY: &str = "providers.openai.api_key";
+const URL: &str = "providers.openai.base_url";
+const MODEL: &str = "search.openai.model";
+
+pub const ROW: Row = Row {
+    name: "openai",
+    about: "the web by OpenAI's own search, in excerpts",
+    cost: "1 search and the tokens of the model",
+    settings: &[
+        Setting::key(KEY, "OPENAI_API_KEY", "key of OpenAI"),
+        Setting::address(URL, "OPENAI_BASE_URL", "https://api.openai.com/v1"),
+        native::model_setting(MODEL, "OPENAI_SEARCH_MODEL", "gpt-5.4-mini"),
+    ],
+    build,
+    ..native::ROW
+};
+
+/// Codes of a 429 that no wait heals.
+const QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "credit_balance_exhausted",
+    "organization_spend_limit_exceeded",
+    "project_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+];
+
+struct OpenAi {
+    endpoint: Url,
+    key: SecretString,
+    model: ModelName,
+    instruction: String,
+}
+
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let wire = OpenAi {
+        endpoint: shared.settings.endpoint(row, URL, "responses")?,
+        key: native::key(shared, KEY),
+        model: native::model(row, shared, "openai", MODEL),
+        instruction: shared.settings.instruction.to_string(),
+    };
+    Ok(Searcher::boxed(row, wire, shared))
+}
+
+impl Wire for OpenAi {
+    fn max_query_chars(&self) -> usize {
+        native::MAX_QUERY_CHARS
+    }
+
+    fn request(&self, query: &str, limits: &Limits) -> Request {
+        let filters = &limits.filters;
+        let mut tool = json!({"type": "web_search"});
+        if !filters.include.is_empty() {
+            let sites: Vec<_> = filters.include.iter().take(native::MAX_DOMAINS).collect();
+            tool["filters"] = json!({"allowed_domains": sites});
+        }
+        if let Some(country) = &filters.country {
+            tool["user_location"] = json!({"type": "approximate", "country": country});
+        }
+        let body = json!({
+            "model": self.model.model,
+            "store": false,
+            "instructions": self.instruction,
+            "input": query,
+            "tools": [tool],
+            "tool_choice": "required",
+            "max_tool_calls": 1,
+            "max_output_tokens": native::MAX_OUTPUT,
+            "include": ["web_search_call.action.sources"],
+        });
+        Request::post(self.endpoint.clone(), body).bearer(&self.key)
+    }
+
+    fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
+        let body = serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))?;
+        self.read_all(&[body])
+    }
+
+    fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
+        native::quota(refused, QUOTA)
+    }
+}
+
+impl Native for OpenAi {
+    fn model(&self) -> &ModelName {
+        &self.model
+    }
+
+    fn usage(&self, body: &Value) -> Usage {
+        let counted = body.pointer("/tool_usage/web_search/num_requests").and_then(Value::as_u64);
+        Usage {
+            input_tokens: count(body, "/usage/input_tokens"),
+            cached_tokens: count(body, "/usage/input_tokens_details/cached_tokens"),
+            cache_write_tokens: count(body, "/usage/input_tokens_details/cache_write_tokens"),
+            output_tokens: count(body, "/usage/output_tokens"),
+            reasoning_tokens: count(body, "/usage/output_tokens_details/reasoning_tokens"),
+            searches: counted.unwrap_or_else(|| searches(body).count() as u64),
+            cost: None,
+        }
+    }
+
+    fn read_all(&self, bodies: &[Value]) -> Result<Vec<RawHit>, Error> {
+        let body = bodies.first().filter(|body| body["output"].is_array());
+        let body = body.ok_or_else(|| Error::unreadable("its answer has no output"))?;
+        if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
+            return Err(failure(error));
+        }
+        let has_searched = list(body, "/output").any(|item| item["type"] == "web_search_call");
+        if !has_searched {
+            return Err(Error::unreadable("its model answered without searching"));
+        }
+        let mut pages = Pages::default();
+        for item in list(body, "/output").filter(|item| item["type"] == "message") {
+            list(item, "/content").for_each(|part| take_citations(&mut pages, part));
+        }
+        for source in searches(body).flat_map(|item| list(item, "/action/sources")) {
+            if let Some(url) = text(source, "url") {
+                pages.add(url, text(source, "title"), None, None);
+            }
+        }
+        Ok(pages.into_found())
+    }
+}
+
+fn searches(body: &Value) -> impl Iterator<Item = &Value> {
+    list(body, "/output").filter(|item| item["type"] == "web_search_call" && item["action"]["type"] == "search")
+}
+
+/// The pages that a text cites, each with the words before the link. Places are counted in characters and are those of the
+/// link, which stands in the text.
+fn take_citations(pages: &mut Pages, part: &Value) {
+    let letters: Vec<char> = part["text"].as_str().unwrap_or_default().chars().collect();
+    let (mut end, mut claim) = (0, None);
+    for citation in list(part, "/annotations").filter(|one| one["type"] == "url_citation") {
+        let place = |name: &str| usize::try_from(count(citation, name)).unwrap_or(usize::MAX).min(letters.len());
+        let start = place("/start_index");
+        // Several links in a row stand behind the same words.
+        claim = said(letters.get(end..start).unwrap_or_default()).or(claim);
+        end = end.max(place("/end_index"));
+        if let Some(url) = text(citation, "url") {
+            pages.add(url, text(citation, "title"), claim.as_deref(), None);
+        }
+    }
+}
+
+/// The last paragraph of the text, if it has words.
+fn said(letters: &[char]) -> Option<String> {
+    let text: String = letters.iter().collect();
+    let is_mark = |letter: char| letter.is_whitespace() || "().,;:[]-*•".contains(letter);
+    let claim = text.trim_end().rsplit('\n').next().unwrap_or_default().trim_matches(is_mark);
+    claim.chars().any(char::is_alphanumeric).then(|| claim.to_owned())
+}
+
+/// What an answer says that failed after all.
+fn failure(error: &Value) -> Error {
+    let said = text(error, "message").unwrap_or("its answer failed").to_owned();
+    match error["code"].as_str().unwrap_or_default() {
+        "rate_limit_exceeded" => Error::RateLimited { retry_after: None },
+        "invalid_prompt" => Error::BadQuery(said),
+        code if QUOTA.contains(&code) => Error::Quota(said),
+        _ => Error::Unavailable(said),
+    }
+}

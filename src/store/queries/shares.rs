@@ -1,0 +1,60 @@
+//! Links by which anybody may read a thread.
+
+use sqlx::{Row as _, query};
+
+use super::{Engine, Row};
+use crate::{
+    domain::{Share, ShareId, ThreadId, Timestamp},
+    store::{Error, NewShare, shares::MAX_SHARES},
+};
+
+impl Engine {
+    pub async fn add_share(&self, new: &NewShare) -> Result<bool, Error> {
+        const FORGET: &str = "DELETE FROM shares WHERE thread_id = $1 AND (revoked_at IS NOT NULL OR expires_at <= $2)";
+        const INSERT: &str = "INSERT INTO shares (id, thread_id, secret_hash, created_at, expires_at) \
+            SELECT $1, id, $3, $4, $5 FROM threads WHERE id = $2 \
+            AND (SELECT COUNT(*) FROM shares WHERE thread_id = $2) < $6";
+        let (share, thread_id) = (&new.share, new.thread_id.0);
+        let mut tx = self.begin().await?;
+        query(FORGET).bind(thread_id).bind(share.created_at.0).execute(&mut *tx).await?;
+        let insert = query(INSERT).bind(share.id.0).bind(thread_id).bind(new.secret_hash.to_vec());
+        let insert = insert.bind(share.created_at.0).bind(share.expires_at.map(|at| at.0)).bind(i64::from(MAX_SHARES));
+        let inserted = insert.execute(&mut *tx).await?.rows_affected() == 1;
+        tx.commit().await?;
+        Ok(inserted)
+    }
+
+    pub async fn shares(&self, thread_id: ThreadId) -> Result<Vec<Share>, Error> {
+        const SELECT: &str = "SELECT id, created_at, expires_at, revoked_at FROM shares WHERE thread_id = $1 \
+            ORDER BY created_at DESC, id DESC";
+        let mut connection = self.reader().await?;
+        query(SELECT).bind(thread_id.0).fetch_all(&mut *connection).await?.iter().map(share).collect()
+    }
+
+    pub async fn share(&self, id: ShareId) -> Result<Option<(Share, ThreadId, Vec<u8>)>, Error> {
+        const SELECT: &str =
+            "SELECT id, created_at, expires_at, revoked_at, thread_id, secret_hash FROM shares WHERE id = $1";
+        let mut connection = self.reader().await?;
+        let row = query(SELECT).bind(id.0).fetch_optional(&mut *connection).await?;
+        let whole = |row: Row| Ok((share(&row)?, ThreadId(row.try_get("thread_id")?), row.try_get("secret_hash")?));
+        row.map(whole).transpose()
+    }
+
+    pub async fn revoke_share(&self, thread_id: ThreadId, id: ShareId, now: Timestamp) -> Result<Option<Share>, Error> {
+        const UPDATE: &str = "UPDATE shares SET revoked_at = COALESCE(revoked_at, $3) WHERE id = $1 AND thread_id = $2 \
+            RETURNING id, created_at, expires_at, revoked_at";
+        let mut connection = self.writer().await?;
+        let row = query(UPDATE).bind(id.0).bind(thread_id.0).bind(now.0).fetch_optional(&mut *connection).await?;
+        row.as_ref().map(share).transpose()
+    }
+}
+
+fn share(row: &Row) -> Result<Share, Error> {
+    let time = |name: &str| row.try_get::<Option<i64>, _>(name).map(|at| at.map(Timestamp));
+    Ok(Share {
+        id: ShareId(row.try_get("id")?),
+        created_at: Timestamp(row.try_get("created_at")?),
+        expires_at: time("expires_at")?,
+        revoked_at: time("revoked_at")?,
+    })
+}

@@ -1,0 +1,150 @@
+//! Documents of threads.
+
+use sqlx::{Row as _, query, query_scalar};
+use uuid::Uuid;
+
+use super::{
+    Connection, Engine, Row,
+    rows::{owned, unsigned},
+    threads::may_have_more_threads,
+};
+use crate::{
+    domain::{DocumentId, Owner, RunId, ThreadId, Timestamp, Upload},
+    store::{Error, NewUpload, Uploaded},
+};
+
+/// The columns that [`upload`] reads.
+macro_rules! upload_columns {
+    () => {
+        "documents.id, documents.name, documents.size_bytes, documents.characters, documents.title, documents.author, \
+         documents.published, documents.missing, documents.created_at"
+    };
+}
+
+impl Engine {
+    pub async fn add_upload(&self, new: &NewUpload) -> Result<Uploaded, Error> {
+        const THREAD: &str = "UPDATE threads SET title = title WHERE id = $1";
+        const SAME: &str = concat!(
+            "SELECT ",
+            upload_columns!(),
+            " FROM documents WHERE thread_id = $1 AND name = $2 AND content_hash = $3 AND removed_at IS NULL"
+        );
+        const COUNT: &str = "SELECT COUNT(*) FROM documents WHERE thread_id = $1 AND removed_at IS NULL";
+        let mut tx = self.begin().await?;
+        if let Some(thread) = &new.thread {
+            may_have_more_threads(&mut tx, &thread.owner, Some(thread.limit)).await?;
+            insert_thread(&mut tx, new, &thread.owner).await?;
+        }
+        // Its row is locked, so that documents given at once are counted one after another.
+        if query(THREAD).bind(new.thread_id.0).execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(Uploaded::NoSuchThread);
+        }
+        let same = query(SAME).bind(new.thread_id.0).bind(owned(&new.upload.name)).bind(owned(&new.content_hash));
+        if let Some(row) = same.fetch_optional(&mut *tx).await? {
+            return Ok(Uploaded::Before(upload(&row)?));
+        }
+        let count: i64 = query_scalar(COUNT).bind(new.thread_id.0).fetch_one(&mut *tx).await?;
+        if u64::try_from(count).unwrap_or(0) >= new.limit {
+            return Ok(Uploaded::TooMany);
+        }
+        insert(&mut tx, new).await?;
+        tx.commit().await?;
+        Ok(Uploaded::New)
+    }
+
+    pub async fn uploads(&self, thread_id: ThreadId) -> Result<Vec<Upload>, Error> {
+        const SELECT: &str = concat!(
+            "SELECT ",
+            upload_columns!(),
+            " FROM documents WHERE thread_id = $1 AND removed_at IS NULL ORDER BY created_at, id"
+        );
+        let mut connection = self.reader().await?;
+        let rows = query(SELECT).bind(thread_id.0).fetch_all(&mut *connection).await?;
+        rows.iter().map(upload).collect()
+    }
+
+    pub async fn remove_upload(&self, thread_id: ThreadId, id: DocumentId, now: Timestamp) -> Result<bool, Error> {
+        const REMOVE: &str = "UPDATE documents SET removed_at = $3, name = '', title = NULL, author = NULL, \
+            sections = '' WHERE id = $1 AND thread_id = $2 AND removed_at IS NULL";
+        let mut connection = self.writer().await?;
+        let removed = query(REMOVE).bind(id.0).bind(thread_id.0).bind(now.0).execute(&mut *connection).await?;
+        Ok(removed.rows_affected() > 0)
+    }
+
+    pub async fn has_uploads(&self, run_id: RunId) -> Result<bool, Error> {
+        const SELECT: &str = "SELECT document_id FROM run_documents WHERE run_id = $1 LIMIT 1";
+        let mut connection = self.reader().await?;
+        let found: Option<Uuid> = query_scalar(SELECT).bind(run_id.0).fetch_optional(&mut *connection).await?;
+        Ok(found.is_some())
+    }
+
+    pub async fn uploads_of_run(&self, run_id: RunId) -> Result<Vec<(Upload, String)>, Error> {
+        const SELECT: &str = concat!(
+            "SELECT documents.sections, ",
+            upload_columns!(),
+            " FROM run_documents JOIN documents ON documents.id = run_documents.document_id \
+             WHERE run_documents.run_id = $1 AND removed_at IS NULL ORDER BY documents.created_at, documents.id"
+        );
+        let mut connection = self.reader().await?;
+        let rows = query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?;
+        rows.iter().map(|row| Ok((upload(row)?, row.try_get("sections")?))).collect()
+    }
+}
+
+/// Lets a run that was just created search what its thread has.
+pub async fn keep_uploads(connection: &mut Connection, run_id: RunId, thread_id: ThreadId) -> Result<(), sqlx::Error> {
+    const KEEP: &str = "INSERT INTO run_documents (run_id, document_id) \
+        SELECT $1, id FROM documents WHERE thread_id = $2 AND removed_at IS NULL";
+    query(KEEP).bind(run_id.0).bind(thread_id.0).execute(connection).await.map(drop)
+}
+
+/// A thread without messages; its first one gives it its title.
+async fn insert_thread(connection: &mut Connection, new: &NewUpload, owner: &Owner) -> Result<(), sqlx::Error> {
+    const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options, owner) \
+        VALUES ($1, $2, 0, $3, '{}', '{}', $4)";
+    query(INSERT)
+        .bind(new.thread_id.0)
+        .bind(new.upload.created_at.0)
+        .bind(owned(&new.upload.name))
+        .bind(owned(owner.as_str()))
+        .execute(connection)
+        .await
+        .map(drop)
+}
+
+async fn insert(connection: &mut Connection, new: &NewUpload) -> Result<(), sqlx::Error> {
+    const INSERT: &str = "INSERT INTO documents (id, thread_id, name, content_hash, size_bytes, characters, title, \
+        author, published, missing, sections, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    let upload = &new.upload;
+    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    query(INSERT)
+        .bind(upload.id.0)
+        .bind(new.thread_id.0)
+        .bind(owned(&upload.name))
+        .bind(owned(&new.content_hash))
+        .bind(signed(upload.size_bytes))
+        .bind(signed(upload.characters))
+        .bind(upload.title.as_deref().map(owned))
+        .bind(upload.author.as_deref().map(owned))
+        .bind(upload.published.as_deref().map(owned))
+        .bind(upload.missing.as_deref().map(owned))
+        .bind(owned(&new.sections))
+        .bind(upload.created_at.0)
+        .execute(connection)
+        .await
+        .map(drop)
+}
+
+fn upload(row: &Row) -> Result<Upload, Error> {
+    Ok(Upload {
+        id: DocumentId(row.try_get("id")?),
+        name: row.try_get("name")?,
+        size_bytes: unsigned(row.try_get("size_bytes")?)?,
+        characters: unsigned(row.try_get("characters")?)?,
+        title: row.try_get("title")?,
+        author: row.try_get("author")?,
+        published: row.try_get("published")?,
+        missing: row.try_get("missing")?,
+        created_at: Timestamp(row.try_get("created_at")?),
+    })
+}

@@ -1,0 +1,43 @@
+//! What was used, as the ledger has it.
+
+use super::{
+    Error, Store,
+    attempts::{ask, attempt},
+};
+use crate::domain::{Owner, Timestamp, Usage};
+
+/// Whose use is asked for, and of when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageFilter {
+    /// `None`: everybody's.
+    pub owner: Option<Owner>,
+    /// Of runs that were created from then on.
+    pub from: Timestamp,
+    /// And before then.
+    pub to: Timestamp,
+}
+
+/// What an owner's runs of one day (UTC) have used. A run counts for the day on which it was created.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsageRow {
+    /// Its beginning.
+    pub day: Timestamp,
+    pub owner: Owner,
+    /// The model that was called; `None` for the row that counts the runs and their searches.
+    pub model: Option<String>,
+    pub runs: u64,
+    pub searches: u64,
+    /// Of the model, as the tokens.
+    pub calls: u64,
+    pub tokens: Usage,
+}
+
+impl Store {
+    /// What was used, by day, owner and model in this order; at most `limit` rows.
+    ///
+    /// # Errors
+    /// Those of every method here.
+    pub async fn usage_by_day(&self, filter: &UsageFilter, limit: u32) -> Result<Vec<UsageRow>, Error> {
+        ask!(self, engine => engine.usage_by_day(filter, limit).await)
+    }
+}

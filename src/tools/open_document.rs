@@ -1,0 +1,237 @@
+//! `open_document`: opens a document of the user's own at a passage that a search found, and shows its neighbours, its
+//! section, or the whole document, piece by piece.
+//!
+//! A call is one step of the journal. Everything comes from the index of the engine that found the document.
+
+use futures::{FutureExt as _, future::BoxFuture};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, read_page::address_of, source_id, spec,
+};
+use crate::{
+    context::Cx,
+    domain::{Source, SourceId, Timestamp, ToolKind, digest, event::ResultLink},
+    llm::{Part, Text, ToolCall, ToolSpec},
+    offline::Evidence,
+    prompts::{Prompts, untrusted},
+    search::{Opened, Passage},
+};
+
+const NAME: &str = "open_document";
+/// Characters shown of a document by one call.
+const SHOWN_CHARS: usize = 8_000;
+/// Passages on each side of the one that was found.
+const NEIGHBOURS: usize = 2;
+
+pub struct OpenDocument {
+    spec: ToolSpec,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Share {
+    #[default]
+    Around,
+    Section,
+    Document,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    #[serde(alias = "source", alias = "source_id", alias = "id")]
+    address: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part: Option<Share>,
+    /// From 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<usize>,
+}
+
+impl OpenDocument {
+    /// `None` when the run searches no documents.
+    pub fn offered(cx: &Cx) -> Option<Self> {
+        let has_documents = cx.search().is_some_and(crate::search::Engine::has_documents);
+        has_documents.then(|| Self { spec: specification(cx.prompts()) })
+    }
+
+    async fn open(cx: &Cx, site: Site<'_>, given: Arguments) -> Result<ToolOutput, ToolError> {
+        let address = match source_id(&given.address) {
+            Some(id) => address_of(cx, id)?,
+            None => given.address,
+        };
+        let Some(engine) = cx.search() else { return Err(no_document(&address)) };
+        let opened = engine.document(&address).await;
+        let opened = opened.map_err(|error| ToolError::Model(format!("{address}: {error}")))?;
+        let opened = opened.filter(|opened| !opened.passages.is_empty()).ok_or_else(|| no_document(&address))?;
+        let total = opened.passages.len();
+        if let Some(place) = given.place.filter(|place| *place > total) {
+            return Err(ToolError::Model(format!("{address} has {total} passages, so there is none at {place}")));
+        }
+        let at = opened.passages.iter().position(|passage| passage.url == address).unwrap_or(0);
+        let wanted = match (given.place, given.part.unwrap_or_default()) {
+            (Some(place), _) => place - 1..total,
+            (None, Share::Document) => 0..total,
+            (None, Share::Section) => section(&opened.passages, at),
+            (None, Share::Around) => at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(total),
+        };
+        let first = wanted.start;
+        let shown = fitting(&opened.passages[wanted]);
+        Ok(output(cx, site.first_source, &opened, first, shown))
+    }
+}
+
+fn no_document(address: &str) -> ToolError {
+    ToolError::Model(format!("{address} is none of the documents that are searched; give the id of a source"))
+}
+
+/// The passages of the section that has the one at that place.
+fn section(passages: &[Passage], at: usize) -> std::ops::Range<usize> {
+    let is_same = |passage: &&Passage| passage.section == passages[at].section;
+    let before = passages[..at].iter().rev().take_while(is_same).count();
+    let after = passages[at..].iter().take_while(is_same).count();
+    at - before..at + after
+}
+
+/// As many from the first on as are shown at once; at least one.
+fn fitting(passages: &[Passage]) -> usize {
+    let mut room = SHOWN_CHARS;
+    let fits = |passage: &&Passage| {
+        let fits = room > 0;
+        room = room.saturating_sub(passage.text.chars().count());
+        fits
+    };
+    passages.iter().take_while(fits).count()
+}
+
+fn output(cx: &Cx, id: SourceId, opened: &Opened, first: usize, count: usize) -> ToolOutput {
+    let shown = &opened.passages[first..first + count];
+    let numbered: Vec<_> = (first + 1..)
+        .zip(shown)
+        .map(|(number, passage)| {
+            let heading = passage.section.as_deref().map(untrusted);
+            json!({"number": number, "heading": heading, "text": untrusted(&passage.text)})
+        })
+        .collect();
+    let total = opened.passages.len();
+    let source = source(id, opened, shown);
+    let values = json!({
+        "tool": NAME,
+        "id": id.to_string(),
+        "title": untrusted(&source.title),
+        "location": untrusted(source.url.split('#').next().unwrap_or_default()),
+        "author": opened.author.as_deref().map(untrusted),
+        "published": opened.published.as_deref().map(untrusted),
+        "missing": null,
+        "passages": numbered,
+        "total": total,
+        "next": Some(first + count + 1).filter(|next| *next <= total),
+    });
+    ToolOutput {
+        text: Text(vec![Part::Flexible(cx.prompts().text("page", values).into())]),
+        links: vec![ResultLink { source_id: id, url: source.url.clone(), title: source.title.clone() }],
+        evidence: vec![Evidence {
+            source_id: id,
+            title: source.title.clone(),
+            url: source.url.clone(),
+            published: source.published.clone(),
+            text: source.snapshot.clone(),
+        }],
+        failed: Vec::new(),
+        sources: vec![source],
+    }
+}
+
+/// What was shown, under the address of its first passage.
+fn source(id: SourceId, opened: &Opened, shown: &[Passage]) -> Source {
+    let text = |passage: &Passage| match &passage.section {
+        Some(section) => format!("{section}\n{}", passage.text),
+        None => passage.text.clone(),
+    };
+    let snapshot = shown.iter().map(text).collect::<Vec<_>>().join("\n\n");
+    Source {
+        id,
+        aliases: Vec::new(),
+        url: shown.first().map(|passage| passage.url.clone()).unwrap_or_default(),
+        title: opened.title.clone(),
+        section: shown.first().and_then(|passage| passage.section.clone()),
+        engine: opened.engine.clone(),
+        score: None,
+        published: opened.published.clone(),
+        fetched_at: Timestamp::now(),
+        content_hash: digest::sha256_hex(snapshot.as_bytes()),
+        snapshot,
+    }
+}
+
+fn specification(prompts: &Prompts) -> ToolSpec {
+    let described = |name: &str| prompts.text(&format!("tools/open_document.{name}"), ());
+    let properties = json!({
+        "address": {"type": "string", "description": described("address")},
+        "part": {"type": "string", "enum": ["around", "section", "document"], "description": described("part")},
+        "place": {"type": "integer", "description": described("place")},
+    });
+    let parameters =
+        json!({"type": "object", "properties": properties, "required": ["address"], "additionalProperties": false});
+    spec(NAME, prompts.text("tools/open_document", ()), parameters)
+}
+
+impl Tool for OpenDocument {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Read
+    }
+
+    fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
+        let given: Arguments = arguments(call)?;
+        if given.address.trim().is_empty() {
+            return Err(Refusal::Arguments("address is empty".to_owned()));
+        }
+        if given.place == Some(0) {
+            return Err(Refusal::Arguments("place counts from 1".to_owned()));
+        }
+        Ok(Admitted { source_ids: 1, ..Admitted::new(json!(given)) })
+    }
+
+    fn call<'a>(
+        &'a self,
+        cx: &'a Cx,
+        site: Site<'a>,
+        arguments: Value,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        async move { Self::open(cx, site, admitted(arguments)?).await }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passages(sections: &[Option<&str>], chars: usize) -> Vec<Passage> {
+        let passage = |section: &Option<&str>| Passage {
+            url: "x".to_owned(),
+            section: section.map(str::to_owned),
+            text: "x".repeat(chars),
+        };
+        sections.iter().map(passage).collect()
+    }
+
+    #[test]
+    fn a_section_is_what_hangs_together() {
+        let all = passages(&[None, Some("a"), Some("a"), Some("b"), Some("a")], 1);
+        assert_eq!(section(&all, 2), 1..3);
+        assert_eq!(section(&all, 4), 4..5);
+        assert_eq!(section(&all, 0), 0..1);
+    }
+
+    #[test]
+    fn a_long_document_comes_in_pieces() {
+        assert_eq!(fitting(&passages(&[None; 5], 3_000)), 3);
+        assert_eq!(fitting(&passages(&[None], 30_000)), 1);
+    }
+}

@@ -1,0 +1,250 @@
+//! Sign-in through others, with a provider of OpenID Connect that others wrote (oidc-provider, from npm): browsers that
+//! come back with a session, and programs with tokens, also after the provider has changed its keys.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use fathom_testkit::program::tool;
+use reqwest::{Client, Response, redirect::Policy};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{Service, small_world};
+use crate::{crash::until, database::TestDatabase, world::World};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sign_in/provider.mjs");
+const AUDIENCE: &str = "https://fathom.test/api";
+
+/// A provider in a process of its own; its end is the end of the process.
+pub(crate) struct Provider {
+    child: Child,
+    port: u16,
+}
+
+impl Provider {
+    /// With new keys, on that port, or any if it is 0.
+    pub(crate) fn start(port: u16) -> Self {
+        let package = tool("sign_in/node_modules/oidc-provider");
+        let mut command = Command::new("node");
+        command.arg(SCRIPT).arg(package).arg(port.to_string()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("node starts");
+        let mut line = String::new();
+        let output = child.stdout.take().expect("it is piped");
+        BufReader::new(output).read_line(&mut line).expect("it says its port");
+        Self { child, port: line.trim().parse().expect("a port") }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// The same provider after a change of its keys.
+    fn with_new_keys(mut self) -> Self {
+        self.stop();
+        Self::start(self.port)
+    }
+
+    fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// A token for a program, meant for that audience.
+    async fn token(&self, client: &Client, audience: &str) -> String {
+        let form =
+            format!("grant_type=client_credentials&resource={}", audience.replace(':', "%3A").replace('/', "%2F"));
+        let request = client.post(self.url("/token")).basic_auth("program", Some("a%20secret%20of%20a%20program"));
+        let request = request.header("content-type", "application/x-www-form-urlencoded").body(form);
+        let answer: Value = serde_json::from_slice(&request.send().await.unwrap().bytes().await.unwrap()).unwrap();
+        answer["access_token"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A browser that keeps cookies and follows nothing by itself.
+struct Browser {
+    client: Client,
+    cookies: BTreeMap<String, String>,
+}
+
+impl Browser {
+    fn new() -> Self {
+        let client = Client::builder().no_proxy().redirect(Policy::none()).pool_max_idle_per_host(0).build().unwrap();
+        Self { client, cookies: BTreeMap::new() }
+    }
+
+    async fn get(&mut self, url: &str) -> Response {
+        let request = self.client.get(url);
+        self.send(request).await
+    }
+
+    async fn submit(&mut self, url: &str, form: &str) -> Response {
+        let request = self.client.post(url).header("content-type", "application/x-www-form-urlencoded");
+        self.send(request.body(form.to_owned())).await
+    }
+
+    async fn send(&mut self, request: reqwest::RequestBuilder) -> Response {
+        let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let response = request.header("cookie", cookies.join("; ")).send().await.unwrap();
+        for set in response.headers().get_all("set-cookie") {
+            let (name, rest) = set.to_str().unwrap().split_once('=').unwrap();
+            self.cookies.insert(name.to_owned(), rest.split(';').next().unwrap().to_owned());
+        }
+        response
+    }
+
+    /// Signs in as that user at the provider to which the service sends; the address at which the service is to go on.
+    async fn sign_in(&mut self, service: &Service, provider: &Provider, user: &str) -> String {
+        let response = self.get(&service.url("/auth/login")).await;
+        let mut at = location(&response, "");
+        for form in ["", &format!("prompt=login&login={user}&password=x"), "prompt=consent"] {
+            let mut response = match form {
+                "" => self.get(&at).await,
+                form => self.submit(&at, form).await,
+            };
+            // From place to place, until somebody is asked for something.
+            while response.status().is_redirection() {
+                at = location(&response, &provider.url(""));
+                if at.contains("/auth/callback") {
+                    let url = Url::parse(&at).unwrap();
+                    return service.url(&format!("{}?{}", url.path(), url.query().unwrap()));
+                }
+                response = self.get(&at).await;
+            }
+        }
+        panic!("the provider asks for more at {at}");
+    }
+}
+
+fn location(response: &Response, origin: &str) -> String {
+    let to = response.headers().get("location").unwrap_or_else(|| panic!("{response:?}")).to_str().unwrap();
+    if to.starts_with('/') { format!("{origin}{to}") } else { to.to_owned() }
+}
+
+pub(crate) async fn service(world: &World, database: &TestDatabase, provider: &Provider) -> Service {
+    let issuer = provider.url("");
+    let variables = [
+        ("FATHOM_AUTHENTICATION", "keys"),
+        ("FATHOM_ISSUER", &*issuer),
+        ("FATHOM_AUDIENCES", AUDIENCE),
+        ("FATHOM_CLIENT_ID", "fathom"),
+        ("FATHOM_CLIENT_SECRET", "a secret of the page"),
+        ("FATHOM_REDIRECT_URL", "http://127.0.0.1/auth/callback"),
+    ];
+    Service::with(world, database, &variables).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_signs_in_at_the_provider_and_comes_back_with_a_session() {
+    let (world, database, provider) = (small_world().await, TestDatabase::sqlite(), Provider::start(0));
+    let service = service(&world, &database, &provider).await;
+    for (user, scope) in [("ann", "write"), ("reader", "read"), ("root", "admin")] {
+        let mut browser = Browser::new();
+        let back = browser.sign_in(&service, &provider, user).await;
+        let response = browser.get(&back).await;
+        assert_eq!((response.status().as_u16(), location(&response, "")), (302, "/".to_owned()));
+        let set: Vec<_> = response.headers().get_all("set-cookie").iter().map(|set| set.to_str().unwrap()).collect();
+        assert!(
+            set[1].starts_with("fathom_session=fathoms_") && set[1].ends_with("; HttpOnly; SameSite=Strict"),
+            "{set:?}"
+        );
+        assert!(set[0].starts_with("fathom_login=;"), "what the sign-in needed is gone: {set:?}");
+        let cookie = format!("fathom_session={}", browser.cookies["fathom_session"]);
+        let who = service.ask("GET", "/api/v1/session", &[("cookie", &cookie)], "").await.expect(200).json();
+        assert_eq!((&who["owner"], &who["key"]["scope"]), (&json!(user), &json!(scope)));
+        assert_eq!(who["key"]["issuer"], provider.url(""));
+        // The code is used up.
+        assert_eq!(browser.get(&back).await.status(), 401);
+    }
+    // The page learns of the way from the refusal.
+    let refused = service.get("/api/v1/session").await;
+    assert_eq!(refused.header("www-authenticate"), "Bearer realm=\"fathom\", login_uri=\"/auth/login\"");
+    // An answer that belongs to another browser's sign-in, and one of nobody's.
+    let mut browser = Browser::new();
+    let back = browser.sign_in(&service, &provider, "ann").await;
+    let mut other = Browser::new();
+    other.get(&service.url("/auth/login")).await;
+    assert_eq!(other.get(&back).await.status(), 401);
+    service.get("/auth/callback?code=x&state=y").await.refused(401, "unauthenticated");
+    // Their keys are listed, and end like others.
+    let keys = service.app.keys.list().await.unwrap();
+    assert!(keys.len() == 3 && keys.iter().all(|key| key.issuer.is_some() && key.expires_at.is_some()));
+    service.stop().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_comes_with_a_token_also_after_the_keys_have_changed() {
+    let (world, database, provider) = (small_world().await, TestDatabase::sqlite(), Provider::start(0));
+    let service = service(&world, &database, &provider).await;
+    let client = Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
+    let ask = async |token: &str| {
+        let bearer = format!("Bearer {token}");
+        service.ask("GET", "/api/v1/session", &[("authorization", &bearer)], "").await
+    };
+    let token = provider.token(&client, AUDIENCE).await;
+    let who = ask(&token).await.expect(200).json();
+    assert_eq!((&who["owner"], &who["key"]["scope"]), (&json!("program"), &json!("write")));
+    assert!(who["expires_at"].is_string());
+    // What others made of it is refused: another text, another signature, none, a shared secret.
+    let parts: Vec<&str> = token.split('.').collect();
+    let encoded = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap();
+    let mut better = claims.clone();
+    better["roles"] = json!(["fathom:admin"]);
+    let forged = [
+        format!("{}.{}.{}", parts[0], encoded(&better), parts[2]),
+        format!("{}.{}.{}", parts[0], parts[1], parts[2].replace(&parts[2][..4], "AAAA")),
+        format!("{}.{}.", encoded(&json!({ "alg": "none" })), encoded(&better)),
+        format!("{}.{}.{}", encoded(&json!({ "alg": "HS256" })), encoded(&better), parts[2]),
+        "a.b.c".to_owned(),
+    ];
+    for forged in forged {
+        ask(&forged).await.refused(401, "unauthenticated");
+    }
+    // The provider gets new keys. What the old ones signed is refused once they are known to be gone.
+    let provider = provider.with_new_keys();
+    let newer = provider.token(&client, AUDIENCE).await;
+    until("the new keys are known", async || (ask(&newer).await.status == 200).then_some(())).await;
+    until("the old ones are forgotten", async || (ask(&token).await.status == 401).then_some(())).await;
+    // While the provider is away its keys go on counting.
+    let last = provider.token(&client, AUDIENCE).await;
+    drop(provider);
+    ask(&last).await.expect(200);
+    service.stop().await;
+    world.finish();
+}
+
+/// Tokens for others, and those of a service that trusts nobody, are none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_must_be_meant_for_this_service() {
+    let (world, database, provider) = (small_world().await, TestDatabase::sqlite(), Provider::start(0));
+    let client = Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
+    let token = provider.token(&client, AUDIENCE).await;
+    let (bearer, issuer) = (format!("Bearer {token}"), provider.url(""));
+    for (audience, default_scope) in [("https://other.test/api", "write"), (AUDIENCE, "none")] {
+        let variables = [
+            ("FATHOM_AUTHENTICATION", "keys"),
+            ("FATHOM_ISSUER", &*issuer),
+            ("FATHOM_AUDIENCES", audience),
+            ("FATHOM_DEFAULT_SCOPE", default_scope),
+        ];
+        let service = Service::with(&world, &database, &variables).await;
+        service.ask("GET", "/api/v1/threads", &[("authorization", &bearer)], "").await.refused(401, "unauthenticated");
+        service.get("/auth/login").await.refused(422, "not_configured");
+        service.stop().await;
+    }
+    let service = Service::with(&world, &database, &[("FATHOM_AUTHENTICATION", "keys")]).await;
+    service.ask("GET", "/api/v1/threads", &[("authorization", &bearer)], "").await.refused(401, "unauthenticated");
+    service.stop().await;
+    world.finish();
+}

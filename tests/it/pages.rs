@@ -1,0 +1,191 @@
+//! Documents of every format, made by other programs and labelled with the words that a reader sees.
+
+use std::{
+    collections::HashMap,
+    fs,
+    io::{Cursor, Write as _},
+    path::PathBuf,
+};
+
+use fathom::pages::{Document, Error, Format};
+use fathom_testkit::program;
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+use crate::search::local::parser;
+
+/// The least share of right words of any document.
+const LEAST: f64 = 0.97;
+/// The same of a PDF with spaced and kerned text, whose words only the places of glyphs tell.
+const LEAST_OF_GLYPHS: f64 = 0.85;
+
+fn folder() -> PathBuf {
+    program::repository().join("tests/formats")
+}
+
+/// How often each word occurs; marks of tables and lists are no words.
+fn words(text: &str) -> HashMap<String, usize> {
+    let mut words = HashMap::new();
+    for word in text.split(|char: char| char.is_whitespace() || matches!(char, '|' | '\\' | ':')) {
+        let word = word.trim_matches('-');
+        if !word.is_empty() {
+            *words.entry(word.to_owned()).or_default() += 1;
+        }
+    }
+    words
+}
+
+/// The share of words that are there and should be, of all that are there or should be.
+fn share(read: &str, labelled: &str) -> f64 {
+    let (read, labelled) = (words(read), words(labelled));
+    let both: usize = labelled.iter().map(|(word, count)| count.min(read.get(word).unwrap_or(&0))).sum();
+    let all: usize = read.values().sum::<usize>() + labelled.values().sum::<usize>() - both;
+    both as f64 / all as f64
+}
+
+fn text_of(document: &Document) -> String {
+    // Headings of sections that were joined stand in their text too.
+    let label = |section: &fathom::pages::Section| section.label.clone().filter(|label| !label.contains("; "));
+    let sections =
+        document.sections.iter().flat_map(|section| label(section).into_iter().chain([section.text.clone()]));
+    sections.collect::<Vec<_>>().join("\n\n")
+}
+
+async fn read(name: &str, format: Format, bytes: &[u8]) -> Document {
+    parser().document(name, format, bytes).await.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+async fn read_file(name: &str) -> Document {
+    let format = Format::of_extension(name.rsplit_once('.').unwrap().1).unwrap();
+    read(name, format, &fs::read(folder().join(name)).unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_of_every_format_are_read_word_by_word() {
+    let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = files.filter_map(|name| name.strip_suffix(".words.txt").map(str::to_owned)).collect();
+    names.sort();
+    assert!(names.len() >= 13, "{names:?}");
+    let mut low = Vec::new();
+    for name in names {
+        let document = read_file(&name).await;
+        let labelled = fs::read_to_string(folder().join(format!("{name}.words.txt"))).unwrap();
+        // A title in the properties alone is no word of the text; one that is the first heading is.
+        let mut text = text_of(&document);
+        let title = document.title.clone().unwrap_or_default();
+        if labelled.starts_with(&title) && !text.starts_with(&title) {
+            text = format!("{title}\n{text}");
+        }
+        // A heading with nothing but other headings below it is found by what stands there.
+        for word in document.sections.iter().flat_map(|section| section.path.split_whitespace()) {
+            if !text.split_whitespace().any(|known| known == word) {
+                text = format!("{text} {word}");
+            }
+        }
+        let share = share(&text, &labelled);
+        println!("{name}: {:.1} % of the words are right", share * 100.0);
+        let least = if name.ends_with(".pdf") { LEAST_OF_GLYPHS } else { LEAST };
+        if share < least {
+            low.push(format!("{name} ({share:.3}):\n{text}\n--- expected\n{labelled}"));
+        }
+    }
+    assert!(low.is_empty(), "{}", low.join("\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_say_who_wrote_them_and_when() {
+    for name in ["mill.docx", "mill.pptx", "mill.odt", "mill.ods", "mill.odp", "mill.epub", "mill.json", "mill.rst"] {
+        let document = read_file(name).await;
+        assert_eq!(document.title.as_deref(), Some("Tide mill at Ambleton"), "{name}");
+        assert_eq!(document.author.as_deref(), Some("Marta Tey"), "{name}");
+        assert_eq!(document.published.as_deref(), Some("2031-03-10"), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn headings_lists_and_tables_survive() {
+    let check = |name: &str, document: &Document, part: &str| {
+        let text = text_of(document);
+        assert!(text.contains(part), "{name} lacks {part}\n{text}");
+    };
+    for name in ["mill.docx", "mill.odt", "mill.ods", "mill.pptx", "mill.xlsx"] {
+        check(name, &read_file(name).await, "| Boat | Dues in crowns | Free days |\n| --- | --- | --- |\n| Barge |");
+    }
+    for name in ["mill.docx", "mill.odt", "mill.pptx"] {
+        check(name, &read_file(name).await, "- Close the upper gate\n- Wait for the ebb\n- Open");
+    }
+    let document = read_file("mill.docx").await;
+    assert!(document.sections.iter().any(|section| section.path.contains("Working the gate Steps")), "{document:#?}");
+    let sheets = read_file("mill.xlsx").await;
+    assert_eq!(sheets.missing.as_deref(), Some("1 hidden sheets are not searched"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_count_more_than_names() {
+    let bytes = fs::read(folder().join("mill.docx")).unwrap();
+    let document = read("mill.txt", Format::Text, &bytes).await;
+    assert_eq!(document.title.as_deref(), Some("Tide mill at Ambleton"));
+    let refused = parser().document("mill.docx", Format::Package, b"no package").await;
+    assert!(matches!(refused, Err(Error::Unreadable(_))), "{refused:?}");
+}
+
+/// A package of stored or packed parts.
+fn package(parts: &[(&str, &[u8])], is_packed: bool) -> Vec<u8> {
+    let method = if is_packed { CompressionMethod::Deflated } else { CompressionMethod::Stored };
+    let options = SimpleFileOptions::default().compression_method(method);
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in parts {
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(content).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+const RELATIONS: &str = r#"<Relationships><Relationship Id="r1" Type="http://x/officeDocument" Target="word/document.xml"/></Relationships>"#;
+
+fn docx(document: &[u8], is_packed: bool) -> Vec<u8> {
+    package(&[("_rels/.rels", RELATIONS.as_bytes()), ("word/document.xml", document)], is_packed)
+}
+
+/// As after setting a password: the flags of each part say so.
+fn encrypted(mut package: Vec<u8>) -> Vec<u8> {
+    for (mark, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
+        let places: Vec<usize> =
+            package.windows(4).enumerate().filter(|(_, window)| window == mark).map(|(at, _)| at).collect();
+        places.into_iter().for_each(|at| package[at + flags] |= 1);
+    }
+    package
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_made_to_do_harm_is_named_and_bounded() {
+    let parser = parser();
+    let refused = async |name: &str, bytes: Vec<u8>, expected: &[&str]| {
+        let read = parser.document(name, Format::Package, &bytes).await;
+        let said = read.expect_err(name).to_string();
+        assert!(expected.iter().any(|part| said.contains(part)), "{name}: {said}");
+    };
+    let paragraph = |text: &str| format!("<w:document><w:body>{text}</w:body></w:document>");
+    let plain = docx(paragraph("<w:p><w:r><w:t>Dues</w:t></w:r></w:p>").as_bytes(), false);
+    assert_eq!(text_of(&read("plain.docx", Format::Package, &plain).await), "Dues");
+    refused("encrypted.docx", encrypted(plain), &["it is encrypted"]).await;
+    let bomb = docx(&vec![b' '; 70 << 20], true);
+    assert!(bomb.len() < 1 << 20);
+    refused("bomb.docx", bomb, &["too much in it", "within 20 s"]).await;
+    let deep = paragraph(&format!("{}{}", "<w:p>".repeat(200_000), "</w:p>".repeat(200_000)));
+    refused("deep.docx", docx(deep.as_bytes(), false), &["nested too deeply"]).await;
+    let entities = "<!DOCTYPE x [<!ENTITY a 'lol'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>]>";
+    let laughs = format!("{entities}{}", paragraph("<w:p><w:r><w:t>Dues &b;of 4</w:t></w:r></w:p>"));
+    assert_eq!(text_of(&read("laughs.docx", Format::Package, &docx(laughs.as_bytes(), false)).await), "Dues of 4");
+    refused("photos.zip", package(&[("a.jpg", b"x")], false), &["an archive of a kind that is not read"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_million_rows_are_read_as_far_as_they_go() {
+    let rows: String = (1..=1_000_000).map(|row| format!("{row},{}\n", row % 7)).collect();
+    let document = read("rows.csv", Format::Csv, format!("row,rest\n{rows}").as_bytes()).await;
+    assert_eq!(document.missing.as_deref(), Some("only its first rows are searched"));
+    let text = text_of(&document);
+    assert!(text.starts_with("| row | rest |\n| --- | --- |\n| 1 | 1 |") && text.len() < 16 << 20, "{}", text.len());
+    // A cell at the far end of a sheet takes no more room than any other.
+    assert_eq!(text_of(&read_file("far.xlsx").await), "Log\n\n4\n\n5");
+}

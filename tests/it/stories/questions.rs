@@ -1,0 +1,98 @@
+//! The sub-questions of a brief, from its making to the limits of the report; and how deep a run goes.
+
+use fathom::domain::{AnswerStatus, Event, SubQuestion};
+use serde_json::json;
+use test_case::test_case;
+
+use super::engine::{Story, research};
+use crate::{
+    database::TestDatabase,
+    world::{Found, Kind, Page, Script, Shape, When, World, reply},
+};
+
+const PAGE: &str = "The gate cost 412,000 crowns and was opened on 14 November 2030. Harbour dues pay for it.";
+const REPORT: &str = "# Gate\n\nThe gate cost 412,000 crowns [S1001]. Harbour dues pay for it [S1001].";
+
+async fn world(script: Script) -> World {
+    let world = World::start(script).await;
+    world.web.always("", Found::Pages(vec![Page::new("https://harbour.test/gate", "Gate", PAGE)]));
+    world
+}
+
+fn script() -> Script {
+    Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::text(REPORT))
+}
+
+fn statuses(story: &Story) -> Vec<(&str, AnswerStatus)> {
+    let [Event::SubQuestionsDecided { sub_questions }] = story.named("sub_questions.decided")[..] else {
+        panic!("not decided once")
+    };
+    assert_eq!(*sub_questions, story.report().sub_questions);
+    sub_questions.iter().map(|SubQuestion { question, status }| (question.as_str(), *status)).collect()
+}
+
+/// The supervisor judges three of four, one of them without a source that anybody read; words decide the fourth.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_sub_question_ends_answered_or_not(database: TestDatabase) {
+    let questions = ["What did the gate cost?", "Who lent the money?", "Who built it?", "What pays for the gate?"];
+    let brief = reply::json(json!({"research_brief": "All about the gate.", "sub_questions": questions}));
+    let judged = reply::calls([(
+        "ResearchComplete",
+        json!({"answers": [
+            {"sub_question": 1, "status": "answered", "ids": ["S1001"]},
+            {"sub_question": 2, "status": "not_found", "ids": []},
+            {"sub_question": 3, "status": "answered", "ids": ["S9999"]},
+        ]}),
+    )]);
+    let notes = "- The gate cost 412,000 crowns [S1001]\n- Harbour dues pay for the gate [S1001]";
+    let script = script()
+        .always(When::kind(Kind::Brief), brief)
+        .always(When::kind(Kind::Supervisor).and(When::turns(1)), judged)
+        .always(When::kind(Kind::Compression), reply::text(notes));
+    let world = world(script).await;
+    let story = research(&world, &database, &[]).await;
+    let [Event::BriefCreated { sub_questions, .. }] = story.named("brief.created")[..] else { panic!("no brief") };
+    assert_eq!(*sub_questions, questions);
+    use AnswerStatus::{Answered, NotFound};
+    let found = statuses(&story);
+    let [first, second, third, fourth] = found[..] else { panic!("{found:?}") };
+    assert_eq!([first, second], [(questions[0], Answered), (questions[1], NotFound)]);
+    assert!(third.1 > Answered, "nobody read what is said to answer it");
+    assert_eq!(fourth, (questions[3], Answered));
+    assert!(story.markdown().contains("- Not answered by the sources: “Who lent the money?”"), "{}", story.markdown());
+    let lead = world.models.calls_of(Kind::Supervisor).remove(0);
+    assert!(lead.says("2. Who lent the money?"));
+    let writer = world.models.calls_of(Kind::Report).remove(0);
+    assert!(writer.says("- Who lent the money? (not found)") && writer.says("- What did the gate cost? (answered)"));
+    world.finish();
+}
+
+/// A model that gives a brief and nothing else has one question: the user's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_brief_without_sub_questions_has_one() {
+    let world = world(script()).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert_eq!(statuses(&story), [(super::engine::QUESTION, AnswerStatus::Answered)]);
+    assert!(!story.markdown().contains("Limits of this report"), "{}", story.markdown());
+    world.finish();
+}
+
+/// What the prompts say of searches, sources and length are the run's own numbers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn effort_decides_what_agents_are_told() {
+    let check = async |options: &[&str], rounds: &str, searches: &str, words: &str| {
+        let world = world(script()).await;
+        research(&world, &TestDatabase::sqlite(), options).await;
+        let calls = |kind| world.models.calls_of(kind).remove(0);
+        assert!(calls(Kind::Supervisor).says(rounds), "{}", calls(Kind::Supervisor).first_text());
+        assert!(calls(Kind::Researcher).says(searches), "{options:?}");
+        assert!(calls(Kind::Report).says(words), "{options:?}");
+        world.finish();
+    };
+    check(&[], "You have 6 rounds.", "After 5 searches always stop", "about 1000 to 2500 words").await;
+    check(&["effort=quick"], "You have 2 rounds.", "After 2 searches always stop", "about 300 to 700 words").await;
+    let deep = ["max_researcher_iterations=4", "effort=deep"];
+    check(&deep, "You have 4 rounds.", "After 10 searches always stop", "about 2500 to 6000 words").await;
+}

@@ -1,0 +1,102 @@
+// Documents of a thread: chosen before it is asked, or added below it; listed, and removed again.
+import * as api from "./api.js";
+import { el, fill, say } from "./dom.js";
+import { count, word } from "./words.js";
+
+/** For the dialog that chooses files; the service looks at the bytes. */
+const KINDS = ".pdf,.docx,.pptx,.xlsx,.odt,.ods,.odp,.epub,.html,.htm,.md,.rst,.csv,.tsv,.json,.xml,.txt";
+
+/** @typedef {{name: string, file?: File, given?: import("./types").Document, problem?: string}} Entry */
+
+export class Documents {
+  /** @param {string} thread empty as long as there is none: then files wait for `send` @param {(error: unknown) => void} failed */
+  constructor(thread, failed) {
+    this.thread = thread;
+    this.failed = failed;
+    /** @type {Entry[]} */
+    this.entries = [];
+    this.list = el("ul", { "aria-label": word("documents"), hidden: true });
+    this.state = el("span", { class: "dim", role: "status" });
+    this.input = el("input", { type: "file", multiple: true, accept: KINDS, hidden: true, onchange: () => this.choose(this.input.files) });
+    this.add = el("button", { type: "button", onclick: () => this.input.click() }, word("attach"));
+    this.element = el("div", { class: "documents" }, this.list, el("div", {}, this.add, " ", this.state), this.input);
+  }
+
+  /** The thread's documents as the service has them. */
+  async open() {
+    this.entries = (await api.documents(this.thread)).data.map((given) => ({ name: given.name, given }));
+    this.draw();
+  }
+
+  /** Files may be dropped on an element instead. @param {HTMLElement} element */
+  dropOn(element) {
+    element.addEventListener("dragover", (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault());
+    element.addEventListener("drop", (event) => {
+      if (!event.dataTransfer?.files.length) return;
+      event.preventDefault();
+      void this.choose(event.dataTransfer.files);
+    });
+  }
+
+  /** @param {FileList | null} files */
+  async choose(files) {
+    this.entries.push(...[...files ?? []].map((file) => ({ name: file.name, file })));
+    this.input.value = "";
+    this.draw();
+    // What is wrong with a file stands beside it.
+    if (this.thread) await this.send().catch(() => {});
+  }
+
+  /** Gives the waiting files to the thread, which begins with the first of them. @returns {Promise<string>} the thread; empty without files */
+  async send() {
+    this.add.disabled = true;
+    try {
+      for (const entry of this.entries) {
+        if (!entry.file) continue;
+        say(this.state, word("readingFile", { name: entry.name }));
+        await this.give(entry, entry.file);
+      }
+    } finally {
+      this.add.disabled = false;
+      say(this.state, "");
+      this.draw();
+    }
+    return this.thread;
+  }
+
+  /** @param {Entry} entry @param {File} file */
+  async give(entry, file) {
+    entry.problem = "";
+    try {
+      if (this.thread) entry.given = await api.addDocument(this.thread, file);
+      else {
+        const { thread, document } = await api.beginWith(file);
+        this.thread = thread.id;
+        entry.given = document;
+      }
+      entry.file = undefined;
+    } catch (error) {
+      entry.problem = error instanceof Error ? error.message : String(error);
+      throw error;
+    }
+  }
+
+  /** @param {Entry} entry */
+  async remove(entry) {
+    try {
+      if (entry.given) await api.removeDocument(this.thread, entry.given.id);
+      this.entries = this.entries.filter((other) => other !== entry);
+      this.draw();
+      this.add.focus();
+    } catch (error) { this.failed(error); }
+  }
+
+  draw() {
+    this.list.hidden = !this.entries.length;
+    fill(this.list, this.entries.map((entry) => el("li", {},
+      el("span", { dir: "auto" }, entry.name),
+      entry.given && el("span", { class: "dim" }, word("characters", { n: count(entry.given.characters) })),
+      el("button", { type: "button", class: "quiet", "aria-label": word("removeFile", { name: entry.name }), onclick: () => this.remove(entry) }, "×"),
+      (entry.problem || entry.given?.missing) && el("span", { class: "problem text" }, entry.problem || entry.given?.missing))));
+  }
+}

@@ -1,0 +1,46 @@
+// Links by which anybody may read a thread's reports: made, copied, listed and revoked.
+import * as api from "./api.js";
+import { dialog, el, fill } from "./dom.js";
+import { day, word } from "./words.js";
+
+/** Days that a link may live. */
+const DAYS = [7, 30, 365];
+
+/** @param {string} thread @param {(error: unknown) => void} failed */
+export function openShares(thread, failed) {
+  const choice = el("select", { id: "share-days" }, DAYS.map((n) => el("option", { value: n }, word("days", { n }))), el("option", { value: "" }, word("never")));
+  choice.value = "30";
+  const made = el("div", { class: "made", role: "status" });
+  const list = el("ul", { class: "shares" });
+  const load = async () => {
+    const { data } = await api.shares(thread);
+    const valid = data.filter((share) => !share.revoked_at && !(share.expires_at && Date.parse(share.expires_at) < Date.now()));
+    fill(list, valid.map((share) => el("li", {}, ends(share),
+      el("button", { type: "button", onclick: () => api.revokeShare(thread, share.id).then(load).catch(failed) }, word("revoke")))));
+  };
+  const create = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    try {
+      const { url } = await api.share(thread, Number(choice.value) || null);
+      fill(made, address(new URL(url.slice(1), document.baseURI).href));
+      await load();
+    } catch (error) { failed(error); }
+  };
+  const form = el("form", { onsubmit: create }, el("label", { for: "share-days" }, word("validFor")), choice, el("button", { class: "main" }, word("makeLink")));
+  dialog(word("share"), el("div", { class: "share" }, el("p", { class: "dim" }, word("shareHint")), form, made, list));
+  load().catch(failed);
+}
+
+/** The new link, which is shown this once. @param {string} url */
+function address(url) {
+  const field = el("input", { readonly: true, value: url, "aria-label": word("share"), onfocus: () => field.select() });
+  // Where the browser has no clipboard for the page, the address is marked.
+  const write = async () => {
+    try { await navigator.clipboard.writeText(url); fill(copy, word("copied")); } catch { field.focus(); }
+  };
+  const copy = el("button", { type: "button", onclick: write }, word("copyLink"));
+  return el("div", {}, field, copy);
+}
+
+/** @param {import("./types").Share} share */
+const ends = (share) => el("span", {}, share.expires_at ? word("linkUntil", { date: day(share.expires_at) }) : word("linkForever"));
