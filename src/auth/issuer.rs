@@ -42,7 +42,6 @@ const PAUSE: Duration = Duration::from_secs(5);
 const LEEWAY_SECONDS: u64 = 60;
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 const MAX_DOCUMENT_BYTES: usize = 1 << 20;
-const MAX_OWNER_CHARS: usize = 200;
 const TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(10)), idle: Duration::from_secs(10) };
 
@@ -177,8 +176,8 @@ impl Issuer {
     pub fn key_of(&self, claims: &Value) -> Result<ApiKey, Refused> {
         let Settings { issuer, owner_claim, roles_claim, default_scope, .. } = &self.0.settings;
         let owner = claims[owner_claim.as_str()].as_str().map(str::trim).unwrap_or_default();
-        if !(1..=MAX_OWNER_CHARS).contains(&owner.chars().count()) {
-            return Err(Refused::Invalid(format!("{owner_claim} must have 1 to {MAX_OWNER_CHARS} characters")));
+        if !(1..=Owner::MAX_CHARS).contains(&owner.chars().count()) {
+            return Err(Refused::Invalid(format!("{owner_claim} must have 1 to {} characters", Owner::MAX_CHARS)));
         }
         let scope = scope(claims, roles_claim).or(*default_scope);
         let scope = scope.ok_or_else(|| Refused::Invalid(format!("{roles_claim} names no role of Fathom")))?;

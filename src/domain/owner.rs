@@ -6,14 +6,14 @@ use serde::{Serialize, Serializer};
 
 use super::{ApiKey, ApiKeyId};
 
-/// Longer names are cut.
-const MAX_CHARS: usize = 200;
-
 /// A user, as the service tells users apart. Shape: 1 to 200 characters, trimmed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(Arc<str>);
 
 impl Owner {
+    /// Longer names are cut.
+    pub const MAX_CHARS: usize = 200;
+
     /// The one owner of a service that does not tell users apart, and of what the command line creates.
     pub fn local() -> Self {
         Self("local".into())
@@ -21,7 +21,7 @@ impl Owner {
 
     /// The owner of that name; [`Owner::local`] for an empty one.
     pub fn named(name: &str) -> Self {
-        let name: String = name.trim().chars().take(MAX_CHARS).collect();
+        let name: String = name.trim().chars().take(Self::MAX_CHARS).collect();
         match name.trim_end() {
             "" => Self::local(),
             name => Self(name.into()),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     State,
-    error::{ApiError, Code},
+    error::{ApiError, Code, Place},
     extract::{self, Query},
     json,
     threads::ThreadBody,
@@ -45,7 +45,10 @@ impl FromRequest<State> for File {
         }
         let bytes = extract::read_up_to(request, state, state.settings.max_upload_bytes).await?;
         if bytes.is_empty() {
-            return Err(ApiError::parameter("name", "the body must be the file itself, and is empty"));
+            return Err(ApiError::invalid(
+                Place::Pointer(String::new()),
+                "the body must be the file itself, and is empty",
+            ));
         }
         Ok(Self { name: name.to_owned(), bytes })
     }

@@ -70,6 +70,10 @@ fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiErr
     }
     let value: serde_json::Value = serde_json::from_slice(bytes)
         .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
+    // A struct could be read from a list of its fields, too.
+    if !value.is_object() {
+        return Err(ApiError::invalid(Place::Pointer(String::new()), "the body must be a JSON object"));
+    }
     serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))
 }
 

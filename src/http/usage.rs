@@ -33,7 +33,11 @@ pub async fn show(
     if from > to {
         return Err(ApiError::parameter("from", "from must not be later than to"));
     }
-    let owner = query.text("owner").filter(|name| !name.trim().is_empty()).map(Owner::named);
+    let owner = query.text("owner").map(str::trim).filter(|name| !name.is_empty());
+    if owner.is_some_and(|name| name.chars().count() > Owner::MAX_CHARS) {
+        return Err(ApiError::parameter("owner", format!("owner may have {} characters", Owner::MAX_CHARS)));
+    }
+    let owner = owner.map(Owner::named);
     asked.note_list(&caller, owner.as_ref(), uri.path());
     let data = state.runs.usage(&caller, UsageFilter { owner, from, to: to.next_day() }, by).await?;
     let too_much = || ApiError::parameter("from", "that is too much to be summed up at once; ask for a shorter time");

@@ -1,7 +1,6 @@
 //! One connection to a server: opened within a time limit, its program in a process group of its own, closed for good.
 
 use std::{
-    borrow::Cow,
     collections::VecDeque,
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
@@ -28,6 +27,7 @@ use tokio::{
 use super::{
     Error, Server, Way, error,
     handler::{Handler, Notices},
+    secrets::Secrets,
 };
 use crate::net::{self, ApiClients, Reach, Timeouts};
 
@@ -53,26 +53,28 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// A token that is granted for it joins the secrets.
+    ///
     /// # Errors
     /// Why it could not be opened, without secrets.
-    pub async fn open(server: &Server) -> Result<Self, Error> {
+    pub async fn open(server: &Server, secrets: &Secrets) -> Result<Self, Error> {
         let notices = Arc::new(Notices::default());
         let handler = Handler(Arc::clone(&notices));
         let (service, process) = match &server.way {
             Way::Http { .. } => {
-                let transport = http(server).await.map_err(|error| scrubbed(server, error))?;
+                let transport = http(server, secrets).await.map_err(|error| secrets.scrub(error))?;
                 (greet(handler, transport).await, None)
             }
             Way::Stdio { .. } => {
                 let (mut process, transport) = Process::start(server)?;
                 let greeted = greet(handler, transport).await;
                 if greeted.is_err() {
-                    return Err(scrubbed(server, process.explain(greeted.err()).await));
+                    return Err(secrets.scrub(process.explain(greeted.err()).await));
                 }
                 (greeted, Some(process))
             }
         };
-        let service = service.map_err(|error| scrubbed(server, error))?;
+        let service = service.map_err(|error| secrets.scrub(error))?;
         notices.stop_with(service.cancellation_token());
         Ok(Self { service, notices, since: Instant::now(), process })
     }
@@ -125,7 +127,7 @@ fn initialization(error: &ClientInitializeError) -> Error {
     })
 }
 
-async fn http(server: &Server) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
+async fn http(server: &Server, secrets: &Secrets) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
     let Way::Http { url, headers, bearer, oauth, reach } = &server.way else {
         return Err(Error::Unavailable("it has no address".to_owned()));
     };
@@ -151,6 +153,7 @@ async fn http(server: &Server) -> Result<StreamableHttpClientTransport<reqwest::
     if let Some(bearer) = granted.as_ref().or(bearer.as_ref()) {
         config = config.auth_header(bearer.expose_secret());
     }
+    granted.into_iter().for_each(|token| secrets.add(token));
     let headers = headers.iter().filter_map(|(name, value)| {
         let mut value = reqwest::header::HeaderValue::from_str(value.expose_secret()).ok()?;
         value.set_sensitive(true);
@@ -236,79 +239,5 @@ async fn keep_last(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8
         kept.extend(&buffer[..read]);
         let excess = kept.len().saturating_sub(LAST_WORDS_BYTES);
         kept.drain(..excess);
-    }
-}
-
-/// The error without what the settings keep secret.
-pub(super) fn scrubbed(server: &Server, error: Error) -> Error {
-    let clean = |text: String| net::redact(&text, secrets(server).iter().map(AsRef::as_ref));
-    match error {
-        Error::Unavailable(text) => Error::Unavailable(clean(text)),
-        Error::Refused(text) => Error::Refused(clean(text)),
-        other => other,
-    }
-}
-
-/// The text without the secrets that the settings name.
-pub(super) fn hidden(server: &Server, text: String) -> String {
-    net::without(text, secrets(server).iter().map(AsRef::as_ref))
-}
-
-/// The token, and values whose names say that they are secret: of headers, parameters of the address, variables and
-/// arguments. Short ones would leave holes in every text.
-fn secrets(server: &Server) -> Vec<Cow<'_, str>> {
-    let named: Vec<(Cow<'_, str>, Cow<'_, str>)> = match &server.way {
-        Way::Http { url, headers, bearer, oauth, .. } => {
-            let headers = headers.iter().map(|(name, value)| (name.as_str().into(), value.expose_secret().into()));
-            let tokens = bearer.iter().chain(oauth.iter().map(|oauth| oauth.secret()));
-            let tokens = tokens.map(|token| ("token".into(), token.expose_secret().into()));
-            // As they stand in the address, and as they are meant.
-            let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-            let written = written.map(|(name, value)| (name.into(), value.into()));
-            headers.chain(tokens).chain(written).chain(url.query_pairs()).collect()
-        }
-        Way::Stdio { environment, arguments, .. } => {
-            let environment = environment.iter().map(|(name, value)| (name.into(), value.expose_secret().into()));
-            environment.chain(named_arguments(arguments)).collect()
-        }
-    };
-    let secret = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| is_secret(name) && value.len() >= 6;
-    named.into_iter().filter(secret).map(|(_, value)| value).collect()
-}
-
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["key", "token", "secret", "password", "auth", "cookie", "credential"].iter().any(|word| name.contains(word))
-}
-
-/// `--name=value` and `--name value`.
-fn named_arguments(arguments: &[SecretString]) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
-    let words: Vec<&str> = arguments.iter().map(SecretString::expose_secret).collect();
-    let joined = words.iter().filter(|word| word.starts_with('-')).filter_map(|word| word.split_once('='));
-    let apart = words.windows(2).filter(|two| two[0].starts_with('-') && !two[0].contains('='));
-    joined.chain(apart.map(|two| (two[0], two[1]))).map(|(name, value)| (name.into(), value.into())).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn hides(server: serde_json::Value, said: &str) -> String {
-        let server = super::super::read(&json!([server]), &|_| None).unwrap().remove(0);
-        hidden(&server, said.to_owned())
-    }
-
-    #[test]
-    fn what_the_settings_keep_secret_is_hidden_wherever_it_stands() {
-        let web = json!({"name": "a", "url": "https://w.example/mcp?apiKey=pa55%2Dword&mode=simple",
-            "bearer": "tok3n-1", "headers": {"X-Api-Key": "hea4er", "X-Team": "visible"}});
-        let said = "pa55%2Dword pa55-word tok3n-1 hea4er visible simple";
-        assert_eq!(hides(web, said), "(hidden) (hidden) (hidden) (hidden) visible simple");
-        let program = json!({"name": "a", "command": ["mcp", "--api-key=s3cret-1", "--token", "s3cret-2", "--root", "/srv/files"],
-            "env": {"DB_PASSWORD": "s3cret-3"}});
-        let said = "s3cret-1 s3cret-2 s3cret-3 /srv/files";
-        assert_eq!(hides(program, said), "(hidden) (hidden) (hidden) /srv/files");
     }
 }

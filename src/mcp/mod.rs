@@ -1,14 +1,16 @@
 //! Clients of MCP servers, on the official SDK: connections of one run, what servers offer, calls, resources.
 //!
-//! [`Clients`] is all that tools hold. `settings` says which servers there are, `connection` opens one, `handler` hears
-//! what a server says by itself, `content` turns results into pieces with addresses. Every server is foreign: it may
-//! hang, flood, die and lie, and then costs its own answers alone. Knows no run, no journal and no model.
+//! [`Clients`] is all that tools hold. `settings` says which servers there are, `connection` opens one, `secrets` hides
+//! what it was given, `handler` hears what a server says by itself, `content` turns results into pieces with addresses.
+//! Every server is foreign: it may hang, flood, die and lie, and then costs its own answers alone. Knows no run, no
+//! journal and no model.
 
 mod connection;
 mod content;
 mod error;
 mod handler;
 mod oauth;
+mod secrets;
 mod settings;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -25,9 +27,10 @@ use rmcp::{
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, Semaphore};
 
-use connection::{Connection, hidden, scrubbed};
+use connection::Connection;
 use error::{is_refused, meaning, never_sent, sign_ins_of, unexpected, wants_token};
 use handler::Notices;
+use secrets::Secrets;
 
 pub use content::{MAX_PIECES, Piece, Reply};
 pub use error::{Error, SignIn};
@@ -93,6 +96,7 @@ pub struct Clients {
 
 struct Slot {
     server: Server,
+    secrets: Secrets,
     state: Mutex<State>,
     calls: Semaphore,
 }
@@ -111,8 +115,7 @@ impl fmt::Debug for Slot {
 
 impl Clients {
     pub fn new(servers: Vec<Server>) -> Self {
-        let slot = |server| Slot { server, state: Mutex::default(), calls: Semaphore::new(CALLS_AT_ONCE) };
-        Self { slots: servers.into_iter().map(slot).collect() }
+        Self { slots: servers.into_iter().map(Slot::new).collect() }
     }
 
     /// What the servers have, in their order; asked side by side.
@@ -140,7 +143,8 @@ impl Clients {
         let request = ClientRequest::CallToolRequest(Request::new(params));
         match slot.answer(request, progress).await? {
             ServerResult::CallToolResult(result) => {
-                content::of_call(result).map(|reply| slot.without_secrets(reply)).map_err(|error| slot.scrubbed(error))
+                let reply = content::of_call(result).map(|reply| slot.secrets.hide_in(reply));
+                reply.map_err(|error| slot.secrets.scrub(error))
             }
             other => Err(unexpected(other)),
         }
@@ -155,7 +159,7 @@ impl Clients {
         let request = ClientRequest::ReadResourceRequest(Request::new(ReadResourceRequestParams::new(uri)));
         match slot.answer(request, &|_| {}).await? {
             ServerResult::ReadResourceResult(result) => {
-                Ok(slot.without_secrets(content::of_resources(result.contents)))
+                Ok(slot.secrets.hide_in(content::of_resources(result.contents)))
             }
             other => Err(unexpected(other)),
         }
@@ -175,9 +179,14 @@ impl Clients {
 }
 
 impl Slot {
+    fn new(server: Server) -> Self {
+        let secrets = Secrets::of(&server);
+        Self { server, secrets, state: Mutex::default(), calls: Semaphore::new(CALLS_AT_ONCE) }
+    }
+
     async fn offer(&self) -> Result<Offer, Error> {
         let offer = list(&self.connected().await?.peer, &self.server).await;
-        offer.map_err(|error| self.scrubbed(error))
+        offer.map_err(|error| self.secrets.scrub(error))
     }
 
     /// The connection, opened if there is none that works.
@@ -191,7 +200,7 @@ impl Slot {
                 return Err(Error::Unavailable(format!("its connection was lost {MAX_CONNECTIONS} times")));
             }
             state.opened += 1;
-            state.connection = Some(Connection::open(&self.server).await?);
+            state.connection = Some(Connection::open(&self.server, &self.secrets).await?);
         }
         let connection = state.connection.as_ref().ok_or_else(|| Error::Unavailable("it is gone".to_owned()))?;
         Ok(Open { peer: connection.peer().clone(), notices: Arc::clone(&connection.notices) })
@@ -225,7 +234,7 @@ impl Slot {
                 self.sign_in_again(&open).await;
                 continue;
             }
-            return Err(self.scrubbed(self.failed(error, &open).await));
+            return Err(self.secrets.scrub(self.failed(error, &open).await));
         }
     }
 
@@ -248,7 +257,8 @@ impl Slot {
                 result = &mut response => break result,
                 Ok(()) = followed.receiver.changed() => {
                     let seen = followed.receiver.borrow_and_update().clone();
-                    if let Some(seen) = seen {
+                    if let Some(mut seen) = seen {
+                        seen.message = seen.message.map(|message| self.secrets.hide(message));
                         progress(seen);
                     }
                 }
@@ -292,22 +302,6 @@ impl Slot {
         if state.connection.take_if(is_it).is_some_and(|connection| connection.since.elapsed() > TOKEN_TIME) {
             state.opened = state.opened.saturating_sub(1);
         }
-    }
-
-    /// A server may repeat what it was given.
-    fn without_secrets(&self, mut reply: Reply) -> Reply {
-        let hide = |text: String| hidden(&self.server, text);
-        for piece in &mut reply.pieces {
-            piece.text = hide(std::mem::take(&mut piece.text));
-            piece.title = piece.title.take().map(hide);
-            piece.address = piece.address.take().map(hide);
-        }
-        reply.left_out = reply.left_out.into_iter().map(hide).collect();
-        reply
-    }
-
-    fn scrubbed(&self, error: Error) -> Error {
-        scrubbed(&self.server, error)
     }
 }
 

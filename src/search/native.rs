@@ -98,8 +98,7 @@ impl<W: Native> Searcher<W> {
             let (body, usage) = self
                 .web
                 .found(move |wire| {
-                    let body: Value =
-                        serde_json::from_slice(&body).map_err(|_| Error::unreadable("its answer is not JSON"))?;
+                    let body = json(&body)?;
                     let usage = wire.usage(&body);
                     Ok((body, usage))
                 })
@@ -148,16 +147,49 @@ pub const fn model_setting(key: &'static str, variable: &'static str, default: &
     Setting { value: Kind::Text, meaning: "the model that searches", ..Setting::address(key, variable, default) }
 }
 
-/// The key of the provider of models, which is a setting of its own.
-pub fn key(shared: &Shared, key: &str) -> SecretString {
-    shared.settings.secret(key).cloned().unwrap_or_default()
+/// What each such engine asks with.
+pub struct Access {
+    pub endpoint: Url,
+    pub key: SecretString,
+    pub model: ModelName,
+    /// The system prompt; it may be empty.
+    pub instruction: String,
 }
 
-/// The model of the row's setting of that key.
-pub fn model(row: &'static Row, shared: &Shared, provider: &str, key: &str) -> ModelName {
-    let setting = row.settings.iter().find(|setting| setting.key == key);
-    let name = setting.and_then(|setting| shared.settings.value(setting)).unwrap_or_default();
-    ModelName::new(provider, name.trim())
+impl Access {
+    /// From the settings of these keys; the path below the base URL may depend on the model.
+    ///
+    /// # Errors
+    /// The base URL is none.
+    pub fn new(
+        row: &'static Row,
+        shared: &Shared,
+        [url, key, model]: [&'static str; 3],
+        path: impl FnOnce(&str) -> String,
+    ) -> Result<Self, Error> {
+        let setting = row.settings.iter().find(|setting| setting.key == model);
+        let model = setting.and_then(|setting| shared.settings.value(setting)).unwrap_or_default();
+        let model = ModelName::new(row.name, model.trim());
+        Ok(Self {
+            endpoint: shared.settings.endpoint(row, url, &path(&model.model))?,
+            // It is a setting of the provider of models.
+            key: shared.settings.secret(key).cloned().unwrap_or_default(),
+            instruction: shared.settings.instruction.to_string(),
+            model,
+        })
+    }
+}
+
+/// An answer of one part.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(wire: &impl Native, body: &[u8]) -> Result<Vec<RawHit>, Error> {
+    wire.read_all(&[json(body)?])
+}
+
+fn json(body: &[u8]) -> Result<Value, Error> {
+    serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))
 }
 
 /// A refusal of which only the words say that no wait heals it.

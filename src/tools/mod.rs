@@ -346,6 +346,16 @@ fn admitted<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments).map_err(|error| ToolError::Model(error.to_string()))
 }
 
+/// Can this be the address of something that is opened, and this a place in it?
+fn place_in(address: &str, place: Option<usize>) -> Result<(), Refusal> {
+    let problem = match (address.trim(), place) {
+        ("", _) => "address is empty",
+        (_, Some(0)) => "place counts from 1",
+        _ => return Ok(()),
+    };
+    Err(Refusal::Arguments(problem.to_owned()))
+}
+
 /// An id as models write it: `S1003`, with or without brackets.
 fn source_id(text: &str) -> Option<SourceId> {
     let digits = text.trim().trim_start_matches('[').trim_end_matches(']').strip_prefix('S')?;

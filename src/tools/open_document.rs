@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, read_page::address_of, source_id, spec,
+    Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, place_in, read_page::address_of,
+    source_id, spec,
 };
 use crate::{
     context::Cx,
@@ -189,12 +190,7 @@ impl Tool for OpenDocument {
 
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
         let given: Arguments = arguments(call)?;
-        if given.address.trim().is_empty() {
-            return Err(Refusal::Arguments("address is empty".to_owned()));
-        }
-        if given.place == Some(0) {
-            return Err(Refusal::Arguments("place counts from 1".to_owned()));
-        }
+        place_in(&given.address, given.place)?;
         Ok(Admitted { source_ids: 1, ..Admitted::new(json!(given)) })
     }
 

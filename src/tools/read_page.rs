@@ -7,7 +7,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, source_id, spec};
+use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, place_in, source_id, spec};
 use crate::{
     context::Cx,
     domain::{Source, SourceId, Timestamp, ToolKind, digest, event::ResultLink},
@@ -186,12 +186,7 @@ impl Tool for ReadPage {
 
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
         let given: Arguments = arguments(call)?;
-        if given.address.trim().is_empty() {
-            return Err(Refusal::Arguments("address is empty".to_owned()));
-        }
-        if given.place == Some(0) {
-            return Err(Refusal::Arguments("place counts from 1".to_owned()));
-        }
+        place_in(&given.address, given.place)?;
         let source_ids = u32::from(source_id(&given.address).is_none());
         Ok(Admitted { source_ids, ..Admitted::new(json!(given)) })
     }

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Encoded, Joined, RawObject, carried, parse, segment, short_id, unreadable};
+use super::turns::{self, Turn, called, instructions, turns};
+use super::{Encoded, Joined, RawObject, parse, segment, short_id, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
-use crate::llm::{Message, Part, Request, ToolChoice, ToolSpec};
+use crate::llm::{Request, ToolCall, ToolChoice, ToolSpec};
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let method = if is_stream { "converse-stream" } else { "converse" };
@@ -30,7 +31,7 @@ struct Body<'a> {
     tool_config: Option<ToolConfig<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
-    messages: Vec<Said<'a>>,
+    messages: Vec<Turn<Block<'a>>>,
     inference_config: Inference,
     #[serde(skip_serializing_if = "Option::is_none")]
     service_tier: Option<Named<'a>>,
@@ -73,12 +74,6 @@ struct Schema<'a> {
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
-}
-
-#[derive(Serialize)]
 #[serde(untagged)]
 enum Block<'a> {
     Own(Own<'a>),
@@ -104,16 +99,29 @@ enum Own<'a> {
     CachePoint(Named<'a>),
 }
 
-impl<'a> From<Own<'a>> for Block<'a> {
-    fn from(own: Own<'a>) -> Self {
-        Self::Own(own)
+impl<'a> turns::Block<'a> for Block<'a> {
+    fn text(text: Joined<'a>) -> Self {
+        Self::Own(Own::Text(text))
+    }
+
+    fn call(call: &'a ToolCall) -> Self {
+        let (tool_use_id, input) = (id(&call.id), RawObject(&call.arguments));
+        Self::Own(Own::ToolUse { tool_use_id, name: &call.name, input })
+    }
+
+    fn result(call_id: &'a str, content: Joined<'a>) -> Self {
+        Self::Own(Own::ToolResult { tool_use_id: id(call_id), content: vec![Own::Text(content)] })
+    }
+
+    fn carried(block: &'a RawValue) -> Self {
+        Self::Carried(block)
     }
 }
 
 impl<'a> Body<'a> {
     fn of(request: &'a Request, quirks: &Quirks) -> Self {
-        let mut system: Vec<Block<'a>> = request.messages.iter().filter_map(instruction).collect();
-        let mut messages = messages(request);
+        let mut system: Vec<Block<'a>> = instructions(request);
+        let mut messages: Vec<Turn<Block<'a>>> = turns(request);
         // A loop sends the same beginning again and again. Other models than these refuse the mark, or know none.
         if !request.tools.is_empty() && request.model.model.contains("anthropic.claude") {
             mark(&mut system);
@@ -141,30 +149,21 @@ impl<'a> Body<'a> {
 /// Lets the cache keep everything up to here.
 fn mark(blocks: &mut Vec<Block<'_>>) {
     if !blocks.is_empty() {
-        blocks.push(Own::CachePoint(Named { kind: "default" }).into());
+        blocks.push(Block::Own(Own::CachePoint(Named { kind: "default" })));
     }
 }
 
-/// The tools on offer; where there are none, those that the conversation has calls of, which is refused otherwise.
+/// The tools on offer; where there are none, those that the conversation has calls of.
 fn tools(request: &Request) -> Vec<Tool<'_>> {
     if !request.tools.is_empty() {
         return request.tools.iter().map(Tool::of).collect();
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for message in &request.messages {
-        let Message::Assistant { tool_calls, .. } = message else { continue };
-        for call in tool_calls {
-            if !names.contains(&call.name.as_str()) {
-                names.push(&call.name);
-            }
-        }
     }
     let any = |name| Tool::ToolSpec {
         name,
         description: "Not to be called any more.",
         input_schema: Schema { json: Cow::Owned(json!({"type": "object"})) },
     };
-    names.into_iter().map(any).collect()
+    called(request).into_iter().map(any).collect()
 }
 
 impl<'a> Tool<'a> {
@@ -173,56 +172,6 @@ impl<'a> Tool<'a> {
         let description = if spec.description.is_empty() { &spec.name } else { &spec.description };
         Self::ToolSpec { name: &spec.name, description, input_schema: Schema { json: Cow::Borrowed(&spec.parameters) } }
     }
-}
-
-fn instruction(message: &Message) -> Option<Block<'_>> {
-    match message {
-        Message::System { content } => text(Joined::Parts(content)),
-        _ => None,
-    }
-}
-
-/// Blank texts are refused.
-fn text(text: Joined<'_>) -> Option<Block<'_>> {
-    let is_blank = match &text {
-        Joined::One(text) => text.trim().is_empty(),
-        Joined::Parts(text) => text.0.iter().map(Part::as_str).all(|part| part.trim().is_empty()),
-    };
-    (!is_blank).then(|| Own::Text(text).into())
-}
-
-/// The conversation in turns: results of tools belong to the user's, where they come first.
-fn messages(request: &Request) -> Vec<Said<'_>> {
-    let mut messages: Vec<Said<'_>> = Vec::with_capacity(request.messages.len());
-    for message in &request.messages {
-        let (role, blocks) = match message {
-            Message::System { .. } => continue,
-            Message::User { content } => ("user", text(Joined::Parts(content)).into_iter().collect()),
-            Message::Assistant { .. } => ("assistant", turn(message, request)),
-            Message::Tool { call_id, content, .. } => {
-                let content = vec![Own::Text(Joined::Parts(content))];
-                ("user", vec![Own::ToolResult { tool_use_id: id(call_id), content }.into()])
-            }
-        };
-        match messages.last_mut() {
-            _ if blocks.is_empty() => {}
-            Some(last) if last.role == role => last.content.extend(blocks),
-            _ => messages.push(Said { role, content: blocks }),
-        }
-    }
-    messages
-}
-
-/// A turn of the model: as it came when it was this provider's, else in our words.
-fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Block<'a>> {
-    let Message::Assistant { content, tool_calls, .. } = message else { return Vec::new() };
-    if let Some(blocks) = carried(message, request) {
-        return blocks.into_iter().map(Block::Carried).collect();
-    }
-    let calls = tool_calls.iter().map(|call| {
-        Own::ToolUse { tool_use_id: id(&call.id), name: &call.name, input: RawObject(&call.arguments) }.into()
-    });
-    text(Joined::One(content)).into_iter().chain(calls).collect()
 }
 
 /// Ids are of letters, digits and some marks, at most 64 of them.

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Encoded, Joined, RawObject, Strict, carried, parse, segment, short_id, unreadable};
+use super::turns::{self, Turn, called, instructions, turns};
+use super::{Encoded, Joined, RawObject, Strict, parse, segment, short_id, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
-use crate::llm::{Message, OutputFormat, Part, Request, ToolChoice, ToolSpec};
+use crate::llm::{OutputFormat, Request, ToolCall, ToolChoice, ToolSpec};
 
 const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
 
@@ -42,7 +43,7 @@ struct Body<'a> {
     tool_choice: Option<Choice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
-    messages: Vec<Said<'a>>,
+    messages: Vec<Turn<Block<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,12 +94,6 @@ struct Format<'a> {
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
-}
-
-#[derive(Serialize)]
 #[serde(untagged)]
 enum Block<'a> {
     Own(OwnBlock<'a>),
@@ -128,20 +123,38 @@ struct CacheControl {
     kind: &'static str,
 }
 
-impl<'a> From<Kind<'a>> for Block<'a> {
-    fn from(kind: Kind<'a>) -> Self {
+impl<'a> turns::Block<'a> for Block<'a> {
+    fn text(text: Joined<'a>) -> Self {
+        Self::own(Kind::Text { text })
+    }
+
+    fn call(call: &'a ToolCall) -> Self {
+        Self::own(Kind::ToolUse { id: id(&call.id), name: &call.name, input: RawObject(&call.arguments) })
+    }
+
+    fn result(call_id: &'a str, content: Joined<'a>) -> Self {
+        Self::own(Kind::ToolResult { tool_use_id: id(call_id), content })
+    }
+
+    fn carried(block: &'a RawValue) -> Self {
+        Self::Carried(block)
+    }
+}
+
+impl<'a> Block<'a> {
+    fn own(kind: Kind<'a>) -> Self {
         Self::Own(OwnBlock { kind, cache_control: None })
     }
 }
 
 impl<'a> Body<'a> {
     fn of(request: &'a Request, quirks: &Quirks, is_stream: bool) -> Self {
-        let mut system: Vec<Block<'a>> = request.messages.iter().filter_map(instruction).collect();
-        let mut messages = messages(request);
+        let mut system: Vec<Block<'a>> = instructions(request);
+        let mut messages: Vec<Turn<Block<'a>>> = turns(request);
         // A loop sends the same beginning again and again; a call that is made once would only pay for the mark.
         if !request.tools.is_empty() {
             mark(system.last_mut());
-            mark(messages.last_mut().and_then(|said| said.content.last_mut()));
+            mark(messages.last_mut().and_then(|turn| turn.content.last_mut()));
         }
         let tools = tools(request);
         let choice = match request.tool_choice {
@@ -178,22 +191,13 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// The tools on offer; where there are none, those that the conversation has calls of, which is refused otherwise.
+/// The tools on offer; where there are none, those that the conversation has calls of.
 fn tools(request: &Request) -> Vec<Tool<'_>> {
     if !request.tools.is_empty() {
         return request.tools.iter().map(Tool::of).collect();
     }
-    let mut tools: Vec<Tool<'_>> = Vec::new();
-    for message in &request.messages {
-        let Message::Assistant { tool_calls, .. } = message else { continue };
-        for call in tool_calls {
-            if tools.iter().all(|tool| tool.name != call.name) {
-                let input_schema = InputSchema::Any { kind: "object" };
-                tools.push(Tool { name: &call.name, description: "", input_schema });
-            }
-        }
-    }
-    tools
+    let any = |name| Tool { name, description: "", input_schema: InputSchema::Any { kind: "object" } };
+    called(request).into_iter().map(any).collect()
 }
 
 /// Lets the cache keep everything up to here. Blocks that were carried stay as they are.
@@ -201,56 +205,6 @@ fn mark(block: Option<&mut Block<'_>>) {
     if let Some(Block::Own(block)) = block {
         block.cache_control = Some(CacheControl { kind: "ephemeral" });
     }
-}
-
-fn instruction(message: &Message) -> Option<Block<'_>> {
-    match message {
-        Message::System { content } => text(Joined::Parts(content)),
-        _ => None,
-    }
-}
-
-/// Empty texts are refused.
-fn text(text: Joined<'_>) -> Option<Block<'_>> {
-    let is_empty = match &text {
-        Joined::One(text) => text.trim().is_empty(),
-        Joined::Parts(text) => text.0.iter().map(Part::as_str).all(|part| part.trim().is_empty()),
-    };
-    (!is_empty).then(|| Kind::Text { text }.into())
-}
-
-/// The conversation in turns: results of tools belong to the user's, where they come first.
-fn messages(request: &Request) -> Vec<Said<'_>> {
-    let mut messages: Vec<Said<'_>> = Vec::with_capacity(request.messages.len());
-    for message in &request.messages {
-        let (role, blocks) = match message {
-            Message::System { .. } => continue,
-            Message::User { content } => ("user", text(Joined::Parts(content)).into_iter().collect()),
-            Message::Assistant { .. } => ("assistant", turn(message, request)),
-            Message::Tool { call_id, content, .. } => {
-                let content = Joined::Parts(content);
-                ("user", vec![Kind::ToolResult { tool_use_id: id(call_id), content }.into()])
-            }
-        };
-        match messages.last_mut() {
-            _ if blocks.is_empty() => {}
-            Some(last) if last.role == role => last.content.extend(blocks),
-            _ => messages.push(Said { role, content: blocks }),
-        }
-    }
-    messages
-}
-
-/// A turn of the model: as it came when it was this provider's, else in our words.
-fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Block<'a>> {
-    let Message::Assistant { content, tool_calls, .. } = message else { return Vec::new() };
-    if let Some(blocks) = carried(message, request) {
-        return blocks.into_iter().map(Block::Carried).collect();
-    }
-    let calls = tool_calls
-        .iter()
-        .map(|call| Kind::ToolUse { id: id(&call.id), name: &call.name, input: RawObject(&call.arguments) }.into());
-    text(Joined::One(content)).into_iter().chain(calls).collect()
 }
 
 /// Ids are of letters, digits, `_` and `-`.

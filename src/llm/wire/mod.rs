@@ -9,6 +9,7 @@ mod converse;
 mod gemini;
 mod messages;
 mod responses;
+mod turns;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -3,15 +3,14 @@
 //!
 //! The text of results comes encrypted; what an answer cites comes in the words of the page.
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
-use url::Url;
 
 use crate::{
     domain::{ModelName, Usage},
     search::{
         Error, Limits, Row, Search, Setting, days_ago,
-        native::{self, Native, Pages, Searcher, count, list, text},
+        native::{self, Access, Native, Pages, Searcher, count, list, text},
         today,
         web::{Problem, RawHit, Refused, Request, Shared, Wire},
     },
@@ -38,27 +37,17 @@ pub const ROW: Row = Row {
 const QUOTA: &[&str] =
     &["billing_error", "credit balance is too low", "enforced_spend_limit_reached", "contract_spend_limit_reached"];
 
-struct Anthropic {
-    endpoint: Url,
-    key: SecretString,
-    model: ModelName,
-    instruction: String,
-}
+struct Anthropic(Access);
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let wire = Anthropic {
-        endpoint: shared.settings.endpoint(row, URL, "messages")?,
-        key: native::key(shared, KEY),
-        model: native::model(row, shared, "anthropic", MODEL),
-        instruction: shared.settings.instruction.to_string(),
-    };
-    Ok(Searcher::boxed(row, wire, shared))
+    let access = Access::new(row, shared, [URL, KEY, MODEL], |_| "messages".to_owned())?;
+    Ok(Searcher::boxed(row, Anthropic(access), shared))
 }
 
 impl Anthropic {
     fn post(&self, body: Value) -> Request {
-        Request::post(self.endpoint.clone(), body)
-            .header("x-api-key", self.key.expose_secret())
+        Request::post(self.0.endpoint.clone(), body)
+            .header("x-api-key", self.0.key.expose_secret())
             .header("anthropic-version", "2023-06-01")
     }
 }
@@ -83,21 +72,20 @@ impl Wire for Anthropic {
             tool["user_location"] = json!({"type": "approximate", "country": country});
         }
         let mut body = json!({
-            "model": self.model.model,
+            "model": self.0.model.model,
             "max_tokens": native::MAX_OUTPUT,
             "tools": [tool],
             "messages": [{"role": "user", "content": query}],
         });
         // Empty texts are refused.
-        if !self.instruction.is_empty() {
-            body["system"] = json!(self.instruction);
+        if !self.0.instruction.is_empty() {
+            body["system"] = json!(self.0.instruction);
         }
         self.post(body)
     }
 
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
-        let body = serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))?;
-        self.read_all(&[body])
+        native::read(self, body)
     }
 
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
@@ -107,7 +95,7 @@ impl Wire for Anthropic {
 
 impl Native for Anthropic {
     fn model(&self) -> &ModelName {
-        &self.model
+        &self.0.model
     }
 
     fn usage(&self, body: &Value) -> Usage {

@@ -3,7 +3,7 @@
 //! An excerpt is what the model says where it rests on a page, since no text of the page comes; results stand behind
 //! addresses of Google's, which are followed to the pages' own.
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -11,7 +11,7 @@ use crate::{
     domain::{ModelName, Usage},
     search::{
         Error, Filter, Limits, Row, Search, Setting,
-        native::{self, Native, Pages, Searcher, count, list, text},
+        native::{self, Access, Native, Pages, Searcher, count, list, text},
         today,
         web::{Problem, RawHit, Refused, Request, Shared, Wire},
     },
@@ -38,23 +38,11 @@ pub const ROW: Row = Row {
     ..native::ROW
 };
 
-struct Google {
-    endpoint: Url,
-    key: SecretString,
-    model: ModelName,
-    instruction: String,
-}
+struct Google(Access);
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let model = native::model(row, shared, "google", MODEL);
-    let path = format!("models/{}:generateContent", model.model);
-    let wire = Google {
-        endpoint: shared.settings.endpoint(row, URL, &path)?,
-        key: native::key(shared, KEY),
-        model,
-        instruction: shared.settings.instruction.to_string(),
-    };
-    Ok(Searcher::boxed(row, wire, shared))
+    let access = Access::new(row, shared, [URL, KEY, MODEL], |model| format!("models/{model}:generateContent"))?;
+    Ok(Searcher::boxed(row, Google(access), shared))
 }
 
 impl Wire for Google {
@@ -73,15 +61,14 @@ impl Wire for Google {
             "tools": [{"googleSearch": tool}],
             "generationConfig": {"maxOutputTokens": native::MAX_OUTPUT},
         });
-        if !self.instruction.is_empty() {
-            body["systemInstruction"] = json!({"parts": [{"text": self.instruction}]});
+        if !self.0.instruction.is_empty() {
+            body["systemInstruction"] = json!({"parts": [{"text": self.0.instruction}]});
         }
-        Request::post(self.endpoint.clone(), body).header("x-goog-api-key", self.key.expose_secret())
+        Request::post(self.0.endpoint.clone(), body).header("x-goog-api-key", self.0.key.expose_secret())
     }
 
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
-        let body = serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))?;
-        self.read_all(&[body])
+        native::read(self, body)
     }
 
     /// A wrong key is a 400; a quota of days is a 429 like a limit of minutes.
@@ -103,7 +90,7 @@ impl Wire for Google {
 
 impl Native for Google {
     fn model(&self) -> &ModelName {
-        &self.model
+        &self.0.model
     }
 
     fn usage(&self, body: &Value) -> Usage {
@@ -150,7 +137,7 @@ impl Native for Google {
 
     fn is_redirect(&self, url: &Url) -> bool {
         let (host, path) = REDIRECTS;
-        let is_known = url.host_str() == Some(host) || url.origin() == self.endpoint.origin();
+        let is_known = url.host_str() == Some(host) || url.origin() == self.0.endpoint.origin();
         is_known && url.path().contains(path)
     }
 }

@@ -2,15 +2,13 @@
 //!
 //! An excerpt is what the model says where it cites a page, since no text of the page comes.
 
-use secrecy::SecretString;
 use serde_json::{Value, json};
-use url::Url;
 
 use crate::{
     domain::{ModelName, Usage},
     search::{
         Error, Limits, Row, Search, Setting,
-        native::{self, Native, Pages, Searcher, count, list, text},
+        native::{self, Access, Native, Pages, Searcher, count, list, text},
         web::{Problem, RawHit, Refused, Request, Shared, Wire},
     },
 };
@@ -42,21 +40,11 @@ const QUOTA: &[&str] = &[
     "organization_usage_limit_exceeded",
 ];
 
-struct OpenAi {
-    endpoint: Url,
-    key: SecretString,
-    model: ModelName,
-    instruction: String,
-}
+struct OpenAi(Access);
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let wire = OpenAi {
-        endpoint: shared.settings.endpoint(row, URL, "responses")?,
-        key: native::key(shared, KEY),
-        model: native::model(row, shared, "openai", MODEL),
-        instruction: shared.settings.instruction.to_string(),
-    };
-    Ok(Searcher::boxed(row, wire, shared))
+    let access = Access::new(row, shared, [URL, KEY, MODEL], |_| "responses".to_owned())?;
+    Ok(Searcher::boxed(row, OpenAi(access), shared))
 }
 
 impl Wire for OpenAi {
@@ -75,9 +63,9 @@ impl Wire for OpenAi {
             tool["user_location"] = json!({"type": "approximate", "country": country});
         }
         let body = json!({
-            "model": self.model.model,
+            "model": self.0.model.model,
             "store": false,
-            "instructions": self.instruction,
+            "instructions": self.0.instruction,
             "input": query,
             "tools": [tool],
             "tool_choice": "required",
@@ -85,12 +73,11 @@ impl Wire for OpenAi {
             "max_output_tokens": native::MAX_OUTPUT,
             "include": ["web_search_call.action.sources"],
         });
-        Request::post(self.endpoint.clone(), body).bearer(&self.key)
+        Request::post(self.0.endpoint.clone(), body).bearer(&self.0.key)
     }
 
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
-        let body = serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))?;
-        self.read_all(&[body])
+        native::read(self, body)
     }
 
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
@@ -100,7 +87,7 @@ impl Wire for OpenAi {
 
 impl Native for OpenAi {
     fn model(&self) -> &ModelName {
-        &self.model
+        &self.0.model
     }
 
     fn usage(&self, body: &Value) -> Usage {

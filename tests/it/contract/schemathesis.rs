@@ -9,8 +9,8 @@ use tokio::process::Command;
 use super::service::Service;
 use crate::world::{Script, World};
 
-/// For making up requests; reading the document and repeating what failed come on top.
-const BUDGET_SECONDS: &str = "40";
+/// Three times what an idle machine takes; when it is used up, what is left is not tried.
+const BUDGET_SECONDS: &str = "150";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn made_up_requests_are_answered_as_documented() {
@@ -34,7 +34,7 @@ async fn made_up_requests_are_answered_as_documented() {
         .env("NO_COLOR", "1")
         .stdin(Stdio::null())
         .kill_on_drop(true);
-    let output = tokio::time::timeout(Duration::from_secs(240), command.output()).await.expect("it ends").unwrap();
+    let output = tokio::time::timeout(Duration::from_secs(300), command.output()).await.expect("it ends").unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("Stateful") && said.contains(" passed"), "{said}");

@@ -75,6 +75,7 @@ async fn bodies_of_the_wrong_shape() {
     let cases = [
         (json!(null), ""),
         (json!([]), ""),
+        (json!(["Why?"]), ""),
         (json!("Why?"), ""),
         (json!({}), ""),
         (json!({ "message": null }), "/message"),

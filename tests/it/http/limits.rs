@@ -134,7 +134,8 @@ async fn use_is_shown_to_those_whom_it_concerns() {
     assert_eq!(used(&admin, "?by=month").await.0, [("ann".to_owned(), 2), ("bob".to_owned(), 1)]);
     assert_eq!(used(&admin, "?owner=bob").await.0, [("bob".to_owned(), 1)]);
     assert_eq!(used(&admin, "?from=2020-01-01&to=2020-01-31").await.0, []);
-    for wrong in ["?by=year", "?from=yesterday", "?from=2026-02-30", "?from=2026-02-02&to=2026-02-01"] {
+    let long = format!("?owner={}", "a".repeat(201));
+    for wrong in ["?by=year", "?from=yesterday", "?from=2026-02-30", "?from=2026-02-02&to=2026-02-01", &long] {
         ask(&service, &ann, "GET", &format!("/api/v1/usage{wrong}"), &Value::Null)
             .await
             .refused(422, "validation_failed");

@@ -103,9 +103,12 @@ async fn a_link_shows_every_report_and_ends_with_its_thread() {
     database.rows("UPDATE shares SET expires_at = 1 WHERE expires_at IS NOT NULL".to_owned()).await.unwrap();
     service.get(brief["url"].as_str().unwrap()).await.refused(404, "not_found");
     service.get(url).await.expect(200);
-    for (wrong, pointer) in
-        [(json!({ "expires_in_days": 0 }), "/expires_in_days"), (json!({ "forever": true }), "/forever")]
-    {
+    for (wrong, pointer) in [
+        (json!({ "expires_in_days": 0 }), "/expires_in_days"),
+        (json!({ "forever": true }), "/forever"),
+        (json!([]), ""),
+        (json!(null), ""),
+    ] {
         let problem = service.post(&path, &wrong).await.refused(422, "validation_failed");
         assert!(
             problem["errors"][0]["pointer"] == pointer || problem["detail"].as_str().unwrap().contains("forever"),

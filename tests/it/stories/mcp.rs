@@ -225,7 +225,10 @@ async fn a_bearer_token_is_sent_and_never_shown() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_is_had_from_the_authorization_server(grant: &str, discoveries: usize) {
     let look_up = |query: &str| ("look_up", json!({"query": query}));
-    let world = World::start(calling(&[look_up("dues"), look_up("loans"), look_up("gates"), look_up("tides")])).await;
+    // Two of the tools repeat the token that they were given.
+    let (slow, environment) = (("slow", json!({"steps": 4})), ("environment", json!({})));
+    let calls = [look_up("dues"), look_up("loans"), look_up("gates"), look_up("tides"), slow, environment];
+    let world = World::start(calling(&calls)).await;
     let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "oauth");
     let settings = |secret: &str| {
         with(fake.settings(), json!({"oauth": {"client_id": "fathom", grant: secret, "scopes": ["read"]}}))
@@ -233,7 +236,11 @@ async fn a_token_is_had_from_the_authorization_server(grant: &str, discoveries: 
     let mut variables = servers(&world, &[("register", settings("${TOKEN}")), ("other", settings("wrong-hunter2"))]);
     variables.push(("TOKEN", "hunter2-secret".to_owned()));
     let story = story_of(&world, &[], &variables).await;
-    assert!(answers(&world).iter().all(|answer| answer.contains("Dues of 4 crowns")), "{:?}", answers(&world));
+    let said = answers(&world);
+    assert!(said[..4].iter().all(|answer| answer.contains("Dues of 4 crowns")), "{said:?}");
+    assert!(said[5].contains("Bearer (hidden)"), "{}", said[5]);
+    let seen = story.named("tool.progress");
+    assert!(format!("{seen:?}").contains("Bearer (hidden)"), "{seen:?}");
     let granted: Vec<Value> = fake.asked().into_iter().filter(|asked| asked["method"] == "token").collect();
     let ours = |asked: &&Value| asked["form"][grant] == "hunter2-secret";
     assert!(granted.iter().filter(ours).count() >= 2, "{granted:?}");

@@ -65,7 +65,7 @@ def text(words):
 
 
 def call(params, say, meta):
-    name, given = params["name"], params.get("arguments") or {}
+    name, given, authorization = params["name"], params.get("arguments") or {}, params.get("authorization", "")
     if MODE == "dies-once" and not os.path.exists(LOG + ".died"):
         open(LOG + ".died", "w", encoding="utf-8").close()
         os._exit(3)
@@ -76,7 +76,7 @@ def call(params, say, meta):
     if name == "slow":
         for step in range(given.get("steps", 3)):
             say("notifications/progress", {"progressToken": meta.get("progressToken"), "progress": step + 1,
-                                           "total": given.get("steps", 3), "message": "reading volume %d" % (step + 1)})
+                                           "total": given.get("steps", 3), "message": "reading volume %d %s" % (step + 1, authorization)})
             time.sleep(0.4)
         return text("All volumes were read.")
     if name == "hang":
@@ -107,7 +107,7 @@ def call(params, say, meta):
     if name == "large":
         return text("The long register. " * 5_000)
     if name == "environment":
-        return text(json.dumps(sorted(os.environ)) + " " + os.environ.get("REGISTER_KEY", ""))
+        return text(json.dumps(sorted(os.environ)) + " " + os.environ.get("REGISTER_KEY", "") + authorization)
     raise Refused(-32601, "no such tool")
 
 
@@ -234,6 +234,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.plain(202)
         if request["method"] != "tools/call":
             return self.plain(200, json.dumps(respond(request, lambda *_: None)).encode())
+        # For the tools that repeat what they were given.
+        request["params"]["authorization"] = self.headers.get("Authorization", "")
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")

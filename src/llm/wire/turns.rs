@@ -1,0 +1,85 @@
+//! Conversations for the dialects whose messages are lists of blocks and whose roles take turns.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::super::{Message, Part, Request, ToolCall};
+use super::{Joined, carried};
+
+/// A block as a dialect writes it.
+pub(super) trait Block<'a>: Sized {
+    fn text(text: Joined<'a>) -> Self;
+    fn call(call: &'a ToolCall) -> Self;
+    /// What the call of that id gave.
+    fn result(call_id: &'a str, content: Joined<'a>) -> Self;
+    /// A block of the provider's own, as it came.
+    fn carried(block: &'a RawValue) -> Self;
+}
+
+#[derive(Serialize)]
+pub(super) struct Turn<B> {
+    role: &'static str,
+    pub(super) content: Vec<B>,
+}
+
+/// The conversation in turns: results of tools belong to the user's, where they come first.
+pub(super) fn turns<'a, B: Block<'a>>(request: &'a Request) -> Vec<Turn<B>> {
+    let mut turns: Vec<Turn<B>> = Vec::with_capacity(request.messages.len());
+    for message in &request.messages {
+        let (role, blocks) = match message {
+            Message::System { .. } => continue,
+            Message::User { content } => ("user", text(Joined::Parts(content)).into_iter().collect()),
+            Message::Assistant { content, tool_calls, .. } => {
+                ("assistant", said(message, content, tool_calls, request))
+            }
+            Message::Tool { call_id, content, .. } => ("user", vec![B::result(call_id, Joined::Parts(content))]),
+        };
+        match turns.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some(last) if last.role == role => last.content.extend(blocks),
+            _ => turns.push(Turn { role, content: blocks }),
+        }
+    }
+    turns
+}
+
+/// A turn of the model: as it came when it was this provider's, else in our words.
+fn said<'a, B: Block<'a>>(message: &'a Message, content: &'a str, calls: &'a [ToolCall], request: &Request) -> Vec<B> {
+    match carried(message, request) {
+        Some(blocks) => blocks.into_iter().map(B::carried).collect(),
+        None => text(Joined::One(content)).into_iter().chain(calls.iter().map(B::call)).collect(),
+    }
+}
+
+/// The instructions, which stand apart from the turns.
+pub(super) fn instructions<'a, B: Block<'a>>(request: &'a Request) -> Vec<B> {
+    let instruction = |message: &'a Message| match message {
+        Message::System { content } => text(Joined::Parts(content)),
+        _ => None,
+    };
+    request.messages.iter().filter_map(instruction).collect()
+}
+
+/// Blank texts are refused.
+fn text<'a, B: Block<'a>>(text: Joined<'a>) -> Option<B> {
+    let is_blank = match &text {
+        Joined::One(text) => text.trim().is_empty(),
+        Joined::Parts(text) => text.0.iter().map(Part::as_str).all(|part| part.trim().is_empty()),
+    };
+    (!is_blank).then(|| B::text(text))
+}
+
+/// The names of the tools that the conversation has calls of, each once. Without these tools such a conversation is
+/// refused.
+pub(super) fn called(request: &Request) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for message in &request.messages {
+        let Message::Assistant { tool_calls, .. } = message else { continue };
+        for call in tool_calls {
+            if !names.contains(&call.name.as_str()) {
+                names.push(&call.name);
+            }
+        }
+    }
+    names
+}
