@@ -42,6 +42,28 @@ pub fn keep_private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Reads a file of the operator's: settings or credentials.
+///
+/// # Errors
+/// When it cannot be read, is longer than `max_bytes`, or is no UTF-8.
+pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {max_bytes} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
+}
+
+/// As [`read_text`], off the runtime's threads.
+///
+/// # Errors
+/// As there.
+pub async fn read_text_aside(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let path = path.to_owned();
+    tokio::task::spawn_blocking(move || read_text(&path, max_bytes)).await.map_err(io::Error::other)?
+}
+
 /// Reads the regular file at `path`, which leads from `root`, whole; `None` if it has more than `max_bytes`.
 ///
 /// No part of `path` may be a link: between the time a folder is looked at and the time a file in it is read, anybody
@@ -114,6 +136,20 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         keep_private(&path).unwrap();
         assert_eq!((mode(&path), fs::read_to_string(&path).unwrap()), (0o600, "kept".to_owned()));
+    }
+
+    #[test]
+    fn text_is_read_up_to_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings");
+        let read = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            read_text(&path, 4).map_err(|error| error.to_string())
+        };
+        assert_eq!(read("für".as_bytes()).unwrap(), "für");
+        assert_eq!(read("a für".as_bytes()).unwrap_err(), "it is longer than 4 bytes");
+        assert_eq!(read(b"f\xfcr").unwrap_err(), "it is no text in UTF-8");
+        assert!(read_text(Path::new("/dev/zero"), 4).is_err());
     }
 
     #[test]

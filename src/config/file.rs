@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fs,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -13,6 +12,7 @@ use toml::Table;
 
 use super::{ConfigError, settings};
 use crate::domain::{ModelName, Price, nearest::nearest};
+use crate::files;
 use crate::llm::{Facts, KnownModels, Tuning, Tunings};
 
 /// The tables whose names are those of models: what is known of them, and their prices alone.
@@ -22,6 +22,9 @@ const PRICES: &str = "prices";
 const ROLES: &str = "roles";
 /// The list of MCP servers, or a table of them by name.
 const MCP: &str = "mcp";
+
+/// Of the settings file, and of the file of MCP servers.
+pub(super) const MAX_BYTES: u64 = 1024 * 1024;
 
 /// A file that was read and checked; empty when there is none.
 #[derive(Default)]
@@ -39,7 +42,7 @@ impl File {
     /// # Errors
     /// The file cannot be read, is no TOML, names something unknown, or has a value that cannot be used.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path).map_err(|error| ConfigError::File {
+        let text = files::read_text(path, MAX_BYTES).map_err(|error| ConfigError::File {
             path: path.to_owned(),
             problem: format!("cannot be read: {error}"),
         })?;

@@ -15,10 +15,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use url::Url;
 
-use super::{AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, layers::Layers};
+use super::{
+    AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, file::MAX_BYTES,
+    layers::Layers,
+};
 use crate::{
     auth,
     domain::{Caps, Cost, KeyScope, RunOptions, UseLimits},
+    files,
     llm::{
         self, Endpoint,
         providers::{Other, PROVIDERS, Provider},
@@ -192,7 +196,8 @@ pub fn mcp(
         servers.iter_mut().for_each(|server| server.file = Some(path.to_owned()));
     }
     if let Some(path) = layers.path("mcp_file") {
-        let text = std::fs::read_to_string(&path).map_err(|error| wrong(&path, format!("cannot be read: {error}")))?;
+        let text =
+            files::read_text(&path, MAX_BYTES).map_err(|error| wrong(&path, format!("cannot be read: {error}")))?;
         for mut server in mcp::read_json(&text, &variables).map_err(|problem| wrong(&path, problem))? {
             if servers.iter().any(|known| known.name == server.name) {
                 return Err(wrong(&path, format!("the MCP server {} is in the settings file, too", server.name)));

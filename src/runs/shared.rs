@@ -82,14 +82,14 @@ impl SharedThread {
     pub async fn reports(&self) -> Result<Vec<(Run, String)>, store::Error> {
         let filter =
             RunFilter { thread_id: Some(self.thread.id), status: Some(RunStatus::Completed), ..RunFilter::default() };
-        let mut reports = Vec::new();
-        for run in self.store.runs_page(&filter, None, MAX_REPORTS).await?.items {
-            if run.outcome.is_some_and(|outcome| outcome.has_report()) {
-                let question = self.store.question(run.id).await?.unwrap_or_default();
-                reports.push((run, question));
-            }
-        }
-        Ok(reports)
+        let mut questions = self.store.questions(self.thread.id).await?;
+        let runs = self.store.runs_page(&filter, None, MAX_REPORTS).await?.items;
+        let runs = runs.into_iter().filter(|run| run.outcome.is_some_and(|outcome| outcome.has_report()));
+        let with_question = |run: Run| {
+            let question = questions.remove(&run.id).unwrap_or_default();
+            (run, question)
+        };
+        Ok(runs.map(with_question).collect())
     }
 
     /// The report of a run of this thread; `None` when it has none.

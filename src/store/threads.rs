@@ -1,6 +1,6 @@
 //! Threads, their messages and runs, and what the runs found.
 
-use std::time::Instant;
+use std::{collections::HashMap, time::Instant};
 
 use super::{
     Admission, Created, Cursor, Delivery, Error, IdempotencyKey, Load, NewRun, NewThread, Page, RunFilter, RunOverview,
@@ -80,6 +80,11 @@ impl Store {
     /// The message that a run answers, also one that retries another; `None` when there is none.
     pub async fn question(&self, run_id: RunId) -> Result<Option<String>, Error> {
         ask!(self, engine => engine.question(run_id).await)
+    }
+
+    /// The messages that the runs of a thread answer.
+    pub async fn questions(&self, thread_id: ThreadId) -> Result<HashMap<RunId, String>, Error> {
+        ask!(self, engine => engine.questions(thread_id).await)
     }
 
     /// The run whose message this one answers: itself, unless it is a retry.

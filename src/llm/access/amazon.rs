@@ -11,6 +11,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use time::OffsetDateTime;
 
 use super::{Refused, is_name};
+use crate::files;
 use crate::llm::settings::Endpoint;
 
 /// The service as signatures name it.
@@ -18,7 +19,7 @@ const SERVICE: &str = "bedrock";
 /// How long credentials of a file are used before it is read again.
 const FILE_COUNTS: Duration = Duration::from_secs(60);
 /// Bytes of a file of credentials.
-const MAX_FILE: usize = 256 * 1024;
+const MAX_FILE: u64 = 256 * 1024;
 
 /// Signs the requests of one account.
 #[derive(Debug)]
@@ -95,8 +96,8 @@ impl Signer {
         }
         let none = || Refused::Credentials(format!("there are no credentials of the profile {}", self.profile));
         let path = self.file.as_ref().ok_or_else(none)?;
-        let text = tokio::fs::read_to_string(path).await.map_err(|_| none())?;
-        let credentials = of_profile(&text, &self.profile).filter(|_| text.len() <= MAX_FILE).ok_or_else(none)?;
+        let text = files::read_text_aside(path, MAX_FILE).await.map_err(|_| none())?;
+        let credentials = of_profile(&text, &self.profile).ok_or_else(none)?;
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) =
             Some((credentials.clone(), Instant::now() + FILE_COUNTS));
         Ok(credentials)

@@ -16,6 +16,7 @@ use time::OffsetDateTime;
 use url::{Url, form_urlencoded};
 
 use super::{Refused, is_name};
+use crate::files;
 use crate::llm::settings::Endpoint;
 use crate::net::{self, ApiClients};
 
@@ -27,8 +28,10 @@ const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 const GLOBAL: &str = "global";
 /// For one exchange.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of an answer, and of a file of credentials.
+/// Bytes of an answer.
 const MAX_BYTES: usize = 64 * 1024;
+/// Bytes of a file of credentials.
+const MAX_FILE: u64 = 64 * 1024;
 /// How long before its end a token is renewed.
 const AHEAD: Duration = Duration::from_secs(300);
 /// How long a token is used at least, however short its life is said to be.
@@ -161,17 +164,14 @@ impl Tokens {
         };
         let (path, text) = match (&self.file, &self.usual_file) {
             (Some(path), _) => {
-                (path, tokio::fs::read_to_string(path).await.map_err(|problem| unusable(path, &problem))?)
+                (path, files::read_text_aside(path, MAX_FILE).await.map_err(|problem| unusable(path, &problem))?)
             }
-            (None, Some(path)) => match tokio::fs::read_to_string(path).await {
+            (None, Some(path)) => match files::read_text_aside(path, MAX_FILE).await {
                 Ok(text) => (path, text),
                 Err(_) => return Ok(None),
             },
             (None, None) => return Ok(None),
         };
-        if text.len() > MAX_BYTES {
-            return Err(unusable(path, &"it is too long"));
-        }
         // What is wrong with it may quote a secret.
         serde_json::from_str(&text).map(Some).map_err(|_| unusable(path, &"it is no file of credentials"))
     }

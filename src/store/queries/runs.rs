@@ -12,7 +12,7 @@ use super::{
     rows::{named, owned, run, run_columns, unsigned},
 };
 use crate::{
-    domain::{Event, ModelUsage, Run, RunDetails, RunId, RunStatus, Scope, Timestamp, report::Report},
+    domain::{Event, ModelUsage, Run, RunDetails, RunId, RunStatus, Scope, ThreadId, Timestamp, report::Report},
     store::{Cancelling, Clock, Cursor, Error, Load, NewEvent, Page, RunFilter},
 };
 
@@ -72,6 +72,17 @@ impl Engine {
             ORDER BY messages.position, messages.id LIMIT 1";
         let mut connection = self.reader().await?;
         Ok(query_scalar(SELECT).bind(run_id.0).fetch_optional(&mut *connection).await?)
+    }
+
+    /// The messages that the runs of a thread answer.
+    pub async fn questions(&self, thread_id: ThreadId) -> Result<HashMap<RunId, String>, Error> {
+        const SELECT: &str = "SELECT runs.id, messages.content FROM runs JOIN messages \
+            ON messages.thread_id = runs.thread_id AND messages.run_id = COALESCE(runs.question_of, runs.id) \
+            WHERE runs.thread_id = $1 AND messages.role = 'user' ORDER BY messages.position DESC, messages.id DESC";
+        let mut connection = self.reader().await?;
+        let rows = query(SELECT).bind(thread_id.0).fetch_all(&mut *connection).await?;
+        // The first message of each run comes last, and stays.
+        rows.iter().map(|row| Ok((RunId(row.try_get("id")?), row.try_get("content")?))).collect()
     }
 
     /// The run whose message this one answers: itself, unless it is a retry.
