@@ -90,6 +90,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         key: None,
         reserved: None,
         webhook_url: None,
+        sealed_keys: None,
         retry: None,
         now,
     };

@@ -1,4 +1,5 @@
--- Limits of owners and keys, the use that deleted runs leave behind, and links that share a thread. It only adds, so that a
+-- Limits of owners and keys, the use that deleted runs leave behind, links that share a thread, documents of threads, and
+-- keys that come with requests. It only adds, so that a
 -- replica of the release before goes on working.
 
 INSERT INTO schema_compatibility (version, oldest_program) VALUES (5, 2);
@@ -94,3 +95,20 @@ CREATE TABLE run_documents (
 );
 
 CREATE INDEX runs_of_document ON run_documents (document_id);
+
+-- Keys of providers and search engines that came with the request for a run, encrypted with a secret of the server. What
+-- is here is wiped when the run ends; the row stays and says that it had keys of its own.
+CREATE TABLE run_keys (
+    run_id UUID  PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    sealed BYTEA
+);
+
+CREATE FUNCTION wipe_keys() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE run_keys SET sealed = NULL WHERE run_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER runs_keys AFTER UPDATE OF status ON runs FOR EACH ROW
+    WHEN (NEW.status IN ('completed', 'failed', 'cancelled')) EXECUTE FUNCTION wipe_keys();

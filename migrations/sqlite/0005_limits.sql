@@ -1,4 +1,5 @@
--- Limits of owners and keys, the use that deleted runs leave behind, and links that share a thread. It only adds, so that a
+-- Limits of owners and keys, the use that deleted runs leave behind, links that share a thread, documents of threads, and
+-- keys that come with requests. It only adds, so that a
 -- replica of the release before goes on working.
 
 INSERT INTO schema_compatibility (version, oldest_program) VALUES (5, 2);
@@ -90,3 +91,15 @@ CREATE TABLE run_documents (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX runs_of_document ON run_documents (document_id);
+
+-- Keys of providers and search engines that came with the request for a run, encrypted with a secret of the server. What
+-- is here is wiped when the run ends; the row stays and says that it had keys of its own.
+CREATE TABLE run_keys (
+    run_id BLOB PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    sealed BLOB
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER runs_keys AFTER UPDATE OF status ON runs WHEN NEW.status IN ('completed', 'failed', 'cancelled')
+BEGIN
+    UPDATE run_keys SET sealed = NULL WHERE run_id = NEW.id;
+END;

@@ -22,12 +22,12 @@ use std::{
 };
 
 use reqwest::header::HeaderName;
-
+use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::{
     auth,
-    domain::{Caps, OptionError, RunOptions, UseLimits, nearest::nearest, options::OPTIONS},
+    domain::{Caps, KeyPolicy, OptionError, RunOptions, UseLimits, nearest::nearest, options::OPTIONS},
     llm, mcp, pages,
     pages::WebSettings,
     search,
@@ -73,6 +73,8 @@ pub struct Config {
     /// Who vouches for users beside keys.
     pub sign_in: Option<auth::Settings>,
     pub queue: QueueSettings,
+    /// May requests bring keys of providers and search engines?
+    pub request_keys: RequestKeySettings,
     pub webhooks: webhooks::Settings,
     pub web: WebSettings,
     pub mcp: mcp::Settings,
@@ -139,6 +141,14 @@ pub enum AllowedHosts {
     All,
     /// In lower case, without ports.
     Only(Vec<String>),
+}
+
+/// Which keys requests may bring.
+#[derive(Clone, Debug, Default)]
+pub struct RequestKeySettings {
+    pub policy: KeyPolicy,
+    /// Seals them; there unless none are taken.
+    pub secret: Option<SecretString>,
 }
 
 /// How many runs a process takes.
@@ -267,6 +277,7 @@ impl Config {
             http,
             sign_in,
             queue,
+            request_keys: layers.section::<rooms::RequestKeys>("request_keys")?.settings()?,
             webhooks: layers.section::<rooms::Webhooks>("webhooks")?.into(),
             web: layers.section::<rooms::Pages>("pages")?.into(),
             mcp,

@@ -37,6 +37,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("search", "Search engines. By default the first whose key, address or folder is set is searched."),
     ("timeouts", "Time limits, in whole seconds."),
     ("limits", "How much at the same time, and what requests may ask for."),
+    ("request_keys", "Keys of providers and search engines that users send with their requests."),
     (
         "webhooks",
         "Requests may name a webhook_url that is called when their run ends (https://www.standardwebhooks.com).",

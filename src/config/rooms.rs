@@ -16,12 +16,12 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, file::MAX_BYTES,
-    layers::Layers,
+    AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, RequestKeySettings,
+    file::MAX_BYTES, layers::Layers,
 };
 use crate::{
     auth,
-    domain::{Caps, Cost, KeyScope, RunOptions, UseLimits},
+    domain::{Caps, Cost, KeyPolicy, KeyScope, RunOptions, UseLimits},
     files,
     llm::{
         self, Endpoint,
@@ -125,6 +125,16 @@ pub struct Stored {
     pub event_retention_days: Option<u64>,
 }
 
+/// Characters that the secret has at least which seals keys of requests.
+const MIN_SECRET_CHARS: usize = 32;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestKeys {
+    policy: String,
+    secret: Option<String>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhooks {
@@ -221,6 +231,7 @@ fn endpoint(layers: &Layers<'_>, provider: &Provider) -> Endpoint {
         base_url: layers.url(&key("base_url")),
         api_key: layers.secret(&key("api_key")),
         headers: layers.headers(&key("headers")),
+        needs_key: false,
     }
 }
 
@@ -364,6 +375,27 @@ impl Stored {
                 },
             },
         }
+    }
+}
+
+impl RequestKeys {
+    /// # Errors
+    /// The secret is missing, or too short to keep anything.
+    pub fn settings(self) -> Result<RequestKeySettings, ConfigError> {
+        let policy = match &*self.policy {
+            "allowed" => KeyPolicy::Allowed,
+            "required" => KeyPolicy::Required,
+            _ => KeyPolicy::Refused,
+        };
+        let is_secret = |secret: &String| secret.chars().count() >= MIN_SECRET_CHARS;
+        if policy != KeyPolicy::Refused && !self.secret.as_ref().is_some_and(is_secret) {
+            let text = format!(
+                "FATHOM_REQUEST_KEYS needs FATHOM_REQUEST_KEYS_SECRET, {MIN_SECRET_CHARS} characters or more \
+                 (openssl rand -base64 32 makes them): the keys are stored sealed until their run ends"
+            );
+            return Err(ConfigError::Place(text));
+        }
+        Ok(RequestKeySettings { policy, secret: self.secret.map(SecretString::from) })
     }
 }
 

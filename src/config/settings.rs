@@ -231,6 +231,9 @@ const TABLE: &[Row] = &[
     ("limits.providers", "FATHOM_PROVIDER_LIMITS", None, Kind::ProviderLimits, Unset, "what providers of models may be asked: PROVIDER.in_flight, .requests_per_minute or .tokens_per_minute=NUMBER, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
 
+    ("request_keys.policy", "FATHOM_REQUEST_KEYS", None, Kind::Choice(&["refused", "allowed", "required"]), Is("refused"), "may requests bring keys of providers and search engines (api_keys)? The run that they come with uses no others"),
+    ("request_keys.secret", "FATHOM_REQUEST_KEYS_SECRET", None, Kind::Secret, Unset, "seals them in the database until their run ends; 32 characters or more, the same for all processes"),
+
     ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes); unset: there are none"),
     ("webhooks.allow_private", "FATHOM_WEBHOOK_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may webhooks go to private addresses, such as those of this machine?"),
 

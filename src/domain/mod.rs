@@ -27,6 +27,7 @@ pub mod price;
 pub mod printable;
 mod progress;
 pub mod report;
+mod request_keys;
 pub mod run;
 mod search_api;
 mod search_filter;
@@ -53,6 +54,7 @@ pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};
 pub use progress::ProgressChange;
 pub use report::{Note, Source};
+pub use request_keys::{GivenKeys, KeyPolicy};
 pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
     Thread, ThreadStatus, Usage, Waiting,

@@ -296,6 +296,10 @@ impl ApiError {
             Refusal::Store(error) => error.into(),
             Refusal::Options(wrong) => Self::options(&wrong),
             Refusal::NoSuchThread => Self::no_such("thread"),
+            Refusal::Keys { name, .. } => {
+                let place = name.map(|name| format!("/{}", escaped(&name))).unwrap_or_default();
+                Self::invalid(Place::Pointer(format!("/api_keys{place}")), detail)
+            }
             Refusal::Webhook(_) => Self::invalid(Place::Pointer("/webhook_url".to_owned()), detail),
             Refusal::NoSuchRun => Self::no_such("run"),
             Refusal::NotFinished => Self::new(Code::NotFinished, detail),

@@ -10,7 +10,10 @@ use axum::{
 };
 use bytes::BytesMut;
 use http_body_util::BodyExt as _;
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize as _, Deserializer,
+    de::{DeserializeOwned, Error as _},
+};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
@@ -19,7 +22,7 @@ use super::{
     error::{ApiError, Code, Place},
     outgoing::{self, Buffers},
 };
-use crate::runs::Cursor;
+use crate::{domain::GivenKeys, runs::Cursor};
 
 /// The longest wait a client may ask for.
 const LONGEST_WAIT: u64 = 60;
@@ -62,6 +65,12 @@ impl<T: DeserializeOwned + Default> FromRequest<State> for OptionalBody<T> {
             false => Ok(Self { value: parsed(is_json, &bytes)?, bytes }),
         }
     }
+}
+
+/// The keys of a body. What is no such thing is not quoted: it may be a key all the same.
+pub fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GivenKeys, D::Error> {
+    let given = serde_json::Value::deserialize(deserializer)?;
+    serde_json::from_value(given).map_err(|_| D::Error::custom("it must be an object with a text for each name"))
 }
 
 fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiError> {

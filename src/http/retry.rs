@@ -7,16 +7,18 @@ use serde_json::{Map, Value};
 use super::{
     State,
     error::ApiError,
-    extract::OptionalBody,
+    extract::{OptionalBody, keys},
     started::{Started, Starter},
 };
-use crate::runs::OwnedRun;
+use crate::{domain::GivenKeys, runs::OwnedRun};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryBody {
     #[serde(default)]
     options: Map<String, Value>,
+    #[serde(default, deserialize_with = "keys")]
+    api_keys: GivenKeys,
 }
 
 pub async fn retry(
@@ -27,7 +29,7 @@ pub async fn retry(
 ) -> Result<Response, ApiError> {
     let key = starter.key(&format!("POST /api/v1/runs/{}/retry", run.id()), &body.bytes);
     drop(body.bytes);
-    let accepted = run.retry(&body.value.options, key.as_ref()).await;
+    let accepted = run.retry(&body.value.options, &body.value.api_keys, key.as_ref()).await;
     let accepted = accepted.map_err(|refusal| ApiError::refused(refusal, ""))?;
     starter.answer(&state, Started::Retry, key.as_ref(), accepted).await
 }

@@ -8,13 +8,13 @@ use super::{
     State,
     auth::Asked,
     error::{ApiError, Place},
-    extract::{JsonBody, Query},
+    extract::{JsonBody, Query, keys},
     json::{ListBody, answer},
     runs::RunBody,
     started::{Started, Starter},
 };
 use crate::{
-    domain::{Caller, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
+    domain::{Caller, GivenKeys, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
     runs::{NewThread, OwnedThread, Submission, ThreadChange, ThreadFilter},
 };
 
@@ -34,6 +34,8 @@ pub struct NewThreadBody {
     #[serde(default)]
     metadata: Map<String, Value>,
     webhook_url: Option<String>,
+    #[serde(default, deserialize_with = "keys")]
+    api_keys: GivenKeys,
 }
 
 #[derive(Debug, Deserialize)]
@@ -43,6 +45,8 @@ pub struct NewMessageBody {
     #[serde(default)]
     options: Map<String, Value>,
     webhook_url: Option<String>,
+    #[serde(default, deserialize_with = "keys")]
+    api_keys: GivenKeys,
 }
 
 #[derive(Debug, Deserialize)]
@@ -109,7 +113,7 @@ pub async fn create(
     starter: Starter,
     body: JsonBody<NewThreadBody>,
 ) -> Result<Response, ApiError> {
-    let NewThreadBody { message, options, metadata, webhook_url } = body.value;
+    let NewThreadBody { message, options, metadata, webhook_url, api_keys } = body.value;
     if serde_json::to_string(&metadata).is_ok_and(|text| text.len() > MAX_METADATA_BYTES) {
         let detail = format!("metadata may have {MAX_METADATA_BYTES} bytes as JSON");
         return Err(ApiError::invalid(Place::Pointer("/metadata".to_owned()), detail));
@@ -117,7 +121,7 @@ pub async fn create(
     let key = starter.key("POST /api/v1/threads", &body.bytes);
     // A request that waits for its run holds it no longer.
     drop(body.bytes);
-    let submission = Submission { options: options.clone(), content: message, key: key.clone(), webhook_url };
+    let submission = Submission { options: options.clone(), content: message, key: key.clone(), webhook_url, api_keys };
     let new_thread = NewThread { metadata, options };
     let accepted = state.runs.create_thread(&starter.caller, submission, new_thread.clone()).await;
     let accepted = accepted.map_err(|refusal| ApiError::refused(refusal, "/message"))?;
@@ -130,10 +134,10 @@ pub async fn add_message(
     starter: Starter,
     body: JsonBody<NewMessageBody>,
 ) -> Result<Response, ApiError> {
-    let NewMessageBody { content, options, webhook_url } = body.value;
+    let NewMessageBody { content, options, webhook_url, api_keys } = body.value;
     let key = starter.key(&format!("POST /api/v1/threads/{}/messages", thread.thread().id), &body.bytes);
     drop(body.bytes);
-    let accepted = thread.add_message(Submission { options, content, key: key.clone(), webhook_url }).await;
+    let accepted = thread.add_message(Submission { options, content, key: key.clone(), webhook_url, api_keys }).await;
     let accepted = accepted.map_err(|refusal| ApiError::refused(refusal, "/content"))?;
     starter.answer(&state, Started::Message, key.as_ref(), accepted).await
 }

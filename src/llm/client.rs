@@ -1,14 +1,17 @@
 //! [`Llm`], the handle all callers hold: queue, time limits and retries around one call.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use secrecy::SecretString;
 
 use super::assembly::{Assembly, malformed};
 use super::failure::Failure;
 use super::memory::Memory;
 use super::models::Listed;
+use super::providers::Provider;
 use super::server::Server;
 use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
@@ -46,6 +49,7 @@ impl std::fmt::Debug for Llm {
 
 struct Inner {
     settings: Settings,
+    clients: ApiClients,
     /// By the name of their provider.
     servers: HashMap<&'static str, Arc<Server>>,
     policy: RetryPolicy,
@@ -80,6 +84,33 @@ impl Llm {
     pub fn new(settings: Settings) -> Result<Self, BadSetting> {
         let clients = ApiClients::new(settings.timeouts())
             .map_err(|problem| BadSetting { provider: "HTTPS", problem: problem.to_string() })?;
+        Self::over(clients, settings)
+    }
+
+    /// The same with these keys, by the name of their provider, and no others; nothing is sent.
+    ///
+    /// # Errors
+    /// For a key that no request could carry.
+    pub fn with_keys(&self, keys: &BTreeMap<String, SecretString>) -> Result<Self, BadSetting> {
+        let (mut settings, unset) = (self.inner.settings.clone(), Endpoint::default());
+        for provider in settings.providers {
+            let own = self.inner.settings.endpoints.get(provider.name).unwrap_or(&unset);
+            settings.endpoints.insert(provider.name, own.of_request(provider, keys.get(provider.settings())));
+        }
+        Self::over(self.inner.clients.clone(), settings)
+    }
+
+    /// The names under which providers take keys.
+    pub fn key_names(&self) -> impl Iterator<Item = &'static str> {
+        self.inner.settings.providers.iter().map(Provider::settings)
+    }
+
+    /// The name under which the provider of `model` takes a key.
+    pub fn key_name(&self, model: &ModelName) -> Option<&'static str> {
+        self.inner.server(model).map(|server| server.provider().settings())
+    }
+
+    fn over(clients: ApiClients, settings: Settings) -> Result<Self, BadSetting> {
         let unset = Endpoint::default();
         let (mut servers, mut limiters) = (HashMap::new(), HashMap::new());
         for provider in settings.providers {
@@ -95,6 +126,7 @@ impl Llm {
             policy: settings.policy(),
             circuits: Circuits::default(),
             memory: Memory::default(),
+            clients,
             settings,
         };
         Ok(Self { inner: Arc::new(inner) })

@@ -192,6 +192,9 @@ impl Server {
 /// the provider's own needs no key.
 pub fn missing(provider: &Provider, endpoint: &Endpoint) -> Option<&'static str> {
     let variables = provider.variables;
+    if endpoint.needs_key && endpoint.key().is_none() {
+        return Some(variables.api_key);
+    }
     if let Some(place) = provider.place {
         let is_there = endpoint.other(place.needs).is_some();
         let needed = provider.others.iter().find(|other| !is_there && other.name == place.needs);

@@ -19,6 +19,9 @@ use crate::net::{self, Limits, RetryPolicy, Timeouts};
 /// Attempts that may end without an answer in time: each may be billed.
 const TIMEOUTS: u32 = 3;
 
+/// Headers that say who asks, in lower case.
+const CREDENTIALS: [&str; 5] = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
+
 /// How to reach one provider.
 #[derive(Clone, Default)]
 pub struct Endpoint {
@@ -34,6 +37,8 @@ pub struct Endpoint {
     pub others: BTreeMap<&'static str, SecretString>,
     /// The home folder of who runs the service, where programs of clouds keep credentials.
     pub home: Option<PathBuf>,
+    /// Is a key needed, although the server could do without one?
+    pub needs_key: bool,
 }
 
 /// How to reach providers, by name; others are at their own addresses, without a key.
@@ -66,6 +71,24 @@ impl Endpoint {
     pub fn other(&self, name: &str) -> Option<&str> {
         let value = self.others.get(name)?.expose_secret().trim();
         (!value.is_empty()).then_some(value)
+    }
+
+    /// The same place with another key and none of the server's credentials; without a key it cannot be used if the
+    /// server has any there.
+    pub(super) fn of_request(&self, provider: &Provider, key: Option<&SecretString>) -> Self {
+        let is_public = |name: &&str| provider.others.iter().any(|other| other.name == *name && !other.is_secret);
+        let others = self.others.iter().filter(|(name, _)| is_public(name));
+        let is_credential = |name: &str| CREDENTIALS.contains(&&*name.to_ascii_lowercase());
+        let (credentials, headers): (Vec<_>, Vec<_>) =
+            self.headers.iter().cloned().partition(|(name, _)| is_credential(name));
+        Self {
+            base_url: self.base_url.clone(),
+            api_key: key.cloned(),
+            headers,
+            others: others.map(|(name, value)| (*name, value.clone())).collect(),
+            home: None,
+            needs_key: self.key().is_some() || !credentials.is_empty() || provider.place.is_some(),
+        }
     }
 
     /// A file in the home folder.
@@ -209,6 +232,7 @@ mod tests {
             headers: vec![("X-Token".into(), "t0ken".into())],
             others: BTreeMap::from([("secret_access_key", "s3cret-key".into())]),
             home: None,
+            needs_key: false,
         };
         let settings = Settings { endpoints: [("acme", endpoint)].into_iter().collect(), ..Settings::default() };
         let shown = format!("{settings:?}");
@@ -216,5 +240,35 @@ mod tests {
             assert!(!shown.contains(secret), "{shown}");
         }
         assert!(shown.contains("X-Token") && shown.contains("https://host/v1"), "{shown}");
+    }
+
+    #[test]
+    fn what_a_request_calls_has_none_of_the_servers_credentials() {
+        let own = Endpoint {
+            base_url: Some(Url::parse("https://gateway.test/v1").unwrap()),
+            api_key: Some("sk-server".into()),
+            headers: [("X-Team", "a"), ("Authorization", "Bearer server"), ("Api-Key", "server")]
+                .map(|(name, value)| (name.into(), value.into()))
+                .into(),
+            others: BTreeMap::from([("region", "eu-1".into()), ("secret_access_key", "server".into())]),
+            home: Some("/root".into()),
+            needs_key: false,
+        };
+        let provider = |has_secret: bool| {
+            PROVIDERS.iter().find(|row| row.others.iter().any(|other| other.is_secret) == has_secret).unwrap()
+        };
+        let names = |endpoint: &Endpoint| endpoint.headers.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let with = own.of_request(provider(true), Some(&"sk-user".into()));
+        assert_eq!(
+            (with.key().unwrap().expose_secret(), names(&with), with.home.clone()),
+            ("sk-user", vec!["X-Team".to_owned()], None)
+        );
+        assert_eq!((with.other("region"), with.other("secret_access_key")), (Some("eu-1"), None));
+        assert_eq!(super::super::server::missing(provider(true), &with), None);
+        let without = own.of_request(provider(false), None);
+        assert!(without.key().is_none() && super::super::server::missing(provider(false), &without).is_some());
+        // A server of one's own that nobody needs a key for.
+        let free = Endpoint { base_url: own.base_url.clone(), ..Endpoint::default() }.of_request(provider(false), None);
+        assert_eq!(super::super::server::missing(provider(false), &free), None);
     }
 }

@@ -8,8 +8,10 @@ mod active;
 mod condition;
 mod dispatcher;
 mod marks;
+mod means;
 mod owned;
 mod owner;
+mod request_keys;
 mod retry;
 mod shared;
 mod stuck;
@@ -31,10 +33,9 @@ pub use crate::search::UploadError;
 use crate::{
     domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits},
     events::{EventLog, WriterHandle},
-    llm::Llm,
     prompts::Prompts,
     research::Toolbox,
-    search::{self, Engines},
+    search,
     store::{self, Claimed, Store},
     webhooks::{self, Webhooks},
 };
@@ -42,7 +43,9 @@ use active::{Active, Leaving, RunSignals};
 pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;
+pub use means::Means;
 pub use owned::{OwnedEvents, OwnedRun, OwnedThread};
+pub use request_keys::RequestKeys;
 pub use shared::{SharedReport, SharedThread};
 use store::Clock;
 pub use store::{
@@ -69,9 +72,11 @@ pub struct Parts {
     pub store: Store,
     pub log: EventLog,
     pub writer: WriterHandle,
-    pub llm: Llm,
+    /// With the keys of the server.
+    pub means: Arc<Means>,
+    /// May others come with a request, and what is made of them.
+    pub request_keys: Arc<RequestKeys>,
     pub prompts: Arc<Prompts>,
-    pub engines: Engines,
     pub webhooks: Webhooks,
     /// What researchers may call beside the tools that all have.
     pub toolbox: Toolbox,
@@ -125,8 +130,11 @@ pub enum Refusal {
     Empty,
     #[error("the question is longer than {MAX_MESSAGE_CHARS} characters; put long texts into the documents folder")]
     TooLong,
-    #[error("{option}={model} cannot be used: set {variable}, or choose a model of another provider")]
-    MissingKey { option: &'static str, model: ModelName, variable: String },
+    #[error("{option}={model} cannot be used: {remedy}, or choose a model of another provider")]
+    MissingKey { option: &'static str, model: ModelName, remedy: String },
+    /// Keys that came with a request, or did not; one of them, or all together.
+    #[error("{problem}")]
+    Keys { name: Option<String>, problem: String },
     #[error(transparent)]
     Search(#[from] search::Missing),
     /// Options nobody knows, or values out of range; at least one.
@@ -188,7 +196,7 @@ impl Runs {
     pub fn options_schema(&self) -> Value {
         let mut schema = self.parts.settings.options.offered(&self.parts.settings.caps);
         // One of them, for who picks; several are joined by commas.
-        let engines = ["auto"].into_iter().chain(self.parts.engines.usable());
+        let engines = ["auto"].into_iter().chain(self.parts.means.engines.usable());
         schema["properties"]["search_api"]["enum"] = engines.collect();
         schema
     }
@@ -227,7 +235,7 @@ impl Runs {
         }
         let mut wrong = options.lay_over(given, &self.parts.settings.caps, MAX_WRONG_OPTIONS);
         if given.contains_key("search_api") {
-            wrong.extend(self.parts.engines.check(&options.search_api).err());
+            wrong.extend(self.parts.means.engines.check(&options.search_api).err());
         }
         if wrong.is_empty() { Ok(options) } else { Err(Refusal::Options(wrong)) }
     }
@@ -349,21 +357,5 @@ impl Settings {
     /// How long a run is held back after the first death, the second, the third and each later one.
     fn pauses(&self) -> [Duration; 4] {
         [600, 120, 20, 5].map(|part| self.crash_loop / part)
-    }
-}
-
-impl Parts {
-    /// Can a run with these options work here?
-    fn check(&self, options: &RunOptions, has_documents: bool) -> Result<(), Refusal> {
-        for (option, models) in crate::domain::options::MODEL_OPTIONS.into_iter().zip(options.roles()) {
-            for model in models.iter() {
-                let Some(variable) = self.llm.missing(model) else { continue };
-                return Err(Refusal::MissingKey { option, model: model.clone(), variable: variable.to_owned() });
-            }
-        }
-        match self.resolve(&options.search_api, has_documents)? {
-            resolved if resolved.is_none() => Ok(()),
-            resolved => Ok(self.engines.select(&resolved).map(drop)?),
-        }
     }
 }

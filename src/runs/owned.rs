@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     domain::{
-        Caller, Envelope, Message, MessageId, Note, Owner, Reach, Run, RunDetails, RunId, Source, SourceId, Thread,
-        ThreadId, report::Report,
+        Caller, Envelope, GivenKeys, Message, MessageId, Note, Owner, Reach, Run, RunDetails, RunId, Source, SourceId,
+        Thread, ThreadId, report::Report,
     },
     events::{FramePage, Opening, Subject},
     store::{self, Clock, Step},
@@ -238,8 +238,13 @@ impl OwnedRun {
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
-    pub async fn retry(&self, options: &Map<String, Value>, key: Option<&Key>) -> Result<Accepted, Refusal> {
-        self.access.runs.retry(self, options, key).await
+    pub async fn retry(
+        &self,
+        options: &Map<String, Value>,
+        api_keys: &GivenKeys,
+        key: Option<&Key>,
+    ) -> Result<Accepted, Refusal> {
+        self.access.runs.retry(self, options, api_keys, key).await
     }
 
     /// The message of its thread that has this id.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Accepted, Key, Parts, Refusal, Runs, owned::OwnedRun};
 use crate::{
-    domain::{MessageId, Run, RunId, RunOptions, RunStatus, Source, ThreadId},
+    domain::{GivenKeys, MessageId, Run, RunId, RunOptions, RunStatus, Source, ThreadId},
     store::{self, Admission, NewRun, RetryOf, Step},
 };
 
@@ -139,13 +139,14 @@ impl Runs {
         &self,
         owned: &OwnedRun,
         options: &Map<String, Value>,
+        api_keys: &GivenKeys,
         key: Option<&Key>,
     ) -> Result<Accepted, Refusal> {
         let (run, owner) = (&owned.run, owned.access.owner_of_new_runs());
         check_retryable(run)?;
         let options = self.options_over(run.options.clone(), options)?;
         let caller = owned.access.caller();
-        let new_run = self.retry_run(run, options, String::new()).await?;
+        let new_run = self.retry_run(run, options, String::new(), api_keys).await?;
         let new_run = NewRun { owner: owner.clone(), key: caller.key_id(), ..new_run };
         let admission = self.admission(key, owner, caller, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchRun)?;
@@ -160,7 +161,7 @@ impl Runs {
     pub async fn retry_here(&self, run_id: RunId, options: RunOptions) -> Result<Run, Refusal> {
         let run = self.parts.store.run(run_id).await?.ok_or(Refusal::NoSuchRun)?;
         check_retryable(&run)?;
-        let new_run = self.retry_run(&run, options, String::new()).await?;
+        let new_run = self.retry_run(&run, options, String::new(), &GivenKeys::new()).await?;
         let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
         let created = self.parts.store.add_run(&new_run, &Admission::default()).await?;
         created.map(super::submit::run_of).ok_or(Refusal::NoSuchRun)
@@ -180,11 +181,22 @@ impl Runs {
     }
 
     /// A run that goes on from `run`; `content` is what the user said, or empty.
-    pub(super) async fn retry_run(&self, run: &Run, options: RunOptions, content: String) -> Result<NewRun, Refusal> {
+    pub(super) async fn retry_run(
+        &self,
+        run: &Run,
+        options: RunOptions,
+        content: String,
+        api_keys: &GivenKeys,
+    ) -> Result<NewRun, Refusal> {
+        if api_keys.is_empty() && self.parts.store.sealed_keys(run.id).await?.is_some() {
+            let problem = "the run had keys of its own, which are gone: send them again".to_owned();
+            return Err(Refusal::Keys { name: None, problem });
+        }
         let question_of = self.parts.store.question_of(run.id).await?;
         let retry = RetryOf { run_id: run.id, question_of };
         let has_documents = self.parts.has_documents(run.thread_id).await?;
-        let new_run = self.run_without_words(run.thread_id, options, has_documents)?;
+        let new_run = self.run_without_words(run.thread_id, options, has_documents, &*self.means(api_keys)?)?;
+        let new_run = self.with_keys(new_run, api_keys)?;
         Ok(NewRun { content, retry: Some(retry), message_id: MessageId::new(), ..new_run })
     }
 }

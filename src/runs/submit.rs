@@ -1,16 +1,17 @@
 //! Runs are let in: checked, admitted to the queue, and created once per idempotency key.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 
 use super::{
-    MAX_MESSAGE_CHARS, Refusal, Runs,
+    MAX_MESSAGE_CHARS, Means, Refusal, Runs,
     owned::{Access, OwnedRun, OwnedThread},
 };
 use crate::{
     domain::{
-        Allowance, Caller, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp, digest::sha256_hex,
+        Allowance, Caller, GivenKeys, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp,
+        digest::sha256_hex,
     },
     search::Engine,
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
@@ -28,6 +29,8 @@ pub struct Submission {
     pub key: Option<Key>,
     /// Whom to tell when the run has ended.
     pub webhook_url: Option<String>,
+    /// What the run calls is called with these alone; none: with what the server has.
+    pub api_keys: GivenKeys,
 }
 
 /// An idempotency key as the client gave it.
@@ -74,7 +77,9 @@ impl Runs {
         thread: NewThread,
     ) -> Result<Accepted, Refusal> {
         let options = self.options_over(self.default_options().clone(), &submission.options)?;
-        let new_run = self.new_run(ThreadId::new(), &submission.content, options, false)?;
+        let new_run =
+            self.new_run(ThreadId::new(), &submission.content, options, false, &*self.means(&submission.api_keys)?)?;
+        let new_run = self.with_keys(new_run, &submission.api_keys)?;
         let webhook_url = self.webhook(&submission)?;
         let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
         let admission = self.admission(submission.key.as_ref(), &caller.owner, caller, new_run.now);
@@ -93,12 +98,14 @@ impl Runs {
         let new_run = match self.asked_to_go_on(thread_id, &submission.content).await? {
             Some(run) => {
                 let options = self.options_over(run.options.clone(), &submission.options)?;
-                self.retry_run(&run, options, storable(&submission.content)).await?
+                self.retry_run(&run, options, storable(&submission.content), &submission.api_keys).await?
             }
             None => {
                 let options = self.options_over(self.thread_options(&thread.thread.options), &submission.options)?;
                 let has_documents = self.parts.has_documents(thread_id).await?;
-                self.new_run(thread_id, &submission.content, options, has_documents)?
+                let means = self.means(&submission.api_keys)?;
+                let new_run = self.new_run(thread_id, &submission.content, options, has_documents, &means)?;
+                self.with_keys(new_run, &submission.api_keys)?
             }
         };
         let webhook_url = self.webhook(&submission)?;
@@ -123,8 +130,8 @@ impl Runs {
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
     pub async fn submit(&self, question: &str, options: RunOptions) -> Result<Run, Refusal> {
-        let new_run =
-            NewRun { reserved: Some(self.claimant()), ..self.new_run(ThreadId::new(), question, options, false)? };
+        let new_run = self.new_run(ThreadId::new(), question, options, false, &self.parts.means)?;
+        let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
         let created = self.parts.store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await?;
         Ok(run_of(created))
     }
@@ -135,10 +142,10 @@ impl Runs {
     /// [`Refusal`]; nothing is stored then.
     pub async fn reply(&self, thread_id: ThreadId, content: &str, options: RunOptions) -> Result<Run, Refusal> {
         let new_run = match self.asked_to_go_on(thread_id, content).await? {
-            Some(run) => self.retry_run(&run, options, storable(content)).await?,
+            Some(run) => self.retry_run(&run, options, storable(content), &GivenKeys::new()).await?,
             None => {
                 let has_documents = self.parts.has_documents(thread_id).await?;
-                self.new_run(thread_id, content, options, has_documents)?
+                self.new_run(thread_id, content, options, has_documents, &self.parts.means)?
             }
         };
         let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
@@ -179,12 +186,30 @@ impl Runs {
         Admission { limits: Some(limits), of_owner: settings.of_owner, of_key, idempotency }
     }
 
+    /// What a request calls that brings these keys.
+    ///
+    /// # Errors
+    /// [`Refusal::Keys`].
+    pub(super) fn means(&self, keys: &GivenKeys) -> Result<Arc<Means>, Refusal> {
+        self.parts.request_keys.means(&self.parts.means, keys)
+    }
+
+    /// The run with these keys, as they are stored.
+    ///
+    /// # Errors
+    /// [`Refusal::Keys`].
+    pub(super) fn with_keys(&self, new_run: NewRun, keys: &GivenKeys) -> Result<NewRun, Refusal> {
+        let sealed_keys = self.parts.request_keys.seal(new_run.run_id, keys)?;
+        Ok(NewRun { sealed_keys, ..new_run })
+    }
+
     fn new_run(
         &self,
         thread_id: ThreadId,
         content: &str,
         options: RunOptions,
         has_documents: bool,
+        means: &Means,
     ) -> Result<NewRun, Refusal> {
         let content = content.trim();
         if content.is_empty() {
@@ -193,7 +218,7 @@ impl Runs {
         if content.chars().count() > MAX_MESSAGE_CHARS {
             return Err(Refusal::TooLong);
         }
-        Ok(NewRun { content: storable(content), ..self.run_without_words(thread_id, options, has_documents)? })
+        Ok(NewRun { content: storable(content), ..self.run_without_words(thread_id, options, has_documents, means)? })
     }
 
     /// A run whose question is still to be filled in.
@@ -202,13 +227,14 @@ impl Runs {
         thread_id: ThreadId,
         mut options: RunOptions,
         has_documents: bool,
+        means: &Means,
     ) -> Result<NewRun, Refusal> {
-        self.parts.check(&options, has_documents)?;
-        options.search_api = self.parts.resolve(&options.search_api, has_documents)?;
+        means.check(&options, has_documents)?;
+        options.search_api = means.resolve(&options.search_api, has_documents)?;
         self.parts.settings.caps.resolve(&mut options);
         let engine = match options.search_api.is_none() {
             true => None,
-            false => Some(self.parts.engines.select(&options.search_api)?),
+            false => Some(means.engines.select(&options.search_api)?),
         };
         Ok(NewRun {
             documents: engine.as_ref().and_then(Engine::folder).and_then(|folder| folder.to_str().map(str::to_owned)),
@@ -221,6 +247,7 @@ impl Runs {
             key: None,
             reserved: None,
             webhook_url: None,
+            sealed_keys: None,
             retry: None,
             now: Timestamp::now(),
         })

@@ -2,8 +2,8 @@
 
 use super::{OwnedThread, Parts, Refusal, Runs};
 use crate::{
-    domain::{Caller, DocumentId, RunId, SearchApi, Thread, ThreadId, Timestamp, Upload},
-    search::{self, Engine, ReadUpload},
+    domain::{Caller, DocumentId, RunId, Thread, ThreadId, Timestamp, Upload},
+    search::{self, ReadUpload},
     store::{self, NewUpload, ThreadOf, Uploaded},
 };
 
@@ -19,7 +19,7 @@ impl Runs {
         bytes: &[u8],
     ) -> Result<(Thread, Upload), Refusal> {
         let (parts, thread_id) = (&self.parts, ThreadId::new());
-        let read = parts.engines.read_upload(name, bytes).await?;
+        let read = parts.means.engines.read_upload(name, bytes).await?;
         let thread = ThreadOf { owner: caller.owner.clone(), limit: parts.settings.max_threads_per_owner };
         let new = NewUpload { thread: Some(thread), ..parts.new_upload(thread_id, read) };
         parts.store.add_upload(&new).await?;
@@ -35,7 +35,7 @@ impl OwnedThread {
     /// [`Refusal`]; nothing is stored then.
     pub async fn add_document(&self, name: &str, bytes: &[u8]) -> Result<(Upload, bool), Refusal> {
         let parts = self.access.parts();
-        let read = parts.engines.read_upload(name, bytes).await?;
+        let read = parts.means.engines.read_upload(name, bytes).await?;
         let new = parts.new_upload(self.thread.id, read);
         match parts.store.add_upload(&new).await? {
             Uploaded::New => Ok((new.upload, true)),
@@ -75,37 +75,8 @@ impl Parts {
     pub(super) async fn has_documents(&self, thread_id: ThreadId) -> Result<bool, store::Error> {
         Ok(!self.store.uploads(thread_id).await?.is_empty())
     }
-
-    /// As [`search::Engines::resolve`]; with documents of the thread a run can do without an engine.
-    ///
-    /// # Errors
-    /// [`search::Missing`].
-    pub(super) fn resolve(&self, search_api: &SearchApi, has_documents: bool) -> Result<SearchApi, search::Missing> {
-        match self.engines.resolve(search_api) {
-            Err(search::Missing::Nothing { .. }) if has_documents => Ok(SearchApi::none()),
-            resolved => resolved,
-        }
-    }
-
-    /// The engine of a run: that of its options, beside the documents of its thread, if it may search any.
-    ///
-    /// # Errors
-    /// [`search::Missing`].
-    pub(super) fn engine_of(
-        &self,
-        search_api: &SearchApi,
-        uploads_of: Option<RunId>,
-    ) -> Result<Engine, search::Missing> {
-        let Some(run_id) = uploads_of else { return self.engines.select(search_api) };
-        let beside = match self.resolve(search_api, true)? {
-            resolved if resolved.is_none() => None,
-            resolved => Some(self.engines.select(&resolved)?),
-        };
-        let store = self.store.clone();
-        Ok(Engine::of_uploads(beside, move || load(store.clone(), run_id)))
-    }
 }
 
-async fn load(store: store::Store, run_id: RunId) -> Result<Vec<(Upload, String)>, search::Error> {
+pub(super) async fn load(store: store::Store, run_id: RunId) -> Result<Vec<(Upload, String)>, search::Error> {
     store.uploads_of_run(run_id).await.map_err(|error| search::Error::Documents(error.to_string()))
 }

@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior},
 };
 
-use super::{DATABASE_PAUSE, DATABASE_TIMEOUT, Leaving, Parts, RunSignals, WorkError, retry};
+use super::{DATABASE_PAUSE, DATABASE_TIMEOUT, Leaving, Means, Parts, Refusal, RunSignals, WorkError, retry};
 use crate::{
     context::{Cx, EarlierLives, Error, Services, Snapshots, Spending},
     domain::{
@@ -142,7 +142,7 @@ async fn supervise(
         return give_up(parts, lease, &run).await;
     }
     let prepared = async { Ok((prepare(parts, &lease, &run).await?, conversation(parts, &run).await?)) };
-    let ((journal, cx, spending), conversation) = match prepared.await {
+    let (Prepared { journal, cx, spending, _means }, conversation) = match prepared.await {
         Err(WorkError::Store(error @ store::Error::Corrupt(_))) => {
             return end_unworked(parts, lease, &run, corrupt(&error)).await;
         }
@@ -193,12 +193,22 @@ async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) 
     conclude(parts, &journal, run, Verdict::Failed(failure), None).await
 }
 
+/// A run on which work can begin.
+struct Prepared {
+    journal: Arc<Journal>,
+    cx: Cx,
+    spending: Arc<Spending>,
+    /// Kept until the run ends, so that others with the same keys share it.
+    _means: Arc<Means>,
+}
+
 /// The run's journal, and its context with what earlier lives left behind.
-async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal>, Cx, Arc<Spending>), WorkError> {
+async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, WorkError> {
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
     let uploads_of = parts.store.has_uploads(run.id).await?.then_some(run.id);
-    parts.check(&run.options, uploads_of.is_some())?;
-    let search = parts.engine_of(&run.options.search_api, uploads_of).map_err(super::Refusal::from)?;
+    let means = means(parts, run).await?;
+    means.check(&run.options, uploads_of.is_some())?;
+    let search = means.engine_of(&run.options.search_api, uploads_of, &parts.store).map_err(Refusal::from)?;
     let (mut steps, mut earlier_lives) = (Vec::new(), EarlierLives::default());
     let mut begin = Event::RunStarted { attempt: lease.epoch };
     if lease.epoch > 1 {
@@ -224,7 +234,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
     // Waited for: nothing is paid for before a write has shown that its result can be stored.
     journal.emit_stored(events).await.map_err(stopped)?;
     let services = Services {
-        llm: parts.llm.clone(),
+        llm: means.llm.clone(),
         prompts: Arc::clone(&parts.prompts),
         search: Some(search),
         snapshots: snapshots(parts, run.id),
@@ -237,7 +247,15 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<(Arc<Journal
         now + time_left.saturating_sub(writing),
         Arc::clone(&spending),
     );
-    Ok((journal, cx, spending))
+    Ok(Prepared { journal, cx, spending, _means: means })
+}
+
+/// What the run calls: with the keys of the server, or with those that came with its request.
+async fn means(parts: &Parts, run: &Run) -> Result<Arc<Means>, WorkError> {
+    match parts.store.sealed_keys(run.id).await? {
+        None => Ok(Arc::clone(&parts.means)),
+        Some(sealed) => Ok(parts.request_keys.opened(&parts.means, run.id, sealed.unwrap_or_default())?),
+    }
 }
 
 /// Loads texts of the run's sources, for as long as it takes.

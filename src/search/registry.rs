@@ -1,9 +1,11 @@
 //! [`Engines`]: all that are configured here, and what is missing for the others.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use secrecy::SecretString;
 
 use super::{
-    Engine, Error, Row, Settings,
+    Engine, Error, Row, Setting, Settings,
     engines::{ROWS, ReadUpload, UploadError},
     web::Shared,
 };
@@ -17,12 +19,12 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Engines {
     all: Arc<[Slot]>,
-    /// Of what is given to threads.
-    parser: Parser,
+    /// What they were built from.
+    shared: Arc<Shared>,
     automatic: Option<&'static str>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     row: &'static Row,
     engine: Result<Engine, Missing>,
@@ -59,15 +61,40 @@ impl Engines {
         let http = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
         let unredirected = ApiClients::new(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
         let shared = Shared { settings, parser, http, unredirected };
-        let slot = |row: &&'static Row| {
-            let engine = match shared.settings.missing(row) {
-                Some(setting) => Err(Missing::Setting { name: row.name, remedy: setting.remedy() }),
-                None => Ok(Engine::new(row, (row.build)(row, &shared)?)),
+        let all: Result<Vec<_>, Error> = rows.iter().map(|row| Slot::new(row, &shared, Setting::remedy)).collect();
+        Ok(Self::with(all?, shared))
+    }
+
+    fn with(all: Vec<Slot>, shared: Shared) -> Self {
+        let rows: Vec<_> = all.iter().map(|slot| slot.row).collect();
+        Self { automatic: automatic(&rows, &shared.settings), all: all.into(), shared: Arc::new(shared) }
+    }
+
+    /// The same with these keys, by the name of their engine or of the provider whose model searches, and no others.
+    /// Engines without keys are shared.
+    ///
+    /// # Errors
+    /// As [`Engines::new`].
+    pub fn with_keys(&self, keys: &BTreeMap<String, SecretString>) -> Result<Self, Error> {
+        let mut shared = Shared::clone(&self.shared);
+        for setting in self.all.iter().flat_map(|slot| slot.row.keys()) {
+            match keys.get(setting.holder()) {
+                Some(key) => shared.settings.given.insert(setting.key, key.clone()),
+                None => shared.settings.given.remove(setting.key),
             };
-            Ok(Slot { row, engine })
-        };
-        let all: Result<Vec<_>, Error> = rows.iter().map(slot).collect();
-        Ok(Self { all: all?.into(), automatic: automatic(rows, &shared.settings), parser: shared.parser })
+        }
+        let remedy = |setting: &Setting| format!("send a key of {} in api_keys", setting.holder());
+        let slots = self.all.iter().map(|slot| match slot.row.keys().next() {
+            Some(_) => Slot::new(slot.row, &shared, remedy),
+            None => Ok(slot.clone()),
+        });
+        let all: Result<Vec<_>, Error> = slots.collect();
+        Ok(Self::with(all?, shared))
+    }
+
+    /// The names under which engines take keys.
+    pub fn key_names(&self) -> impl Iterator<Item = &'static str> {
+        self.all.iter().flat_map(|slot| slot.row.keys()).map(Setting::holder)
     }
 
     /// Reads a document that is given to a thread.
@@ -75,7 +102,7 @@ impl Engines {
     /// # Errors
     /// [`UploadError`].
     pub async fn read_upload(&self, name: &str, bytes: &[u8]) -> Result<ReadUpload, UploadError> {
-        ReadUpload::of(&self.parser, name, bytes).await
+        ReadUpload::of(&self.shared.parser, name, bytes).await
     }
 
     /// The engine of that name.
@@ -135,6 +162,17 @@ impl Engines {
     }
 }
 
+impl Slot {
+    /// The engine of that row, or what is missing for it.
+    fn new(row: &'static Row, shared: &Shared, remedy: impl Fn(&Setting) -> String) -> Result<Self, Error> {
+        let engine = match shared.settings.missing(row) {
+            Some(setting) => Err(Missing::Setting { name: row.name, remedy: remedy(setting) }),
+            None => Ok(Engine::new(row, (row.build)(row, shared)?)),
+        };
+        Ok(Self { row, engine })
+    }
+}
+
 /// The engine that `auto` stands for: the first that is configured.
 pub fn automatic(rows: &[&'static Row], settings: &Settings) -> Option<&'static str> {
     rows.iter().find(|row| settings.is_configured(row)).map(|row| row.name)
@@ -171,7 +209,7 @@ pub fn nothing(rows: impl Iterator<Item = &'static Row> + Clone) -> Missing {
     let by_model: Vec<_> = rows.clone().filter(|row| row.by_model).map(|row| row.name).collect();
     let rows = rows.filter(|row| !row.by_model);
     let required = rows.clone().filter_map(|row| row.settings.iter().find(|s| s.need == super::Need::Required));
-    let mut remedies: Vec<_> = required.map(super::Setting::remedy).collect();
+    let mut remedies: Vec<_> = required.map(Setting::remedy).collect();
     // What belongs to nobody else comes first: one's own documents.
     remedies.sort_by_key(|remedy| remedy.starts_with("set "));
     let free: Vec<_> = rows.filter(|row| row.settings.iter().all(|s| s.need != super::Need::Required)).collect();

@@ -55,6 +55,13 @@ impl Row {
     };
 }
 
+impl Row {
+    /// Its settings that are keys.
+    pub fn keys(&self) -> impl Iterator<Item = &'static Setting> + use<> {
+        self.settings.iter().filter(|setting| setting.value == Value::Secret)
+    }
+}
+
 /// How much text comes with a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -145,6 +152,11 @@ impl Setting {
     /// Is it the engine's own, and not one of the provider of models whose search it is?
     pub fn is_own(&self) -> bool {
         !self.key.starts_with("providers.")
+    }
+
+    /// The engine or the provider of models that it belongs to: `tavily` of `search.tavily.api_key`.
+    pub fn holder(&self) -> &'static str {
+        self.key.split('.').nth(1).unwrap_or_default()
     }
 
     /// A key without which the engine cannot be used.

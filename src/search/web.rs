@@ -20,7 +20,7 @@ use tokio::{
 };
 use url::Url;
 
-use super::{Error, Filter, Hit, Limits, Results, Row, Search, Settings, markup::unmarked, row};
+use super::{Error, Filter, Hit, Limits, Results, Row, Search, Settings, markup::unmarked};
 use crate::{
     domain::WaitKind,
     net::{self, ApiClients, Attempt, Caller, Circuit, Trouble, Verdict, canonical_url},
@@ -47,7 +47,7 @@ const MODEL_TIMEOUTS: u32 = 2;
 const MAX_COMPLAINT_CHARS: usize = 200;
 
 /// What engines are built from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Shared {
     pub settings: Settings,
     /// Reads the pages that come with results.
@@ -347,8 +347,7 @@ impl<W: Wire> Web<W> {
 
     /// The keys that are set.
     fn secrets(&self) -> impl Iterator<Item = &str> {
-        let settings = self.row.settings.iter().filter(|setting| setting.value == row::Value::Secret);
-        settings.filter_map(|setting| self.settings.text(setting.key))
+        self.row.keys().filter_map(|setting| self.settings.text(setting.key))
     }
 
     /// What the body of a refusal says, one short line, without the engine's keys should they be quoted there.

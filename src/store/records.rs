@@ -28,6 +28,8 @@ pub struct NewRun {
     pub reserved: Option<Claimant>,
     /// Whom to tell when the run has ended.
     pub webhook_url: Option<String>,
+    /// Keys that came with the request, sealed; wiped when the run ends.
+    pub sealed_keys: Option<Vec<u8>>,
     /// The run goes on from an earlier one of its thread. Then `content` may be empty, and no message is stored.
     pub retry: Option<RetryOf>,
     pub now: Timestamp,

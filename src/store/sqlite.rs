@@ -206,6 +206,7 @@ mod tests {
             key: None,
             reserved: None,
             webhook_url: None,
+            sealed_keys: None,
             retry: None,
             now: Timestamp(0),
         }

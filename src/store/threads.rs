@@ -92,6 +92,11 @@ impl Store {
         ask!(self, engine => engine.question_of(run_id).await)
     }
 
+    /// The sealed keys that came with the request for a run; `Some(None)` when they were wiped at its end.
+    pub async fn sealed_keys(&self, run_id: RunId) -> Result<Option<Option<Vec<u8>>>, Error> {
+        ask!(self, engine => engine.sealed_keys(run_id).await)
+    }
+
     /// The folder that a run searches, absolute; `None` when it searches the web or does not exist.
     pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
         ask!(self, engine => engine.documents(run_id).await)

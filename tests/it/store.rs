@@ -36,6 +36,7 @@ pub fn new_run() -> NewRun {
         key: None,
         reserved: None,
         webhook_url: None,
+        sealed_keys: None,
         retry: None,
         now: NOW,
     }

@@ -85,6 +85,12 @@ impl Engine {
         rows.iter().map(|row| Ok((RunId(row.try_get("id")?), row.try_get("content")?))).collect()
     }
 
+    pub async fn sealed_keys(&self, run_id: RunId) -> Result<Option<Option<Vec<u8>>>, Error> {
+        let mut connection = self.reader().await?;
+        let select = query_scalar("SELECT sealed FROM run_keys WHERE run_id = $1").bind(run_id.0);
+        Ok(select.fetch_optional(&mut *connection).await?)
+    }
+
     /// The run whose message this one answers: itself, unless it is a retry.
     pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
         let mut connection = self.reader().await?;

@@ -79,6 +79,7 @@ impl Engine {
             .await?;
         insert_run(&mut tx, new_run).await?;
         keep_webhook(&mut tx, new_run).await?;
+        keep_keys(&mut tx, new_run).await?;
         insert_question(&mut tx, new_run, FIRST_SEQ, position).await?;
         tx.commit().await?;
         Ok(Created::New { run: queued(new_run).into(), position, allowances })
@@ -99,6 +100,7 @@ impl Engine {
         }
         keep_uploads(&mut tx, new_run.run_id, new_run.thread_id).await?;
         keep_webhook(&mut tx, new_run).await?;
+        keep_keys(&mut tx, new_run).await?;
         is_newest(&mut tx, new_run).await?;
         // A thread that began with a document is called by it until something is asked.
         const NEXT: &str = "UPDATE threads SET last_seq = last_seq + 1, \
@@ -345,6 +347,14 @@ async fn keep_webhook(connection: &mut Connection, new_run: &NewRun) -> Result<(
         (None, None) => return Ok(()),
     };
     update.execute(connection).await.map(drop)
+}
+
+/// A trigger wipes them when the run ends.
+async fn keep_keys(connection: &mut Connection, new_run: &NewRun) -> Result<(), sqlx::Error> {
+    let Some(sealed) = &new_run.sealed_keys else { return Ok(()) };
+    let insert =
+        query("INSERT INTO run_keys (run_id, sealed) VALUES ($1, $2)").bind(new_run.run_id.0).bind(sealed.clone());
+    insert.execute(connection).await.map(drop)
 }
 
 /// Only the newest run of a thread is retried: what came after another one builds on it.

@@ -45,6 +45,7 @@ async fn with_follow_up(engine: Engine, action: FollowUpAction) -> (Site, Run) {
         key: None,
         reserved: None,
         webhook_url: None,
+        sealed_keys: None,
         retry: None,
         now: Timestamp::now(),
     };

@@ -91,6 +91,11 @@ async fn documents_are_searched_beside_the_web_in_their_thread_alone_until_they_
     let other = service.start_run().await;
     service.ended(&other.run).await;
     assert!(!found(&world).contains("upload/dues.md"), "another thread's document");
+    let given = format!("/api/v1/threads/{}/documents?name=rope.md", other.thread);
+    give(&service, &given, "# Rope\n\nRope is bought each spring.\n").await.expect(201);
+    let run = service.say(&other.thread, "Which harbour dues pay for the gate?").await;
+    service.ended(&run).await;
+    assert!(!found(&world).contains("upload/dues.md"), "although it has documents of its own: {}", found(&world));
 
     let document = format!("/api/v1/threads/{thread}/documents/{}", begun["document"]["id"].as_str().unwrap());
     let elsewhere = format!("/api/v1/threads/{}/documents/{}", other.thread, begun["document"]["id"].as_str().unwrap());

@@ -17,6 +17,7 @@ mod lists;
 mod operating;
 mod owners;
 mod queue;
+mod request_keys;
 mod requests;
 mod retrying;
 mod shares;

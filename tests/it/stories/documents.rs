@@ -52,6 +52,7 @@ async fn a_document_is_read_around_a_passage_by_section_and_whole() {
         open(json!({"address": "S1001", "part": "document"})),
         open(json!({"address": "S1001", "place": 9})),
         open(json!({"address": "S1001", "part": "section"})),
+        open(json!({"address": "ledger.md#passage=7", "part": "section"})),
     ])
     .await;
     assert!(answers[0].contains("four crowns") && answers[0].contains("S1001"), "{}", answers[0]);
@@ -61,9 +62,11 @@ async fn a_document_is_read_around_a_passage_by_section_and_whole() {
     assert!(answers[2].contains("call `open_document` with the same address and place"), "{}", answers[2]);
     assert!(answers[3].contains("(passage 9 of ") && !answers[3].contains("(passage 8 of "), "{}", answers[3]);
     assert!(answers[4].contains("four crowns") && !answers[4].contains("Entry 12:"), "{}", answers[4]);
+    let section = (answers[5].contains("Entry 1:"), answers[5].contains("What the keeper wrote"));
+    assert_eq!(section, (true, false), "from its beginning: {}", answers[5]);
     let started = story.named("tool.started");
     let opened = started.iter().filter(|event| matches!(event, Event::ToolStarted { kind: ToolKind::Read, .. }));
-    assert_eq!(opened.count(), 4);
+    assert_eq!(opened.count(), 5);
     assert!(story.sources.iter().any(|source| source.url == "ledger.md#passage=12"), "{:?}", story.sources);
     assert!(story.markdown().contains("ledger.md"), "{}", story.markdown());
     world.finish();

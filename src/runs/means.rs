@@ -1,0 +1,104 @@
+//! What runs call: models and search engines, with the keys of the server or with those that came with a request.
+
+use super::Refusal;
+use crate::{
+    domain::{GivenKeys, ModelName, RunId, RunOptions, SearchApi, options::MODEL_OPTIONS},
+    llm::{self, Llm},
+    search::{self, Engine, Engines},
+    store::Store,
+};
+
+/// Models and search engines that belong together.
+#[derive(Clone, Debug)]
+pub struct Means {
+    pub llm: Llm,
+    pub engines: Engines,
+    /// Are the keys those of a request?
+    of_request: bool,
+}
+
+impl Means {
+    /// With the keys of the server.
+    pub fn new(llm: Llm, engines: Engines) -> Self {
+        Self { llm, engines, of_request: false }
+    }
+
+    /// With these keys and no others.
+    ///
+    /// # Errors
+    /// [`Refusal::Keys`] for a key with which no request can be made.
+    pub(super) fn with_keys(&self, keys: &GivenKeys) -> Result<Self, Refusal> {
+        let bad =
+            |error: llm::BadSetting| Refusal::Keys { name: Some(error.provider.to_owned()), problem: error.problem };
+        let none = |error: search::Error| Refusal::Keys { name: None, problem: error.to_string() };
+        let llm = self.llm.with_keys(keys).map_err(bad)?;
+        Ok(Self { llm, engines: self.engines.with_keys(keys).map_err(none)?, of_request: true })
+    }
+
+    /// The providers and search engines that take a key.
+    pub(super) fn key_names(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.llm.key_names().chain(self.engines.key_names()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Can a run with these options work with them?
+    ///
+    /// # Errors
+    /// [`Refusal`] that says what is missing.
+    pub(super) fn check(&self, options: &RunOptions, has_documents: bool) -> Result<(), Refusal> {
+        for (option, models) in MODEL_OPTIONS.into_iter().zip(options.roles()) {
+            for model in models.iter() {
+                let Some(variable) = self.llm.missing(model) else { continue };
+                return Err(Refusal::MissingKey { option, model: model.clone(), remedy: self.remedy(model, variable) });
+            }
+        }
+        match self.resolve(&options.search_api, has_documents)? {
+            resolved if resolved.is_none() => Ok(()),
+            resolved => Ok(self.engines.select(&resolved).map(drop)?),
+        }
+    }
+
+    fn remedy(&self, model: &ModelName, variable: &str) -> String {
+        match (self.of_request, self.llm.key_name(model)) {
+            (true, Some(name)) => format!("send a key of {name} in api_keys"),
+            _ => format!("set {variable}"),
+        }
+    }
+
+    /// As [`Engines::resolve`]; with documents of the thread a run can do without an engine.
+    ///
+    /// # Errors
+    /// [`search::Missing`].
+    pub(super) fn resolve(&self, search_api: &SearchApi, has_documents: bool) -> Result<SearchApi, search::Missing> {
+        match self.engines.resolve(search_api) {
+            Err(search::Missing::Nothing { .. }) if has_documents => Ok(SearchApi::none()),
+            Err(search::Missing::Nothing { .. }) if self.of_request && search_api.is_auto() => {
+                let remedy =
+                    "send a key of a search engine in api_keys, or choose an engine that needs none".to_owned();
+                Err(search::Missing::Nothing { remedy })
+            }
+            resolved => resolved,
+        }
+    }
+
+    /// The engine of a run: that of its options, beside the documents of its thread, if it may search any.
+    ///
+    /// # Errors
+    /// [`search::Missing`].
+    pub(super) fn engine_of(
+        &self,
+        search_api: &SearchApi,
+        uploads_of: Option<RunId>,
+        store: &Store,
+    ) -> Result<Engine, search::Missing> {
+        let Some(run_id) = uploads_of else { return self.engines.select(search_api) };
+        let beside = match self.resolve(search_api, true)? {
+            resolved if resolved.is_none() => None,
+            resolved => Some(self.engines.select(&resolved)?),
+        };
+        let store = store.clone();
+        Ok(Engine::of_uploads(beside, move || super::uploads::load(store.clone(), run_id)))
+    }
+}
