@@ -59,8 +59,7 @@ pub async fn run(config: Config) -> Exit {
 
 /// Why the service must not listen there; a header that a proxy sets keeps nobody out who goes past the proxy.
 fn exposed(http: &HttpSettings) -> Option<String> {
-    let loopback = http.listen.ip().to_canonical().is_loopback();
-    (!loopback && !http.open && http.authentication == Authentication::None).then(|| {
+    (!http.is_local() && !http.open && http.authentication == Authentication::None).then(|| {
         format!(
             "{} can be reached from other machines, and Fathom does not check who asks: set FATHOM_AUTHENTICATION=keys, or listen on 127.0.0.1 behind a proxy that does, or say --open (FATHOM_OPEN=true) if only the right people reach it",
             http.listen

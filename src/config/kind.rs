@@ -1,7 +1,12 @@
 //! How values look: read from text, checked, and said in words what would be accepted.
 
-use std::{net::SocketAddr, path::PathBuf, str::FromStr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+};
 
+use ipnet::IpNet;
 use reqwest::header::HeaderName;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -48,6 +53,8 @@ pub enum Kind {
     Origins,
     /// Names of hosts, without ports: a list in the file, separated by commas in a variable.
     Hosts,
+    /// Addresses and ranges of them (CIDR): a list in the file, separated by commas in a variable.
+    Networks,
     /// Names of models, in which `*` stands for any text: a list in the file, separated by commas in a variable.
     Models,
     /// A list in the file, separated by commas in a variable: `NAME=NUMBER` of research options.
@@ -72,7 +79,7 @@ impl Kind {
                 serde_json::from_str(trimmed).unwrap_or_else(|_| trimmed.into())
             }
             Self::Headers => pairs(trimmed).unwrap_or_else(|| trimmed.into()),
-            Self::Origins | Self::Hosts | Self::Models | Self::Caps | Self::ProviderLimits => {
+            Self::Origins | Self::Hosts | Self::Networks | Self::Models | Self::Caps | Self::ProviderLimits => {
                 trimmed.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(Value::from).collect()
             }
             Self::Research(spec) => spec.read(text),
@@ -110,6 +117,7 @@ impl Kind {
             Self::Origins => return self.list(&value, origin),
             Self::Models => return self.list(&value, model_pattern),
             Self::Hosts => return self.list(&value, host),
+            Self::Networks => return self.list(&value, |text| network(text).map(|_| text.to_owned())),
             Self::Caps => return caps(value),
             Self::ProviderLimits => return provider_limits(value),
         };
@@ -141,6 +149,7 @@ impl Kind {
             Self::Address => "127.0.0.1:8080",
             Self::Origins => "https://app.example.com",
             Self::Hosts => "research.example.com",
+            Self::Networks => "127.0.0.0/8,::1",
             Self::Models => "openai:gpt-4.1*",
             Self::Caps => "max_run_seconds=3600,max_researcher_iterations=4",
             Self::ProviderLimits => "openai.requests_per_minute=500,openai.tokens_per_minute=200000,ollama.in_flight=2",
@@ -172,6 +181,9 @@ impl Kind {
             Self::Origins => "origins such as https://app.example.com, separated by commas (in a file: a list), or *",
             Self::Models => "model names such as openai:gpt-4.1*, separated by commas (in a file: a list)",
             Self::Hosts => "names of hosts such as research.example.com, separated by commas (in a file: a list), or *",
+            Self::Networks => {
+                "addresses such as 10.0.0.7 or ranges such as 10.0.0.0/24 and fd00::/8, separated by commas (in a file: a list)"
+            }
             Self::Caps => "NAME=NUMBER of research options, separated by commas (in a file: a list)",
             Self::ProviderLimits => {
                 "PROVIDER.NAME=NUMBER of in_flight, requests_per_minute or tokens_per_minute, separated by commas (in a file: a list)"
@@ -269,6 +281,12 @@ fn host(name: &str) -> Option<String> {
     (fits || name == "*").then_some(name)
 }
 
+/// A range of addresses, or the one of that address.
+pub fn network(text: &str) -> Option<IpNet> {
+    let one = || text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
+    text.parse().ok().or_else(one)
+}
+
 fn provider_limits(value: Value) -> Result<Value, String> {
     let given = value.as_array().ok_or_else(|| Kind::ProviderLimits.expected())?;
     let mut limits = ProviderLimits::default();
@@ -326,6 +344,11 @@ mod tests {
         check(Kind::Hosts, "*", Some(json!(["*"])));
         check(Kind::Hosts, "https://research.example", None);
         check(Kind::Hosts, "research.example:8080", None);
+        check(Kind::Networks, "10.0.0.7, fd00::/8,", Some(json!(["10.0.0.7", "fd00::/8"])));
+        check(Kind::Networks, "*", None);
+        check(Kind::Networks, "10.0.0.7/33", None);
+        check(Kind::Networks, "10.0.0.7:80", None);
+        check(Kind::Networks, "proxy.example", None);
         check(
             Kind::Caps,
             "max_run_seconds=60, max_react_tool_calls=3",

@@ -16,11 +16,12 @@ mod shown;
 
 use std::{
     ffi::OsString,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use ipnet::IpNet;
 use reqwest::header::HeaderName;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -45,6 +46,8 @@ const USUAL_FILE: &str = "fathom.toml";
 
 /// A key says whose it is, so nothing else does.
 const KEYS_NAME_OWNERS: &str = "with FATHOM_AUTHENTICATION=keys each key names its owner; FATHOM_OWNER_HEADER and FATHOM_SEPARATE_OWNERS have no effect";
+
+const LOCAL_PROXY: &str = "FATHOM_OWNER_HEADER is taken from this machine alone and refused from other addresses; name the proxy's in FATHOM_TRUSTED_PROXIES";
 
 const ANY_PAGE: &str =
     "FATHOM_CORS_ORIGINS=* lets every page in a user's browser read everything here and start runs; name the origins";
@@ -112,8 +115,17 @@ pub struct HttpSettings {
     pub authentication: Authentication,
     /// The request header that names the owner; `None`: there is one owner.
     pub owner_header: Option<HeaderName>,
+    /// The addresses that may say who the owner is.
+    pub trusted_proxies: TrustedProxies,
     /// Each owner sees only their own threads and runs.
     pub separate_owners: bool,
+}
+
+impl HttpSettings {
+    /// Is the service for this machine alone?
+    pub fn is_local(&self) -> bool {
+        self.listen.ip().to_canonical().is_loopback()
+    }
 }
 
 /// How the service knows who asks.
@@ -149,6 +161,22 @@ pub struct RequestKeySettings {
     pub policy: KeyPolicy,
     /// Seals them; there unless none are taken.
     pub secret: Option<SecretString>,
+}
+
+/// Ranges of addresses from which a header is believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustedProxies(Vec<IpNet>);
+
+impl TrustedProxies {
+    /// An IPv4 address is the same in the form that IPv6 has for it.
+    pub fn contain(&self, peer: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&peer.to_canonical()))
+    }
+
+    /// Is nobody on another machine among them?
+    fn are_local(&self) -> bool {
+        self.0.iter().all(|network| network.network().is_loopback() && network.broadcast().is_loopback())
+    }
 }
 
 /// How many runs a process takes.
@@ -257,6 +285,9 @@ impl Config {
         }
         if http.authentication == Authentication::Keys && (http.owner_header.is_some() || http.separate_owners) {
             notices.push(KEYS_NAME_OWNERS.to_owned());
+        }
+        if http.owner_header.is_some() && !http.is_local() && http.trusted_proxies.are_local() {
+            notices.push(LOCAL_PROXY.to_owned());
         }
         let sign_in = layers.section::<rooms::SignIn>("sign_in")?.settings()?;
         if sign_in.is_some() && http.authentication == Authentication::None {
@@ -605,6 +636,7 @@ mod tests {
             grace: Duration::from_secs(10),
             authentication: Authentication::None,
             owner_header: None,
+            trusted_proxies: TrustedProxies(["127.0.0.0/8", "::1/128"].map(|text| text.parse().unwrap()).into()),
             separate_owners: false,
         };
         assert_eq!(config.http, http);

@@ -17,7 +17,7 @@ use url::Url;
 
 use super::{
     AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, RequestKeySettings,
-    file::MAX_BYTES, layers::Layers,
+    TrustedProxies, file::MAX_BYTES, kind::network, layers::Layers,
 };
 use crate::{
     auth,
@@ -93,6 +93,7 @@ pub struct Http {
     max_upload_bytes: usize,
     authentication: Authentication,
     owner_header: Option<String>,
+    trusted_proxies: Vec<String>,
     separate_owners: bool,
     max_connections: usize,
     max_streams: usize,
@@ -312,6 +313,7 @@ impl Http {
             grace: self.grace_seconds,
             authentication: self.authentication,
             owner_header: self.owner_header.and_then(|name| HeaderName::from_str(&name).ok()),
+            trusted_proxies: TrustedProxies(self.trusted_proxies.iter().filter_map(|text| network(text)).collect()),
             separate_owners: self.separate_owners,
         }
     }

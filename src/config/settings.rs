@@ -74,6 +74,7 @@ impl Setting {
             "http.open"
                 | "http.authentication"
                 | "http.owner_header"
+                | "http.trusted_proxies"
                 | "http.separate_owners"
                 | "mcp_file"
                 | "limits.request_mcp"
@@ -188,6 +189,7 @@ const TABLE: &[Row] = &[
     ("http.max_upload_bytes", "FATHOM_MAX_UPLOAD_BYTES", None, Kind::Number { min: 1_024, max: 50 << 20 }, Is("26214400"), "longest document that may be given to a thread, bytes"),
     ("http.authentication", "FATHOM_AUTHENTICATION", None, Kind::Choice(&["none", "keys"]), Is("none"), "must requests to the API carry a key (fathom keys create)? Each key's owner then sees only their own"),
     ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
+    ("http.trusted_proxies", "FATHOM_TRUSTED_PROXIES", None, Kind::Networks, Is("127.0.0.0/8,::1"), "addresses of the proxies that may name the owner, as this service sees them; that header is refused from all others"),
     ("http.separate_owners", "FATHOM_SEPARATE_OWNERS", None, Kind::Boolean, Is("false"), "does each owner see only their own threads and runs? Otherwise owners only take turns"),
     ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones"),
     ("http.max_streams", "FATHOM_MAX_STREAMS", None, RUNS, Is("20000"), "event streams open at the same time"),

@@ -185,10 +185,14 @@ pub struct SignIn {
 
 /// Who the request comes from. A browser's session is renewed once half of it is over, unless it ends with its key: a new
 /// one would end then, too.
-pub async fn show(Shared(state): Shared<State>, request: Request) -> Result<Response, ApiError> {
+pub async fn show(Shared(state): Shared<State>, caller: Caller, request: Request) -> Result<Response, ApiError> {
     let Some(principal) = request.extensions().get::<Principal>() else {
-        let owner = Owner::local();
-        return json::answer(&SessionBody { authentication: "none", owner: &owner, key: None, expires_at: None });
+        return json::answer(&SessionBody {
+            authentication: "none",
+            owner: &caller.owner,
+            key: None,
+            expires_at: None,
+        });
     };
     let half = Timestamp::now().plus(SESSION / 2);
     let is_to_be_renewed = |session: &Session| session.ends < half && Some(session.ends) != principal.key.expires_at;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
@@ -33,9 +34,9 @@ pub struct Place {
 }
 
 impl Clients {
-    pub fn enter(self: &Arc<Self>) -> Place {
+    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Place {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let client = Arc::new(Client::new());
+        let client = Arc::new(Client::new(peer));
         lock(&self.open).insert(number, Arc::clone(&client));
         Place { clients: Arc::clone(self), number, client }
     }
@@ -63,6 +64,8 @@ impl Drop for Place {
 /// One connection, as its requests know it.
 #[derive(Debug)]
 pub struct Client {
+    /// Who is at its other end, which may be a proxy.
+    pub peer: IpAddr,
     state: Mutex<ClientState>,
     /// Cancelled when the connection should close for another one.
     leave: CancellationToken,
@@ -81,9 +84,9 @@ struct ClientState {
 }
 
 impl Client {
-    fn new() -> Self {
+    fn new(peer: IpAddr) -> Self {
         let state = ClientState { at_work: 0, idle_since: Instant::now(), readers: Vec::new(), bodies: Vec::new() };
-        Self { state: Mutex::new(state), leave: CancellationToken::new(), left: Notify::new() }
+        Self { peer, state: Mutex::new(state), leave: CancellationToken::new(), left: Notify::new() }
     }
 
     fn idle_since(&self) -> Option<Instant> {
@@ -202,10 +205,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     #[tokio::test(start_paused = true)]
     async fn the_longest_idle_gives_way_and_who_works_does_not() {
         let clients = Arc::new(Clients::default());
-        let (working, oldest, newer) = (clients.enter(), clients.enter(), clients.enter());
+        let (working, oldest, newer) = (clients.enter(PEER), clients.enter(PEER), clients.enter(PEER));
         let work = working.client.works();
         tokio::time::advance(SETTLED).await;
         drop(newer.client.works());
@@ -223,7 +228,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_stalls_while_it_takes_nothing() {
-        let place = Arc::new(Clients::default()).enter();
+        let place = Arc::new(Clients::default()).enter(PEER);
         let reader = place.client.reader();
         let limit = Duration::from_secs(60);
         tokio::time::advance(2 * limit).await;

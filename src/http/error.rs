@@ -50,6 +50,7 @@ pub enum Code {
     DocumentUnreadable,
     HostNotAllowed,
     OriginNotAllowed,
+    ProxyNotTrusted,
     Unauthenticated,
     NotPermitted,
     Overloaded,
@@ -61,7 +62,7 @@ pub enum Code {
 
 impl Code {
     /// Every code there is.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::MalformedJson,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -87,6 +88,7 @@ impl Code {
         Self::DocumentUnreadable,
         Self::HostNotAllowed,
         Self::OriginNotAllowed,
+        Self::ProxyNotTrusted,
         Self::Unauthenticated,
         Self::NotPermitted,
         Self::Overloaded,
@@ -138,6 +140,7 @@ impl Code {
             }
             Self::HostNotAllowed => ("host_not_allowed", S::MISDIRECTED_REQUEST, "Not a name of this service", false),
             Self::OriginNotAllowed => ("origin_not_allowed", S::FORBIDDEN, "Not a page that may change things", false),
+            Self::ProxyNotTrusted => ("proxy_not_trusted", S::FORBIDDEN, "Not an address that may name users", false),
             Self::Unauthenticated => ("unauthenticated", S::UNAUTHORIZED, "A key of this service is needed", false),
             Self::NotPermitted => ("not_permitted", S::FORBIDDEN, "The key does not allow this", false),
             Self::Overloaded => ("overloaded", S::SERVICE_UNAVAILABLE, "Too much is on its way", true),

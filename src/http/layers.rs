@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{
     State, auth,
     error::{ApiError, Code, Problem, WriteProblem},
-    extract, limits, linger, origin, outgoing,
+    extract, limits, linger, origin, outgoing, proxy,
     stream::{self, Refused},
 };
 use crate::{config::CorsOrigins, telemetry::metrics};
@@ -39,6 +39,7 @@ const DIAGNOSIS: Duration = Duration::from_millis(500);
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
         .layer(from_fn_with_state(state.clone(), limits::count))
+        .layer(from_fn_with_state(state.clone(), proxy::check))
         .layer(from_fn_with_state(state.clone(), auth::check))
         .layer(from_fn_with_state(state.clone(), in_time))
         .layer(CatchPanicLayer::custom(defect))

@@ -21,6 +21,7 @@ mod origin;
 mod outgoing;
 mod owned;
 mod page;
+mod proxy;
 mod queue;
 mod report;
 mod retry;

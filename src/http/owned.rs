@@ -9,7 +9,7 @@ use axum::{
 };
 use uuid::Uuid;
 
-use super::{State, auth, error::ApiError};
+use super::{State, auth, error::ApiError, proxy::Named};
 use crate::{
     auth::Principal,
     domain::{Caller, KeyScope, Owner, Reach, RunId, ThreadId},
@@ -19,14 +19,13 @@ use crate::{
 impl FromRequestParts<State> for Caller {
     type Rejection = Infallible;
 
-    /// The owner of the key that came, or the user that a proxy names. Without either it is the one user of this machine.
+    /// The owner of the key that came, or the user that a trusted proxy named. Without either it is the one user of this machine.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Infallible> {
         if let Some(principal) = parts.extensions.get::<Principal>() {
             let reach = if principal.key.scope == KeyScope::Admin { Reach::Shared } else { Reach::Own };
             return Ok(Self { owner: principal.owner().clone(), reach, key: Some(Arc::clone(&principal.key)) });
         }
-        let named = state.settings.owner_header.as_ref().and_then(|name| parts.headers.get(name));
-        let owner = named.map_or_else(Owner::local, |name| Owner::named(&String::from_utf8_lossy(name.as_bytes())));
+        let owner = parts.extensions.get::<Named>().map_or_else(Owner::local, |named| named.0.clone());
         let reach = if state.settings.separate_owners { Reach::Own } else { Reach::Shared };
         Ok(Self { owner, reach, key: None })
     }

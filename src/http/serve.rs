@@ -6,6 +6,7 @@
 use std::{
     convert::Infallible,
     io,
+    net::IpAddr,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -79,9 +80,9 @@ pub async fn serve(listener: TcpListener, state: State) {
             () = state.shutdown.cancelled() => break,
         };
         match accepted {
-            Ok((stream, permit)) => {
+            Ok((stream, peer, permit)) => {
                 let (state, router, watcher) = (state.clone(), router.clone(), graceful.watcher());
-                let place = clients.enter();
+                let place = clients.enter(peer);
                 connections.spawn(async move {
                     connection(stream, &state, router, watcher, &place.client).await;
                     drop((place, permit));
@@ -106,15 +107,15 @@ async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
     clients: &Clients,
-) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+) -> io::Result<(TcpStream, IpAddr, OwnedSemaphorePermit)> {
     let permit = loop {
         match tokio::time::timeout(ROOM_PAUSE, Arc::clone(room).acquire_owned()).await {
             Ok(permit) => break permit.map_err(io::Error::other)?,
             Err(_) => clients.make_room(),
         }
     };
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, permit))
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer.ip(), permit))
 }
 
 async fn connection(stream: TcpStream, state: &State, router: Router, watcher: Watcher, client: &Arc<Client>) {

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode},
 };
 use fathom::{
-    config::{Authentication, CorsOrigins, HttpSettings},
+    config::{Authentication, CorsOrigins, HttpSettings, TrustedProxies},
     domain::Envelope,
     events::{CommitRetry, EventLog, Opening, Subject, Writer},
     http::{
@@ -200,6 +200,7 @@ async fn with_router(max_streams: usize, test: impl AsyncFnOnce(Router, Store, C
         grace: std::time::Duration::from_secs(1),
         authentication: Authentication::None,
         owner_header: None,
+        trusted_proxies: TrustedProxies::default(),
         separate_owners: false,
     };
     let shutdown = CancellationToken::new();

@@ -318,3 +318,23 @@ async fn nginx_lets_in_whom_it_knows_and_only_so_many() {
     drop(proxy);
     service.stop().await;
 }
+
+/// The user is whom nginx let in, whatever the client says, and nobody who goes past nginx can name one.
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_alone_says_who_the_user_is() {
+    let world = World::start(Script::new()).await;
+    let separate = [("FATHOM_OWNER_HEADER", "X-User"), ("FATHOM_SEPARATE_OWNERS", "true")];
+    // As in docker-compose.yml, where nginx has an address of its own.
+    let variables = [&separate[..], &[("FATHOM_TRUSTED_PROXIES", "127.0.0.2")]].concat();
+    let service = Service::with(&world, &variables).await;
+    let proxy = Proxy::with(world.folder(), &service.address, "'Fathom'; proxy_bind 127.0.0.2").await;
+    let session = async |address: &str| {
+        let request = proxy.client.get(format!("http://{address}/api/v1/session")).header("x-user", "bob");
+        request.send().await.unwrap().json::<serde_json::Value>().await.unwrap()
+    };
+    assert_eq!(session(&proxy.plain).await["owner"], "ada");
+    assert_eq!(session(&service.address).await["code"], "proxy_not_trusted");
+    drop(proxy);
+    service.stop().await;
+    world.finish();
+}

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, Method, Request, StatusCode},
 };
 use fathom::{
-    config::{Authentication, CorsOrigins, HttpSettings},
+    config::{Authentication, CorsOrigins, HttpSettings, TrustedProxies},
     http::{Code, State, paths, router},
 };
 use serde_json::Value;
@@ -67,6 +67,7 @@ async fn with_router(test: impl AsyncFnOnce(Router)) {
         grace: Duration::from_secs(1),
         authentication: Authentication::None,
         owner_header: None,
+        trusted_proxies: TrustedProxies::default(),
         separate_owners: false,
     };
     let state = State::new(engine.app.runs.clone(), engine.app.keys.clone(), settings, CancellationToken::new());

@@ -1,6 +1,9 @@
 //! Two users of one service, distinguished by the header of a trusted proxy: each sees their own.
 
+use std::net::IpAddr;
+
 use fathom::http::paths;
+use reqwest::Client;
 use serde_json::{Value, json};
 use test_case::test_case;
 
@@ -136,4 +139,48 @@ async fn owners_share_a_service_that_does_not_separate_them() {
         ask(service, "zoe", "DELETE", &bob.thread_path(), &Value::Null).await.expect(204);
     })
     .await;
+}
+
+/// A client of this machine at another of its addresses, as a proxy in another container has its own.
+fn client_at(address: &str) -> Client {
+    Client::builder().no_proxy().local_address(address.parse::<IpAddr>().unwrap()).build().unwrap()
+}
+
+/// All that reach the port can send the header, so it counts from listed addresses alone; and behind a proxy that adds
+/// its header to the client's, the client would choose.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn users_are_named_by_listed_proxies_alone() {
+    let database = TestDatabase::sqlite();
+    let world = small_world().await;
+    let list = ("FATHOM_TRUSTED_PROXIES", "127.0.0.2, 127.0.3.0/24, fd00::/8");
+    let mut service = Service::with(&world, &database, &[SEPARATE[0], SEPARATE[1], list]).await;
+    let elsewhere = service.client.clone();
+    for address in ["127.0.0.2", "127.0.3.77"] {
+        service.client = client_at(address);
+        let session = ask(&service, "ann", "GET", "/api/v1/session", &Value::Null).await.expect(200).json();
+        assert_eq!((&session["owner"], &session["authentication"]), (&json!("ann"), &json!("none")));
+        let twice = [("x-user", "bob"), ("x-user", "ann")];
+        let problem = service.ask("GET", "/api/v1/session", &twice, "").await.refused(403, "proxy_not_trusted");
+        assert!(problem["detail"].as_str().unwrap().contains("more than once"), "{problem}");
+    }
+    let anns = start(&service, "ann").await;
+    ended(&service, "ann", &anns.run).await;
+    for client in [elsewhere, client_at("127.0.0.3"), client_at("127.0.2.77")] {
+        service.client = client;
+        for (method, path) in
+            [("GET", &*anns.thread_path()), ("DELETE", &anns.thread_path()), ("POST", "/api/v1/threads")]
+        {
+            let body = json!({ "message": QUESTION });
+            let problem = ask(&service, "ann", method, path, &body).await.refused(403, "proxy_not_trusted");
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(detail.contains("FATHOM_TRUSTED_PROXIES") && detail.starts_with("127.0."), "{detail}");
+        }
+        // Who names nobody is nobody in particular.
+        assert_eq!(service.get("/api/v1/session").await.expect(200).json()["owner"], "local");
+        service.get(&anns.thread_path()).await.refused(404, "not_found");
+    }
+    service.client = client_at("127.0.0.2");
+    assert_eq!(ids(&service, "ann", "/api/v1/threads").await, [anns.thread], "nothing was started or deleted");
+    service.stop().await;
+    world.finish();
 }

@@ -78,7 +78,11 @@ async fn beyond_loopback_the_service_listens_only_when_told() {
     command.env("FATHOM_OPEN", "true").env("FATHOM_CORS_ORIGINS", "*");
     let mut by_variable = Running::spawn(command, world.folder());
     by_variable.says("FATHOM_CORS_ORIGINS=* lets every page").await;
-    for process in [&mut flagged, &mut by_variable] {
+    let mut command = world.fathom(&["serve", "--listen", "0.0.0.0:0", "--open"]);
+    command.env("FATHOM_OWNER_HEADER", "X-User");
+    let mut behind_a_proxy = Running::spawn(command, world.folder());
+    behind_a_proxy.says("name the proxy's in FATHOM_TRUSTED_PROXIES").await;
+    for process in [&mut flagged, &mut by_variable, &mut behind_a_proxy] {
         process.kill().await;
     }
     world.finish();

@@ -51,6 +51,7 @@ async fn config_shows_values_and_their_sources_and_no_secret() {
         ("database.url", "Postgres at db.test:5433/fathom  # file fathom.toml"),
         ("http.max_streams", "7  # file fathom.toml"),
         ("http.owner_header", "(not set)  # default"),
+        ("http.trusted_proxies", r#"["127.0.0.0/8","::1"]  # default"#),
         ("providers.openrouter.api_key", "***  # file fathom.toml"),
         ("providers.openai.headers", r#"{"X-Token":"***"}  # environment variable OPENAI_HEADERS"#),
         ("providers.ollama.base_url", "http://127.0.0.1:1/v1  # environment variable OLLAMA_BASE_URL"),
@@ -123,6 +124,10 @@ async fn nothing_is_accepted_silently() {
     refused(&[("DATABASE_URL", "mysql://me:pa55@host/db")], &research, "DATABASE_URL must be an address of Postgres")
         .await;
     refused(&[("DATABASE_URL", "postgres://me:1/pa55@host/db")], &["doctor"], "postgres://user:password@host").await;
+    for list in ["10.0.0.7:80", "proxy.example", "10.0.0.0/33", "*", "127.0.0.1,x"] {
+        refused(&[("FATHOM_TRUSTED_PROXIES", list)], &["serve"], "FATHOM_TRUSTED_PROXIES must be addresses such as")
+            .await;
+    }
     for (option, instead) in [
         ("mcp_config={}", "an object with url"),
         ("mcp_servers=files", "this server has no MCP servers"),
@@ -134,6 +139,8 @@ async fn nothing_is_accepted_silently() {
     }
     fs::write(world.folder().join("fathom.toml"), "[providers.openai]\nbase_url = 'https://evil.test/v1'\n").unwrap();
     refused(&[], &research, "providers.openai.base_url is not taken from a file that was merely found").await;
+    fs::write(world.folder().join("fathom.toml"), "[http]\ntrusted_proxies = ['0.0.0.0/0']\n").unwrap();
+    refused(&[], &research, "http.trusted_proxies is not taken from a file that was merely found").await;
     assert_eq!(world.models.total(), 0);
     world.finish();
 }
