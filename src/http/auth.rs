@@ -3,8 +3,6 @@
 //! Handlers below `/api/` run only for a request with a key that allows its method; what it may see follows from the
 //! key's owner (`owned.rs`). Probes, the contract and the page itself need none: they show nothing of anybody.
 
-use std::convert::Infallible;
-
 use axum::{
     extract::{FromRequestParts, Request, State as Shared},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
@@ -14,7 +12,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    State,
+    State, audit,
     error::{ApiError, Code, Place},
     extract::JsonBody,
     json, sign_in,
@@ -22,7 +20,7 @@ use super::{
 use crate::{
     auth::{Kind, Principal, SESSION, Session},
     config::Authentication,
-    domain::{ApiKey, Caller, KeyScope, Owner, ShareId, ThreadId, Timestamp},
+    domain::{ApiKey, Caller, KeyScope, Owner, Timestamp},
 };
 
 const API: &str = "/api/";
@@ -123,49 +121,6 @@ impl FromRequestParts<State> for Administrator {
     }
 }
 
-/// Who asks, for the log of what administrators do.
-pub struct Asked(Option<Principal>);
-
-impl FromRequestParts<State> for Asked {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &State) -> Result<Self, Infallible> {
-        Ok(Self(parts.extensions.get::<Principal>().cloned()))
-    }
-}
-
-impl Asked {
-    /// Who deletes a thread leaves a line in the log.
-    pub fn note_deleted(&self, owner: &Owner, thread_id: ThreadId) {
-        let key = self.0.as_ref().map(|principal| principal.key.id.0);
-        tracing::info!(target: "audit", ?key, %owner, %thread_id, "a thread was deleted");
-    }
-
-    /// Who shares what leaves a line in the log.
-    pub fn note_share(&self, owner: &Owner, thread_id: ThreadId, share: ShareId, what: &str) {
-        let key = self.0.as_ref().map(|principal| principal.key.id);
-        tracing::info!(target: "audit", key = ?key.map(|key| key.0), %owner, %thread_id, %share, "{what}");
-    }
-
-    /// An administrator who lists what is another's, or everybody's, leaves a line in the log.
-    pub fn note_list(&self, caller: &Caller, owner: Option<&Owner>, path: &str) {
-        let Some(principal) = &self.0 else { return };
-        if caller.sees_only().is_none() && owner != Some(&caller.owner) {
-            let (key, owner) = (principal.key.id, owner.map_or("all", Owner::as_str));
-            tracing::info!(target: "audit", %key, by = %caller.owner, owner, path, "an administrator's list");
-        }
-    }
-}
-
-/// An administrator who looks at or changes what is another's leaves a line in the log.
-pub fn note_foreign(parts: &Parts, caller: &Caller, owner: &Owner) {
-    let Some(principal) = parts.extensions.get::<Principal>() else { return };
-    if caller.owner != *owner {
-        let (key, path) = (principal.key.id, parts.uri.path());
-        tracing::info!(target: "audit", %key, by = %caller.owner, %owner, method = %parts.method, path, "an administrator's access");
-    }
-}
-
 /// Who is signed in.
 #[derive(Serialize)]
 struct SessionBody<'a> {
@@ -216,19 +171,20 @@ pub async fn sign_in(
         return Err(refused("this service takes no keys, and needs none"));
     }
     let Some(principal) = state.keys.verify(key.trim(), Kind::Key).await? else {
-        tracing::info!(target: "audit", "a sign-in was refused");
+        audit::sign_in_refused();
         return Err(refused("the key is unknown, has expired or was revoked"));
     };
     let (cookie, session) = state.keys.sign_in(&principal.key).await?;
-    tracing::info!(target: "audit", key = %principal.key.id, owner = %principal.owner(), "signed in");
+    audit::signed_in(&principal.key, session);
     signed_in(&principal.key, session, &cookie, &headers)
 }
 
 /// Ends the browser's session, and takes its cookie away.
 pub async fn sign_out(Shared(state): Shared<State>, request: Request) -> Result<Response, ApiError> {
-    if let Some(session) = request.extensions().get::<Principal>().and_then(|principal| principal.session) {
+    let principal = request.extensions().get::<Principal>();
+    if let Some((principal, session)) = principal.and_then(|principal| Some((principal, principal.session?))) {
         state.keys.sign_out(session).await?;
-        tracing::info!(target: "audit", session = %session.id, "signed out");
+        audit::signed_out(principal, session);
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
     set_cookie(&mut response, "", 0, request.headers());

@@ -10,7 +10,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{
-    State,
+    State, audit,
     error::{ApiError, Code, Place},
     extract::{self, Query},
     json,
@@ -93,10 +93,15 @@ pub async fn list(thread: OwnedThread) -> Result<Response, ApiError> {
     json::answer(&Documents { data: thread.documents().await?, next_cursor: None })
 }
 
-pub async fn remove(thread: OwnedThread, Path((_, id)): Path<(String, String)>) -> Result<StatusCode, ApiError> {
+pub async fn remove(
+    thread: OwnedThread,
+    caller: Caller,
+    Path((_, id)): Path<(String, String)>,
+) -> Result<StatusCode, ApiError> {
     let id = Uuid::try_parse(&id).map_err(|_| ApiError::parameter("document_id", "document_id must be a UUID"))?;
-    match thread.remove_document(DocumentId(id)).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(ApiError::no_such("document")),
+    if !thread.remove_document(DocumentId(id)).await? {
+        return Err(ApiError::no_such("document"));
     }
+    audit::document_removed(&caller, thread.owner(), thread.thread().id, DocumentId(id));
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{Path, State as Shared},
-    http::{StatusCode, header},
+    http::{StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
 };
 use serde::{Deserialize, Serialize};
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    State,
+    State, audit,
     auth::Administrator,
     error::{ApiError, Place},
     extract::JsonBody,
     json::{self, ListBody},
 };
 use crate::{
-    auth::{Principal, Wanted},
-    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, UseLimits, printable_line, time},
+    auth::Wanted,
+    domain::{ApiKey, ApiKeyId, Caller, KeyScope, Owner, Timestamp, UseLimits, printable_line, time},
 };
 
 /// Characters of a name or an owner.
@@ -51,7 +51,13 @@ struct NewKeyBody {
     secret: String,
 }
 
-pub async fn list(_by: Administrator, Shared(state): Shared<State>) -> Result<Response, ApiError> {
+pub async fn list(
+    _by: Administrator,
+    Shared(state): Shared<State>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    audit::list(&caller, None, &uri);
     json::answer(&ListBody::whole(state.keys.list().await?))
 }
 
@@ -61,7 +67,7 @@ pub async fn create(
     JsonBody { value: request, .. }: JsonBody<KeyRequest>,
 ) -> Result<Response, ApiError> {
     let (key, secret) = state.keys.create(wanted(&request)?).await?;
-    note(&by, &key, "a key was made");
+    audit::key(&by, &key, "a key was made");
     let body = json::json(&NewKeyBody { key, secret })?;
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
@@ -73,7 +79,7 @@ pub async fn revoke(
 ) -> Result<Response, ApiError> {
     let id = Uuid::try_parse(&id).map_err(|_| ApiError::parameter("key_id", "key_id must be a UUID"))?;
     let revoked = state.keys.revoke(ApiKeyId(id)).await?.ok_or_else(|| ApiError::no_such("key"))?;
-    note(&by, &revoked, "a key was revoked");
+    audit::key(&by, &revoked, "a key was revoked");
     json::answer(&revoked)
 }
 
@@ -108,12 +114,8 @@ fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {
 fn limits(given: &Map<String, Value>) -> Result<UseLimits, ApiError> {
     let wrong = |name: &str, detail: String| ApiError::invalid(Place::Pointer(format!("/limits/{name}")), detail);
     let mut limits = UseLimits::default();
-    for (name, value) in given.iter().filter(|(_, value)| !value.is_null()) {
+    for (name, value) in given {
         limits.set(name, value).map_err(|expected| wrong(name, expected))?;
     }
     Ok(limits)
-}
-
-fn note(by: &Principal, key: &ApiKey, what: &str) {
-    tracing::info!(target: "audit", by = %by.key.id, key = %key.id, owner = %key.owner, scope = key.scope.as_str(), "{what}");
 }

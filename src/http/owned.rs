@@ -9,7 +9,7 @@ use axum::{
 };
 use uuid::Uuid;
 
-use super::{State, auth, error::ApiError, proxy::Named};
+use super::{State, audit, error::ApiError, proxy::Named};
 use crate::{
     auth::Principal,
     domain::{Caller, KeyScope, Owner, Reach, RunId, ThreadId},
@@ -39,7 +39,7 @@ impl FromRequestParts<State> for OwnedThread {
         let thread_id = ThreadId(id(parts, state).await?);
         let Ok(caller) = Caller::from_request_parts(parts, state).await;
         let thread = state.runs.thread(&caller, thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))?;
-        auth::note_foreign(parts, &caller, thread.owner());
+        audit::foreign(parts, &caller, thread.owner());
         Ok(thread)
     }
 }
@@ -52,7 +52,7 @@ impl FromRequestParts<State> for OwnedRun {
         let run_id = RunId(id(parts, state).await?);
         let Ok(caller) = Caller::from_request_parts(parts, state).await;
         let run = state.runs.run(&caller, run_id).await?.ok_or_else(|| ApiError::no_such("run"))?;
-        auth::note_foreign(parts, &caller, run.owner());
+        audit::foreign(parts, &caller, run.owner());
         Ok(run)
     }
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::{
     extract::{FromRequestParts, Path, State as Shared},
-    http::{StatusCode, request::Parts},
+    http::{StatusCode, Uri, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
 
 use super::{
-    State,
+    State, audit,
     error::ApiError,
     extract::{Preferences, Query},
     json::{ListBody, answer},
@@ -114,7 +114,8 @@ fn total(by_model: &BTreeMap<String, ModelUsage>) -> ModelUsage {
     })
 }
 
-pub async fn list(Shared(state): Shared<State>, caller: Caller, query: Query) -> Result<Response, ApiError> {
+pub async fn list(Shared(state): Shared<State>, caller: Caller, uri: Uri, query: Query) -> Result<Response, ApiError> {
+    audit::list(&caller, None, &uri);
     let filter = RunFilter { status: status(&query)?, ..RunFilter::default() };
     let (cursor, limit) = (query.cursor("runs")?, query.number("limit", 20, 1..=100)?);
     let page = state.runs.list(&caller, filter, cursor, limit).await?;

@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
-    State,
-    auth::Asked,
+    State, audit,
     error::{ApiError, Code, Place},
     extract::{OptionalBody, negotiate},
     json::{self, ListBody},
@@ -22,7 +21,7 @@ use super::{
 };
 use crate::{
     auth::{Kind, Token},
-    domain::{Outcome, Run, RunId, Share, ShareId, Timestamp, time},
+    domain::{Caller, Outcome, Run, RunId, Share, ShareId, Timestamp, time},
     runs::{OwnedThread, SharedThread},
 };
 
@@ -60,7 +59,7 @@ struct CreatedShare {
 
 pub async fn create(
     thread: OwnedThread,
-    asked: Asked,
+    caller: Caller,
     OptionalBody { value: body, .. }: OptionalBody<NewShareBody>,
 ) -> Result<Response, ApiError> {
     let wrong = |detail: String| ApiError::invalid(Place::Pointer("/expires_in_days".to_owned()), detail);
@@ -73,7 +72,7 @@ pub async fn create(
     let share = thread.share(ShareId(token.id.0), token.hash(), expires_at).await?;
     let full = || ApiError::parameter("id", "the thread has as many links as it may have; revoke some");
     let share = share.ok_or_else(full)?;
-    asked.note_share(thread.owner(), thread.thread().id, share.id, "a thread was shared");
+    audit::share(&caller, thread.owner(), thread.thread().id, share.id, "a thread was shared");
     let url = format!("/shared/{}", token.text(Kind::Share));
     let body = json::json(&CreatedShare { share, url })?;
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, JSON)], body).into_response())
@@ -85,13 +84,13 @@ pub async fn list(thread: OwnedThread) -> Result<Response, ApiError> {
 
 pub async fn revoke(
     thread: OwnedThread,
-    asked: Asked,
+    caller: Caller,
     Path(path): Path<BTreeMap<String, String>>,
 ) -> Result<Response, ApiError> {
     let id = path.get("share_id").and_then(|text| Uuid::try_parse(text).ok());
     let id = ShareId(id.ok_or_else(|| ApiError::parameter("share_id", "share_id must be a UUID"))?);
     let share = thread.revoke_share(id).await?.ok_or_else(|| ApiError::no_such("share"))?;
-    asked.note_share(thread.owner(), thread.thread().id, id, "a shared link was revoked");
+    audit::share(&caller, thread.owner(), thread.thread().id, id, "a shared link was revoked");
     json::answer(&share)
 }
 

@@ -7,7 +7,7 @@ use axum::{
 };
 
 use super::{
-    State, auth,
+    State, audit, auth,
     error::{ApiError, Code},
     extract::Query,
 };
@@ -41,7 +41,7 @@ pub async fn finish(Shared(state): Shared<State>, headers: HeaderMap, query: Que
     let claims = issuer.finish(client, &begun, brought, code).await.map_err(|error| failed(&error))?;
     let bearer = issuer.key_of(&claims).map_err(|error| failed(&error))?;
     let (key, cookie, session) = state.keys.sign_in_through(bearer).await?;
-    tracing::info!(target: "audit", key = %key.id, owner = %key.owner, scope = key.scope.as_str(), "signed in through the issuer");
+    audit::signed_in(&key, session);
     let mut response = redirect(HOME);
     set_cookie(&mut response, "", 0, &headers);
     auth::set_session_cookie(&mut response, session, &cookie, &headers);

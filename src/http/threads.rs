@@ -1,12 +1,15 @@
 //! Threads and their messages: started, listed, read, replied to, deleted.
 
-use axum::{extract::State as Shared, http::StatusCode, response::Response};
+use axum::{
+    extract::State as Shared,
+    http::{StatusCode, Uri},
+    response::Response,
+};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    State,
-    auth::Asked,
+    State, audit,
     error::{ApiError, Place},
     extract::{JsonBody, Query, keys},
     json::{ListBody, answer},
@@ -142,7 +145,8 @@ pub async fn add_message(
     starter.answer(&state, Started::Message, key.as_ref(), accepted).await
 }
 
-pub async fn list(Shared(state): Shared<State>, caller: Caller, query: Query) -> Result<Response, ApiError> {
+pub async fn list(Shared(state): Shared<State>, caller: Caller, uri: Uri, query: Query) -> Result<Response, ApiError> {
+    audit::list(&caller, None, &uri);
     let (cursor, limit) = (query.cursor("threads")?, query.number("limit", 20, 1..=100)?);
     let page = state.runs.threads(&caller, &filter(&query)?, cursor, limit).await?;
     answer(&ListBody::page("threads", page, ThreadBody::from))
@@ -186,11 +190,11 @@ pub async fn show(thread: OwnedThread) -> Result<Response, ApiError> {
     answer(&ThreadBody::from(thread.into_thread()))
 }
 
-pub async fn delete(thread: OwnedThread, asked: Asked) -> Result<StatusCode, ApiError> {
+pub async fn delete(thread: OwnedThread, caller: Caller) -> Result<StatusCode, ApiError> {
     if !thread.delete().await? {
         return Err(ApiError::no_such("thread"));
     }
-    asked.note_deleted(thread.owner(), thread.thread().id);
+    audit::thread_deleted(&caller, thread.owner(), thread.thread().id);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -3,7 +3,7 @@
 use axum::{extract::State as Shared, http::Uri, response::Response};
 use serde::Serialize;
 
-use super::{State, auth::Asked, error::ApiError, extract::Query, json::answer};
+use super::{State, audit, error::ApiError, extract::Query, json::answer};
 use crate::{
     domain::{Caller, Owner, Timestamp},
     runs::{OwnerUsage, Period, UsageFilter},
@@ -17,13 +17,7 @@ struct UsageBody {
     data: Vec<OwnerUsage>,
 }
 
-pub async fn show(
-    Shared(state): Shared<State>,
-    caller: Caller,
-    asked: Asked,
-    uri: Uri,
-    query: Query,
-) -> Result<Response, ApiError> {
+pub async fn show(Shared(state): Shared<State>, caller: Caller, uri: Uri, query: Query) -> Result<Response, ApiError> {
     let by = match query.text("by") {
         None => Period::default(),
         Some(name) => Period::parse(name).ok_or_else(|| ApiError::parameter("by", "by must be day or month"))?,
@@ -38,7 +32,7 @@ pub async fn show(
         return Err(ApiError::parameter("owner", format!("owner may have {} characters", Owner::MAX_CHARS)));
     }
     let owner = owner.map(Owner::named);
-    asked.note_list(&caller, owner.as_ref(), uri.path());
+    audit::list(&caller, owner.as_ref(), &uri);
     let data = state.runs.usage(&caller, UsageFilter { owner, from, to: to.next_day() }, by).await?;
     let too_much = || ApiError::parameter("from", "that is too much to be summed up at once; ask for a shorter time");
     let data = data.ok_or_else(too_much)?;

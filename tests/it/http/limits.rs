@@ -163,6 +163,7 @@ async fn administrators_give_keys_limits() {
     for (wrong, pointer) in [
         (json!({ "runs_per_year": 1 }), "/limits/runs_per_year"),
         (json!({ "runs_per_day": 0 }), "/limits/runs_per_day"),
+        (json!({ "cost_per_month_usd": null }), "/limits/cost_per_month_usd"),
     ] {
         let problem =
             ask(&service, &admin, "POST", "/api/v1/keys", &wanted(wrong)).await.refused(422, "validation_failed");

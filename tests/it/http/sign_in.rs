@@ -17,7 +17,7 @@ use super::{Service, small_world};
 use crate::{crash::until, database::TestDatabase, world::World};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sign_in/provider.mjs");
-const AUDIENCE: &str = "https://fathom.test/api";
+pub(crate) const AUDIENCE: &str = "https://fathom.test/api";
 
 /// A provider in a process of its own; its end is the end of the process.
 pub(crate) struct Provider {
@@ -54,7 +54,7 @@ impl Provider {
     }
 
     /// A token for a program, meant for that audience.
-    async fn token(&self, client: &Client, audience: &str) -> String {
+    pub(crate) async fn token(&self, client: &Client, audience: &str) -> String {
         let form =
             format!("grant_type=client_credentials&resource={}", audience.replace(':', "%3A").replace('/', "%2F"));
         let request = client.post(self.url("/token")).basic_auth("program", Some("a%20secret%20of%20a%20program"));
@@ -71,18 +71,18 @@ impl Drop for Provider {
 }
 
 /// A browser that keeps cookies and follows nothing by itself.
-struct Browser {
+pub(crate) struct Browser {
     client: Client,
-    cookies: BTreeMap<String, String>,
+    pub(crate) cookies: BTreeMap<String, String>,
 }
 
 impl Browser {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let client = Client::builder().no_proxy().redirect(Policy::none()).pool_max_idle_per_host(0).build().unwrap();
         Self { client, cookies: BTreeMap::new() }
     }
 
-    async fn get(&mut self, url: &str) -> Response {
+    pub(crate) async fn get(&mut self, url: &str) -> Response {
         let request = self.client.get(url);
         self.send(request).await
     }
@@ -103,8 +103,8 @@ impl Browser {
     }
 
     /// Signs in as that user at the provider to which the service sends; the address at which the service is to go on.
-    async fn sign_in(&mut self, service: &Service, provider: &Provider, user: &str) -> String {
-        let response = self.get(&service.url("/auth/login")).await;
+    pub(crate) async fn sign_in(&mut self, service: &str, provider: &Provider, user: &str) -> String {
+        let response = self.get(&format!("{service}/auth/login")).await;
         let mut at = location(&response, "");
         for form in ["", &format!("prompt=login&login={user}&password=x"), "prompt=consent"] {
             let mut response = match form {
@@ -116,7 +116,7 @@ impl Browser {
                 at = location(&response, &provider.url(""));
                 if at.contains("/auth/callback") {
                     let url = Url::parse(&at).unwrap();
-                    return service.url(&format!("{}?{}", url.path(), url.query().unwrap()));
+                    return format!("{service}{}?{}", url.path(), url.query().unwrap());
                 }
                 response = self.get(&at).await;
             }
@@ -131,16 +131,19 @@ fn location(response: &Response, origin: &str) -> String {
 }
 
 pub(crate) async fn service(world: &World, database: &TestDatabase, provider: &Provider) -> Service {
-    let issuer = provider.url("");
-    let variables = [
+    Service::with(world, database, &variables(&provider.url(""))).await
+}
+
+/// What a service needs that takes the tokens of that provider and sends browsers there.
+pub(crate) fn variables(issuer: &str) -> [(&'static str, &str); 6] {
+    [
         ("FATHOM_AUTHENTICATION", "keys"),
-        ("FATHOM_ISSUER", &*issuer),
+        ("FATHOM_ISSUER", issuer),
         ("FATHOM_AUDIENCES", AUDIENCE),
         ("FATHOM_CLIENT_ID", "fathom"),
         ("FATHOM_CLIENT_SECRET", "a secret of the page"),
         ("FATHOM_REDIRECT_URL", "http://127.0.0.1/auth/callback"),
-    ];
-    Service::with(world, database, &variables).await
+    ]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -149,7 +152,7 @@ async fn a_browser_signs_in_at_the_provider_and_comes_back_with_a_session() {
     let service = service(&world, &database, &provider).await;
     for (user, scope) in [("ann", "write"), ("reader", "read"), ("root", "admin")] {
         let mut browser = Browser::new();
-        let back = browser.sign_in(&service, &provider, user).await;
+        let back = browser.sign_in(&service.url(""), &provider, user).await;
         let response = browser.get(&back).await;
         assert_eq!((response.status().as_u16(), location(&response, "")), (302, "/".to_owned()));
         let set: Vec<_> = response.headers().get_all("set-cookie").iter().map(|set| set.to_str().unwrap()).collect();
@@ -170,7 +173,7 @@ async fn a_browser_signs_in_at_the_provider_and_comes_back_with_a_session() {
     assert_eq!(refused.header("www-authenticate"), "Bearer realm=\"fathom\", login_uri=\"/auth/login\"");
     // An answer that belongs to another browser's sign-in, and one of nobody's.
     let mut browser = Browser::new();
-    let back = browser.sign_in(&service, &provider, "ann").await;
+    let back = browser.sign_in(&service.url(""), &provider, "ann").await;
     let mut other = Browser::new();
     other.get(&service.url("/auth/login")).await;
     assert_eq!(other.get(&back).await.status(), 401);

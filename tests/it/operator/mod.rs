@@ -1,5 +1,6 @@
 //! What an operator does and meets: orders from the command line, upgrades, a database that misbehaves, retention.
 
+mod audit;
 mod checks;
 mod command_line;
 mod evaluation;
