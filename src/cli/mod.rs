@@ -395,7 +395,11 @@ pub fn parse_worker() -> Option<ExitCode> {
 
 /// Parses the arguments, reads the settings, starts the log, and does what was asked.
 pub async fn run() -> ExitCode {
-    let mut command = match Cli::parse().into_command() {
+    let parsed = match Cli::try_parse() {
+        Ok(parsed) => parsed,
+        Err(error) => return print::arguments(&error).into(),
+    };
+    let mut command = match parsed.into_command() {
         Ok(command) => command,
         Err(message) => {
             complain(&message);

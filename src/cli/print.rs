@@ -41,3 +41,19 @@ pub fn usage(message: &str) -> Exit {
     complain(message);
     Exit::Usage
 }
+
+/// Complains about arguments that cannot be understood, in one line as about all others. Help and version, which are
+/// errors to their parser too, are printed as they are, and end the process.
+pub fn arguments(error: &clap::Error) -> Exit {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(error.kind(), DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion) {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let parts = text.trim_start_matches("error: ").split("\n\n").map(|part| {
+        let words: Vec<_> = part.split_whitespace().collect();
+        words.join(" ")
+    });
+    let said: Vec<_> = parts.filter(|part| !part.is_empty() && !part.starts_with("For more information")).collect();
+    usage(&format!("{}; --help says more", said.join("; ")))
+}

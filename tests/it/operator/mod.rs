@@ -10,3 +10,4 @@ mod retention;
 mod runs;
 mod storage;
 mod upgrades;
+mod usage;

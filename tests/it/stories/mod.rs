@@ -6,7 +6,7 @@ pub mod engine;
 mod engines;
 
 mod bad_input;
-mod binary;
+pub mod binary;
 mod citations;
 mod claims;
 mod deadline;
