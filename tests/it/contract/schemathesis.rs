@@ -1,5 +1,6 @@
 //! schemathesis reads the document, makes up requests, good and bad, and looks whether the running service keeps to it:
-//! no server error, no status, header or body that is not documented, no bad request that is let through.
+//! no server error, no status, header or body that is not documented, no bad request that is let through. Once where
+//! nobody is asked who they are, and once where everybody needs a key.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -16,6 +17,29 @@ const BUDGET_SECONDS: &str = "150";
 async fn made_up_requests_are_answered_as_documented() {
     let world = World::start(Script::new()).await;
     let service = Service::offline(&world).await;
+    keeps_to_the_contract(&world, &service, &["--max-examples=15"]).await;
+    service.stop().await;
+    world.finish();
+}
+
+/// What holds with a key that may write; requests without one are among those that are made up.
+#[tokio::test(flavor = "multi_thread")]
+async fn made_up_requests_with_a_key_are_answered_as_documented() {
+    let world = World::start(Script::new()).await;
+    let mut create = world.spawn(&["keys", "create", "--owner", "ann", "--scope", "write"]);
+    assert!(create.ends().await.success(), "{}", create.stderr());
+    let authorization = format!("Bearer {}", create.stdout().trim_end());
+    let service = Service::offline_with(&world, &[("FATHOM_AUTHENTICATION", "keys")]).await;
+    let refused = service.client.get(service.url("/api/v1/threads")).send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    let service = service.authorized(&authorization);
+    let header = format!("Authorization: {authorization}");
+    keeps_to_the_contract(&world, &service, &["--max-examples=5", "-H", &header]).await;
+    service.stop().await;
+    world.finish();
+}
+
+async fn keeps_to_the_contract(world: &World, service: &Service, arguments: &[&str]) {
     // Something to be found by those who only read.
     let started = service.ask("Why did the turbine Petrel stop in November 2030, and what did it cost?").await;
     let run = format!("/api/v1/runs/{}", started["run"]["id"].as_str().unwrap());
@@ -25,7 +49,8 @@ async fn made_up_requests_are_answered_as_documented() {
     let mut command = Command::new(tool("venv/bin/schemathesis"));
     command
         .arg(format!("--config-file={}", root.join("schemathesis.toml").display()))
-        .args(["run", "--seed=1", "--max-examples=15", "--max-time", BUDGET_SECONDS, "--continue-on-failure"])
+        .args(["run", "--seed=1", "--max-time", BUDGET_SECONDS, "--continue-on-failure"])
+        .args(arguments)
         .arg(format!("--url=http://{}", service.address))
         .arg(root.join("openapi.yaml"))
         // It keeps what it found in the folder where it is started.
@@ -39,6 +64,4 @@ async fn made_up_requests_are_answered_as_documented() {
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("Stateful") && said.contains(" passed"), "{said}");
     assert_eq!(service.client.get(service.url("/healthz")).send().await.unwrap().status(), 200);
-    service.stop().await;
-    world.finish();
 }

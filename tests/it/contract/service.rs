@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use reqwest::Client;
+use reqwest::{
+    Client,
+    header::{AUTHORIZATION, HeaderMap},
+};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -46,13 +49,23 @@ impl Service {
 
     /// The same without any model or search engine: the offline model over the example library.
     pub async fn offline(world: &World) -> Self {
-        Self::without_keys(world, &["serve", "--docs", "examples/library"]).await
+        Self::offline_with(world, &[]).await
+    }
+
+    /// The same, with further variables.
+    pub async fn offline_with(world: &World, variables: &[(&str, &str)]) -> Self {
+        Self::in_the_sources(world, &["serve", "--docs", "examples/library"], variables).await
     }
 
     /// Started with these arguments in the folder of the sources, without any key.
     pub async fn without_keys(world: &World, arguments: &[&str]) -> Self {
+        Self::in_the_sources(world, arguments, &[]).await
+    }
+
+    async fn in_the_sources(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = world.fathom(&[arguments, &["--listen", "127.0.0.1:0"]].concat());
         without_keys(&mut command);
+        command.envs(variables.iter().copied());
         command.current_dir(env!("CARGO_MANIFEST_DIR"));
         Self::running(Running::spawn(command, world.folder())).await
     }
@@ -65,6 +78,13 @@ impl Service {
         let service = Self { running, address, client };
         service.until("/readyz", |text| text.contains(r#""status":"ready""#)).await;
         service
+    }
+
+    /// Its client sends this in each request.
+    pub fn authorized(self, authorization: &str) -> Self {
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, authorization.parse().unwrap())]);
+        let builder = Client::builder().timeout(Duration::from_secs(30)).no_proxy().default_headers(headers);
+        Self { client: builder.build().unwrap(), ..self }
     }
 
     pub fn url(&self, path: &str) -> String {
