@@ -142,6 +142,18 @@ has_mcp_servers() {
     cat tests/mcp/package-lock.json tests/mcp/requirements.txt | cmp -s - "$TOOLS/mcp/installed"
 }
 
+# The vendors' own packages, against which requests to models are checked.
+install_wires() {
+    rm -rf "$TOOLS/wires"
+    python3 -m venv "$TOOLS/wires/venv"
+    "$TOOLS/wires/venv/bin/pip" install --quiet --disable-pip-version-check --requirement tests/wires/requirements.txt
+    cp tests/wires/requirements.txt "$TOOLS/wires/installed"
+}
+
+has_wires() {
+    cmp -s tests/wires/requirements.txt "$TOOLS/wires/installed"
+}
+
 has_node_tools() {
     cmp -s tests/clients/typescript/package-lock.json "$TOOLS/node/installed"
 }
@@ -180,13 +192,14 @@ has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
-export -f install_python_tools install_node_tools install_page_tools install_mcp_servers install_sign_in check_compose check_nginx check_unit
+export -f install_python_tools install_node_tools install_page_tools install_mcp_servers install_wires install_sign_in check_compose check_nginx check_unit
 export TOOLS PYTHON_TOOLS
 has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
 has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
 has_page_tools || stage 'driver of the page' 300 bash -euc install_page_tools
 has_sign_in || stage 'OpenID provider' 300 bash -euc install_sign_in
 has_mcp_servers || stage 'MCP servers' 600 bash -euc install_mcp_servers
+has_wires || stage 'packages of model vendors' 600 bash -euc install_wires
 
 stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml
 stage 'compose file' 60 bash -euc check_compose

@@ -31,6 +31,7 @@ mod store;
 mod stories;
 mod streams;
 mod tidy;
+mod vendor_shapes;
 mod wires;
 mod words;
 mod world_test;
