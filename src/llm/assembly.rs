@@ -3,7 +3,11 @@
 //! Forgiving: tool calls that the output limit cut off, calls without an id or an index, halves of characters, thinking
 //! text among the answer. Bounded, whatever comes. Pure: pieces in, our words out.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use serde::de::IgnoredAny;
 
 use super::failure::{self, Failure};
 use super::surrogates::{self, Joiner};
@@ -340,13 +344,23 @@ fn closed(calls: Vec<OpenCall>, turn: usize, left_out: usize) -> Vec<ToolCall> {
         }
         let taken = call.id.is_empty() || closed.iter().any(|earlier| earlier.id == call.id);
         let id = if taken { made_up_id(turn, closed.len()) } else { call.id };
-        let arguments = surrogates::mend(&call.arguments).into_owned();
+        let arguments = unquoted(surrogates::mend(&call.arguments)).into_owned();
         closed.push(ToolCall { id, name: call.name.trim().to_owned(), arguments, problem });
         if closed.len() > MAX_CALLS {
             break;
         }
     }
     closed
+}
+
+/// Arguments that are a JSON text with an object in it, as some models write them, are that object.
+pub(super) fn unquoted(arguments: Cow<'_, str>) -> Cow<'_, str> {
+    if !arguments.trim_start().starts_with('"') {
+        return arguments;
+    }
+    let inner = serde_json::from_str::<String>(&arguments).ok();
+    let inner = inner.filter(|inner| serde_json::from_str::<BTreeMap<String, IgnoredAny>>(inner).is_ok());
+    inner.map_or(arguments, Cow::Owned)
 }
 
 /// An id that every vendor takes: nine letters and digits, which tell the turn and the place in it.

@@ -19,6 +19,7 @@ mod hostile;
 mod http;
 mod limits;
 mod llm;
+mod malformed_answers;
 mod offline;
 mod operator;
 mod page;

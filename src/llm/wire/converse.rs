@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, parse, segment, short_id, unreadable};
+use super::{Encoded, Joined, RawObject, object, parse, segment, short_id, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -288,7 +288,7 @@ impl State {
             assembly.say(text, self.is_marked)?;
         } else if let Some(call) = block.get("toolUse") {
             let word = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
-            arguments = call.get("input").filter(|input| input.is_object()).map(Value::to_string).unwrap_or_default();
+            arguments = call.get("input").map(written).unwrap_or_default();
             let (id, name) = (word("toolUseId"), word("name"));
             assembly.call(CallPiece { index: Some(index), id, name, arguments: &arguments }, self.is_marked);
         } else {
@@ -347,8 +347,7 @@ impl State {
 /// A block as it goes back: the arguments of a call are an object.
 fn closed((_, mut block, arguments): (usize, Value, String)) -> Value {
     if let Some(call) = block.get_mut("toolUse") {
-        *field(call, "input") =
-            serde_json::from_str(&arguments).ok().filter(Value::is_object).unwrap_or_else(|| json!({}));
+        *field(call, "input") = object(&arguments);
     }
     block
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, RawObject, Strict, carried, parse, segment, unreadable};
+use super::{Encoded, Joined, RawObject, Strict, carried, object, parse, segment, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -312,19 +312,22 @@ impl State {
         Ok(())
     }
 
-    fn take_part(&mut self, part: Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+    fn take_part(&mut self, mut part: Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
         let text = part["text"].as_str().unwrap_or_default();
         match part["thought"] == true {
             true => assembly.think(text)?,
             false => assembly.say(text, is_marked)?,
         }
         assembly.think(part["thoughtSignature"].as_str().unwrap_or_default())?;
-        if let Some(call) = part.get("functionCall") {
+        if let Some(call) = part.get_mut("functionCall") {
             let word = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
-            let arguments = call["args"].as_object().map_or_else(|| "{}".to_owned(), |_| call["args"].to_string());
+            let arguments = call.get("args").filter(|args| !args.is_null()).map_or_else(|| "{}".to_owned(), written);
             let piece =
                 CallPiece { index: Some(self.calls), id: word("id"), name: word("name"), arguments: &arguments };
             assembly.call(piece, is_marked);
+            if let Some(args) = call.get_mut("args").filter(|args| !args.is_object()) {
+                *args = object(&arguments);
+            }
             self.calls += 1;
         }
         self.parts.push(part);

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, Strict, parse, segment, short_id, unreadable};
+use super::{Encoded, Joined, RawObject, Strict, object, parse, segment, short_id, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -306,8 +306,9 @@ impl State {
             "thinking" => assembly.think(word("thinking"))?,
             "tool_use" => {
                 let (id, name) = (word("id").to_owned(), word("name").to_owned());
-                let input = block["input"].as_object().filter(|input| !input.is_empty());
-                let arguments = input.map(|input| json!(input).to_string()).unwrap_or_default();
+                // A stream begins with an empty one, and says what is in it piece by piece.
+                let is_empty = block["input"].as_object().is_some_and(Map::is_empty);
+                let arguments = if is_empty { String::new() } else { written(&block["input"]) };
                 assembly.call(CallPiece { index: Some(index), id, name, arguments: &arguments }, is_marked);
                 self.blocks.push((block, arguments));
                 return Ok(());
@@ -354,8 +355,8 @@ impl State {
         if arguments.is_empty() {
             let piece = CallPiece { index: Some(index), id: String::new(), name: String::new(), arguments: "{}" };
             assembly.call(piece, false);
-        } else if let Ok(input) = serde_json::from_str::<Value>(arguments) {
-            block["input"] = input;
+        } else {
+            block["input"] = object(arguments);
         }
     }
 

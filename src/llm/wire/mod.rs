@@ -17,10 +17,10 @@ use std::fmt;
 use reqwest::header::HeaderMap;
 use serde::de::DeserializeOwned;
 use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::assembly::{Assembly, malformed};
+use super::assembly::{Assembly, malformed, unquoted};
 use super::failure::{self, Failure};
 use super::providers::Quirks;
 use super::{Error, Message, Part, Request, Text, surrogates};
@@ -146,6 +146,21 @@ fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> E
         true => malformed(assembly.model(), "an HTML page"),
         false => malformed(assembly.model(), problem),
     }
+}
+
+/// The arguments of a call that should be an object and may be anything, as JSON text: a text as it is, nothing for none.
+fn written(input: &Value) -> String {
+    match input {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The arguments of a call as they go back: an object, since vendors refuse everything else.
+fn object(arguments: &str) -> Value {
+    let parsed = serde_json::from_str(&unquoted(arguments.into())).ok();
+    parsed.filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
 /// The model as a segment of the path.
