@@ -85,9 +85,9 @@ pub async fn revoke(
 
 fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {
     let text = |pointer: &str, text: &str| {
-        let text = printable_line(text).trim().to_owned();
+        let printable = printable_line(text).trim().to_owned();
         match text.chars().count() {
-            1..=MAX_CHARS => Ok(text),
+            1..=MAX_CHARS if !printable.is_empty() => Ok(printable),
             _ => Err(ApiError::invalid(
                 Place::Pointer(pointer.to_owned()),
                 format!("it must have 1 to {MAX_CHARS} characters"),

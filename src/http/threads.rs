@@ -153,10 +153,11 @@ pub async fn list(Shared(state): Shared<State>, caller: Caller, uri: Uri, query:
 }
 
 fn filter(query: &Query) -> Result<ThreadFilter, ApiError> {
-    let words = query.text("q").map(str::trim).filter(|words| !words.is_empty());
+    let words = query.text("q");
     if words.is_some_and(|words| words.chars().count() > MAX_SEARCH_CHARS) {
         return Err(ApiError::parameter("q", format!("q may have {MAX_SEARCH_CHARS} characters")));
     }
+    let words = words.map(str::trim).filter(|words| !words.is_empty());
     let named = |name: &str| ThreadStatus::ALL.into_iter().find(|status| status.as_str() == name);
     let status = query.text("status").map(|name| {
         let names = ThreadStatus::ALL.map(ThreadStatus::as_str).join(", ");
@@ -172,12 +173,12 @@ fn filter(query: &Query) -> Result<ThreadFilter, ApiError> {
 
 pub async fn change(owned: OwnedThread, body: JsonBody<ThreadChangeBody>) -> Result<Response, ApiError> {
     let ThreadChangeBody { title, metadata } = body.value;
+    let is_too_long = title.as_ref().is_some_and(|title| title.chars().count() > MAX_TITLE_CHARS);
     let title = title.map(|title| {
         let words = title.split(|letter: char| letter.is_whitespace() || letter.is_control());
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     });
-    let fits = |title: &String| (1..=MAX_TITLE_CHARS).contains(&title.chars().count());
-    if title.as_ref().is_some_and(|title| !fits(title)) {
+    if is_too_long || title.as_ref().is_some_and(String::is_empty) {
         let detail = format!("a title has 1 to {MAX_TITLE_CHARS} characters");
         return Err(ApiError::invalid(Place::Pointer("/title".to_owned()), detail));
     }

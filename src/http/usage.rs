@@ -27,11 +27,11 @@ pub async fn show(Shared(state): Shared<State>, caller: Caller, uri: Uri, query:
     if from > to {
         return Err(ApiError::parameter("from", "from must not be later than to"));
     }
-    let owner = query.text("owner").map(str::trim).filter(|name| !name.is_empty());
+    let owner = query.text("owner");
     if owner.is_some_and(|name| name.chars().count() > Owner::MAX_CHARS) {
         return Err(ApiError::parameter("owner", format!("owner may have {} characters", Owner::MAX_CHARS)));
     }
-    let owner = owner.map(Owner::named);
+    let owner = owner.map(str::trim).filter(|name| !name.is_empty()).map(Owner::named);
     audit::list(&caller, owner.as_ref(), &uri);
     let data = state.runs.usage(&caller, UsageFilter { owner, from, to: to.next_day() }, by).await?;
     let too_much = || ApiError::parameter("from", "that is too much to be summed up at once; ask for a shorter time");

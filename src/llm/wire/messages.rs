@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::turns::{self, Turn, called, instructions, turns};
 use super::{Encoded, Joined, RawObject, Strict, object, parse, segment, short_id, unreadable, written};
@@ -51,7 +51,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     service_tier: Option<&'a str>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    further: Option<&'a serde_json::Map<String, Value>>,
+    further: Option<&'a Map<String, Value>>,
 }
 
 #[derive(Serialize)]

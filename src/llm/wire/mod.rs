@@ -260,7 +260,7 @@ impl Serialize for Strict<'_> {
     }
 }
 
-struct StrictEach<'a>(&'a serde_json::Map<String, Value>);
+struct StrictEach<'a>(&'a Map<String, Value>);
 
 impl Serialize for StrictEach<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

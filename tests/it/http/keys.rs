@@ -127,6 +127,7 @@ async fn a_key_sees_what_its_owner_has() {
     for (body, pointer) in [
         (json!({ "name": " ", "owner": "ann" }), "/name"),
         (json!({ "name": "a", "owner": "x".repeat(201) }), "/owner"),
+        (json!({ "name": "a", "owner": format!("\u{18}{}", "x".repeat(200)) }), "/owner"),
         (json!({ "name": "a", "owner": "ann", "expires_in_days": 0 }), "/expires_in_days"),
         (json!({ "name": "a", "owner": "ann", "scope": "root" }), "/scope"),
     ] {

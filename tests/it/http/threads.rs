@@ -31,9 +31,13 @@ async fn a_thread_is_renamed_and_its_metadata_merged(database: TestDatabase) {
     let typed = service.ask("PATCH", &path, &patch, r#"{"title": "Gate"}"#).await.expect(200).json();
     assert_eq!(typed["title"], "Gate");
 
-    for wrong in
-        [json!({"title": ""}), json!({"title": "x".repeat(201)}), json!({"title": null}), json!({"status": "idle"})]
-    {
+    for wrong in [
+        json!({"title": ""}),
+        json!({"title": "x".repeat(201)}),
+        json!({"title": format!("x{}", " ".repeat(200))}),
+        json!({"title": null}),
+        json!({"status": "idle"}),
+    ] {
         change(&wrong).await.refused(422, "validation_failed");
     }
     let problem = change(&json!({"metadata": {"big": "x".repeat(17_000)}})).await.refused(422, "validation_failed");
