@@ -37,7 +37,7 @@ fn with_part(sample: &[u8], part: usize, bytes: &[u8]) -> Vec<u8> {
     let part = part % archive.len();
     for place in 0..archive.len() {
         let mut file = archive.by_index(place).unwrap();
-        changed.start_file(file.name().to_owned(), stored).unwrap();
+        changed.start_file(file.name().unwrap().into_owned(), stored).unwrap();
         let mut own = Vec::new();
         file.read_to_end(&mut own).unwrap();
         changed.write_all(if place == part { bytes } else { &own }).unwrap();
