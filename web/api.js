@@ -43,6 +43,9 @@ export const fragment = (run) => json(`runs/${run}/report/fragment`);
 /** @returns {Promise<import("./types").Options>} */
 export const options = () => json("options");
 
+/** What a run would take. @param {object} chosen @returns {Promise<import("./types").Estimate>} */
+export const estimate = (chosen) => json("estimate", { method: "POST", body: { options: chosen } });
+
 /** @param {string} q @param {string} [cursor] @returns {Promise<{data: import("./types").Thread[], next_cursor: string | null}>} */
 export const threads = (q, cursor) => {
   const query = new URLSearchParams({ limit: "50" });

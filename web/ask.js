@@ -18,14 +18,17 @@ export class AskView {
     this.presets = [];
     this.box = el("textarea", { id: "q", rows: "4", maxlength: "100000", required: true, value: question, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
     this.depths = el("fieldset", { class: "depths", hidden: true });
+    this.estimate = el("p", { id: "estimate", class: "dim" });
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
     this.documents = new Documents("", page.failed);
     this.pickers = el("div", { class: "pickers" });
     this.advanced = el("div", { class: "fields" });
     this.drawer = el("details", { hidden: true }, el("summary", {}, word("advanced")), this.advanced);
     this.start = el("button", { class: "main" }, word("start"));
-    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event) },
+    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: () => this.estimateSoon() },
       el("label", { for: "q" }, el("h1", {}, word("ask"))), this.box,
-      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.depths, this.pickers, this.drawer, this.start);
+      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.depths, this.estimate, this.pickers, this.drawer, this.start);
     this.documents.dropOn(this.form);
     this.element = el("div", { class: "ask" }, this.form);
   }
@@ -43,11 +46,32 @@ export class AskView {
       engines?.schema.enum?.includes("local") && el("p", { class: "dim" }, word("attached")));
     fill(this.advanced, this.fields.filter((field) => field !== models && field !== engines).map((field) => labelled(field.name, field, false)));
     this.drawer.hidden = false;
+    void this.showEstimates();
   }
 
-  /** What differs from the server's choice. The model picker sets all roles. @returns {Record<string, unknown>} */
-  chosen() {
-    const name = new FormData(this.form).get("depth");
+  /** The name of the chosen depth. */
+  depth() { return new FormData(this.form).get("depth"); }
+
+  /** Once nothing has changed for a while. */
+  estimateSoon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.showEstimates(), 300);
+  }
+
+  /** What each depth would take with what else is chosen; what the service refuses, the start says. */
+  async showEstimates() {
+    const asked = this.asked = {};
+    const ask = (/** @type {import("./types").Preset} */ { name }) => api.estimate(this.chosen(name)).catch(() => null);
+    const estimates = await Promise.all(this.presets.map(ask));
+    if (this.asked !== asked) return;
+    const shown = this.depths.querySelectorAll(".depth .dim");
+    estimates.forEach((estimate, place) => { if (estimate) shown[place].textContent = usual(estimate); });
+    const chosen = estimates[this.presets.findIndex(({ name }) => name === this.depth())];
+    this.estimate.textContent = chosen ? range(chosen) : "";
+  }
+
+  /** What differs from the server's choice. The model picker sets all roles. @param {unknown} [name] a depth @returns {Record<string, unknown>} */
+  chosen(name = this.depth()) {
     /** @type {Record<string, unknown>} */
     const chosen = { ...this.presets.find((preset) => preset.name === name)?.options };
     for (const field of this.fields) {
@@ -74,12 +98,28 @@ export class AskView {
 }
 
 /** @param {import("./types").Preset} preset */
-function depth(preset) {
-  const { model_calls, tokens, minutes, cost } = preset.expected;
+function depth({ name, expected: { model_calls, tokens, minutes } }) {
   const expected = word("expected", { calls: count(model_calls), tokens: count(tokens), minutes: count(minutes) });
   return el("label", { class: "depth" },
-    el("input", { type: "radio", name: "depth", value: preset.name, checked: preset.name === "standard" }),
-    el("strong", {}, named(preset.name)), el("span", { class: "dim" }, expected, cost !== undefined && ` · ${word("money", { money: money(cost) })}`));
+    el("input", { type: "radio", name: "depth", value: name, checked: name === "standard" }),
+    el("strong", {}, named(name)), el("span", { class: "dim" }, expected));
+}
+
+/** What a depth is expected to take. @param {import("./types").Estimate} estimate */
+function usual({ model_calls, input_tokens, output_tokens, minutes, cost_usd }) {
+  const tokens = count(input_tokens.expected + output_tokens.expected);
+  const expected = word("expected", { calls: count(model_calls.expected), tokens, minutes: count(Math.max(1, Math.round(minutes.expected))) });
+  return cost_usd ? `${expected} · ${word("money", { money: money(cost_usd.expected) })}` : expected;
+}
+
+/** From small to large, what that rests on, and which limit ends it. @param {import("./types").Estimate} estimate */
+function range({ basis, model_calls, minutes, cost_usd, limited_by }) {
+  const whole = (/** @type {number} */ number) => count(Math.round(number));
+  const parts = [word("range", { calls: `${count(model_calls.low)}–${count(model_calls.high)}`, minutes: `${whole(minutes.low)}–${whole(minutes.high)}` })];
+  if (cost_usd) parts.push(`${money(cost_usd.low)}–${money(cost_usd.high)}`);
+  parts.push(basis.from === "runs" ? word("fromRuns", { count: count(basis.runs) }) : word("fromPreset"));
+  if (limited_by) parts.push(word("endedBy", { option: limited_by.option }));
+  return parts.join(" · ");
 }
 
 /** @param {string} name @param {import("./types").OptionSchema} schema @param {unknown} byDefault @returns {Field} */

@@ -53,7 +53,22 @@ export interface OptionSchema {
 export interface Preset {
   name: string;
   options: Record<string, unknown>;
-  expected: { model_calls: number; tokens: number; searches: number; minutes: number; cost?: number };
+  expected: { model_calls: number; tokens: number; searches: number; minutes: number };
+}
+export interface Range {
+  low: number;
+  expected: number;
+  high: number;
+}
+export interface Estimate {
+  basis: { from: "runs" | "preset"; runs: number; effort: string };
+  model_calls: Range;
+  searches: Range;
+  input_tokens: Range;
+  output_tokens: Range;
+  minutes: Range;
+  cost_usd: Range | null;
+  limited_by: { option: string; at: string } | null;
 }
 export interface Options {
   schema: { properties: Record<string, OptionSchema> };

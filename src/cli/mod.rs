@@ -2,6 +2,7 @@
 
 mod config;
 mod doctor;
+mod estimate;
 mod eval;
 mod health;
 mod keys;
@@ -179,6 +180,9 @@ struct ResearchArgs {
     /// Start without a clarifying question (the default when nobody is at the terminal)
     #[arg(long)]
     no_clarify: bool,
+    /// Start nothing: say what it is expected to take, by finished runs like it or by the size of its effort
+    #[arg(long)]
+    estimate: bool,
     #[command(flatten)]
     settings: SettingsArgs,
 }

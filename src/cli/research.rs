@@ -10,7 +10,7 @@ use std::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, print,
+    AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, estimate, print,
     progress::{self, Screen},
     runs, signals,
 };
@@ -18,8 +18,8 @@ use crate::{
     app::App,
     config::Config,
     domain::{
-        MessageRole, ModelName, ModelUsage, Models, Outcome, Run, RunId, RunOptions, Timestamp, options::OptionSpec,
-        report::Report,
+        MessageRole, ModelName, ModelUsage, Models, Outcome, Run, RunId, RunOptions, Timestamp,
+        options::OptionSpec, report::Report,
     },
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
     search::ROWS,
@@ -38,6 +38,10 @@ pub async fn start(args: ResearchArgs, config: Config) -> Exit {
         Ok(question) => question,
         Err(message) => return session.end(print::usage(&message)).await,
     };
+    if args.estimate {
+        let exit = session.estimate(&question, options).await;
+        return session.end(exit).await;
+    }
     let exit = match session.app.runs.submit(&question, options.clone()).await {
         Ok(run) => {
             notices.iter().for_each(|notice| complain(notice));
@@ -225,6 +229,14 @@ impl Session {
     async fn end(self, exit: Exit) -> Exit {
         self.app.close().await;
         exit
+    }
+
+    /// Says what a run would take.
+    async fn estimate(&self, question: &str, options: RunOptions) -> Exit {
+        match self.app.runs.estimate_here(question, options).await {
+            Ok(estimate) => print::answer(&estimate::table(&estimate)),
+            Err(refusal) => refused(&refusal),
+        }
     }
 
     /// Works on the run, and on the runs that the user's answers start.

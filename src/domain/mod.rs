@@ -8,6 +8,7 @@ mod caps;
 pub mod claim;
 pub mod digest;
 mod effort;
+pub mod estimate;
 pub mod event;
 #[cfg(test)]
 pub mod growth;
@@ -43,6 +44,7 @@ pub use api_key::{ApiKey, KeyScope};
 pub use caps::Caps;
 pub use claim::Verify;
 pub use effort::Effort;
+pub use estimate::Estimate;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
 pub use ids::{ApiKeyId, DocumentId, MessageId, RunId, ShareId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Effort;
+use super::{Effort, estimate::Usual};
 
 /// A named set of options; what it does not name stays as the server has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,21 +16,18 @@ pub struct Preset {
 /// The size of a usual run, as an orientation: questions differ, and models too.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Expected {
-    pub model_calls: u32,
+    pub model_calls: u64,
     /// Read and written.
     pub tokens: u64,
-    pub searches: u32,
+    pub searches: u64,
     /// With a hosted model that answers within a few seconds.
-    pub minutes: u32,
+    pub minutes: u64,
 }
 
 /// The presets, the shallowest first. `highest` gives the most that an option may be set to on this server; what is
 /// above is lowered to it, so that a preset is never refused.
-///
-/// The sizes are those of a run with three topics in the benchmark (81 model calls, 12 searches, 330,000 tokens), scaled
-/// with the turns and rounds that each preset allows.
 pub fn presets(highest: impl Fn(&str) -> Option<u64>) -> Vec<Preset> {
-    let preset = |effort: Effort, more: &[(&str, bool)], expected| {
+    let preset = |effort: Effort, more: &[(&str, bool)]| {
         let mut options = effort.options();
         options.insert("effort".to_owned(), json!(effort));
         options.extend(more.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
@@ -41,16 +38,15 @@ pub fn presets(highest: impl Fn(&str) -> Option<u64>) -> Vec<Preset> {
             };
             (name, value)
         };
+        let usual = Usual::of(effort);
+        let (model_calls, tokens) = (usual.model_calls(), usual.tokens());
+        let expected = Expected { model_calls, tokens, searches: usual.searches, minutes: usual.minutes };
         Preset { name: effort.as_str(), options: options.into_iter().map(lowered).collect(), expected }
     };
     vec![
-        preset(
-            Effort::Quick,
-            &[("allow_clarification", false)],
-            Expected { model_calls: 25, tokens: 90_000, searches: 4, minutes: 2 },
-        ),
-        preset(Effort::Standard, &[], Expected { model_calls: 80, tokens: 330_000, searches: 12, minutes: 6 }),
-        preset(Effort::Deep, &[], Expected { model_calls: 250, tokens: 1_200_000, searches: 40, minutes: 20 }),
+        preset(Effort::Quick, &[("allow_clarification", false)]),
+        preset(Effort::Standard, &[]),
+        preset(Effort::Deep, &[]),
     ]
 }
 
@@ -67,5 +63,7 @@ mod tests {
         let capped = presets(|name| (name == "max_react_tool_calls").then_some(5));
         assert_eq!(capped[2].options["max_react_tool_calls"], 5);
         assert_eq!(capped[0].options["max_react_tool_calls"], 3);
+        let sizes: Vec<_> = capped.iter().map(|preset| (preset.expected.model_calls, preset.expected.tokens)).collect();
+        assert_eq!(sizes, [(25, 90_000), (80, 330_000), (250, 1_200_000)]);
     }
 }

@@ -9,6 +9,7 @@ mod clients;
 pub mod docs;
 mod documents;
 mod error;
+mod estimate;
 mod extract;
 mod fragment;
 mod health;
@@ -137,6 +138,7 @@ fn routes() -> Vec<Route> {
         ("/api/v1/runs/{id}/sources", &["GET"], get(runs::sources)),
         ("/api/v1/runs/{id}/sources/{source_id}", &["GET"], get(runs::source)),
         ("/api/v1/runs/{id}/steps", &["GET"], get(runs::steps)),
+        ("/api/v1/estimate", &["POST"], post(estimate::show)),
         ("/api/v1/options", &["GET"], get(options::show)),
         ("/api/v1/session", &["GET", "POST", "DELETE"], get(auth::show).post(auth::sign_in).delete(auth::sign_out)),
         ("/api/v1/keys", &["GET", "POST"], get(keys::list).post(keys::create)),

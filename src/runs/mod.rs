@@ -7,6 +7,7 @@
 mod active;
 mod condition;
 mod dispatcher;
+mod estimate;
 mod marks;
 mod means;
 mod owned;

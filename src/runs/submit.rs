@@ -203,7 +203,7 @@ impl Runs {
         Ok(NewRun { sealed_keys, ..new_run })
     }
 
-    fn new_run(
+    pub(super) fn new_run(
         &self,
         thread_id: ThreadId,
         content: &str,

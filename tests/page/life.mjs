@@ -7,6 +7,14 @@ await story(async (page) => {
   assert(await page.inputValue("#q") === "How does it pay?", "?q= fills the box");
   await accessible(page, "ask");
   await page.screenshot({ path: "ask.png" });
+  await page.waitForFunction(() => document.querySelector("#estimate").textContent.includes("from the usual size of this depth"));
+  await page.check(".depth:has-text('Quick') input");
+  await page.click("summary:has-text('All options')");
+  await page.fill("#option-max_searches", "1");
+  await page.waitForFunction(() => document.querySelector("#estimate").textContent.includes("max_searches ends a run early"));
+  await page.fill("#option-max_searches", "");
+  await page.check(".depth:has-text('Standard') input");
+  await page.click("summary:has-text('All options')");
   await page.click("summary:has-text('All options')");
   const fields = await page.locator(".fields label").count();
   assert(fields > 15, `all options have a field: ${fields}`);

@@ -9,6 +9,7 @@ pub mod cancelling;
 mod connections;
 mod documents;
 mod doors;
+mod estimate;
 mod events;
 mod keys;
 mod life;

@@ -62,6 +62,30 @@ async fn bad_usage_is_one_line_and_exit_code_2() {
     world.finish();
 }
 
+/// `--estimate` says what a run would take, and starts none.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_estimate_costs_nothing_and_says_what_it_rests_on() {
+    let world = World::start(small()).await;
+    let said = output(&mut world.fathom(&["research", QUESTION, "--estimate", "--set", "max_searches=6"])).await;
+    assert_eq!(said.status.code(), Some(0), "{}", text(&said.stderr));
+    let table = text(&said.stdout);
+    let lines: Vec<Vec<_>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["low", "expected", "high"]);
+    assert_eq!(lines[1], ["model", "calls", "26", "40", "40"]);
+    assert_eq!(lines[2], ["searches", "4", "6", "6"]);
+    assert!(table.contains("from the preset standard"), "{table}");
+    assert!(table.contains("max_searches ends the expected run early"), "{table}");
+    is_usage_error(
+        &world,
+        &output(&mut world.fathom(&["research", "  ", "--estimate"])).await,
+        "the question is empty",
+    );
+    let listed = output(&mut world.fathom(&["runs", "list"])).await;
+    assert!(!text(&listed.stdout).contains(&QUESTION[..20]), "{}", text(&listed.stdout));
+    assert_eq!(world.models.total(), 0);
+    world.finish();
+}
+
 /// Everybody who reaches the service may use it, so beyond loopback it begins only when asked to; an owner that a proxy names keeps
 /// nobody out.
 #[tokio::test(flavor = "multi_thread")]

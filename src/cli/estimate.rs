@@ -1,0 +1,53 @@
+//! `fathom research --estimate`: what a run is expected to take, as a table; nothing is started.
+
+use crate::domain::{
+    Cost, Estimate,
+    estimate::{Basis, Binding, Grounds, Level, Range},
+};
+
+/// The table, and what it rests on.
+pub fn table(estimate: &Estimate) -> String {
+    let count = |name: &str, of: &Range<u64>| row(name, [of.low, of.expected, of.high].map(|n| n.to_string()));
+    let Range { low, expected, high } = estimate.minutes;
+    let mut lines = vec![
+        row("", ["low", "expected", "high"].map(str::to_owned)),
+        count("model calls", &estimate.model_calls),
+        count("searches", &estimate.searches),
+        count("prompt tokens", &estimate.input_tokens),
+        count("output tokens", &estimate.output_tokens),
+        row("minutes", [low, expected, high].map(|minutes| format!("{minutes:.1}"))),
+        estimate.cost_usd.as_ref().map_or_else(
+            || "cost: a price is not known".to_owned(),
+            |cost| row("cost", [cost.low, cost.expected, cost.high].map(dollars)),
+        ),
+        basis(&estimate.basis),
+    ];
+    lines.extend(estimate.limited_by.as_ref().map(binding));
+    lines.join("\n")
+}
+
+fn row(name: &str, [low, expected, high]: [String; 3]) -> String {
+    format!("{name:<13} {low:>11} {expected:>11} {high:>11}")
+}
+
+fn dollars(cost: Cost) -> String {
+    format!("${:.2}", cost.dollars())
+}
+
+fn basis(basis: &Basis) -> String {
+    match basis.from {
+        Grounds::Runs => format!("from {} finished runs like this", basis.runs),
+        Grounds::Preset => {
+            format!("from the preset {}: there are too few finished runs like this", basis.effort.as_str())
+        }
+    }
+}
+
+fn binding(binding: &Binding) -> String {
+    let size = match binding.at {
+        Level::Low => "any run like this",
+        Level::Expected => "the expected run",
+        Level::High => "a large run",
+    };
+    format!("{} ends {size} early, with a report of what is there by then", binding.option)
+}
