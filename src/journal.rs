@@ -285,22 +285,22 @@ impl Journal {
     /// # Errors
     /// The writer is gone.
     pub async fn mark(&self, key: &str, events: Vec<NewEvent>) -> Result<(), Stop> {
-        self.mark_value(key, (), events).await
+        self.mark_value(key, || (), events).await
     }
 
-    /// As [`Self::mark`], with a value: the one that was stored when the run first passed here. One that cannot be read,
-    /// such as of an earlier release, is the default.
+    /// As [`Self::mark`], with a value: the one that was stored when the run first passed here, or `value`, which is asked
+    /// for by nobody else. One that cannot be read, such as of an earlier release, is the default.
     ///
     /// # Errors
     /// The writer is gone.
-    pub async fn mark_value<T>(&self, key: &str, value: T, events: Vec<NewEvent>) -> Result<T, Stop>
+    pub async fn mark_value<T>(&self, key: &str, value: impl FnOnce() -> T, events: Vec<NewEvent>) -> Result<T, Stop>
     where
         T: Serialize + DeserializeOwned + Default,
     {
         if let Some(step) = self.take(key) {
             return Ok(serde_json::from_str(&step.value).unwrap_or_default());
         }
-        let now = Timestamp::now();
+        let (value, now) = (value(), Timestamp::now());
         let step = Step {
             key: key.to_owned(),
             kind: StepKind::Mark,

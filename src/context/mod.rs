@@ -24,10 +24,10 @@ use tokio::{sync::OnceCell, time::Instant};
 pub use ask::{Call, Form, TextSink, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 pub use role::Role;
-pub use spending::{Spending, Standing, is_refusal};
+pub use spending::{Pages, Refusal, Spending, Standing, is_refusal};
 pub use waits::{Deadline, Patient};
 
-use spending::{Refusal, Reserved};
+use spending::Reserved;
 use waits::{RunWaits, WaitClock};
 
 use crate::{
@@ -212,9 +212,18 @@ impl Cx {
         })
     }
 
+    /// Lets as many pages be read of those that are wanted next as the run may read.
+    pub fn begin_pages(&self, wanted: usize) -> Pages<'_> {
+        self.run.spending.begin_pages(wanted)
+    }
+
     /// The step of something that was not done because the run has spent what it may; the first one warns.
-    fn refused<T>(&self, refusal: &Refusal, value: T) -> Entry<T> {
-        let entry = Entry::new(value);
+    pub fn refused<T>(&self, refusal: &Refusal, value: T) -> Entry<T> {
+        self.with_refusal(refusal, Entry::new(value))
+    }
+
+    /// The step of something of which a part was not done for that reason.
+    pub fn with_refusal<T>(&self, refusal: &Refusal, entry: Entry<T>) -> Entry<T> {
         if refusal.is_first {
             let warning = Event::warning(WarningCode::SpendingLimit, refusal.message.clone());
             return entry.event(&self.scope, warning);
@@ -284,20 +293,40 @@ impl Cx {
         self.run.journal.mark(key, vec![self.now(event)]).await
     }
 
-    /// As [`Self::mark`]; tells how much of the run's limits was used when it first passed here, so that a replay goes the
-    /// same way.
+    /// How much of the run's limits was used when it first passed here, so that a replay goes the same way.
     ///
     /// # Errors
     /// [`Stop`].
-    pub async fn mark_standing(&self, key: &str, event: Option<Event>) -> Result<Standing, Stop> {
-        let standing = self.run.spending.standing();
-        self.run.journal.mark_value(key, standing, event.map(|event| self.now(event)).into_iter().collect()).await
+    pub async fn standing(&self, key: &str) -> Result<Standing, Stop> {
+        self.run.journal.mark_value(key, || self.run.spending.standing(), Vec::new()).await
+    }
+
+    /// As [`Self::mark`], of a researcher that wants to begin; returns as [`Self::standing`] does, and counts the researcher
+    /// unless so much was used that no new research starts.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub async fn begin_researcher(&self, key: &str, event: Event) -> Result<Standing, Stop> {
+        self.run.journal.mark_value(key, || self.run.spending.begin_researcher(), vec![self.now(event)]).await
     }
 
     /// Research is refused, since so much is used that the rest is kept for the report.
     pub fn end_research(&self, standing: &Standing) {
         self.run.spending.note_soft_limit(standing);
-        self.limit(|limits| limits.ended_by = Some(EndedBy::Budget));
+        let reason = if standing.is_time() { EndedBy::Time } else { EndedBy::Budget };
+        self.limit(|limits| limits.ended_by = Some(reason));
+    }
+
+    /// Was the time for research over when the run first passed here? Then the run's time limited it.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub async fn note_time_over(&self, key: &str) -> Result<(), Stop> {
+        let is_over = || self.run.research_ends <= Instant::now();
+        if self.run.journal.mark_value(key, is_over, Vec::new()).await? {
+            self.run.spending.note_time_over();
+        }
+        Ok(())
     }
 
     /// Stores a researcher's note, once.

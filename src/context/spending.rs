@@ -1,12 +1,16 @@
-//! What a run may spend: model calls, searches, tokens and money, refused before they are made.
+//! What a run may spend: model calls, searches, pages, researchers, tokens, money and time, refused before they are made.
 //!
 //! It ends softly, as time does: research stops before everything is used up, so that the notes and the report can still
 //! be written. A refusal is a failed step of the journal, so a replay goes the same way; what was spent in earlier lives
 //! is read off their steps.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::Role;
 use crate::{
@@ -18,7 +22,11 @@ use crate::{
 const USED_UP: &str = "the run has spent what it may";
 
 /// The options that bound what a run spends.
-const OPTIONS: [&str; 4] = ["max_model_calls", "max_searches", "max_tokens", "max_cost_usd"];
+const OPTIONS: [&str; 7] =
+    ["max_model_calls", "max_searches", MAX_PAGES, "max_researchers", "max_tokens", "max_cost_usd", MAX_TIME];
+
+const MAX_PAGES: &str = "max_pages";
+const MAX_TIME: &str = "max_run_seconds";
 
 /// What is kept of the model calls for notes and report: a quarter, and at most this.
 const MOST_KEPT_CALLS: u64 = 100;
@@ -55,7 +63,13 @@ impl Standing {
     /// Why no new research starts.
     pub fn failure(&self) -> Failure {
         let message = format!("{} % of {} are used, so no new research starts", self.used, self.of);
-        Failure::new(FailureCode::SpendingLimit, message)
+        let code = if self.is_time() { FailureCode::Timeout } else { FailureCode::SpendingLimit };
+        Failure::new(code, message)
+    }
+
+    /// Is it the run's time of which the most was used?
+    pub fn is_time(&self) -> bool {
+        self.of == MAX_TIME
     }
 }
 
@@ -100,8 +114,13 @@ impl Purpose {
 pub struct Spending {
     max_model_calls: u64,
     max_searches: u64,
+    max_pages: u64,
+    max_researchers: u64,
     max_tokens: u64,
     max_cost: Option<Cost>,
+    max_time: Duration,
+    /// When the run's time is over.
+    ends_at: Option<Instant>,
     /// Locked for counting only.
     spent: Mutex<Spent>,
 }
@@ -110,6 +129,10 @@ pub struct Spending {
 struct Spent {
     model_calls: u64,
     searches: u64,
+    pages: u64,
+    /// That are being read.
+    reserved_pages: u64,
+    researchers: u64,
     tokens: u64,
     /// Estimated, of calls that are being made.
     reserved: u64,
@@ -161,6 +184,37 @@ impl Reserved<'_> {
     }
 }
 
+/// Pages that may be read; those that were not are given back when dropped.
+#[derive(Debug)]
+pub struct Pages<'a> {
+    spending: &'a Spending,
+    granted: u64,
+    refusal: Option<Refusal>,
+}
+
+impl Drop for Pages<'_> {
+    fn drop(&mut self) {
+        self.spending.spent().reserved_pages -= self.granted;
+    }
+}
+
+impl Pages<'_> {
+    /// How many.
+    pub fn granted(&self) -> usize {
+        usize::try_from(self.granted).unwrap_or(usize::MAX)
+    }
+
+    /// Why these are not as many as were asked for.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_ref()
+    }
+
+    /// Counts those that were read.
+    pub fn read(&self, pages: usize) {
+        self.spending.spent().pages += pages as u64;
+    }
+}
+
 impl Spending {
     /// `steps` are those of earlier lives.
     pub fn new(options: &RunOptions, steps: &[Step]) -> Self {
@@ -171,16 +225,42 @@ impl Spending {
         Self {
             max_model_calls: options.max_model_calls.into(),
             max_searches: options.max_searches.into(),
+            max_pages: options.max_pages.into(),
+            max_researchers: options.max_researchers.into(),
             max_tokens: options.max_tokens.into(),
             max_cost: options.max_cost_usd,
+            max_time: Duration::from_secs(options.max_run_seconds.into()),
+            ends_at: None,
             spent: Mutex::new(spent),
         }
     }
 
+    /// The run's time is over then.
+    pub fn ending_at(self, ends_at: Instant) -> Self {
+        Self { ends_at: Some(ends_at), ..self }
+    }
+
     /// How much of the limits is used.
     pub fn standing(&self) -> Standing {
-        let spent = self.spent();
+        self.standing_of(&self.spent())
+    }
+
+    /// As [`Self::standing`]; counts the researcher that begins with it unless no new research starts. So `max_researchers`
+    /// is never passed, however many begin side by side.
+    pub fn begin_researcher(&self) -> Standing {
+        let mut spent = self.spent();
+        let standing = self.standing_of(&spent);
+        spent.researchers += u64::from(!standing.is_soft_limit());
+        standing
+    }
+
+    fn standing_of(&self, spent: &Spent) -> Standing {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let left = self.ends_at.map_or(self.max_time, |end| end.saturating_duration_since(Instant::now()));
         let limits = [
+            (MAX_TIME, milliseconds(self.max_time.saturating_sub(left)), milliseconds(self.max_time)),
+            ("max_researchers", spent.researchers, self.max_researchers),
+            (MAX_PAGES, spent.pages, self.max_pages),
             ("max_model_calls", spent.model_calls, self.max_model_calls),
             ("max_searches", spent.searches, self.max_searches),
             ("max_tokens", spent.tokens, self.max_tokens),
@@ -197,6 +277,11 @@ impl Spending {
         let option = OPTIONS.into_iter().find(|option| *option == standing.of);
         let mut spent = self.spent();
         spent.limited_by = spent.limited_by.or(option);
+    }
+
+    /// Research was ended for want of time.
+    pub fn note_time_over(&self) {
+        self.spent().limited_by.get_or_insert(MAX_TIME);
     }
 
     /// The option that ended the research, if one did.
@@ -281,6 +366,16 @@ impl Spending {
         self.end_call(usage);
     }
 
+    /// Lets as many pages be read of those that are wanted next as may be read.
+    pub fn begin_pages(&self, wanted: usize) -> Pages<'_> {
+        let wanted = wanted as u64;
+        let mut spent = self.spent();
+        let granted = wanted.min(self.max_pages.saturating_sub(spent.pages + spent.reserved_pages));
+        spent.reserved_pages += granted;
+        let refusal = (granted < wanted).then(|| spent.refuse(MAX_PAGES, self.max_pages));
+        Pages { spending: self, granted, refusal }
+    }
+
     fn spent(&self) -> MutexGuard<'_, Spent> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -320,11 +415,17 @@ impl Spent {
             }
         }
         match (step.kind, &step.call) {
-            (StepKind::Search, None) => self.searches += 1,
-            (StepKind::Search, Some(call)) => {
-                self.searches += searches_of(step).max(1);
-                self.add(&call.usage);
+            (StepKind::Search, call) => {
+                let searched: Searched = serde_json::from_str(&step.value).unwrap_or_default();
+                self.searches += if call.is_some() { searched.searches.unwrap_or_default().max(1) } else { 1 };
+                self.pages += searched.pages;
+                if searched.pages_left_out {
+                    self.limited_by.get_or_insert(MAX_PAGES);
+                }
+                self.add(&call.as_ref().map(|call| call.usage).unwrap_or_default());
             }
+            (StepKind::Tool, _) => self.pages += pages_of(step),
+            (StepKind::Mark, _) => self.researchers += u64::from(begins_researcher(step)),
             (StepKind::Model, call) => {
                 self.model_calls += 1;
                 self.add(&call.as_ref().map(|call| call.usage).unwrap_or_default());
@@ -339,17 +440,38 @@ impl Spent {
     }
 }
 
-/// The searches that a model made in one step, as the step says.
-fn searches_of(step: &Step) -> u64 {
-    #[derive(Deserialize)]
-    struct Counted {
-        #[serde(default)]
-        searches: u64,
-    }
-    serde_json::from_str::<Counted>(&step.value).map_or(1, |counted| counted.searches)
+/// What the step of a search says about what it took.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Searched {
+    /// By a model.
+    searches: Option<u64>,
+    pages: u64,
+    pages_left_out: bool,
 }
 
-/// Is it the message of a search that was refused? What engines say has our words before it.
+/// The pages that a call of a tool has read.
+fn pages_of(step: &Step) -> u64 {
+    #[derive(Deserialize)]
+    struct Called {
+        #[serde(rename = "Ok", default)]
+        output: Output,
+    }
+    #[derive(Default, Deserialize)]
+    struct Output {
+        #[serde(default)]
+        pages: u64,
+    }
+    serde_json::from_str::<Called>(&step.value).map_or(0, |called| called.output.pages)
+}
+
+/// Is it the mark of a researcher that was let begin?
+fn begins_researcher(step: &Step) -> bool {
+    let standing = || serde_json::from_str::<Standing>(&step.value).ok();
+    step.key.ends_with("/started") && standing().is_some_and(|standing| !standing.is_soft_limit())
+}
+
+/// Is it the message of a search or a page that was refused? What engines say has our words before it.
 pub fn is_refusal(message: &str) -> bool {
     message.starts_with(USED_UP)
 }
@@ -359,7 +481,9 @@ pub fn is_refusal(message: &str) -> bool {
 fn refused_option(step: &Step) -> Option<&'static str> {
     let error = step.value.strip_prefix("{\"Err\":")?;
     let of_model = error.strip_prefix("{\"code\":\"spending_limit\",\"message\":");
-    let option = of_model.unwrap_or(error).strip_prefix('"')?.strip_prefix(USED_UP)?.strip_prefix(": ")?;
+    let of_tool = || error.strip_prefix("{\"message\":");
+    let option =
+        of_model.or_else(of_tool).unwrap_or(error).strip_prefix('"')?.strip_prefix(USED_UP)?.strip_prefix(": ")?;
     OPTIONS.into_iter().find(|name| option.starts_with(name))
 }
 
@@ -443,6 +567,12 @@ mod tests {
         check(&step(StepKind::Search, r#"{"Ok":[],"searches":3}"#, Some(7)), (0, 3, 7, None));
         check(&step(StepKind::Search, r#"{"Err":"status 500"}"#, Some(7)), (0, 1, 7, None));
         check(&step(StepKind::Mark, "null", None), (0, 0, 0, None));
+        let said = r#"{"Err":{"message":"the run has spent what it may: max_pages is 2"}}"#;
+        check(&step(StepKind::Tool, said, None), (0, 0, 0, Some("max_pages")));
+        check(
+            &step(StepKind::Search, r#"{"Ok":[],"pages":2,"pages_left_out":true}"#, None),
+            (0, 1, 0, Some("max_pages")),
+        );
         let inherited = Step { inherited: true, ..step(StepKind::Model, r#"{"Ok":{}}"#, Some(7)) };
         check(&inherited, (0, 0, 0, None));
         // Refused, so not made.
@@ -455,6 +585,69 @@ mod tests {
         check(&step(StepKind::Search, &format!("{{\"Ok\":[{{\"snippet\":\"{refused}\"}}]}}"), None), (0, 1, 0, None));
         check(&step(StepKind::Search, &format!("{{\"Err\":\"status 500: {refused}\"}}"), None), (0, 1, 0, None));
         check(&step(StepKind::Model, &format!("{{\"Ok\":{{\"text\":\"{refused}\"}}}}"), None), (1, 0, 0, None));
+    }
+
+    #[test]
+    fn pages_and_researchers_of_earlier_lives_are_read_off_their_steps() {
+        let mark = |key: &str, standing: &str| Step { key: key.to_owned(), ..step(StepKind::Mark, standing, None) };
+        let steps = [
+            step(StepKind::Search, r#"{"Ok":[],"pages":3}"#, None),
+            step(StepKind::Search, r#"{"Ok":[]}"#, None),
+            step(StepKind::Tool, r#"{"Ok":{"text":[],"pages":1}}"#, None),
+            step(StepKind::Tool, r#"{"Err":{"message":"no such page"}}"#, None),
+            mark("research/started", "null"),
+            mark("lead/1/r1/started", r#"{"used":79,"of":"max_searches"}"#),
+            mark("lead/1/standing", r#"{"used":79,"of":"max_searches"}"#),
+            mark("lead/2/r2/started", r#"{"used":80,"of":"max_searches"}"#),
+        ];
+        let spending = Spending::new(&RunOptions::default(), &steps);
+        let spent = spending.spent();
+        assert_eq!((spent.pages, spent.researchers, spent.limited_by), (4, 1, None));
+    }
+
+    #[test]
+    fn pages_are_granted_until_there_are_no_more() {
+        let spending = spending("max_pages", 5);
+        let first = spending.begin_pages(4);
+        assert_eq!((first.granted(), first.refusal()), (4, None));
+        let second = spending.begin_pages(2);
+        assert_eq!((second.granted(), second.refusal().map(|refusal| refusal.is_first)), (1, Some(true)));
+        first.read(2);
+        drop((first, second));
+        let third = spending.begin_pages(4);
+        assert_eq!(third.granted(), 3, "what was not read is there again");
+        let said = &third.refusal().unwrap().message;
+        assert_eq!(said, "the run has spent what it may: max_pages is 5");
+        third.read(3);
+        drop(third);
+        assert_eq!((spending.begin_pages(1).granted(), spending.limited_by()), (0, Some("max_pages")));
+        assert_eq!((spending.standing().used, spending.standing().of), (100, "max_pages".to_owned()));
+    }
+
+    #[test]
+    fn researchers_begin_up_to_the_soft_limit_of_their_number() {
+        let check = |most: u32, expected: usize| {
+            let spending = spending("max_researchers", most);
+            let began = (0..20).filter(|_| !spending.begin_researcher().is_soft_limit()).count();
+            assert_eq!(began, expected, "of {most}");
+        };
+        check(1, 1);
+        check(4, 4);
+        check(10, 8);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_counts_like_everything_else_that_is_used() {
+        let end = Instant::now() + Duration::from_secs(100);
+        let spending = spending("max_run_seconds", 1_000).ending_at(end);
+        let standing = spending.standing();
+        assert_eq!((standing.used, standing.is_soft_limit(), standing.is_time()), (90, true, true));
+        assert_eq!(standing.failure().code, FailureCode::Timeout);
+        assert_eq!(standing.failure().message, "90 % of max_run_seconds are used, so no new research starts");
+        spending.note_soft_limit(&standing);
+        assert_eq!(spending.limited_by(), Some("max_run_seconds"));
+        tokio::time::advance(Duration::from_secs(1_000)).await;
+        assert_eq!(spending.standing().used, 100, "all of it, and never more");
     }
 
     #[test]

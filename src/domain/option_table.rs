@@ -71,6 +71,18 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "searches of the whole run; then the report is written from what is there",
     },
     OptionSpec {
+        name: "max_pages",
+        kind: OptionKind::Integer { min: 1, max: 1_000_000 },
+        default: "5000",
+        meaning: "pages of the web read in the whole run, those of search results included; then results keep their excerpts",
+    },
+    OptionSpec {
+        name: "max_researchers",
+        kind: OptionKind::Integer { min: 1, max: 100_000 },
+        default: "500",
+        meaning: "researchers started in the whole run; then the report is written from what is there",
+    },
+    OptionSpec {
         name: "max_tokens",
         kind: OptionKind::Integer { min: 10_000, max: 4_000_000_000 },
         default: "20000000",

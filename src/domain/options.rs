@@ -34,6 +34,11 @@ pub struct RunOptions {
     pub max_model_calls: u32,
     #[serde(default = "default_searches")]
     pub max_searches: u32,
+    /// Pages of the web, in search results and by address alike.
+    #[serde(default = "default_pages")]
+    pub max_pages: u32,
+    #[serde(default = "default_researchers")]
+    pub max_researchers: u32,
     /// Read and written, of all model calls.
     #[serde(default = "default_tokens")]
     pub max_tokens: u32,
@@ -509,6 +514,14 @@ fn default_searches() -> u32 {
     500
 }
 
+fn default_pages() -> u32 {
+    5_000
+}
+
+fn default_researchers() -> u32 {
+    500
+}
+
 fn default_tokens() -> u32 {
     20_000_000
 }
@@ -582,6 +595,8 @@ mod tests {
             "follow_up",
             "max_model_calls",
             "max_searches",
+            "max_pages",
+            "max_researchers",
             "max_tokens",
             "max_cost_usd",
             "search_topic",

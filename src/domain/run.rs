@@ -115,7 +115,8 @@ pub enum FailureCode {
     JournalCorrupt,
     /// The run took longer than it may.
     Timeout,
-    /// The run spent what it may before a report could be written: raise `max_model_calls`, `max_searches`, `max_tokens`, `max_cost_usd`.
+    /// The run spent what it may before a report could be written: raise `max_model_calls`, `max_searches`, `max_tokens`,
+    /// `max_cost_usd`, `max_researchers`.
     SpendingLimit,
     /// The search engine refused the key: fix it.
     SearchAuth,

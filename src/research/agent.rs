@@ -204,7 +204,7 @@ async fn turn_with_calls(
     }
     let answers = calls::carry_out(cx, agent, path, calls).await?;
     if agent.turn_event.is_some() {
-        agent.standing = cx.mark_standing(&format!("{path}/standing"), None).await?;
+        agent.standing = cx.standing(&format!("{path}/standing")).await?;
     }
     Ok(answers)
 }

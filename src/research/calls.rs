@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::agent::{Agent, Answer};
 use crate::{
-    context::{Cx, Error, Registered},
+    context::{Cx, Error, Registered, is_refusal},
     domain::{Event, Failure, SourceId, ToolKind, WarningCode, digest},
     journal::{Asked, Entry, StepKind},
     llm::{Part, ToolCall},
@@ -124,6 +124,7 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
             Ok(output) => output,
             Err(ToolError::Ends(error)) => return Err(error),
             Err(ToolError::Model(problem)) => failed(cx, job.call, problem),
+            Err(ToolError::Limit(refusal)) => failed(cx, job.call, refusal.message),
         };
         let gathered = &mut agent.gathered;
         gathered.has_worked |= kind.is_work();
@@ -185,7 +186,7 @@ fn remember(cx: &Cx, kind: ToolKind, arguments: &Value, result: &Result<ToolOutp
                 cx.keep_other_text(&link.url, &evidence.text);
             }
         }
-        Err(ToolError::Model(_)) if kind == ToolKind::Read => {
+        Err(ToolError::Model(problem)) if kind == ToolKind::Read && !is_refusal(problem) => {
             let address = arguments["address"].as_str().unwrap_or_default().to_owned();
             cx.limit(|limits| {
                 if !limits.unread_pages.contains(&address) {
@@ -202,8 +203,8 @@ fn error_of(kind: ToolKind, result: &Result<ToolOutput, ToolError>) -> Option<&'
     match result {
         Err(ToolError::Ends(error)) => Some(error.code()),
         Ok(output) if !output.has_failed() => None,
-        Ok(_) | Err(ToolError::Model(_)) if kind == ToolKind::Search => Some("search_failed"),
-        Ok(_) | Err(ToolError::Model(_)) => Some("tool_failed"),
+        Ok(_) | Err(_) if kind == ToolKind::Search => Some("search_failed"),
+        Ok(_) | Err(_) => Some("tool_failed"),
     }
 }
 
@@ -242,6 +243,10 @@ async fn perform(
             Err(ToolError::Ends(Error::Stop(stop))) => return Err(stop),
             Err(ToolError::Ends(Error::Failed(failure))) => {
                 Failed { message: failure.message.clone(), ends: Some(failure) }
+            }
+            Err(ToolError::Limit(refusal)) => {
+                let failed = Failed { message: refusal.message.clone(), ends: None };
+                return Ok(cx.refused(&refusal, Err(failed)));
             }
             Err(ToolError::Model(message)) => Failed { message, ends: None },
         };

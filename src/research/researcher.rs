@@ -23,7 +23,7 @@ use crate::{
 pub async fn research(cx: &Cx, job: &Assignment, question: &str, toolbox: &Toolbox) -> Result<Note, Error> {
     let cx = &cx.speaking_as(Scope::researcher(job.number));
     let started = Event::ResearcherStarted { topic: job.topic.clone(), tool_call_id: job.call_id.clone() };
-    let standing = cx.mark_standing(&format!("{}/started", job.path), Some(started)).await?;
+    let standing = cx.begin_researcher(&format!("{}/started", job.path), started).await?;
     let noted = match standing.is_soft_limit() {
         true => {
             cx.end_research(&standing);

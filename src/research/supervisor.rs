@@ -138,6 +138,9 @@ async fn findings(
         return Err(cut_short.or(last_failure).unwrap_or_else(nothing).into());
     }
     if let Some(failure) = cut_short {
+        if failure.code == FailureCode::Timeout {
+            cx.note_time_over("lead/late").await?;
+        }
         let detail = format!("the supervisor failed, the report is made of what was found until then: {failure}");
         cx.warn("lead/failed", WarningCode::ResearcherFailed, detail).await?;
         let (reason, ended_by) = match failure.code {

@@ -223,7 +223,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, Wo
     // By the clock that says when it was started, which need not be this machine's.
     let (time_left, now) = (time_left(run, parts.store.clock().await?), Instant::now());
     let writing = (max_time(run) / 4).min(LONGEST_WRITING);
-    let spending = Arc::new(Spending::new(&run.options, &steps));
+    let spending = Arc::new(Spending::new(&run.options, &steps).ending_at(now + time_left));
     let journal = Journal::new(*lease, holds_until, steps, parts.writer.clone())
         .wording(parts.prompts.wording())
         .inheriting(inherited.steps)

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    context::{Cx, Deadline, Error},
+    context::{self, Cx, Deadline, Error},
     domain::{Source, SourceId, ToolKind, event::ResultLink},
     journal::Stop,
     llm::{Text, ToolCall, ToolSpec},
@@ -147,6 +147,9 @@ pub struct ToolOutput {
     pub links: Vec<ResultLink>,
     /// What failed, in words; a call with failures and without links has failed.
     pub failed: Vec<String>,
+    /// Pages of the web that were read for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pages: usize,
     /// With their texts, of a tool that is one step: the loop registers and stores them with it.
     #[serde(skip)]
     pub sources: Vec<Source>,
@@ -163,12 +166,19 @@ impl ToolOutput {
     }
 }
 
+fn is_zero(pages: &usize) -> bool {
+    *pages == 0
+}
+
 /// Why a call brought nothing, by who has to know.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// The model, which may try something else.
     #[error("{0}")]
     Model(String),
+    /// The model too: the run has used up what it may.
+    #[error("{}", .0.message)]
+    Limit(context::Refusal),
     /// The agent: its work ends.
     #[error(transparent)]
     Ends(#[from] Error),

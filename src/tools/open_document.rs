@@ -141,6 +141,7 @@ fn output(cx: &Cx, id: SourceId, opened: &Opened, first: usize, count: usize) ->
             text: source.snapshot.clone(),
         }],
         failed: Vec::new(),
+        pages: 0,
         sources: vec![source],
     }
 }

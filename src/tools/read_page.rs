@@ -59,6 +59,10 @@ impl ReadPage {
             Some(id) => (address_of(cx, id)?, id),
             None => (arguments.address.clone(), site.first_source),
         };
+        let room = cx.begin_pages(1);
+        if let Some(refusal) = room.refusal() {
+            return Err(ToolError::Limit(refusal.clone()));
+        }
         let page = self.web.read(&address).await.map_err(|error| ToolError::Model(format!("{address}: {error}")))?;
         let all = passages::split(&page.text);
         let first = arguments.place.unwrap_or(1);
@@ -70,6 +74,7 @@ impl ReadPage {
             Some(question) => (best(&numbered, question), None),
             None => following(&numbered[first - 1..]),
         };
+        room.read(1);
         Ok(output(cx, id, &page, &shown, all.len(), next))
     }
 }
@@ -142,6 +147,7 @@ fn output(
             text: evidence,
         }],
         failed: Vec::new(),
+        pages: 1,
         sources: vec![source],
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::Site;
 use crate::{
-    context::{Cx, Patient},
+    context::{Cx, Patient, Refusal},
     domain::Usage,
     llm::{Gate, Wait},
     pages::{Web, extract},
@@ -30,6 +30,10 @@ pub struct Retrieved {
     pub lost: Vec<(String, String)>,
     /// What the model took that searched, if one did, whatever became of its answer.
     pub taken: Option<Usage>,
+    /// Pages that were read, or that the engine sent.
+    pub pages: usize,
+    /// Why there are not more of them, when the run may read no more.
+    pub refusal: Option<Refusal>,
 }
 
 /// Asks `engine`, then reads the pages that are missing, at most as many as the run may.
@@ -46,16 +50,40 @@ pub async fn retrieve(
 ) -> Retrieved {
     let caller = Noting { inner: cx.searching(), lost: Mutex::default(), taken: Mutex::default() };
     let mut answer = cx.before(Some(site.deadline), engine.search(query, limits, &caller)).await;
+    let (mut pages, mut refusal) = (0, None);
     if let Some(Ok(hits)) = &mut answer {
         hits.retain_mut(says_something);
-    }
-    if let (Some(Ok(hits)), Some(web)) = (&mut answer, web) {
-        let most = cx.options().max_pages_per_search as usize;
-        let missing: Vec<_> = hits.iter_mut().filter(|hit| engine.lacks_page(hit)).take(most).collect();
-        cx.before(Some(site.deadline), read_pages(web, missing, limits.max_content_length)).await;
+        (pages, refusal) = take_pages(cx, engine, web, site, hits, limits.max_content_length).await;
     }
     let taken = caller.taken.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Retrieved { answer, lost: caller.lost.into_inner().unwrap_or_else(PoisonError::into_inner), taken }
+    let lost = caller.lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Retrieved { answer, lost, taken, pages, refusal }
+}
+
+/// Keeps the pages that the engine sent, and reads those that are missing, as many as the run may; returns how many there
+/// are, and why there are not more.
+async fn take_pages(
+    cx: &Cx,
+    engine: &Engine,
+    web: Option<&Web>,
+    site: Site<'_>,
+    hits: &mut [Hit],
+    max_chars: usize,
+) -> (usize, Option<Refusal>) {
+    let (mut sent, mut missing): (Vec<_>, Vec<_>) = hits.iter_mut().partition(|hit| hit.raw_content.is_some());
+    missing.retain(|hit| engine.lacks_page(hit));
+    missing.truncate(web.map_or(0, |_| cx.options().max_pages_per_search as usize));
+    let room = cx.begin_pages(sent.len() + missing.len());
+    missing.truncate(room.granted().saturating_sub(sent.len()));
+    for hit in sent.iter_mut().skip(room.granted()) {
+        hit.raw_content = None;
+    }
+    if let Some(web) = web {
+        cx.before(Some(site.deadline), read_pages(web, missing, max_chars)).await;
+    }
+    let read = hits.iter().filter(|hit| hit.raw_content.is_some()).count();
+    room.read(read);
+    (read, room.refusal().cloned())
 }
 
 /// Takes away the text of a page that is a wall before the page; false when the excerpt is no more than that either.

@@ -200,11 +200,17 @@ struct Searched {
     /// The searches that a model made for it, which is not always one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     searches: Option<u64>,
+    /// Pages that it read, or that the engine sent: what the run counts.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pages: usize,
+    /// Are there pages that were not read because the run may read no more?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pages_left_out: bool,
 }
 
 impl From<Result<Vec<StoredHit>, String>> for Searched {
     fn from(outcome: Result<Vec<StoredHit>, String>) -> Self {
-        Self { outcome, searches: None }
+        Self { outcome, searches: None, pages: 0, pages_left_out: false }
     }
 }
 
@@ -286,15 +292,16 @@ async fn one_query(
             Err(refused) => return Ok(refused.map(|message| Searched::from(Err(message)))),
         };
         let retrieved = retrieval::retrieve(cx, engine, search.web, *site, query, limits).await;
-        let taken = retrieved.taken;
-        let entry = entry(cx, engine, query, first, retrieved);
-        Ok(match taken {
-            None => entry.map(Searched::from),
-            Some(taken) => {
-                let entry = cx.with_search(taken, entry);
-                entry.map(|outcome| Searched { outcome, searches: Some(taken.searches) })
-            }
-        })
+        let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
+        let mut entry = entry(cx, engine, query, first, retrieved);
+        if let Some(taken) = taken {
+            entry = cx.with_search(taken, entry);
+        }
+        if let Some(refusal) = &refusal {
+            entry = cx.with_refusal(refusal, entry);
+        }
+        let (searches, pages_left_out) = (taken.map(|taken| taken.searches), refusal.is_some());
+        Ok(entry.map(|outcome| Searched { outcome, searches, pages, pages_left_out }))
     };
     let Searched { outcome, .. } = cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
     if outcome.as_ref().is_err_and(|reason| !is_refusal(reason)) {
@@ -453,6 +460,7 @@ fn output(
         links: hits.iter().map(link).collect(),
         evidence: evidence.collect(),
         failed,
+        pages: 0,
         sources: Vec::new(),
     }
 }

@@ -36,6 +36,7 @@ async fn begun(engine: &Engine, database: &TestDatabase, ago_ms: u64) -> Run {
     let run = engine.submit(QUESTION).await.unwrap();
     match ago_ms {
         6_500 => database.execute("UPDATE runs SET started_at = created_at - 6500").await,
+        7_994_000 => database.execute("UPDATE runs SET started_at = created_at - 7994000").await,
         9_500 => database.execute("UPDATE runs SET started_at = created_at - 9500").await,
         _ => database.execute("UPDATE runs SET started_at = created_at - 60000").await,
     }
@@ -63,6 +64,7 @@ async fn research_that_takes_too_long_is_ended_and_reported(database: TestDataba
     let report = world.models.calls_of(Kind::Report).pop().unwrap();
     assert!(report.says("The research was cut short by a lack of time."));
     assert!(report.says("Nothing could be found out about this topic: The luck."));
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_run_seconds"));
     let calls = world.models.total();
     database
         .execute(
@@ -73,6 +75,43 @@ async fn research_that_takes_too_long_is_ended_and_reported(database: TestDataba
     engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
     let replayed = engine.app.runs.store().report(story.run.id).await.unwrap();
     assert_eq!((replayed.as_ref(), world.models.total()), (story.report.as_ref(), calls));
+    engine.app.close().await;
+    world.finish();
+}
+
+/// From four fifths of a run's time on nobody begins to research; what is under way goes on, and so does a replay, whose
+/// clock says that all the time is over.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_new_research_starts_in_the_last_fifth_of_the_time(database: TestDatabase) {
+    let delegations = [reply::delegate(["The dues."]), reply::delegate(["The luck."]), reply::complete_research()];
+    let script = small()
+        .first(When::kind(Kind::Supervisor), delegations)
+        .first(When::kind(Kind::Researcher), [reply::search(["dues"]).after(Duration::from_secs(7))]);
+    let world = world(script).await;
+    let engine = Engine::start(&world, &database, &["max_run_seconds=10000"]).await;
+    let run = begun(&engine, &database, 7_994_000).await;
+    let story = engine.tell(run).await;
+    assert_eq!(story.notes.len(), 1, "{:?}", story.warnings());
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_run_seconds"));
+    let report = story.markdown();
+    assert!(report.contains("[1]") && report.contains("the time was over"), "{report}");
+    let supervisor = world.models.calls_of(Kind::Supervisor);
+    assert!(supervisor[1].says("About 80 % of what this research may spend is used"));
+    assert!(supervisor[2].says("80 % of max_run_seconds are used, so no new research starts"));
+    let calls = world.models.total();
+    database
+        .execute(
+            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, \
+             started_at = created_at - 60000000; DELETE FROM messages WHERE role = 'assistant'",
+        )
+        .await;
+    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
+    let store = engine.app.runs.store();
+    assert_eq!((store.report(story.run.id).await.unwrap(), world.models.total()), (story.report, calls));
+    let limited_by = store.run(story.run.id).await.unwrap().unwrap().limited_by;
+    assert_eq!(limited_by.as_deref(), Some("max_run_seconds"));
     engine.app.close().await;
     world.finish();
 }

@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
-use fathom::domain::{Event, SourceId, ToolKind};
+use fathom::domain::{Event, SourceId, ToolKind, WarningCode};
 use fathom_testkit::program;
 use serde_json::json;
 
@@ -125,6 +125,23 @@ async fn story(world: &World, options: &[&str]) -> Story {
 fn answers(world: &World) -> Vec<String> {
     let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
     last.said_by("tool").iter().map(|text| text.to_string()).collect()
+}
+
+/// A page beyond what the run may read is not asked for, and the model hears why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_page_is_opened_beyond_what_the_run_may_read() {
+    let site = Site::start().await;
+    let [ledger, dues] = ["/ledger", "/dues.csv"].map(|path| site.at(path));
+    let world = World::start(reading([read(json!({ "address": ledger })), read(json!({ "address": dues }))])).await;
+    let story = story(&world, &["max_pages=1"]).await;
+    assert!(story.markdown().contains("[1]"), "{:?}", story.ended);
+    assert_eq!((site.asked("/ledger"), site.asked("/dues.csv")), (1, 0));
+    let answers = answers(&world);
+    assert!(answers[1].contains("the run has spent what it may: max_pages is 1"), "{answers:?}");
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_pages"));
+    assert_eq!(story.warned(WarningCode::SpendingLimit).len(), 1);
+    assert!(!story.markdown().contains("dues.csv"), "a page that was not asked for is no page that could not be read");
+    world.finish();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -93,6 +93,55 @@ async fn searches_end_softly_too() {
     world.finish();
 }
 
+/// Of the last search one page may be read; the other result keeps its excerpt.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_pages_are_read_than_the_run_may_read(database: TestDatabase) {
+    let search = |call: &Call| match ["first", "second", "third"].get(call.turns()) {
+        Some(query) => reply::calls([("search_web", json!({ "queries": [query] }))]),
+        None => reply::complete_research(),
+    };
+    let world = World::start(Script::whole_run(Shape::SMALL).by(When::kind(Kind::Researcher), search)).await;
+    for query in ["first", "second", "third"] {
+        let page = |name: &str| {
+            let text = format!("The {query} gate of {name} is paid by harbour dues of four crowns.");
+            Page::new(&format!("https://harbour.test/{query}/{name}"), name, &text)
+        };
+        world.web.always(query, Found::Pages(vec![page("Skelderwick"), page("Norderwarf")]));
+    }
+    let engine = Engine::start(&world, &database, &["max_pages=5"]).await;
+    let story = engine.research(QUESTION).await;
+    assert!(story.markdown().contains("[1]"), "{:?}", story.ended);
+    assert_eq!(world.models.calls_of(Kind::Summary).len(), 5, "each page is summarised, and no other");
+    assert_eq!(story.sources.len(), 6, "all are found");
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_pages"));
+    assert_eq!(story.warned(WarningCode::SpendingLimit), ["the run has spent what it may: max_pages is 5"]);
+    goes_the_same_way_again(&engine, &world, &database, &story).await;
+    engine.app.close().await;
+    world.finish();
+}
+
+/// However many are delegated to at once.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_researchers_begin_than_the_run_may_start(database: TestDatabase) {
+    let world = world(greedy()).await;
+    let options = ["max_researchers=10", "max_react_tool_calls=1", "max_researcher_iterations=2"];
+    let engine = Engine::start(&world, &database, &options).await;
+    let story = engine.research(QUESTION).await;
+    assert_eq!((story.notes.len(), world.models.calls_of(Kind::Researcher).len()), (8, 8), "four fifths of ten");
+    assert_eq!(story.run.limited_by.as_deref(), Some("max_researchers"));
+    let report = story.markdown();
+    assert!(report.contains("[1]") && report.contains("the spending limit was reached"), "{report}");
+    let supervisor = world.models.calls_of(Kind::Supervisor);
+    assert!(supervisor[1].says("80 % of max_researchers are used, so no new research starts"));
+    goes_the_same_way_again(&engine, &world, &database, &story).await;
+    engine.app.close().await;
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_end_softly_too() {
     let database = TestDatabase::sqlite();
