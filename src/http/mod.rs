@@ -137,6 +137,7 @@ fn routes() -> Vec<Route> {
         ("/api/v1/runs/{id}/notes", &["GET"], get(runs::notes)),
         ("/api/v1/runs/{id}/sources", &["GET"], get(runs::sources)),
         ("/api/v1/runs/{id}/sources/{source_id}", &["GET"], get(runs::source)),
+        ("/api/v1/runs/{id}/usage", &["GET"], get(runs::usage)),
         ("/api/v1/runs/{id}/steps", &["GET"], get(runs::steps)),
         ("/api/v1/estimate", &["POST"], post(estimate::show)),
         ("/api/v1/options", &["GET"], get(options::show)),

@@ -251,6 +251,11 @@ impl From<Step> for StepBody {
     }
 }
 
+/// What its model calls took, by what they were made for.
+pub async fn usage(run: OwnedRun) -> Result<Response, ApiError> {
+    answer(&run.breakdown().await?)
+}
+
 pub async fn steps(run: OwnedRun) -> Result<Response, ApiError> {
     answer(&ListBody::whole(run.steps().await?.into_iter().map(StepBody::from).collect()))
 }

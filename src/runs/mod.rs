@@ -5,6 +5,7 @@
 //! process works on, `marks.rs` what it was doing should it die.
 
 mod active;
+mod breakdown;
 mod condition;
 mod dispatcher;
 mod estimate;

@@ -44,6 +44,40 @@ async fn a_question_becomes_a_report(database: TestDatabase) {
     world.finish();
 }
 
+/// What a run took is the same however it is summed up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_run_took_is_there_by_what_it_was_for() {
+    let world = World::start(Script::whole_run(Shape { researchers: 2, ..Shape::SMALL })).await;
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    let started = service.start_run().await;
+    let run = service.ended(&started.run).await;
+    let used = service.get(&format!("{}/usage", started.run_path())).await.expect(200).json();
+    for (name, total) in run["usage"].as_object().unwrap() {
+        assert_eq!(&used[name], total, "{name}");
+    }
+    let calls = |name: &str| -> Vec<(String, u64)> {
+        let by = used[name].as_object().unwrap();
+        by.iter().map(|(what, sums)| (what.clone(), sums["calls"].as_u64().unwrap())).collect()
+    };
+    let made = |kind: Kind| world.models.calls_of(kind).len() as u64;
+    let research = made(Kind::Supervisor) + made(Kind::Researcher) + made(Kind::Summary) + made(Kind::Compression);
+    let expected = [("brief", 1), ("clarify", 1), ("report", 1), ("research", research)];
+    assert_eq!(calls("by_stage"), expected.map(|(name, calls)| (name.to_owned(), calls)));
+    let agents = 2 + made(Kind::Supervisor) + made(Kind::Researcher);
+    let expected = [
+        ("compression", made(Kind::Compression)),
+        ("final_report", 1),
+        ("research", agents),
+        ("summarization", made(Kind::Summary)),
+    ];
+    assert_eq!(calls("by_role"), expected.map(|(name, calls)| (name.to_owned(), calls)));
+    let of_researchers = made(Kind::Researcher) + made(Kind::Compression);
+    assert_eq!(calls("by_researcher").iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["r1", "r2"]);
+    assert_eq!(calls("by_researcher").iter().map(|(_, calls)| calls).sum::<u64>(), of_researchers);
+    service.stop().await;
+    world.finish();
+}
+
 /// The report, notes, sources and steps that the run's links lead to.
 async fn what_it_found(service: &Service, run: &Value) {
     let link = |name: &str| run["links"][name].as_str().unwrap();
