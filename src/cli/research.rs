@@ -18,8 +18,8 @@ use crate::{
     app::App,
     config::Config,
     domain::{
-        MessageRole, ModelName, ModelUsage, Models, Outcome, Run, RunId, RunOptions, Timestamp,
-        options::OptionSpec, report::Report,
+        MessageRole, ModelName, ModelUsage, Models, Outcome, Run, RunId, RunOptions, Timestamp, options::OptionSpec,
+        report::Report,
     },
     runs::{Ended, MAX_MESSAGE_CHARS, Refusal, WorkError},
     search::ROWS,

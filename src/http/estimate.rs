@@ -4,7 +4,12 @@ use axum::{extract::State as Shared, response::Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{State, error::ApiError, extract::{JsonBody, keys}, json::answer};
+use super::{
+    State,
+    error::ApiError,
+    extract::{JsonBody, keys},
+    json::answer,
+};
 use crate::domain::{Caller, GivenKeys};
 
 /// As of a new thread. The words of the question do not matter yet, so it may be left out.

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{Means, Refusal, Runs};
 use crate::{
     domain::{
-        Cost, Estimate, GivenKeys, ModelName, ModelUsage, Outcome, Owner, Run, RunDetails, RunOptions, RunStatus, ThreadId, Usage,
-        estimate::Size,
+        Cost, Estimate, GivenKeys, ModelName, ModelUsage, Outcome, Owner, Run, RunDetails, RunOptions, RunStatus,
+        ThreadId, Usage, estimate::Size,
     },
     store::{self, RunFilter},
 };
