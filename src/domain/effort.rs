@@ -78,4 +78,12 @@ impl Effort {
             Self::Deep => (2_500, 6_000),
         }
     }
+
+    /// Characters of a page that are read for its summary: some 1,500 tokens, or twice as many.
+    pub fn chars_read(self) -> usize {
+        match self {
+            Self::Quick | Self::Standard => 6_000,
+            Self::Deep => 12_000,
+        }
+    }
 }

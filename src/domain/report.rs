@@ -105,6 +105,19 @@ pub struct Note {
     pub text: String,
 }
 
+/// The heading under which notes list all their sources, as `prompts/compress_system.md` asks for it.
+const NOTE_SOURCES: &str = "\n## Sources used\n";
+
+impl Note {
+    /// The text without its closing list of sources, which says nothing of the topic; never empty unless the text is.
+    pub fn findings(&self) -> &str {
+        match self.text.rsplit_once(NOTE_SOURCES) {
+            Some((findings, _)) if !findings.trim().is_empty() => findings.trim_end(),
+            _ => &self.text,
+        }
+    }
+}
+
 /// A report's place in its text where a source is cited.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Citation {

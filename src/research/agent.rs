@@ -83,9 +83,29 @@ pub struct Gathered {
     pub(super) reserved: u32,
     /// Calls of tools that are one step, so that none is made twice.
     pub(super) made: HashSet<String>,
+    /// What notes are made of instead of the answers at these places of the conversation.
+    pub(super) in_full: Vec<(usize, Text)>,
 }
 
 impl Gathered {
+    /// The conversation as notes are made of it: what was retrieved stands there in full.
+    pub fn in_full(&mut self, mut messages: Vec<Message>) -> Vec<Message> {
+        for (place, text) in self.in_full.drain(..) {
+            if let Some(Message::Tool { content, .. }) = messages.get_mut(place) {
+                *content = text;
+            }
+        }
+        messages
+    }
+
+    /// Appends the answers to the conversation.
+    fn append(&mut self, messages: &mut Vec<Message>, answers: Vec<Answer>) {
+        for mut answer in answers {
+            self.in_full.extend(answer.in_full.take().map(|text| (messages.len(), text)));
+            messages.push(answer.into());
+        }
+    }
+
     /// Keeps what is new of a call's evidence. A page that a search brings again brings nothing more; reading it does.
     pub(super) fn add(&mut self, kind: ToolKind, evidence: Vec<Evidence>, links: impl IntoIterator<Item = String>) {
         for (evidence, url) in evidence.into_iter().zip(links) {
@@ -138,11 +158,13 @@ pub struct Answer {
     pub call_id: String,
     pub name: String,
     pub text: Text,
+    /// As in [`ToolOutput`](crate::tools::ToolOutput).
+    pub in_full: Option<Text>,
 }
 
 impl Answer {
     pub fn to(call: &ToolCall, text: impl Into<Text>) -> Self {
-        Self { call_id: call.id.clone(), name: call.name.clone(), text: text.into() }
+        Self { call_id: call.id.clone(), name: call.name.clone(), text: text.into(), in_full: None }
     }
 }
 
@@ -174,7 +196,7 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
             let left = cx
                 .prompts()
                 .text(agent.words.left, json!({"left": agent.max_turns - turn, "used": agent.standing.used}));
-            append(messages, answers, &left);
+            agent.gathered.append(messages, with_turns_left(answers, &left));
         }
         if wants_end && agent.gathered.has_worked {
             return Ok(End::Finished);
@@ -227,7 +249,7 @@ pub async fn do_task(
     agent.gathered.has_reflected = true;
     let answers = calls::carry_out(cx, agent, &format!("{path}/{id}"), std::slice::from_ref(&call)).await?;
     messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None });
-    messages.extend(answers.into_iter().map(Message::from));
+    agent.gathered.append(messages, answers);
     Ok(true)
 }
 
@@ -239,10 +261,10 @@ fn append_idle(messages: &mut Vec<Message>, text: String, nudge: String) {
     messages.push(Message::user(nudge));
 }
 
-/// Appends the answers, the last one with the number of turns left.
-fn append(messages: &mut Vec<Message>, mut answers: Vec<Answer>, left: &str) {
+/// The answers, the last one with the number of turns left.
+fn with_turns_left(mut answers: Vec<Answer>, left: &str) -> Vec<Answer> {
     if let Some(last) = answers.last_mut() {
         last.text.0.push(Part::Fixed(format!("\n\n{left}").into()));
     }
-    messages.extend(answers.into_iter().map(Message::from));
+    answers
 }

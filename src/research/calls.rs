@@ -103,6 +103,7 @@ async fn admit<'c>(
 async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) -> Result<Vec<(usize, Answer)>, Error> {
     let has_worked = agent.gathered.has_worked;
     let (tools, question, deadline) = (&agent.tools, agent.question, agent.deadline);
+    let evidence = &agent.gathered.evidence;
     let work = jobs.iter().map(|job| {
         let site = Site {
             turn,
@@ -112,6 +113,7 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
             reserved_before: job.reserved_before,
             question,
             has_worked,
+            evidence,
             deadline,
         };
         Box::pin(one_call(cx, tools, job, site))
@@ -133,7 +135,7 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
         gathered.add(kind, output.evidence, output.links.into_iter().map(|link| link.url));
         let note = job.admitted.left_out.map(|left_out| Part::Fixed(format!("\n\n{}", left_out.note).into()));
         output.text.0.extend(note);
-        answers.push((job.index, Answer::to(job.call, output.text)));
+        answers.push((job.index, Answer { in_full: output.in_full, ..Answer::to(job.call, output.text) }));
     }
     Ok(answers)
 }

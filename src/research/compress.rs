@@ -71,8 +71,7 @@ async fn ask(
     evidence: &[Evidence],
     deadline: Deadline,
 ) -> Result<String, Error> {
-    let sources: Vec<_> =
-        evidence.iter().map(|e| json!({"id": e.source_id.to_string(), "title": untrusted(&e.title)})).collect();
+    let sources: Vec<_> = evidence.iter().map(|evidence| evidence.source_id.to_string()).collect();
     let system = cx.prompts().text("compress_system", json!({"date": cx.date().await?}));
     let instruction = cx.prompts().text("compress_request", json!({"topic": untrusted(topic), "sources": sources}));
     let mut messages = vec![Message::system(system)];

@@ -34,6 +34,13 @@ pub struct Card {
     pub date: Option<String>,
 }
 
+impl Card {
+    /// Does the quotation hold the statement, word for word?
+    pub fn is_quotation(&self) -> bool {
+        self.quotation.contains(self.statement.trim_end_matches(['.', '…']))
+    }
+}
+
 /// What the writer sees of the evidence.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {

@@ -77,6 +77,7 @@ async fn notes(
         cx.warn(&format!("{path}/unsearched"), WarningCode::ModelMisuse, detail).await?;
         agent::do_task(cx, &mut researcher, path, "topic", &mut messages).await?;
     }
+    let messages = researcher.gathered.in_full(messages);
     let Gathered { evidence, failures, turns, .. } = researcher.gathered;
     if evidence.is_empty() {
         return Err(nothing_found(topic, &failures).into());

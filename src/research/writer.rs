@@ -138,9 +138,10 @@ async fn prompt(
 
 fn shown_cards(evidence: &evidence::Evidence) -> Value {
     let card = |card: &Card| {
+        let statement = if card.is_quotation() { "" } else { &card.statement };
         json!({
             "id": card.id.to_string(),
-            "statement": untrusted(&card.statement),
+            "statement": untrusted(statement),
             "quotation": untrusted(&card.quotation),
             "host": untrusted(&card.host).replace('"', " "),
             "date": card.date.as_deref().map(|date| untrusted(date).replace('"', " ")),
@@ -165,7 +166,8 @@ fn shown_question(judged: &Judged) -> Value {
 
 /// Notes as templates show them.
 pub fn shown(notes: &[Note], flexible: &mut Flexible) -> Vec<Value> {
-    let shown = |note: &Note| json!({"topic": untrusted(&note.topic), "text": flexible.mark(untrusted(&note.text))});
+    let shown =
+        |note: &Note| json!({"topic": untrusted(&note.topic), "text": flexible.mark(untrusted(note.findings()))});
     notes.iter().map(shown).collect()
 }
 

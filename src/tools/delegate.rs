@@ -140,7 +140,7 @@ impl Delegate {
             Err(stop) => return Err(stop.into()),
         };
         let output = match &outcome {
-            Ok(note) => ToolOutput::text(Text(vec![Part::Flexible(untrusted(&note.text).into())])),
+            Ok(note) => ToolOutput::text(Text(vec![Part::Flexible(untrusted(note.findings()).into())])),
             Err(failure) => {
                 let values = json!({"topic": topic, "reason": failure.message.trim_end_matches('.')});
                 let text = cx.prompts().text("research_failed", values);

@@ -132,6 +132,8 @@ pub struct Site<'a> {
     pub question: &'a str,
     /// Has the agent's work begun: was anything retrieved, or delegated?
     pub has_worked: bool,
+    /// What the agent had retrieved before this turn.
+    pub evidence: &'a [Evidence],
     /// When the agent's time is over.
     pub deadline: Deadline,
 }
@@ -141,6 +143,9 @@ pub struct Site<'a> {
 pub struct ToolOutput {
     /// For the model.
     pub text: Text,
+    /// For the notes on what was found, where they are made of more than the agent needs to see in each of its turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_full: Option<Text>,
     /// Pieces of what was retrieved; one per link, in the same order.
     pub evidence: Vec<Evidence>,
     /// In the order shown.

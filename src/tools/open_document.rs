@@ -140,9 +140,8 @@ fn output(cx: &Cx, id: SourceId, opened: &Opened, first: usize, count: usize) ->
             published: source.published.clone(),
             text: source.snapshot.clone(),
         }],
-        failed: Vec::new(),
-        pages: 0,
         sources: vec![source],
+        ..ToolOutput::default()
     }
 }
 

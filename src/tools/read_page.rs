@@ -146,9 +146,9 @@ fn output(
             published: source.published.clone(),
             text: evidence,
         }],
-        failed: Vec::new(),
         pages: 1,
         sources: vec![source],
+        ..ToolOutput::default()
     }
 }
 

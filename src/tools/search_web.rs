@@ -263,9 +263,9 @@ async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolO
         }
     }
     // Boxed: each is 13 KB, and would be kept twice, here and where it runs.
-    let reading: Vec<_> = hits.iter().map(|hit| page_text(cx, hit, site).boxed()).collect();
+    let reading: Vec<_> = hits.iter().map(|hit| page_shown(cx, hit, site).boxed()).collect();
     let pages: Vec<_> = stream::iter(reading).buffered(SUMMARIES_AT_ONCE).collect().await;
-    let pages = pages.into_iter().collect::<Result<Vec<PageText>, _>>()?;
+    let pages = pages.into_iter().collect::<Result<Vec<PageShown>, _>>()?;
     Ok(output(cx, queries, &hits, &pages, failures))
 }
 
@@ -420,7 +420,32 @@ fn source(hit: &Hit, id: SourceId, snapshot: String) -> Source {
     }
 }
 
-/// What is shown of a page.
+/// What an agent sees of a page.
+enum PageShown {
+    /// It has seen the page before, as this source.
+    Before(SourceId),
+    Now(PageText),
+}
+
+impl PageShown {
+    fn text(&self) -> String {
+        match self {
+            Self::Before(_) => String::new(),
+            Self::Now(page) => {
+                std::iter::once(&page.summary).chain(&page.excerpts).cloned().collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+}
+
+/// A page that the agent knows is not read again.
+async fn page_shown(cx: &Cx, stored: &StoredHit, site: Site<'_>) -> Result<PageShown, Error> {
+    match site.evidence.iter().find(|known| known.url == stored.hit.url) {
+        Some(known) => Ok(PageShown::Before(known.source_id)),
+        None => Ok(PageShown::Now(page_text(cx, stored, site).await?)),
+    }
+}
+
 async fn page_text(cx: &Cx, stored: &StoredHit, site: Site<'_>) -> Result<PageText, Error> {
     match &stored.text_hash {
         Some(text_hash) => summary::of_page(cx, &page_key(&stored.hit.url, text_hash), &stored.hit, site).await,
@@ -432,31 +457,34 @@ fn output(
     cx: &Cx,
     queries: &[String],
     hits: &[StoredHit],
-    pages: &[PageText],
+    pages: &[PageShown],
     failures: Vec<FailedQuery>,
 ) -> ToolOutput {
+    let results = || hits.iter().zip(pages);
     let failed = failures.iter().map(|failed| format!("'{}': {}", failed.query, failed.reason)).collect();
     let text = if hits.is_empty() && failures.is_empty() {
         cx.prompts().text("no_results", json!({"queries": queries})).into()
     } else {
-        let results: Vec<_> = hits.iter().zip(pages).map(|(stored, page)| shown(stored, page)).collect();
-        let text = cx.prompts().text("search_results", json!({"results": results, "failures": failures}));
-        Text(vec![Part::Flexible(text.into())])
+        let results: Vec<_> = results().map(|(stored, page)| in_short(stored, page)).collect();
+        rendered(cx, json!({"results": results, "failures": failures}))
     };
+    let in_full: Vec<_> = results().filter_map(|(stored, page)| in_full(stored, page)).collect();
+    let in_full = (!in_full.is_empty()).then(|| rendered(cx, json!({"results": in_full, "failures": []})));
     let link = |stored: &StoredHit| ResultLink {
         source_id: stored.source_id,
         url: stored.hit.url.clone(),
         title: stored.hit.title.clone(),
     };
-    let evidence = hits.iter().zip(pages).map(|(stored, page)| Evidence {
+    let evidence = results().map(|(stored, page)| Evidence {
         source_id: stored.source_id,
         title: stored.hit.title.clone(),
         url: stored.hit.url.clone(),
         published: stored.hit.published.clone(),
-        text: std::iter::once(&page.summary).chain(&page.excerpts).cloned().collect::<Vec<_>>().join("\n"),
+        text: page.text(),
     });
     ToolOutput {
         text,
+        in_full,
         links: hits.iter().map(link).collect(),
         evidence: evidence.collect(),
         failed,
@@ -465,10 +493,30 @@ fn output(
     }
 }
 
-fn shown(stored: &StoredHit, page: &PageText) -> Value {
-    let excerpts: Vec<_> = page.excerpts.iter().map(|excerpt| untrusted(excerpt)).collect();
+fn rendered(cx: &Cx, values: Value) -> Text {
+    Text(vec![Part::Flexible(cx.prompts().text("search_results", values).into())])
+}
+
+/// A result as the agent sees it in each of its turns from now on: word for word it stands in [`in_full`].
+fn in_short(stored: &StoredHit, page: &PageShown) -> Value {
+    match page {
+        PageShown::Before(id) => json!({"id": id.to_string(), "title": untrusted(&stored.hit.title), "is_known": true}),
+        PageShown::Now(page) => shown(stored, page, &[]),
+    }
+}
+
+/// A result as notes are made of it, with the excerpts that its summary does not hold; `None` when it is nothing new.
+fn in_full(stored: &StoredHit, page: &PageShown) -> Option<Value> {
+    let PageShown::Now(page) = page else { return None };
+    let own = |excerpt: &&String| !page.summary.contains(excerpt.trim());
+    let excerpts: Vec<String> = page.excerpts.iter().filter(own).map(|excerpt| untrusted(excerpt)).collect();
+    Some(shown(stored, page, &excerpts))
+}
+
+fn shown(stored: &StoredHit, page: &PageText, excerpts: &[String]) -> Value {
     json!({
         "id": stored.source_id.to_string(),
+        "is_known": false,
         "title": untrusted(&stored.hit.title),
         "location": location(&stored.hit),
         "published": stored.hit.published.as_deref().map(untrusted),

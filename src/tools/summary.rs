@@ -23,8 +23,7 @@ use crate::{
 /// Characters of a page that stand in for its summary when that fails.
 const EXCERPT_CHARS: usize = 1_500;
 
-/// Characters of a page that are read for its summary, some 2,000 tokens, and that are shown instead of one.
-const READ_CHARS: usize = 8_000;
+/// Characters of a page that are shown instead of a summary.
 const SHOWN_CHARS: usize = 6_000;
 /// Stands for what is left out between passages.
 const GAP: &str = "\n\n[…]\n\n";
@@ -112,7 +111,7 @@ async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &Arc<str>, site: Site<'_
         "question": untrusted(site.question),
         // Not the hit's own, so that it does not matter which of several hits is read first.
         "title": untrusted(&cx.title(&hit.url).unwrap_or_else(|| hit.title.clone())),
-        "webpage_content": flexible.mark(bearing(page, site.question, READ_CHARS).await),
+        "webpage_content": flexible.mark(bearing(page, site.question, cx.options().effort.chars_read()).await),
     });
     let message = Message::User { content: cx.prompts().parts("summary", values, flexible) };
     let task = Task::Summarise { question: site.question.to_owned(), page: Arc::clone(page) };

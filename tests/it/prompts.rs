@@ -80,7 +80,7 @@ fn samples(name: &str) -> Vec<Value> {
         }
         "clarify" => json!({"date": date, "messages": messages}),
         "compress_request" => {
-            let sources = json!([{"id": "S1001", "title": "Dues"}, {"id": "S1002", "title": "Loan"}]);
+            let sources = json!(["S1001", "S1002"]);
             return vec![
                 json!({"topic": "The gate.", "sources": sources}),
                 json!({"topic": "The gate.", "sources": []}),
@@ -168,31 +168,33 @@ fn samples(name: &str) -> Vec<Value> {
         ]}),
         "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
         "cards" => {
-            let card = |id, date| {
+            let card = |id, statement, date| {
                 json!({
-                    "id": id, "statement": "Dues are four crowns.", "quotation": "The dues: 4 crowns.",
+                    "id": id, "statement": statement, "quotation": "The dues: 4 crowns.",
                     "host": "harbour.test", "date": date,
                 })
             };
+            let dues = "Dues are four crowns.";
             let pair = json!({
-                "one": "Dues are four crowns.", "one_id": "S1001", "other": "Dues are five crowns.", "other_id": "S2001",
+                "one": dues, "one_id": "S1001", "other": "Dues are five crowns.", "other_id": "S2001",
             });
             return vec![
-                json!({"cards": [card("S1001", json!("2031-03-01")), card("S2001", json!(null))], "differing": [pair]}),
-                json!({"cards": [card("S1001", json!(null))], "differing": []}),
+                json!({"cards": [card("S1001", dues, json!("2031-03-01")), card("S2001", "", json!(null))], "differing": [pair]}),
+                json!({"cards": [card("S1001", dues, json!(null))], "differing": []}),
             ];
         }
         "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
         "search_results" => {
             let result = |id, published, excerpts| {
                 json!({
-                    "id": id, "title": "Dues", "location": "harbour.test", "published": published,
+                    "id": id, "is_known": false, "title": "Dues", "location": "harbour.test", "published": published,
                     "summary": "Four crowns.", "excerpts": excerpts,
                 })
             };
             let results = json!([
                 result("S1001", json!("2031-03-01"), json!(["Four."])),
-                result("S1002", json!(null), json!([]))
+                result("S1002", json!(null), json!([])),
+                json!({"id": "S1003", "title": "Gate", "is_known": true}),
             ]);
             let failures = json!([{"query": "gate", "reason": "status 500"}]);
             return vec![
