@@ -56,6 +56,7 @@ templates![
     "think_alone",
     "too_many_delegations",
     "tool_failed",
+    "translate",
     "page",
     "tools/open_document",
     "tools/open_document.address",

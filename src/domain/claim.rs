@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::SourceId;
+
 /// How a report is held against its sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -73,6 +75,27 @@ impl Claim {
     fn range(&self) -> Range<usize> {
         self.first_citation..self.first_citation.saturating_add(self.citations)
     }
+}
+
+/// What one source states.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stated {
+    /// As the notes have it, one line.
+    pub text: String,
+    /// The figures and dates of it, as written, that the other statement does not hold; never empty.
+    pub figures: Vec<String>,
+    pub source_id: SourceId,
+    /// The host of a page, the path of a document.
+    pub host: String,
+}
+
+/// Two sources that state a figure or date otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contradiction {
+    pub one: Stated,
+    pub other: Stated,
+    /// Does the report name the figures of both, and cite one of them at least?
+    pub settled: bool,
 }
 
 /// Claims by verdict.

@@ -502,6 +502,8 @@ pub enum WarningCode {
     CitationsDropped,
     /// The report, or a part of it, was not held against its sources.
     CheckFailed,
+    /// The report is not in the language of the question.
+    OtherLanguage,
     /// A structured answer could not be had; the run goes on without it.
     StructuredOutputFailed,
     /// There are more earlier findings than a run takes over; some were left out.

@@ -7,6 +7,10 @@ pub struct LimitWording {
     pub heading: &'static str,
     /// Figures that stand in no cited source.
     pub unsupported: &'static str,
+    /// What sources state otherwise, and the report leaves open.
+    pub contradictory: &'static str,
+    /// Before the code of the question's language and that of the report's.
+    pub other_language: &'static str,
     pub unanswered: &'static str,
     pub partly: &'static str,
     pub nothing_found: &'static str,
@@ -25,6 +29,8 @@ pub struct LimitWording {
 pub const EN: LimitWording = LimitWording {
     heading: "Limits of this report",
     unsupported: "Stated here, but not found in the cited sources",
+    contradictory: "Sources disagree, and the report does not settle it",
+    other_language: "Not in the language of the question",
     unanswered: "Not answered by the sources",
     partly: "Answered only in part",
     nothing_found: "Nothing was found about",
@@ -42,6 +48,8 @@ pub const EN: LimitWording = LimitWording {
 pub const DE: LimitWording = LimitWording {
     heading: "Grenzen dieses Berichts",
     unsupported: "Hier behauptet, aber in den angegebenen Quellen nicht gefunden",
+    contradictory: "Quellen widersprechen sich, und der Bericht klärt es nicht",
+    other_language: "Nicht in der Sprache der Frage",
     unanswered: "Von den Quellen nicht beantwortet",
     partly: "Nur zum Teil beantwortet",
     nothing_found: "Nichts gefunden zu",
@@ -59,6 +67,8 @@ pub const DE: LimitWording = LimitWording {
 pub const FR: LimitWording = LimitWording {
     heading: "Limites de ce rapport",
     unsupported: "Affirmé ici, mais introuvable dans les sources citées",
+    contradictory: "Des sources se contredisent, sans que le rapport tranche",
+    other_language: "Pas dans la langue de la question",
     unanswered: "Sans réponse dans les sources",
     partly: "Réponse seulement partielle",
     nothing_found: "Rien n'a été trouvé sur",
@@ -76,6 +86,8 @@ pub const FR: LimitWording = LimitWording {
 pub const ES: LimitWording = LimitWording {
     heading: "Límites de este informe",
     unsupported: "Afirmado aquí, pero no encontrado en las fuentes citadas",
+    contradictory: "Las fuentes se contradicen y el informe no lo aclara",
+    other_language: "No está en el idioma de la pregunta",
     unanswered: "Sin respuesta en las fuentes",
     partly: "Respondido solo en parte",
     nothing_found: "No se encontró nada sobre",
@@ -93,6 +105,8 @@ pub const ES: LimitWording = LimitWording {
 pub const IT: LimitWording = LimitWording {
     heading: "Limiti di questo rapporto",
     unsupported: "Affermato qui, ma non trovato nelle fonti citate",
+    contradictory: "Le fonti si contraddicono e il rapporto non lo chiarisce",
+    other_language: "Non nella lingua della domanda",
     unanswered: "Senza risposta nelle fonti",
     partly: "Risposta solo parziale",
     nothing_found: "Non è stato trovato nulla su",
@@ -110,6 +124,8 @@ pub const IT: LimitWording = LimitWording {
 pub const PT: LimitWording = LimitWording {
     heading: "Limites deste relatório",
     unsupported: "Afirmado aqui, mas não encontrado nas fontes citadas",
+    contradictory: "As fontes contradizem-se e o relatório não o esclarece",
+    other_language: "Não está na língua da pergunta",
     unanswered: "Sem resposta nas fontes",
     partly: "Respondido apenas em parte",
     nothing_found: "Nada foi encontrado sobre",
@@ -127,6 +143,8 @@ pub const PT: LimitWording = LimitWording {
 pub const NL: LimitWording = LimitWording {
     heading: "Beperkingen van dit rapport",
     unsupported: "Hier beweerd, maar niet gevonden in de genoemde bronnen",
+    contradictory: "Bronnen spreken elkaar tegen en het rapport beslecht dat niet",
+    other_language: "Niet in de taal van de vraag",
     unanswered: "Niet beantwoord door de bronnen",
     partly: "Slechts gedeeltelijk beantwoord",
     nothing_found: "Niets gevonden over",
@@ -144,6 +162,8 @@ pub const NL: LimitWording = LimitWording {
 pub const ZH: LimitWording = LimitWording {
     heading: "本报告的局限",
     unsupported: "文中提到但在所引来源中未找到",
+    contradictory: "来源相互矛盾，本报告未作澄清",
+    other_language: "与提问所用语言不同",
     unanswered: "来源未能回答",
     partly: "仅部分得到回答",
     nothing_found: "未找到任何相关内容",
@@ -161,6 +181,8 @@ pub const ZH: LimitWording = LimitWording {
 pub const JA: LimitWording = LimitWording {
     heading: "本レポートの限界",
     unsupported: "本文にあるが引用元で確認できなかったもの",
+    contradictory: "出典の記述が食い違い、本レポートでは解決されていない点",
+    other_language: "質問の言語と異なる",
     unanswered: "情報源では答えられなかった点",
     partly: "一部のみ答えられた点",
     nothing_found: "何も見つからなかった項目",
@@ -178,6 +200,8 @@ pub const JA: LimitWording = LimitWording {
 pub const KO: LimitWording = LimitWording {
     heading: "이 보고서의 한계",
     unsupported: "본문에 있으나 인용한 출처에서 찾지 못한 것",
+    contradictory: "출처가 서로 다르며 보고서가 정리하지 못한 것",
+    other_language: "질문과 다른 언어로 쓰임",
     unanswered: "출처가 답하지 못한 것",
     partly: "일부만 답한 것",
     nothing_found: "아무것도 찾지 못한 주제",
@@ -195,6 +219,8 @@ pub const KO: LimitWording = LimitWording {
 pub const RU: LimitWording = LimitWording {
     heading: "Ограничения этого отчёта",
     unsupported: "Указано здесь, но не найдено в приведённых источниках",
+    contradictory: "Источники противоречат друг другу, и отчёт этого не разрешает",
+    other_language: "Не на языке вопроса",
     unanswered: "Источники не дают ответа",
     partly: "Ответ лишь частичный",
     nothing_found: "Ничего не найдено о",
@@ -212,6 +238,8 @@ pub const RU: LimitWording = LimitWording {
 pub const AR: LimitWording = LimitWording {
     heading: "حدود هذا التقرير",
     unsupported: "ورد هنا ولم يوجد في المصادر المذكورة",
+    contradictory: "تتعارض المصادر ولم يحسم التقرير ذلك",
+    other_language: "ليس بلغة السؤال",
     unanswered: "لم تجب عنه المصادر",
     partly: "أُجيب عنه جزئيًا فقط",
     nothing_found: "لم يوجد شيء عن",

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AnswerStatus, SubQuestion,
-    claim::{Claim, Verdict},
+    claim::{Claim, Contradiction, Stated, Verdict},
     report::Citation,
     wording::Wording,
 };
@@ -37,6 +37,10 @@ pub struct Limits {
     /// Parts of the question without an answer, and those with only a part of one.
     pub unanswered: Vec<String>,
     pub partly_answered: Vec<String>,
+    /// What sources state otherwise, and the report leaves open.
+    pub open_contradictions: Vec<Contradiction>,
+    /// ISO 639-1 codes of the question's language and of the report's, when they differ.
+    pub other_language: Option<(&'static str, &'static str)>,
 }
 
 impl Limits {
@@ -70,6 +74,8 @@ impl Limits {
             line(words.partly, self.partly_answered.iter().map(|text| quoted(text))),
             line(words.nothing_found, self.empty_topics.iter().map(|text| quoted(text))),
             line(words.unsupported, unsupported(claims, citations)),
+            line(words.contradictory, self.open_contradictions.iter().map(contradiction)),
+            line(words.other_language, self.other_language.map(|(asked, written)| format!("{asked} → {written}"))),
             line(words.ended_early, reason.map(str::to_owned)),
             line(words.failed_searches, searches),
             line(words.unread_pages, self.unread_pages.iter().map(|page| text(page))),
@@ -96,6 +102,12 @@ fn unsupported(claims: &[Claim], citations: &[Citation]) -> Vec<String> {
     };
     let is_wrong = |claim: &&Claim| matches!(claim.verdict, Verdict::NotSupported | Verdict::Partly);
     claims.iter().filter(is_wrong).map(of_claim).collect()
+}
+
+fn contradiction(Contradiction { one, other, .. }: &Contradiction) -> String {
+    let figures = |stated: &Stated| stated.figures.iter().map(|figure| text(figure)).collect::<Vec<_>>().join(", ");
+    let place = |stated: &Stated| text(&stated.host);
+    format!("{} ({}) / {} ({}): {}", figures(one), place(one), figures(other), place(other), quoted(&one.text))
 }
 
 fn line(label: &str, items: impl IntoIterator<Item = String>) -> Option<String> {
@@ -140,16 +152,30 @@ mod tests {
             first_citation: 0,
             citations: 1,
         };
+        let stated = |figure: &str, host: &str| Stated {
+            text: format!("It cost {figure} crowns"),
+            figures: vec![figure.to_owned()],
+            source_id: SourceId(1001),
+            host: host.to_owned(),
+        };
         let limits = Limits {
             empty_topics: vec!["The [loan](https://evil.test)".to_owned()],
             ended_by: Some(EndedBy::Budget),
             failed_searches: vec![("tavily".to_owned(), 2)],
+            open_contradictions: vec![Contradiction {
+                one: stated("412,000", "a.test"),
+                other: stated("421,000", "b.test"),
+                settled: false,
+            }],
+            other_language: Some(("de", "en")),
             ..Limits::default()
         };
         let section = limits.section(&[claim], &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
         let expected = "## Limits of this report\n\n\
             - Nothing was found about: “The loan (https: evil.test)”\n\
             - Stated here, but not found in the cited sources: 413,000 (3)\n\
+            - Sources disagree, and the report does not settle it: 412,000 (a.test) / 421,000 (b.test): “It cost 412,000 crowns”\n\
+            - Not in the language of the question: de → en\n\
             - The research ended early: the spending limit was reached\n\
             - Searches that failed: tavily (2)\n";
         assert_eq!(section, expected);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SourceId, SubQuestion, Timestamp,
-    claim::{Claim, Passage, Verdict},
+    claim::{Claim, Contradiction, Passage, Verdict},
     limits,
     wording::{WORDINGS, Wording},
 };
@@ -157,6 +157,9 @@ pub struct Report {
     /// Its cited statements in order, unless they were not checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
+    /// What the sources behind the notes state otherwise, whether the report deals with it or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<Contradiction>,
 }
 
 impl Report {

@@ -8,6 +8,8 @@ use super::limit_wording::{self, LimitWording};
 const SAMPLE_BYTES: usize = 16_000;
 /// A text in Latin letters with fewer of them rarely shows its language.
 const ENOUGH_LETTERS: usize = 80;
+/// With fewer of them it never does.
+const FEW_LETTERS: usize = 25;
 
 /// The words for one language.
 #[derive(Debug, PartialEq, Eq)]
@@ -126,19 +128,29 @@ pub fn language_code(text: &str) -> Option<&'static str> {
     WORDINGS.iter().find(|wording| wording.language == found).map(|wording| wording.code)
 }
 
+/// The same of a text that is shorter than is certain: a guess that something else has to confirm.
+pub fn language_code_of_few(text: &str) -> Option<&'static str> {
+    let found = detected(text, FEW_LETTERS)?;
+    WORDINGS.iter().find(|wording| wording.language == found).map(|wording| wording.code)
+}
+
 /// Is a text written from right to left?
 pub fn is_right_to_left(text: &str) -> bool {
     matches!(whatlang::detect_script(sample(text)), Some(Script::Arabic | Script::Hebrew))
 }
 
 fn language(text: &str) -> Option<Lang> {
+    detected(text, ENOUGH_LETTERS)
+}
+
+fn detected(text: &str, enough_letters: usize) -> Option<Lang> {
     let sample = sample(text);
     let script = whatlang::detect_script(sample)?;
     let letters = sample.chars().filter(|c| c.is_alphabetic()).count();
     match script {
         // One language of ours has this script, so short texts are enough.
         Script::Mandarin | Script::Hangul | Script::Hiragana | Script::Katakana => {}
-        _ if letters < ENOUGH_LETTERS => return None,
+        _ if letters < enough_letters => return None,
         _ => {}
     }
     // Close to a language of ours, and hardly ever what a report is in.

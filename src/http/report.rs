@@ -17,7 +17,7 @@ use super::{
 use crate::{
     domain::{
         Outcome, Run, RunId, Source, SourceId, SubQuestion,
-        claim::{Claim, Verdict},
+        claim::{Claim, Contradiction, Verdict},
         report::{Citation, Report},
     },
     runs::{OwnedRun, StoreError},
@@ -39,10 +39,19 @@ struct ClaimBody<'a> {
     citations: &'a [Citation],
 }
 
-/// The report's statements, in order.
+/// All statements, with what goes beside them.
+#[derive(Serialize)]
+struct ClaimsBody<'a> {
+    #[serde(flatten)]
+    list: ListBody<ClaimBody<'a>>,
+    contradictions: &'a [Contradiction],
+}
+
+/// The report's statements, in order, and what its sources state otherwise.
 pub async fn claims(owned: OwnedRun) -> Result<Response, ApiError> {
     let report = report_of(&owned).await?;
-    answer(&ListBody::whole(report.claims.iter().map(|claim| ClaimBody::of(claim, &report)).collect()))
+    let list = ListBody::whole(report.claims.iter().map(|claim| ClaimBody::of(claim, &report)).collect());
+    answer(&ClaimsBody { list, contradictions: &report.contradictions })
 }
 
 impl<'a> ClaimBody<'a> {

@@ -79,7 +79,7 @@ async fn ask(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> R
 pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "answer", conversation, known).await?;
     let message = newest(conversation);
-    let about = About { question: message, sub_questions: &[] };
+    let about = About { question: message, asked: None, sub_questions: &[], contradictions: &[] };
     writer::compose(cx, "answer", about, prompt, Task::Answer { message: message.to_owned() }).await
 }
 
@@ -89,7 +89,7 @@ pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFinding
 /// As [`writer::write`].
 pub async fn revise(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "revise", conversation, known).await?;
-    let about = About { question: newest(conversation), sub_questions: &[] };
+    let about = About { question: newest(conversation), asked: None, sub_questions: &[], contradictions: &[] };
     writer::compose(cx, "report", about, prompt, Task::Other).await
 }
 

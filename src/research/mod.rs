@@ -11,12 +11,14 @@ mod citations;
 mod claims;
 mod clarify;
 mod compress;
+mod contradictions;
 mod cut;
 mod earlier;
 mod evidence;
 mod follow_up;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod language;
 mod questions;
 mod researcher;
 mod source_list;

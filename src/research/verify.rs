@@ -154,16 +154,21 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
     edits.sort();
     edits.dedup_by_key(|(start, ..)| *start);
     let text = with_ids(text_alone(&report.markdown), &report.citations, &edits);
-    let (sources, dropped) = (cx.sources(), report.dropped_citations);
-    let mut repaired = aside(move || {
+    Ok(Some(rewritten(cx, text, report.dropped_citations).await?))
+}
+
+/// The draft of a text that stands for one that readers have seen, of which so many citations were dropped before.
+pub async fn rewritten(cx: &Cx, text: String, dropped: u32) -> Result<Draft, Error> {
+    let sources = cx.sources();
+    let mut rewritten = aside(move || {
         let mut resolver = Resolver::new(sources);
         let markdown = resolver.push(&text) + &resolver.finish();
         settle(resolver, markdown)
     })
     .await?;
-    repaired.as_streamed = false;
-    repaired.report.dropped_citations = repaired.report.dropped_citations.saturating_add(dropped);
-    Ok(Some(repaired))
+    rewritten.as_streamed = false;
+    rewritten.report.dropped_citations = rewritten.report.dropped_citations.saturating_add(dropped);
+    Ok(rewritten)
 }
 
 /// A statement as the prompts show it.
@@ -203,7 +208,7 @@ fn fitting(repaired: &str, written: &str) -> Option<String> {
 }
 
 /// The text with ids for numbers, and other words in the places of `edits`, which count characters and ascend.
-fn with_ids(text: &str, citations: &[Citation], edits: &[(usize, usize, String)]) -> String {
+pub fn with_ids(text: &str, citations: &[Citation], edits: &[(usize, usize, String)]) -> String {
     let chars: Vec<char> = text.chars().collect();
     let cites = citations.iter().map(|citation| (citation.start, citation.end, format!("[{}]", citation.source_id)));
     let outside = cites.filter(|(start, ..)| !edits.iter().any(|(from, to, _)| (from..to).contains(&start)));

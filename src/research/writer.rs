@@ -17,9 +17,10 @@ use super::{
     aside::aside,
     brief::Brief,
     citations::{self, Resolver},
-    cut,
+    contradictions, cut,
     earlier::EarlierFindings,
     evidence::{self, Card},
+    language,
     questions::{self, Judged},
     verify,
 };
@@ -27,7 +28,7 @@ use crate::{
     context::{Cx, Error, Role, TextSink, Unanswered},
     domain::{
         Event, Failure, FailureCode, Note, Source, SourceId, Verify, WarningCode,
-        claim::VerdictCounts,
+        claim::{Contradiction, VerdictCounts},
         digest,
         limits::Limits,
         report::{Citation, Report},
@@ -60,9 +61,17 @@ pub async fn write(
 ) -> Result<Report, Error> {
     let sources = cx.sources();
     let brief = &brief.text;
-    let prompt = prompt(cx, conversation, brief, findings, known, &sources).await?;
-    let question = format!("{brief}\n{}", conversation.question());
-    let about = About { question: &question, sub_questions: &findings.questions };
+    let all: Vec<Note> = notes(findings, known).cloned().collect();
+    let evidence = evidence::of_notes(cx, &all, brief, &sources).await?;
+    let prompt = prompt(cx, conversation, brief, findings, known, (&sources, &evidence)).await?;
+    let asked = conversation.question();
+    let question = format!("{brief}\n{asked}");
+    let about = About {
+        question: &question,
+        asked: Some(&asked),
+        sub_questions: &findings.questions,
+        contradictions: &contradictions::of_evidence(&evidence),
+    };
     compose(cx, "report", about, prompt, task(brief, findings, known, &sources)).await
 }
 
@@ -70,6 +79,9 @@ pub async fn write(
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     pub question: &'a str,
+    /// The user's own words, in whose language the text is to be; `None` where the user may want another one.
+    pub asked: Option<&'a str>,
+    pub contradictions: &'a [Contradiction],
     pub sub_questions: &'a [Judged],
 }
 
@@ -111,16 +123,10 @@ async fn prompt(
     brief: &str,
     findings: &Findings,
     known: Option<&EarlierFindings>,
-    sources: &[Source],
+    (sources, evidence): (&[Source], &evidence::Evidence),
 ) -> Result<Text, Error> {
     let mut flexible = Flexible::default();
-    let all: Vec<Note> = notes(findings, known).cloned().collect();
-    let evidence = match cx.options().final_report_model.first().is_offline() {
-        // It reads no prompt.
-        true => evidence::Evidence::default(),
-        false => evidence::of_notes(cx, &all, brief, sources).await?,
-    };
-    let cards = (!evidence.cards.is_empty()).then(|| flexible.mark(cx.prompts().text("cards", shown_cards(&evidence))));
+    let cards = (!evidence.cards.is_empty()).then(|| flexible.mark(cx.prompts().text("cards", shown_cards(evidence))));
     let values = json!({
         "date": cx.date().await?,
         "cards": cards,
@@ -272,10 +278,15 @@ impl<'a> Writing<'a> {
         };
         let draft = page.settle().await?;
         page.show_text(&draft).await?;
+        let (draft, other_language) = language::corrected(self.cx, self.name, about.asked, draft).await?;
         let mut draft = verify::verified(self.cx, self.name, about.question, draft).await?;
         draft.report.sub_questions = questions::in_report(about.sub_questions, &draft.report, &self.sources);
+        draft.report.contradictions = contradictions::in_report(about.contradictions, &draft.report);
         let mut limits = self.cx.limits();
         limits.add_questions(&draft.report.sub_questions);
+        limits.other_language = other_language;
+        let open = draft.report.contradictions.iter().filter(|one| !one.settled).cloned();
+        limits.open_contradictions = open.collect();
         add_limits(&mut draft.report, &limits);
         page.finish(draft).await
     }

@@ -96,6 +96,7 @@ fn samples(name: &str) -> Vec<Value> {
             };
             json!({"statements": [statement(1, passages), statement(2, json!([]))]})
         }
+        "translate" => json!({"language": "German", "report": "# Gate\n\nDues of four crowns pay for it [S1001]."}),
         "compress_system" => json!({"date": date}),
         "native_search" => json!({}),
         "no_results" => json!({"queries": ["gate", "dues"]}),

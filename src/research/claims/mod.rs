@@ -68,6 +68,26 @@ impl Texts {
     }
 }
 
+/// A text in which the figures of others are looked for, in any spelling.
+#[derive(Debug)]
+pub struct Reference(Page);
+
+impl Reference {
+    pub fn of(text: &str) -> Self {
+        Self(Page::read(text, ""))
+    }
+
+    /// The figures and dates of a statement, as written there, that the text does not hold.
+    pub fn lacks(&self, text: &str) -> Vec<String> {
+        let tokens = tokens(text);
+        let keys = word_keys(&tokens).map(|(key, _)| key).collect();
+        let statement = Statement { text, figures: figures::figures(text, &tokens), keys };
+        let standings = statement.standings(&self.0);
+        let missing = statement.figures.iter().zip(standings).filter(|(_, standing)| *standing == Standing::Missing);
+        missing.map(|(found, _)| text[found.start..found.end].to_owned()).collect()
+    }
+}
+
 /// Checks all cited statements of a text; each citation gets its verdict and passage. What the words of `question` name
 /// need not stand in a source.
 pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &str) -> Vec<Claim> {

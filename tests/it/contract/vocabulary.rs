@@ -136,6 +136,7 @@ one_of_each!(warning_codes: WarningCode {
     ResearcherFailed,
     CitationsDropped,
     CheckFailed,
+    OtherLanguage,
     StructuredOutputFailed,
     StorageDelayed,
     McpServerFailed,

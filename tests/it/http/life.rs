@@ -7,7 +7,7 @@ use super::{NOBODY, Service, cancelling::silent_at, names, seqs, small_world};
 use crate::{
     database::TestDatabase,
     stories::engine::QUESTION,
-    world::{Kind, Script, Shape, When, World, reply},
+    world::{Found, Kind, Page, Script, Shape, When, World, reply},
 };
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
@@ -207,6 +207,34 @@ async fn of_two_messages_at_once_one_is_taken(database: TestDatabase) {
     refused.iter().for_each(|answer| _ = answer.refused(409, "thread_busy"));
     assert_eq!(service.list(&path).await[2..], [taken[0].json()["message"].clone()]);
     service.delete(&started.thread_path()).await.expect(204);
+    service.stop().await;
+    world.finish();
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_sources_state_otherwise_stands_beside_the_claims(database: TestDatabase) {
+    let says = |crowns: &str| format!("The northern tide gate of the harbour cost {crowns} crowns in all.");
+    let (one, other) = (says("412,000"), says("421,000"));
+    let script = Script::whole_run(Shape::SMALL)
+        .always(When::kind(Kind::Compression), reply::text(format!("- {one} [S1001]\n- {other} [S1002]")))
+        .always(When::kind(Kind::Report), reply::text("# Gate\n\nThe gate cost 412,000 crowns [S1001]."));
+    let world = World::start(script).await;
+    let pages = [("https://a.test/", &one), ("https://b.test/", &other)];
+    world.web.always("", Found::Pages(pages.map(|(url, text)| Page::new(url, "Gate", text)).to_vec()));
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    service.ended(&started.run).await;
+    let claims = service.get(&format!("{}/claims", started.run_path())).await.expect(200).json();
+    assert_eq!(claims["data"][0]["text"], "The gate cost 412,000 crowns");
+    let stated = |text: &str, figure: &str, id: u32, host: &str| json!({"text": text, "figures": [figure], "source_id": id, "host": host});
+    let expected = json!([{
+        "one": stated(&one, "412,000", 1001, "a.test"),
+        "other": stated(&other, "421,000", 1002, "b.test"),
+        "settled": false,
+    }]);
+    assert_eq!(claims["contradictions"], expected);
     service.stop().await;
     world.finish();
 }

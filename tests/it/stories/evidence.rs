@@ -74,20 +74,47 @@ async fn passages_need_no_model() {
     world.finish();
 }
 
-/// Two sources that state a figure otherwise are a matter that the writer has to settle.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_sources_state_otherwise_is_put_to_the_writer() {
+/// A run over two sources that state a figure otherwise, and whose writer answers so.
+async fn contradicted(report: &str) -> (Story, World) {
     let says = |crowns: &str| format!("The northern tide gate of the harbour cost {crowns} crowns in all.");
     let (one, other) = (says("412,000"), says("421,000"));
     let notes = format!("- {one} [S1001]\n- {other} [S1002]");
-    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Compression), reply::text(notes));
+    let script = Script::whole_run(Shape::SMALL)
+        .always(When::kind(Kind::Compression), reply::text(notes))
+        .always(When::kind(Kind::Report), reply::text(report));
     let world = World::start(script).await;
     let pages = [("https://a.test/", &one), ("https://b.test/", &other)];
     world.web.always("", Found::Pages(pages.map(|(url, text)| Page::new(url, "Gate", text)).to_vec()));
-    research(&world, &TestDatabase::sqlite(), &[]).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    (story, world)
+}
+
+/// Two sources that state a figure otherwise are a matter that the writer has to settle.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_sources_state_otherwise_is_put_to_the_writer() {
+    let report = "# Gate\n\nOne office says 412,000 crowns [S1001], the other 421,000 [S1002].";
+    let (story, world) = contradicted(report).await;
+    let [contradiction] = &story.report().contradictions[..] else { panic!("{:?}", story.report().contradictions) };
+    assert!(contradiction.settled);
+    assert!(!story.markdown().contains("Limits of this report"), "{}", story.markdown());
+    let (one, other) = (&contradiction.one.text, &contradiction.other.text);
     let prompt = world.models.calls_of(Kind::Report).remove(0);
     assert!(prompt.says("<card id=\"S1001\" from=\"a.test\">"), "{}", prompt.last_text());
     assert!(prompt.says(&format!("- S1001: {one} Against S1002: {other}")), "{}", prompt.last_text());
+    world.finish();
+}
+
+/// A report that follows one source without a word about the other says so among its limits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contradiction_that_the_report_leaves_open_is_a_limit_of_it() {
+    let (story, world) = contradicted("# Gate\n\nThe gate cost 412,000 crowns [S1001].").await;
+    let [contradiction] = &story.report().contradictions[..] else { panic!("{:?}", story.report().contradictions) };
+    let (one, other) = (&contradiction.one, &contradiction.other);
+    assert_eq!((&one.figures[..], &other.figures[..]), (&["412,000".to_owned()][..], &["421,000".to_owned()][..]));
+    assert!(!contradiction.settled);
+    let line = "## Limits of this report\n\n- Sources disagree, and the report does not settle it: 412,000 (a.test) / \
+        421,000 (b.test): “The northern tide gate of the harbour cost 412,000 crowns in all.”\n";
+    assert!(story.markdown().contains(line), "{}", story.markdown());
     world.finish();
 }
 

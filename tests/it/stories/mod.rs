@@ -15,6 +15,7 @@ mod documents;
 mod evidence;
 mod follow_up;
 mod governed;
+mod language;
 mod limits;
 mod mcp;
 mod native;

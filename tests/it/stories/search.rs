@@ -99,8 +99,10 @@ async fn a_page_is_summarised_for_the_question_and_excerpts_are_checked() {
     research(&world, &database, &[]).await;
     assert!(world.models.calls_of(Kind::Summary)[0].says("tide gate"));
     let shown = world.models.calls_of(Kind::Researcher)[1].said_by("tool")[0].to_string();
-    assert!(shown.contains("- The gate is paid by harbour dues of 4 crowns."), "{shown}");
-    assert!(!shown.contains("king"), "{shown}");
+    assert!(shown.contains("On dues.") && !shown.contains("harbour dues of 4 crowns"), "{shown}");
+    let for_notes = world.models.calls_of(Kind::Compression)[0].said_by("tool")[0].to_string();
+    assert!(for_notes.contains("- The gate is paid by harbour dues of 4 crowns."), "{for_notes}");
+    assert!(!for_notes.contains("king"), "{for_notes}");
     world.finish();
 }
 

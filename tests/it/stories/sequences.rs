@@ -34,7 +34,8 @@ fn tool<'a>(call: &'a Call, name: &str) -> &'a Value {
 }
 
 /// Structured stages and the report: one human message. Agents: system, human, then turns and their answers; what the
-/// compression gets is the researcher's own conversation between its system prompt and its instruction.
+/// compression gets is the researcher's own conversation between its system prompt and its instruction, in which results
+/// of searches stand in full.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_role_sends_its_own_sequence_of_messages() {
     let database = TestDatabase::sqlite();
@@ -54,7 +55,13 @@ async fn each_role_sends_its_own_sequence_of_messages() {
     assert_eq!(roles(&compression), [&["system", "user"][..], &history[..], &["user"][..]].concat());
     assert_eq!(compression.messages()[1], researcher[0].messages()[1]);
     let longest = &researcher[2].messages()[2..6];
-    assert_eq!(&compression.messages()[2..6], longest, "what was sent is never rewritten");
+    assert_eq!(&researcher[1].messages()[2..4], &longest[..2], "what was sent is never rewritten");
+    let (results, shown) = (compression.said_by("tool"), researcher[2].said_by("tool"));
+    assert_eq!(results[0].matches("<source id=").count(), shown[0].matches("<source id=").count());
+    // But for the results themselves, it is the same.
+    for place in [2, 4, 5] {
+        assert_eq!(compression.messages()[place], longest[place - 2]);
+    }
     world.finish();
 }
 

@@ -1,0 +1,104 @@
+//! What sources state otherwise: pairs of cards that differ in a figure, and whether the finished report deals with them.
+
+use std::collections::BTreeSet;
+
+use super::{
+    claims::Reference,
+    evidence::{Card, Evidence},
+};
+use crate::domain::{
+    SourceId,
+    claim::{Contradiction, Stated},
+    report::{Report, text_alone},
+};
+
+/// The pairs of cards whose figures are really apart: `1,000 m` and `1 km` are not.
+pub fn of_evidence(evidence: &Evidence) -> Vec<Contradiction> {
+    let pair = |(one, other): &(usize, usize)| Some((evidence.cards.get(*one)?, evidence.cards.get(*other)?));
+    evidence.differing.iter().filter_map(pair).filter_map(|(one, other)| apart(one, other)).collect()
+}
+
+fn apart(one: &Card, other: &Card) -> Option<Contradiction> {
+    let stated = |card: &Card, against: &Card| {
+        let figures = Reference::of(&against.statement).lacks(&card.statement);
+        let (text, host) = (card.statement.clone(), card.host.clone());
+        (!figures.is_empty()).then_some(Stated { text, figures, source_id: card.id, host })
+    };
+    Some(Contradiction { one: stated(one, other)?, other: stated(other, one)?, settled: false })
+}
+
+/// The same, held against a report: settled is what it names both figures of, citing one of the sources at least.
+pub fn in_report(contradictions: &[Contradiction], report: &Report) -> Vec<Contradiction> {
+    if contradictions.is_empty() {
+        return Vec::new();
+    }
+    let cited: BTreeSet<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
+    let text = Reference::of(&without_citations(report));
+    let names = |stated: &Stated| {
+        let lacking = text.lacks(&stated.text);
+        stated.figures.iter().all(|figure| !lacking.contains(figure))
+    };
+    let settled = |one: &Contradiction| {
+        let is_cited = cited.contains(&one.one.source_id) || cited.contains(&one.other.source_id);
+        is_cited && names(&one.one) && names(&one.other)
+    };
+    contradictions.iter().map(|one| Contradiction { settled: settled(one), ..one.clone() }).collect()
+}
+
+/// The text without the numbers of sources, which are no figures.
+fn without_citations(report: &Report) -> String {
+    let mut places = report.citations.iter().map(|citation| citation.start..citation.end).peekable();
+    let mut text = String::new();
+    for (at, char) in text_alone(&report.markdown).chars().enumerate() {
+        while places.next_if(|place| place.end <= at).is_some() {}
+        if !places.peek().is_some_and(|place| place.contains(&at)) {
+            text.push(char);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::report::Citation;
+
+    fn card(id: u32, statement: &str) -> Card {
+        Card {
+            id: SourceId(id),
+            statement: statement.to_owned(),
+            quotation: statement.to_owned(),
+            host: "harbour.test".to_owned(),
+            date: None,
+        }
+    }
+
+    fn pair(one: &str, other: &str) -> Vec<Contradiction> {
+        of_evidence(&Evidence { cards: vec![card(1001, one), card(1002, other)], differing: vec![(0, 1)] })
+    }
+
+    #[test]
+    fn figures_that_are_the_same_in_other_words_are_no_contradiction() {
+        let found = pair("The gate cost 412,000 crowns.", "The gate cost 421,000 crowns.");
+        assert_eq!(
+            (found[0].one.figures.join(";"), found[0].other.figures.join(";")),
+            ("412,000".into(), "421,000".into())
+        );
+        assert_eq!(pair("The channel is 1,000 m long.", "The channel is 1 km long."), []);
+        assert_eq!(pair("It cost 4.2 million crowns.", "It cost 4,200,000 crowns."), []);
+    }
+
+    #[test]
+    fn a_report_that_names_both_figures_settles_it() {
+        let pair = pair("The gate cost 412,000 crowns.", "The gate cost 421,000 crowns.");
+        let check = |markdown: &str, cited: &[u32], expected: bool| {
+            let citations = cited.iter().map(|id| Citation::new(1, SourceId(*id), 0, 0)).collect();
+            let report = Report { markdown: markdown.to_owned(), citations, ..Report::default() };
+            assert_eq!(in_report(&pair, &report)[0].settled, expected, "{markdown}");
+        };
+        check("It cost 412,000 crowns by one count and 421.000 by another.", &[1001], true);
+        check("It cost 412,000 crowns by one count and 421.000 by another.", &[3001], false);
+        check("It cost 412,000 crowns.", &[1001, 1002], false);
+        check("Nobody knows.", &[1001], false);
+    }
+}

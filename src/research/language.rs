@@ -1,0 +1,210 @@
+//! The language of a finished report, held against that of the question.
+//!
+//! Only what is certain counts: a question and a report whose languages are told reliably, a report with enough prose of
+//! its own (quotations, code and tables aside) that is in one language from begin to end, and a question that does not
+//! name that language, since it may ask for it.
+
+use serde_json::json;
+
+use super::{
+    verify::{rewritten, with_ids},
+    writer::Draft,
+};
+use crate::{
+    context::{Cx, Error, Role},
+    domain::{WarningCode, report::text_alone, wording},
+    llm::{Message, StopReason},
+    offline::Task,
+    prompts::untrusted,
+    text::Language,
+};
+
+/// Letters of prose without which a report is too short to be judged.
+const ENOUGH_LETTERS: usize = 300;
+
+/// Languages that code tells: code, English name, and parts of words by which users name them, in lower case.
+const NAMES: [(&str, &str, &str); 12] = [
+    ("en", "English", "english englis anglais ingl engels англий 英 영어 إنجليز إنكليز"),
+    ("de", "German", "german deutsch allemand alem tedesc duits немец 德 ドイツ 독일 ألمان"),
+    ("fr", "French", "french franz franç franc frans француз 法 フランス 프랑스 فرنس"),
+    (
+        "es",
+        "Spanish",
+        "spanish spanisch español espanol espagnol spagnol espanhol castel spaans испан 西班牙 スペイン 스페인 إسبان",
+    ),
+    ("it", "Italian", "ital итальян 意大利 イタリア 이탈리아 إيطال"),
+    ("pt", "Portuguese", "portug португал 葡 ポルトガル 포르투갈 برتغال"),
+    (
+        "nl",
+        "Dutch",
+        "dutch niederländ holländ néerland neerland holand oland olandes nederlands голланд нидерланд 荷兰 オランダ 네덜란드 هولند",
+    ),
+    ("zh", "Chinese", "chin cines chinees mandarin китай 中文 汉语 漢語 中国語 중국어 صين"),
+    ("ja", "Japanese", "japan japon giappon япон 日 일본 ياباني"),
+    ("ko", "Korean", "korean coré corean корей 韩 韓 한국어 كور"),
+    ("ru", "Russian", "russ rus русск 俄 ロシア 러시아 روس"),
+    ("ar", "Arabic", "arab араб 阿拉伯 アラビア 아랍 عرب"),
+];
+
+/// The codes of a question's language and of the report's, where they differ.
+pub type Differing = (&'static str, &'static str);
+
+/// The draft in the language in which the user asked: one that is in another is translated once. With it, the languages of
+/// one that stays as it is; readers hear of that.
+///
+/// # Errors
+/// [`Error::Stop`].
+pub async fn corrected(
+    cx: &Cx,
+    name: &'static str,
+    asked: Option<&str>,
+    draft: Draft,
+) -> Result<(Draft, Option<Differing>), Error> {
+    // The offline model quotes its sources as they are.
+    let asked = asked.filter(|_| !cx.options().final_report_model.first().is_offline());
+    let Some((wanted, written)) = asked.and_then(|asked| differing(asked, &draft.report.markdown)) else {
+        return Ok((draft, None));
+    };
+    let problem = match translated(cx, name, &draft, wanted).await {
+        Ok(Some(translated)) if is_faithful(&translated, &draft, wanted) => return Ok((translated, None)),
+        Ok(_) => "its translation is not complete".to_owned(),
+        Err(Error::Failed(failure)) => format!("it could not be translated: {failure}"),
+        Err(stop) => return Err(stop),
+    };
+    let detail = format!("the {name} is in another language ({written}) than the question ({wanted}); {problem}");
+    cx.warn(&format!("{name}/language"), WarningCode::OtherLanguage, detail).await?;
+    Ok((draft, Some((wanted, written))))
+}
+
+async fn translated(cx: &Cx, name: &str, draft: &Draft, wanted: &str) -> Result<Option<Draft>, Error> {
+    let report = &draft.report;
+    let text = with_ids(text_alone(&report.markdown), &report.citations, &[]);
+    let language = NAMES.iter().find(|(code, ..)| *code == wanted).map_or(wanted, |(_, name, _)| name);
+    let prompt = cx.prompts().text("translate", json!({"language": language, "report": untrusted(&text)}));
+    let task = Task::Verify { statements: vec![text] };
+    let request = cx.request(Role::FinalReport, vec![Message::user(prompt)], task);
+    let completion = cx.ask(&format!("{name}/translate"), Role::FinalReport, request, None).await?;
+    if completion.stop != StopReason::End {
+        return Ok(None);
+    }
+    Ok(Some(rewritten(cx, completion.text, report.dropped_citations).await?))
+}
+
+/// Is it in the wanted language, with four in five of the citations at least?
+fn is_faithful(translated: &Draft, draft: &Draft, wanted: &str) -> bool {
+    let language = wording::language_code(&prose(&translated.report.markdown));
+    let (kept, before) = (translated.report.citations.len(), draft.report.citations.len());
+    language == Some(wanted) && kept * 5 >= before * 4
+}
+
+/// The languages of question and report, if both are certain, differ, and the question does not name that of the report.
+fn differing(asked: &str, markdown: &str) -> Option<Differing> {
+    let (wanted, written) = (of_question(asked)?, of_report(markdown)?);
+    (wanted != written && !names(asked, written)).then_some((wanted, written))
+}
+
+/// A short question shows its language where trigrams and small words agree.
+fn of_question(asked: &str) -> Option<&'static str> {
+    let by_small_words = |code: &&str| Language::of(asked).code() == *code;
+    wording::language_code(asked).or_else(|| wording::language_code_of_few(asked).filter(by_small_words))
+}
+
+/// The language of a report that is long enough, and in one language from begin to end.
+fn of_report(markdown: &str) -> Option<&'static str> {
+    let prose = prose(text_alone(markdown));
+    if prose.chars().filter(|char| char.is_alphabetic()).count() < ENOUGH_LETTERS {
+        return None;
+    }
+    let middle = prose.floor_char_boundary(prose.len() / 2);
+    let whole = wording::language_code(&prose)?;
+    let halves = [&prose[..middle], &prose[middle..]];
+    halves.iter().all(|half| wording::language_code(half) == Some(whole)).then_some(whole)
+}
+
+/// Does a question name the language, in whatever language? Parts of words are enough: it is the safe side.
+fn names(asked: &str, code: &str) -> bool {
+    let asked = asked.to_lowercase();
+    let stems = NAMES.iter().filter(|(known, ..)| *known == code).flat_map(|(_, _, stems)| stems.split(' '));
+    stems.into_iter().any(|stem| asked.contains(stem))
+}
+
+/// What the writer has put into words: without code, tables, quotations and numbers of sources.
+fn prose(markdown: &str) -> String {
+    let mut in_code = false;
+    let mut is_prose = |line: &&str| {
+        let line = line.trim_start();
+        let is_fence = line.starts_with("```") || line.starts_with("~~~");
+        in_code ^= is_fence;
+        !in_code && !is_fence && !line.starts_with(['>', '|'])
+    };
+    let lines = markdown.lines().filter(|line| is_prose(line));
+    lines.map(unquoted).collect::<Vec<_>>().join("\n")
+}
+
+/// A line without what stands between quotation marks, backticks or square brackets in it.
+fn unquoted(line: &str) -> String {
+    let mut until: Option<&[char]> = None;
+    let outside = |char: &char| match until {
+        Some(ends) => {
+            if ends.contains(char) {
+                until = None;
+            }
+            false
+        }
+        None => {
+            until = closing(*char);
+            until.is_none()
+        }
+    };
+    let kept: String = line.chars().filter(outside).collect();
+    // An opening mark without its end is none.
+    if until.is_some() { line.to_owned() } else { kept }
+}
+
+/// What ends a quotation that the mark begins.
+fn closing(mark: char) -> Option<&'static [char]> {
+    match mark {
+        '"' => Some(&['"']),
+        '“' => Some(&['”']),
+        '„' => Some(&['“', '”']),
+        '«' => Some(&['»']),
+        '»' => Some(&['«']),
+        '「' => Some(&['」']),
+        '`' => Some(&['`']),
+        '[' => Some(&[']']),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENGLISH: &str = "The gate is paid by harbour dues, which the council sets every year after a hearing. ";
+    const GERMAN: &str =
+        "Das Tor wird aus Hafengebühren bezahlt, die der Rat jedes Jahr nach einer Anhörung festsetzt. ";
+    const ASKED: &str = "Womit bezahlt der Hafen von Skelderwick sein neues Tor und wer setzt die Gebühren fest?";
+
+    #[test]
+    fn what_is_certain_is_a_difference() {
+        let check = |asked: &str, markdown: &str, expected: Option<Differing>| {
+            assert_eq!(differing(asked, markdown), expected, "{asked}\n{markdown}");
+        };
+        let report = |text: &str| format!("# Tor\n\n{}\n", text.repeat(8));
+        check(ASKED, &report(ENGLISH), Some(("de", "en")));
+        check("How does the harbour pay for its gate?", &report(GERMAN), Some(("en", "de")));
+        check(ASKED, &report(GERMAN), None);
+        check("Skelderwick gate dues 2031?", &report(GERMAN), None);
+        check(&format!("{ASKED} Antworte auf Englisch."), &report(ENGLISH), None);
+        check(ASKED, &format!("# Tor\n\n{ENGLISH}\n"), None);
+        check(ASKED, &format!("# Tor\n\n{GERMAN}\n\n```\n{}\n```\n", ENGLISH.repeat(20)), None);
+        check(ASKED, &format!("# Tor\n\n{}„{}“\n> {}\n", GERMAN.repeat(6), ENGLISH.repeat(9), ENGLISH.repeat(9)), None);
+        check(ASKED, &format!("{}\n\n{}", GERMAN.repeat(6), ENGLISH.repeat(6)), None);
+    }
+
+    #[test]
+    fn quotations_are_no_prose_of_the_report() {
+        assert_eq!(unquoted("It says “so” and `x` [1]."), "It says  and  .");
+        assert_eq!(unquoted("a 5\" pipe"), "a 5\" pipe");
+    }
+}
