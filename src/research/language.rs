@@ -1,6 +1,6 @@
 //! The language of a finished report, held against that of the question.
 //!
-//! Only what is certain counts: a question and a report whose languages are told reliably, a report with enough prose of
+//! Only what is certain counts: a question and a report whose languages are recognised reliably, a report with enough prose of
 //! its own (quotations, code and tables aside) that is in one language from begin to end, and a question that does not
 //! name that language, since it may ask for it.
 
@@ -22,7 +22,7 @@ use crate::{
 /// Letters of prose without which a report is too short to be judged.
 const ENOUGH_LETTERS: usize = 300;
 
-/// Languages that code tells: code, English name, and parts of words by which users name them, in lower case.
+/// Languages that code recognises: code, English name, and parts of words by which users name them, in lower case.
 const NAMES: [(&str, &str, &str); 12] = [
     ("en", "English", "english englis anglais ingl engels англий 英 영어 إنجليز إنكليز"),
     ("de", "German", "german deutsch allemand alem tedesc duits немец 德 ドイツ 독일 ألمان"),

@@ -126,7 +126,9 @@ async fn prompt(
     (sources, evidence): (&[Source], &evidence::Evidence),
 ) -> Result<Text, Error> {
     let mut flexible = Flexible::default();
-    let cards = (!evidence.cards.is_empty()).then(|| flexible.mark(cx.prompts().text("cards", shown_cards(evidence))));
+    // The offline model reads no prompt.
+    let has_cards = !evidence.cards.is_empty() && !cx.options().final_report_model.first().is_offline();
+    let cards = has_cards.then(|| flexible.mark(cx.prompts().text("cards", shown_cards(evidence))));
     let values = json!({
         "date": cx.date().await?,
         "cards": cards,

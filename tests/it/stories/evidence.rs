@@ -159,7 +159,7 @@ async fn what_a_run_reads_less_costs_no_fact() {
     let summary = |call: &Call| {
         let prompt = call.last_text();
         let found = facts(&prompt);
-        let in_summary = found.first().is_some_and(|fact| prose::seed(fact) % 2 == 0);
+        let in_summary = found.first().is_some_and(|fact| prose::seed(fact).is_multiple_of(2));
         let summary = "The page deals with the harbour and its works, year by year and at some length. ".repeat(4);
         let summary = if in_summary { format!("{summary}{}", found.join(" ")) } else { summary };
         reply::json(json!({"summary": summary, "key_excerpts": found}))

@@ -47,7 +47,7 @@ async fn a_report_in_another_language_is_translated() {
     world.finish();
 }
 
-/// It did not work: readers are told, in the report's own language.
+/// It did not work: the report says so, in its own language.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_that_stays_in_another_language_says_so() {
     let (story, world) = story(ASKED, english(), reply::text(english())).await;
