@@ -28,6 +28,9 @@ const INTERROGATIVES: &str = "what when who whom whose where why which how list 
 const PREPOSITIONS: &str = "and or by in within for at on of to with from since until under up und oder seit von bis für mit an ab \
     zu unter auf et ou de à en par depuis pour sur y o desde por para a hasta";
 
+/// What an interrogative asks the measure of: `for how long`, `wie viele`.
+const MEASURES: &str = "long much many often far old large high deep wide big lange viel viele vielen oft weit alt hoch tief groß     longtemps temps tiempo";
+
 const PRONOUNS: &str = "it its they them their he she his her this these er sie es ihr sein seine dies il elle ils elles son sa \
     leur ce ella ellos su sus esto";
 
@@ -72,7 +75,25 @@ fn clauses(sentence: &str) -> Vec<String> {
         }
     }
     clauses.push(sentence[start..].trim().to_owned());
-    clauses
+    leaning(clauses)
+}
+
+/// The clauses, those that ask without a word of their own (`and for how long?`) put to the one before: alone they mean
+/// nothing, and no source answers them.
+fn leaning(clauses: Vec<String>) -> Vec<String> {
+    let mut whole: Vec<String> = Vec::new();
+    for clause in clauses {
+        match whole.last_mut() {
+            Some(before) if is_bare(&clause) => *before = format!("{before}, {clause}"),
+            _ => whole.push(clause),
+        }
+    }
+    whole
+}
+
+fn is_bare(clause: &str) -> bool {
+    let is_bare = |word: &String| [INTERROGATIVES, PREPOSITIONS, MEASURES].iter().any(|list| is_in(list, word));
+    !clause.starts_with(is_unspaced) && raw(clause).iter().all(is_bare)
 }
 
 /// Where clauses may meet, with the length of what stands between them.
@@ -347,6 +368,8 @@ mod tests {
             &["Why did it stop", "which batch was to blame", "when was it back?"],
         );
         check("Wer unterschrieb für A und B, und wie viel Geld?", &["Wer unterschrieb für A und B", "wie viel Geld?"]);
+        check("When was the gate closed, and for how long?", &["When was the gate closed, for how long?"]);
+        check("Wann war das Tor zu, wie lange und warum?", &["Wann war das Tor zu, wie lange, warum?"]);
         check("Which divers and boats may enter?", &["Which divers and boats may enter?"]);
         check("几点闭馆\u{ff1f}成人票多少钱\u{ff1f}", &["几点闭馆\u{ff1f}", "成人票多少钱\u{ff1f}"]);
     }
