@@ -192,7 +192,11 @@ mod tests {
         };
         let report = |text: &str| format!("# Tor\n\n{}\n", text.repeat(8));
         check(ASKED, &report(ENGLISH), Some(("de", "en")));
-        check("How does the harbour pay for its gate?", &report(GERMAN), Some(("en", "de")));
+        let english =
+            "How does the harbour of Skelderwick pay for its new tide gate, and who sets the dues every year?";
+        check(english, &report(GERMAN), Some(("en", "de")));
+        // Few words show no language for certain.
+        check("How does the harbour pay for its gate?", &report(GERMAN), None);
         check(ASKED, &report(GERMAN), None);
         check("Skelderwick gate dues 2031?", &report(GERMAN), None);
         check(&format!("{ASKED} Antworte auf Englisch."), &report(ENGLISH), None);
