@@ -99,11 +99,11 @@ struct Shared {
     settings: Settings,
     clients: ApiClients,
     /// Held while they are read, so that they are read once.
-    known: Mutex<Known>,
+    known: Mutex<KnownKeys>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownKeys {
     endpoints: Option<Endpoints>,
     keys: Vec<Jwk>,
     read: Option<Instant>,
@@ -230,7 +230,7 @@ impl Issuer {
         DecodingKey::from_jwk(jwk).map_err(|error| Refused::Invalid(error.to_string()))
     }
 
-    async fn read_keys(&self, known: &mut Known) -> Result<Vec<Jwk>, Refused> {
+    async fn read_keys(&self, known: &mut KnownKeys) -> Result<Vec<Jwk>, Refused> {
         let url = match &self.0.settings.jwks_url {
             Some(url) => url.clone(),
             None => {

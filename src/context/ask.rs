@@ -9,7 +9,7 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Cx, Deadline, Error, Patient, Role, fit, paid::Paid, spending::Purpose, watch};
+use super::{Cx, Deadline, Error, RunCaller, Role, fit, paid::Paid, spending::Purpose, watch};
 use crate::{
     domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode, digest},
     journal::{Asked, Entry, StepKind, Stop},
@@ -254,8 +254,8 @@ impl Cx {
                 continue;
             }
             call.request.model = model.clone();
-            let patient = if is_last { self.patient(role) } else { self.hurried(role) };
-            let tried = Box::pin(self.with_room(made, &mut call, sink.as_deref_mut(), &patient, &mut paid)).await?;
+            let caller = if is_last { self.caller(role) } else { self.brief_caller(role) };
+            let tried = Box::pin(self.with_room(made, &mut call, sink.as_deref_mut(), &caller, &mut paid)).await?;
             let entry = match tried {
                 Tried::Refused(entry) => *entry,
                 Tried::Answered(completion) => {
@@ -290,12 +290,12 @@ impl Cx {
         made: MadeFor<'_>,
         call: &mut Call,
         mut sink: Option<&mut S>,
-        patient: &Patient<'_>,
+        caller: &RunCaller<'_>,
         paid: &mut Paid,
     ) -> Result<Tried, Stop> {
         let asked_for = call.request.max_tokens;
         for raise in 0..=RAISES {
-            let tried = Box::pin(self.fitted_by(made, call, sink.as_deref_mut(), patient)).await?;
+            let tried = Box::pin(self.fitted_by(made, call, sink.as_deref_mut(), caller)).await?;
             let Tried::Answered(mut completion) = tried else {
                 call.request.max_tokens = asked_for;
                 return Ok(tried);
@@ -326,7 +326,7 @@ impl Cx {
         MadeFor { key, purpose, .. }: MadeFor<'_>,
         call: &Call,
         mut sink: Option<&mut S>,
-        patient: &Patient<'_>,
+        caller: &RunCaller<'_>,
     ) -> Result<Tried, Stop> {
         let (model, llm) = (&call.request.model, &self.run.services.llm);
         let mut window = match self.run.options.model_context_window {
@@ -348,8 +348,8 @@ impl Cx {
             };
             let answer = match &mut sink {
                 sink if model.is_offline() => Ok(Ok(offline_answer(&call.task, fitted.tokens, sink).await?)),
-                Some(sink) => Box::pin(self.stream(&fitted.request, *sink, patient)).await?,
-                None => Box::pin(llm.complete(&fitted.request, patient)).await.map(Ok),
+                Some(sink) => Box::pin(self.stream(&fitted.request, *sink, caller)).await?,
+                None => Box::pin(llm.complete(&fitted.request, caller)).await.map(Ok),
             };
             match answer {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
@@ -376,9 +376,9 @@ impl Cx {
         &self,
         request: &Request,
         sink: &mut impl TextSink,
-        patient: &Patient<'_>,
+        caller: &RunCaller<'_>,
     ) -> Result<Result<Result<Completion, Unanswered>, llm::Failed>, Stop> {
-        let stream = match self.run.services.llm.stream(request, patient).await {
+        let stream = match self.run.services.llm.stream(request, caller).await {
             Ok(stream) => stream,
             Err(failed) => return Ok(Err(failed)),
         };

@@ -25,7 +25,7 @@ pub use ask::{Call, Form, TextSink, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 pub use role::Role;
 pub use spending::{Pages, Refusal, Spending, Standing, is_refusal};
-pub use waits::{Deadline, Patient};
+pub use waits::{Deadline, RunCaller};
 
 use spending::Reserved;
 use waits::{RunWaits, WaitClock};

@@ -195,19 +195,19 @@ impl Cx {
     }
 
     /// Returns the caller of a model of that role, which waits no longer than it is of use.
-    pub(super) fn patient(&self, role: Role) -> Patient<'_> {
-        Patient { cx: self, ends: self.patience_ends(role) }
+    pub(super) fn caller(&self, role: Role) -> RunCaller<'_> {
+        RunCaller { cx: self, ends: self.patience_ends(role) }
     }
 
     /// The same while another model stands ready: it waits no longer than for a short limit of its rate.
-    pub(super) fn hurried(&self, role: Role) -> Patient<'_> {
+    pub(super) fn brief_caller(&self, role: Role) -> RunCaller<'_> {
         let soon = Instant::now() + HURRY;
-        Patient { cx: self, ends: Some(self.patience_ends(role).map_or(soon, |ends| ends.min(soon))) }
+        RunCaller { cx: self, ends: Some(self.patience_ends(role).map_or(soon, |ends| ends.min(soon))) }
     }
 
     /// Returns the caller of a search engine.
-    pub fn searching(&self) -> Patient<'_> {
-        self.patient(Role::Research)
+    pub fn searching(&self) -> RunCaller<'_> {
+        self.caller(Role::Research)
     }
 
     /// Findings may be compressed in half of the time that is kept for writing, the report may be waited for to the end.
@@ -236,8 +236,8 @@ impl Cx {
     ) -> Result<(), Error> {
         let own = || llm::jittered(FIRST_PAUSE * 2_u32.saturating_pow(attempt.min(6)));
         let wait = broken.retry_after_ms.map_or_else(own, Duration::from_millis);
-        let patient = self.patient(role);
-        if patient.ends.is_some_and(|ends| Instant::now() + wait > ends) {
+        let caller = self.caller(role);
+        if caller.ends.is_some_and(|ends| Instant::now() + wait > ends) {
             return Err(broken.failure.into());
         }
         let (name, reason) = (self.models(role).first().to_string(), format!("{what}: {}", broken.failure));
@@ -245,8 +245,8 @@ impl Cx {
         let wait = llm::Wait { name, kind: WaitKind::Model, attempt, wait, reason, limited, is_first: true };
         let pause = async {
             let length = wait.wait;
-            let _waiting = Waiting::begin(&patient, wait);
-            let _rest = patient.gate().rest();
+            let _waiting = Waiting::begin(&caller, wait);
+            let _rest = caller.gate().rest();
             tokio::time::sleep(length).await;
             Ok(Entry::new(()))
         };
@@ -276,12 +276,12 @@ impl Drop for Waiting<'_> {
 
 /// A call of the run, as the rooms see it that make it.
 #[derive(Debug)]
-pub struct Patient<'a> {
+pub struct RunCaller<'a> {
     cx: &'a Cx,
     ends: Option<Instant>,
 }
 
-impl Patient<'_> {
+impl RunCaller<'_> {
     /// Emits from inside a call, and at its end: neither may wait.
     fn emit(&self, events: impl IntoIterator<Item = Event>) {
         let events: Vec<_> = events.into_iter().map(|event| self.cx.now(event)).collect();
@@ -291,7 +291,7 @@ impl Patient<'_> {
     }
 }
 
-impl Caller for Patient<'_> {
+impl Caller for RunCaller<'_> {
     fn waiting(&self, wait: llm::Wait) {
         if wait.is_first {
             self.cx.clock.begin(Instant::now());

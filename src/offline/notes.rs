@@ -110,15 +110,15 @@ fn quotable(title: &str, text: &str) -> Vec<Sentence> {
 }
 
 /// A statement and where its sentence stands.
-struct Kept {
+struct ChosenStatement {
     place: usize,
     piece: SourceId,
     statement: Statement,
 }
 
 /// The best sentences, those of the same meaning joined, best first.
-fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<Kept> {
-    let mut kept: Vec<(Kept, Fingerprint)> = Vec::new();
+fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<ChosenStatement> {
+    let mut kept: Vec<(ChosenStatement, Fingerprint)> = Vec::new();
     let mut words = 0;
     // What says which document replaces which is noted whatever the topic: the report has to know.
     let replaces = (0..flat.len()).filter(|place| versions::replaces(&flat[*place].1.text));
@@ -146,7 +146,7 @@ fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) ->
 }
 
 /// The first sentences of each piece, for evidence that shares no word with the topic.
-fn first_sentences(flat: &[(usize, &Sentence)], evidence: &[Evidence]) -> Vec<Kept> {
+fn first_sentences(flat: &[(usize, &Sentence)], evidence: &[Evidence]) -> Vec<ChosenStatement> {
     let mut taken: HashMap<usize, usize> = HashMap::new();
     let mut kept = Vec::new();
     for (place, (piece, sentence)) in flat.iter().enumerate() {
@@ -159,7 +159,7 @@ fn first_sentences(flat: &[(usize, &Sentence)], evidence: &[Evidence]) -> Vec<Ke
     kept
 }
 
-fn keep(place: usize, sentence: &Sentence, evidence: &Evidence) -> Kept {
+fn keep(place: usize, sentence: &Sentence, evidence: &Evidence) -> ChosenStatement {
     let id = evidence.source_id;
     let statement = Statement {
         text: sentence.text.clone(),
@@ -167,7 +167,7 @@ fn keep(place: usize, sentence: &Sentence, evidence: &Evidence) -> Kept {
         group: evidence.title.clone(),
         heading: shown_heading(sentence),
     };
-    Kept { place, piece: id, statement }
+    ChosenStatement { place, piece: id, statement }
 }
 
 /// The heading above a sentence, unless it is a paragraph in itself.
@@ -176,7 +176,7 @@ fn shown_heading(sentence: &Sentence) -> String {
 }
 
 /// Sources in the order of their best sentence, the sentences of each in text order.
-fn grouped(kept: &[Kept]) -> String {
+fn grouped(kept: &[ChosenStatement]) -> String {
     let mut order: Vec<SourceId> = Vec::new();
     for kept in kept {
         if !order.contains(&kept.piece) {
@@ -185,12 +185,12 @@ fn grouped(kept: &[Kept]) -> String {
     }
     let mut notes = String::new();
     for id in order {
-        let mut of_source: Vec<&Kept> = kept.iter().filter(|kept| kept.piece == id).collect();
+        let mut of_source: Vec<&ChosenStatement> = kept.iter().filter(|kept| kept.piece == id).collect();
         of_source.sort_by_key(|kept| kept.place);
         let title = of_source.first().map_or_else(String::new, |kept| plain(&kept.statement.group));
         notes.push_str(&format!("### {title}\n\n"));
         let mut heading = "";
-        for Kept { statement, .. } in of_source {
+        for ChosenStatement { statement, .. } in of_source {
             if !statement.heading.is_empty() && statement.heading != heading {
                 heading = &statement.heading;
                 notes.push_str(&format!("\n{HEADING_MARK}{heading}\n\n"));

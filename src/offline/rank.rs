@@ -71,11 +71,11 @@ pub(super) struct Scores {
 /// Scores every sentence of `pieces` for `question`.
 pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
     let mut question = Question::read(question);
-    let found: Vec<Vec<Found>> = pieces.iter().map(|piece| question.found_in(piece)).collect();
+    let found: Vec<Vec<TermCounts>> = pieces.iter().map(|piece| question.found_in(piece)).collect();
     question.weigh(&found);
     let documents = documents(pieces, &found, question.words.len());
     let of_part = |part: &Part| {
-        let of_piece = |(piece, found): (&Piece<'_>, &Vec<Found>)| {
+        let of_piece = |(piece, found): (&Piece<'_>, &Vec<TermCounts>)| {
             let (begins, document) = (beginnings(piece), &documents[piece.title]);
             let scored = Scored { question: &question, part, piece, found, document, begins };
             (0..found.len()).map(|place| scored.score(place)).collect::<Vec<_>>()
@@ -128,7 +128,7 @@ struct Part {
 
 /// What a sentence has of the words of the question: word and share.
 #[derive(Clone, Default)]
-struct Found {
+struct TermCounts {
     own: Vec<(usize, f64)>,
     heading: Vec<(usize, f64)>,
     title: Vec<(usize, f64)>,
@@ -224,7 +224,7 @@ impl Question {
         (found, terms.len())
     }
 
-    fn found_in(&self, piece: &Piece<'_>) -> Vec<Found> {
+    fn found_in(&self, piece: &Piece<'_>) -> Vec<TermCounts> {
         let sample: String = piece.sentences.iter().take(8).map(|sentence| format!("{} ", sentence.text)).collect();
         let language = Language::of(&sample);
         let title = self.words_in(piece.title, language).0;
@@ -233,13 +233,13 @@ impl Question {
             let heading =
                 headings.entry(&sentence.heading).or_insert_with(|| self.words_in(&sentence.heading, language).0);
             let (own, length) = self.words_in(&sentence.text, language);
-            Found { own, heading: heading.clone(), title: title.clone(), length }
+            TermCounts { own, heading: heading.clone(), title: title.clone(), length }
         });
         found.collect()
     }
 
     /// Weighs each word by how few sentences have it.
-    fn weigh(&mut self, found: &[Vec<Found>]) {
+    fn weigh(&mut self, found: &[Vec<TermCounts>]) {
         let mut counts = vec![0_u32; self.words.len()];
         let mut all = 0_u32;
         for found in found.iter().flatten() {
@@ -253,7 +253,7 @@ impl Question {
 }
 
 /// The words of the question in each whole document: pieces of the same title are of the same document.
-fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<Found>], words: usize) -> HashMap<&'a str, Vec<bool>> {
+fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<TermCounts>], words: usize) -> HashMap<&'a str, Vec<bool>> {
     let mut documents: HashMap<&str, Vec<bool>> = HashMap::new();
     for (piece, found) in pieces.iter().zip(found) {
         let document = documents.entry(piece.title).or_insert_with(|| vec![false; words]);
@@ -267,7 +267,7 @@ struct Scored<'a> {
     question: &'a Question,
     part: &'a Part,
     piece: &'a Piece<'a>,
-    found: &'a [Found],
+    found: &'a [TermCounts],
     document: &'a [bool],
     /// Where the table of a row begins; for other sentences their own place. What stands before is what they go on from.
     begins: Vec<usize>,

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::Site;
 use crate::{
-    context::{Cx, Patient, Refusal},
+    context::{Cx, RunCaller, Refusal},
     domain::Usage,
     llm::{Gate, Wait},
     pages::{Web, extract},
@@ -117,7 +117,7 @@ async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) {
 
 /// A caller that notes which of several engines failed.
 struct Noting<'a> {
-    inner: Patient<'a>,
+    inner: RunCaller<'a>,
     /// Locked to add to it only.
     lost: Mutex<Vec<(String, String)>>,
     /// The same.

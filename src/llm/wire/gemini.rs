@@ -56,11 +56,11 @@ struct Declaration<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolConfig {
-    function_calling_config: Calling,
+    function_calling_config: CallingMode,
 }
 
 #[derive(Serialize)]
-struct Calling {
+struct CallingMode {
     mode: &'static str,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Body<'a> {
             OutputFormat::JsonSchema { schema, .. } => Some(Strict(schema)),
         };
         Self {
-            tool_config: (!declarations.is_empty()).then_some(ToolConfig { function_calling_config: Calling { mode } }),
+            tool_config: (!declarations.is_empty()).then_some(ToolConfig { function_calling_config: CallingMode { mode } }),
             tools: if declarations.is_empty() {
                 Vec::new()
             } else {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    figures::{Figure, Found, Number, Reading},
+    figures::{Figure, PlacedFigure, Number, Reading},
     page::Page,
     words::{self, ONE},
 };
@@ -22,7 +22,7 @@ const COUNTED: i128 = 12 * ONE;
 #[derive(Debug)]
 pub struct Statement<'a> {
     pub text: &'a str,
-    pub figures: Vec<Found>,
+    pub figures: Vec<PlacedFigure>,
     /// The keys of its words; ordered, so that whatever is summed up over them is the same in each process.
     pub keys: BTreeSet<u64>,
 }

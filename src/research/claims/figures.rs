@@ -19,7 +19,7 @@ pub enum Figure {
 
 /// A figure and its bytes in the text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct PlacedFigure {
     pub figure: Figure,
     pub start: usize,
     pub end: usize,
@@ -77,7 +77,7 @@ pub struct Date {
 }
 
 /// All figures of a text, in order.
-pub fn figures(text: &str, tokens: &[Token<'_>]) -> Vec<Found> {
+pub fn figures(text: &str, tokens: &[Token<'_>]) -> Vec<PlacedFigure> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -85,7 +85,7 @@ pub fn figures(text: &str, tokens: &[Token<'_>]) -> Vec<Found> {
         match reader.read() {
             Some((figure, used)) => {
                 let last = tokens[at + used - 1];
-                found.push(Found { figure, start: tokens[at].at, end: last.end() });
+                found.push(PlacedFigure { figure, start: tokens[at].at, end: last.end() });
                 at += used;
             }
             None => at += 1,
