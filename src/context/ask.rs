@@ -9,7 +9,7 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Cx, Deadline, Error, RunCaller, Role, fit, paid::Paid, spending::Purpose, watch};
+use super::{Cx, Deadline, Error, Role, RunCaller, fit, paid::Paid, spending::Purpose, watch};
 use crate::{
     domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode, digest},
     journal::{Asked, Entry, StepKind, Stop},

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::Site;
 use crate::{
-    context::{Cx, RunCaller, Refusal},
+    context::{Cx, Refusal, RunCaller},
     domain::Usage,
     llm::{Gate, Wait},
     pages::{Web, extract},

@@ -148,7 +148,8 @@ impl<'a> Body<'a> {
             OutputFormat::JsonSchema { schema, .. } => Some(Strict(schema)),
         };
         Self {
-            tool_config: (!declarations.is_empty()).then_some(ToolConfig { function_calling_config: CallingMode { mode } }),
+            tool_config: (!declarations.is_empty())
+                .then_some(ToolConfig { function_calling_config: CallingMode { mode } }),
             tools: if declarations.is_empty() {
                 Vec::new()
             } else {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    figures::{Figure, PlacedFigure, Number, Reading},
+    figures::{Figure, Number, PlacedFigure, Reading},
     page::Page,
     words::{self, ONE},
 };
