@@ -5,6 +5,7 @@ use std::io::Cursor;
 use calamine::{Cell, DataRef, ExcelDateTime, Reader as _, SheetVisible, Xlsx, XlsxError};
 
 use super::{
+    super::caught,
     Document, Unreadable,
     outline::Outline,
     package::{self, Package},
@@ -26,25 +27,33 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     let mut missing = (!hidden.is_empty()).then(|| format!("{} hidden sheets are not searched", hidden.len()));
     let mut room = super::MAX_TEXT_BYTES;
     for name in shown.iter().map(|sheet| &sheet.name) {
-        let mut cells = match workbook.worksheet_cells_reader(name) {
-            Ok(cells) => cells,
-            // A sheet that is a chart.
-            Err(XlsxError::NotAWorksheet(_)) => continue,
-            Err(_) => return Err(package::damaged()),
-        };
-        let mut sheet = Sheet::new(room);
-        while let Some(cell) = cells.next_cell().map_err(|_| package::damaged())? {
-            if !put(&mut sheet, &cell) {
-                missing = Some("only its first rows are searched".to_owned());
-                break;
-            }
+        // The library counts columns without a bound, and panics where arithmetic is checked.
+        let sheet = caught::catch(|| sheet(&mut workbook, name, room)).ok_or_else(package::damaged)?;
+        let Some((text, is_whole)) = sheet? else { continue };
+        if !is_whole {
+            missing = Some("only its first rows are searched".to_owned());
         }
         outline.heading(2, name);
-        let text = sheet.finish();
         room = room.saturating_sub(text.len());
         outline.block(&text);
     }
     Ok(Document { missing, ..properties.of_document(outline.finish()) })
+}
+
+/// The text of a sheet, and whether it is all; `None` for one that is a chart.
+fn sheet(workbook: &mut Xlsx<Cursor<&[u8]>>, name: &str, room: usize) -> Result<Option<(String, bool)>, Unreadable> {
+    let mut cells = match workbook.worksheet_cells_reader(name) {
+        Ok(cells) => cells,
+        Err(XlsxError::NotAWorksheet(_)) => return Ok(None),
+        Err(_) => return Err(package::damaged()),
+    };
+    let mut sheet = Sheet::new(room);
+    while let Some(cell) = cells.next_cell().map_err(|_| package::damaged())? {
+        if !put(&mut sheet, &cell) {
+            return Ok(Some((sheet.finish(), false)));
+        }
+    }
+    Ok(Some((sheet.finish(), true)))
 }
 
 fn put(sheet: &mut Sheet, cell: &Cell<DataRef<'_>>) -> bool {
@@ -96,7 +105,41 @@ fn time_of(time: &ExcelDateTime) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
+
     use super::*;
+
+    /// `mill.xlsx` with other XML for its first sheet.
+    fn with_sheet(xml: &str) -> Vec<u8> {
+        let mut archive = ZipArchive::new(Cursor::new(include_bytes!("../../../tests/formats/mill.xlsx"))).unwrap();
+        let mut changed = ZipWriter::new(Cursor::new(Vec::new()));
+        let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        for place in 0..archive.len() {
+            let mut file = archive.by_index(place).unwrap();
+            let name = file.name().unwrap().into_owned();
+            let mut own = Vec::new();
+            file.read_to_end(&mut own).unwrap();
+            changed.start_file(&*name, stored).unwrap();
+            changed.write_all(if name.ends_with("worksheets/sheet1.xml") { xml.as_bytes() } else { &own }).unwrap();
+        }
+        changed.finish().unwrap().into_inner()
+    }
+
+    /// Found by fuzzing: a name of a column that is too long to be counted.
+    #[test]
+    fn a_cell_beyond_all_columns_is_damage() {
+        let sheet = |cell: &str| {
+            let space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+            let row = format!("<row r=\"1\"><c r=\"{cell}\"><v>4100</v></c></row>");
+            with_sheet(&format!("<worksheet xmlns=\"{space}\"><sheetData>{row}</sheetData></worksheet>"))
+        };
+        let read = |cell: &str| super::super::read(super::super::Format::Package, sheet(cell));
+        assert!(format!("{:?}", read("B1").unwrap()).contains("4100"));
+        let far = read(&format!("B{}3", "H".repeat(40)));
+        assert!(far.as_ref().is_err_and(|reason| *reason == package::damaged()), "{far:?}");
+    }
 
     #[test]
     fn numbers_read_as_they_are_shown() {
