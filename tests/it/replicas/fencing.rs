@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Long enough for a process to be stopped in the middle of it.
 const PACE: Duration = Duration::from_millis(300);
 
+/// Calls that one process may have begun without having sent them.
+const UNSENT: usize = 1;
+
 /// Every answer takes a while.
 fn slow() -> Script {
     Script::new().otherwise(|call| brain::reply(SHAPE, call).after(PACE))
@@ -60,7 +63,8 @@ async fn freeze_after(n: usize, undisturbed: &Undisturbed) {
     check_stream(&seen, &site.events(&run).await);
     check_ledger(&site.store, &run).await;
     let calls = site.world.models.total();
-    let most = undisturbed.fingerprints.len() + in_flight;
+    // A process may be stopped after a call was begun and before its request left, which then leaves later.
+    let most = undisturbed.fingerprints.len() + in_flight + UNSENT;
     assert!(calls <= most, "after {n} steps: {calls} calls, of {most} with {in_flight} in flight");
     assert_eq!(site.resumed_at(&run).await.len(), 1, "it was not taken back");
     goes_on_serving(&site, &fleet, frozen).await;
