@@ -322,7 +322,7 @@ impl Llm {
         caller: &dyn Caller,
     ) -> Result<Completion, Failure> {
         let mut permit = turn(server, request, tokens, caller).await;
-        caller.gate().pass().await;
+        may_begin(request, caller).await;
         let body = tokio::time::timeout(self.inner.settings.total_timeout, transport::call(server, request))
             .await
             .map_err(|_| Error::Timeout { model: request.model.clone() })??;
@@ -346,7 +346,7 @@ impl Llm {
         caller: &dyn Caller,
     ) -> Result<(Reading, Option<Delta>), Failure> {
         let permit = turn(server, request, tokens, caller).await;
-        caller.gate().pass().await;
+        may_begin(request, caller).await;
         let settings = &self.inner.settings;
         let ends = tokio::time::Instant::now() + settings.stream_timeout;
         let frames = transport::stream(server, request, settings.idle_timeout, ends).await?;
@@ -402,6 +402,12 @@ impl Circuits {
         let new = || Arc::new(Circuit::new(model.to_string(), WaitKind::Model));
         Arc::clone(circuits.entry(model.clone()).or_insert_with(new))
     }
+}
+
+/// Waits until the caller may spend something.
+async fn may_begin(request: &Request, caller: &dyn Caller) {
+    caller.gate().pass().await;
+    tracing::debug!(model = %request.model, "a model call begins");
 }
 
 /// Did the provider refuse that a call is demanded? Vendors say so in many words, with a 400 each.

@@ -1,22 +1,18 @@
 //! What is particular to Postgres: connecting, locking clauses, the advisory lock around migrations.
 
-use std::{
-    str::FromStr,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{str::FromStr, time::Duration};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    ConnectOptions, Connection as _, Executor as _, PgPool,
+    ConnectOptions, Connection as _, Executor as _,
     migrate::{Migration, MigrationType, Migrator},
-    pool::PoolConnection,
-    postgres::{PgConnectOptions, PgConnection, PgPoolOptions},
+    postgres::{PgConnectOptions, PgConnection},
 };
 use uuid::Uuid;
 
 use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
 use dedicated::Dedicated;
+use pool::{Pool, Pooled, Transaction, Trust};
 use write::write_group;
 
 /// Lets several replicas look for work without waiting for one another.
@@ -36,6 +32,7 @@ macro_rules! server_time {
 
 mod dedicated;
 mod listen;
+mod pool;
 #[path = "queries/mod.rs"]
 mod queries;
 mod write;
@@ -58,8 +55,8 @@ const LOCK_OWNER: Option<&str> = Some("SELECT pg_advisory_xact_lock(hashtextexte
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// An idle connection is tried before use, since the server may have gone since.
 const TRUSTED_IDLE: Duration = Duration::from_millis(500);
-/// Within this time it answers, or it is thrown away.
-const PING_LIMIT: Duration = Duration::from_secs(3);
+/// Within this time it answers, or it is thrown away; less than a reader waits, so that another one can be made for it.
+const PING_LIMIT: Duration = Duration::from_secs(2);
 /// How often connections are made again because their server takes no writes.
 const STANDBY_PAUSE: Duration = Duration::from_secs(5);
 /// Room for every statement there is, so that none is prepared twice per connection.
@@ -67,7 +64,7 @@ const STATEMENTS: usize = 256;
 
 #[derive(Debug)]
 pub struct Engine {
-    pool: PgPool,
+    pool: Pool,
     /// For the writer of the log.
     commits: Dedicated,
     /// For wake-ups of other processes.
@@ -76,8 +73,7 @@ pub struct Engine {
     options: Box<PgConnectOptions>,
     /// Names this store among those that send wake-ups.
     sender: Uuid,
-    /// Connections made before are not used again. Locked for access only.
-    trusted_since: Arc<Mutex<Instant>>,
+    trust: Trust,
 }
 
 impl Engine {
@@ -88,72 +84,45 @@ impl Engine {
         migrator().run_direct(&mut connection).await?;
         queries::check_schema(&mut connection, NEWEST_SCHEMA).await?;
         connection.close().await?;
-        let trusted_since = Arc::new(Mutex::new(Instant::now()));
-        let trusted = Arc::clone(&trusted_since);
-        let pool = PgPoolOptions::new()
-            .max_connections(max_connections.max(1))
-            .acquire_timeout(CONNECT_LIMIT)
-            .test_before_acquire(false)
-            .before_acquire(move |connection, metadata| {
-                let trusted_for = trusted.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
-                Box::pin(async move {
-                    if metadata.age > trusted_for {
-                        // As an error, since to close it in good form might wait for the server that has gone.
-                        return Err(sqlx::Error::WorkerCrashed);
-                    }
-                    if metadata.idle_for > TRUSTED_IDLE {
-                        answers(connection).await?;
-                    }
-                    Ok(true)
-                })
-            })
-            // The pool does so too, but without a limit: a connection whose server was replaced would keep its place.
-            .after_release(|connection, _| Box::pin(async move { answers(connection).await.map(|()| true) }))
-            .after_connect(|connection, _| Box::pin(async move { limit_waits(connection).await }))
-            .connect_lazy_with(options.clone());
+        let trust = Trust::new();
+        let pool = Pool::new(&options, max_connections, trust.clone())?;
         let (commits, notifications) = (Dedicated::new(&options), Dedicated::new(&options));
         let options = Box::new(options);
-        Ok(Self { pool, commits, notifications, options, sender: Uuid::now_v7(), trusted_since })
+        Ok(Self { pool, commits, notifications, options, sender: Uuid::now_v7(), trust })
     }
 
     /// A server that went away, or stepped down, has left all connections useless, whatever they look like.
     pub fn distrust(&self) {
-        *self.trusted_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.trust.renew();
     }
 
     /// As [`Engine::distrust`], but not again within [`STANDBY_PAUSE`]: a database that only reads would otherwise have its
     /// readers wait for new connections all the time. Returns whether it did.
     pub fn leave_standby(&self) -> bool {
-        let mut since = self.trusted_since.lock().unwrap_or_else(PoisonError::into_inner);
-        let leaves = since.elapsed() >= STANDBY_PAUSE;
-        if leaves {
-            *since = Instant::now();
-        }
-        leaves
+        self.trust.renew_after(STANDBY_PAUSE)
     }
 
     pub fn connections(&self) -> (u32, u32) {
-        let idle = u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX);
-        let outside = u32::from(self.commits.is_idle()) + u32::from(self.notifications.is_idle());
-        (idle + outside, self.pool.size().saturating_sub(idle))
+        let (idle, used) = self.pool.connections();
+        (idle + u32::from(self.commits.is_idle()) + u32::from(self.notifications.is_idle()), used)
     }
 
     pub async fn close(&self) {
         self.commits.close().await;
         self.notifications.close().await;
-        self.pool.close().await;
+        self.pool.close();
     }
 
     /// Readers learn soon that the database is away; writers wait longer.
-    async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        tokio::time::timeout(READER_LIMIT, self.pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    async fn reader(&self) -> Result<Pooled, sqlx::Error> {
+        self.pool.acquire(READER_LIMIT).await
     }
 
-    async fn writer(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        self.pool.acquire().await
+    async fn writer(&self) -> Result<Pooled, sqlx::Error> {
+        self.pool.acquire(CONNECT_LIMIT).await
     }
 
-    async fn begin(&self) -> Result<sqlx::Transaction<'static, Db>, sqlx::Error> {
+    async fn begin(&self) -> Result<Transaction, sqlx::Error> {
         self.pool.begin().await
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -211,6 +213,8 @@ pub struct Lease {
     pub suspected_for: Duration,
     /// How many owners came to an end since then that nobody can explain.
     pub unexplained: u32,
+    /// Before it was asked for: its time runs from then on, as far as this process may count on it.
+    pub asked_at: Instant,
 }
 
 impl Lease {

@@ -2,15 +2,12 @@
 //!
 //! The pool tries each connection that comes back, which costs a round trip for every statement.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::time::Instant;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::MutexGuard;
 
-use super::{CONNECT_LIMIT, TRUSTED_IDLE, answers, connect, limit_waits};
+use super::{CONNECT_LIMIT, PING_LIMIT, TRUSTED_IDLE, answers, connect, limit_waits, pool::Trust};
 use crate::store::Error;
 
 /// Opened when it is first wanted, and again whenever it has broken.
@@ -47,20 +44,19 @@ impl Dedicated {
         Self { options: Box::new(options.clone()), idle: tokio::sync::Mutex::new(State::Absent) }
     }
 
-    /// Waits for its turn; connections from before `trusted_since` are not used again.
+    /// Waits for its turn; only one that is trusted is used again.
     ///
     /// # Errors
     /// Those of connecting.
-    pub async fn acquire(&self, trusted_since: &Mutex<Instant>) -> Result<InUse<'_>, Error> {
+    pub async fn acquire(&self, trust: &Trust) -> Result<InUse<'_>, Error> {
         let mut state = self.idle.lock().await;
-        let trusted = *trusted_since.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, State::Closed) {
             return Err(sqlx::Error::PoolClosed.into());
         }
         let State::Idle(open) = std::mem::replace(&mut *state, State::Absent) else {
             return Ok(InUse { open: Some(self.open().await?), state });
         };
-        let open = if open.since < trusted { None } else { still_answers(open).await };
+        let open = if open.since < trust.since() { None } else { still_answers(open).await };
         let open = match open {
             Some(open) => open,
             None => self.open().await?,
@@ -88,8 +84,8 @@ impl Dedicated {
         use sqlx::Connection as _;
 
         if let State::Idle(open) = std::mem::replace(&mut *self.idle.lock().await, State::Closed) {
-            // Its end is the server's business too; there is nothing left to do about a failure.
-            _ = open.connection.close().await;
+            // Its end is the server's business too, which may have gone; there is nothing left to do about a failure.
+            _ = tokio::time::timeout(PING_LIMIT, open.connection.close()).await;
         }
     }
 }

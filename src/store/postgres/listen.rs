@@ -31,7 +31,7 @@ impl Engine {
         // A NOTIFY makes its transaction one that writes, but what it says is not worth waiting for the disk.
         const NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', TRUE), pg_notify($2, payload) \
             FROM unnest($1) AS payload";
-        let mut connection = self.notifications.acquire(&self.trusted_since).await?;
+        let mut connection = self.notifications.acquire(&self.trust).await?;
         query(NOTIFY).bind(payloads(self.sender, wakes)).bind(CHANNEL).fetch_all(connection.get()?).await?;
         connection.give_back();
         Ok(())

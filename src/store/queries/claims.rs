@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use sqlx::{Row as _, query, query_scalar};
 use uuid::Uuid;
 
@@ -99,6 +101,7 @@ impl Engine {
             claimed_columns!()
         );
         let mut connection = self.writer().await?;
+        let asked_at = Instant::now();
         let claimed = query(CLAIM)
             .bind(run_id.0)
             .bind(owned(&claimant.owner))
@@ -109,7 +112,7 @@ impl Engine {
             .await?;
         drop(connection);
         match claimed {
-            Some(row) => lease_of(&row).map(|(lease, run)| Claimed::Yes { lease, run }),
+            Some(row) => lease_of(&row, asked_at).map(|(lease, run)| Claimed::Yes { lease, run }),
             None => self.why_not_claimed(run_id).await,
         }
     }
@@ -157,6 +160,7 @@ impl Engine {
             .bind(wanted.suspects);
         let free: Option<Uuid> = next.fetch_optional(&mut *tx).await?;
         let Some(run_id) = free else { return Ok(Next::Nothing) };
+        let asked_at = Instant::now();
         let row = query(CLAIM)
             .bind(run_id)
             .bind(owned(&claimant.owner))
@@ -165,7 +169,7 @@ impl Engine {
             .fetch_one(&mut *tx)
             .await?;
         // Read first: a claim that nobody could follow is not committed.
-        match lease_of(&row) {
+        match lease_of(&row, asked_at) {
             Ok((lease, run)) => {
                 tx.commit().await?;
                 Ok(Next::Claimed(lease, run.into()))
@@ -337,7 +341,7 @@ pub fn ms(duration: Duration) -> i64 {
     signed(duration.as_millis())
 }
 
-fn lease_of(row: &Row) -> Result<(Lease, Run), Error> {
+fn lease_of(row: &Row, asked_at: Instant) -> Result<(Lease, Run), Error> {
     let run = run(row)?;
     let lease = Lease {
         run_id: run.id,
@@ -346,6 +350,7 @@ fn lease_of(row: &Row) -> Result<(Lease, Run), Error> {
         deaths: unsigned(row.try_get("deaths")?)?,
         suspected_for: Duration::from_millis(u64::try_from(row.try_get::<i64, _>("suspected_ms")?).unwrap_or(0)),
         unexplained: unsigned(row.try_get("unexplained")?)?,
+        asked_at,
     };
     Ok((lease, run))
 }

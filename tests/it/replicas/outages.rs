@@ -10,6 +10,7 @@ use fathom::{
     domain::{RunId, RunStatus},
     store::{Database, Error, Store},
 };
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
@@ -17,7 +18,7 @@ use super::run_id;
 use crate::{
     crash::{Engine, QUESTION, SHAPE, Site, until},
     database::{Cluster, TestDatabase},
-    fleet::{Fleet, Replica, check_ledger},
+    fleet::{Cable, Fleet, Mode, Replica, check_ledger},
     world::{Ended, Script, brain},
 };
 
@@ -120,7 +121,6 @@ async fn admin() -> PgConnection {
 }
 
 fn name(database: &Database) -> String {
-    use secrecy::ExposeSecret as _;
     let Database::Postgres { url, .. } = database else { panic!("only on Postgres") };
     url.expose_secret().split(['/', '?']).nth(3).unwrap().to_owned()
 }
@@ -174,6 +174,49 @@ async fn a_database_that_only_reads_is_not_connected_to_again_and_again() {
     let made = patiently("the sessions are counted", async || Some(sessions().await - before).filter(|made| *made > 0));
     let made = made.await;
     assert!(made < 30, "{made} connections for 100 writes");
+}
+
+/// Three connections at once, all used.
+async fn three_reads(store: &Store) -> Vec<Error> {
+    let reads = futures::future::join_all((0..3).map(|_| store.ping())).await;
+    reads.into_iter().filter_map(Result::err).collect()
+}
+
+/// The others are well: they are closed all the same, but nobody waits for them to end in good form.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_cut_connection_has_nobody_wait_for_the_others() {
+    let database = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &database.database else { panic!("only on Postgres") };
+    let store = Store::open(&Database::Postgres { url: url.clone(), max_connections: 3 }).await.unwrap();
+    for _ in 0..5 {
+        assert_eq!(three_reads(&store).await, []);
+        database
+            .execute(
+                "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE application_name = 'fathom' \
+                 AND datname = current_database() AND query LIKE '%threads%' LIMIT 1) AS one",
+            )
+            .await;
+        let begun = tokio::time::Instant::now();
+        assert_eq!(three_reads(&store).await, []);
+        assert!(begun.elapsed() < Duration::from_secs(2), "reads took {:?}", begun.elapsed());
+    }
+}
+
+/// Nobody tells the pool that the connections lead nowhere: it finds out once, not once for each.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_to_a_server_that_has_gone_keep_no_place() {
+    let database = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &database.database else { panic!("only on Postgres") };
+    let cable = Cable::to(url.expose_secret()).await;
+    let store = Store::open(&Database::Postgres { url: cable.url.clone().into(), max_connections: 3 }).await.unwrap();
+    assert_eq!(three_reads(&store).await, []);
+    cable.set(Mode::Replaced);
+    // Connections that were used a moment ago are used without a look; their statement waits its own time.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let begun = tokio::time::Instant::now();
+    patiently("it can be read", async || three_reads(&store).await.is_empty().then_some(())).await;
+    assert!(begun.elapsed() < Duration::from_secs(8), "reads took {:?}", begun.elapsed());
+    assert_eq!(three_reads(&store).await, []);
 }
 
 /// The tables that grow cannot, while rows can still be changed in place.

@@ -1,0 +1,246 @@
+//! The pool of connections.
+//!
+//! What cannot be used any more is dropped, which closes its socket and waits for nobody. sqlx's own pool ends connections
+//! in good form, holding their place meanwhile; over TLS that waits for the server to say something, which one that is
+//! well has no reason to, and one that has gone never does.
+
+use std::{
+    ops::{Deref, DerefMut},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
+use sqlx::{
+    Connection as _, TransactionManager,
+    postgres::{PgConnectOptions, PgConnection},
+};
+use tokio::runtime::Handle;
+
+use super::{CONNECT_LIMIT, Db, TRUSTED_IDLE, answers, limit_waits};
+
+type Transactions = <Db as sqlx::Database>::TransactionManager;
+
+/// Between two tries at a server that is starting; twice as long each time.
+const STARTING_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_STARTING_PAUSE: Duration = Duration::from_millis(500);
+
+/// Since when connections can be trusted: those made before are not used again.
+#[derive(Clone, Debug)]
+pub struct Trust(Arc<Mutex<Instant>>);
+
+#[derive(Clone, Debug)]
+pub struct Pool {
+    connections: managed::Pool<Connector>,
+    trust: Trust,
+}
+
+/// Makes connections, and looks at them before they are used again.
+#[derive(Debug)]
+struct Connector {
+    options: Box<PgConnectOptions>,
+    trust: Trust,
+}
+
+/// A connection while it is used. Afterwards it has to answer once, by which a statement that was given up and a
+/// rollback come to their end, before it is used again.
+#[derive(Debug)]
+pub struct Pooled {
+    /// There until it is dropped.
+    connection: Option<Object<Connector>>,
+    trust: Trust,
+}
+
+/// A transaction that is rolled back unless it is committed.
+#[derive(Debug)]
+pub struct Transaction {
+    connection: Pooled,
+    open: bool,
+}
+
+impl Trust {
+    /// Everything made until now was to be trusted.
+    pub fn new() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+
+    pub fn since(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Trusts nothing that was made before now.
+    pub fn renew(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// The same unless it was done within `pause`; was it done?
+    pub fn renew_after(&self, pause: Duration) -> bool {
+        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let renews = since.elapsed() >= pause;
+        if renews {
+            *since = Instant::now();
+        }
+        renews
+    }
+
+    /// Tries a connection. Where one has been cut off from its server, so have the others.
+    async fn is_kept_by(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        let asked = Instant::now();
+        let answer = answers(connection).await;
+        let cut_off = matches!(&answer, Err(sqlx::Error::PoolTimedOut | sqlx::Error::Io(_)));
+        if cut_off && self.since() < asked {
+            self.renew();
+        }
+        answer
+    }
+}
+
+impl Pool {
+    /// A pool of at most so many connections, none of which is made yet.
+    ///
+    /// # Errors
+    /// [`sqlx::Error::Configuration`], which a limit of at least one never has.
+    pub fn new(options: &PgConnectOptions, max_connections: u32, trust: Trust) -> Result<Self, sqlx::Error> {
+        let connector = Connector { options: Box::new(options.clone()), trust: trust.clone() };
+        let size = usize::try_from(max_connections.max(1)).unwrap_or(usize::MAX);
+        let connections = managed::Pool::builder(connector).max_size(size).build();
+        Ok(Self { connections: connections.map_err(|error| sqlx::Error::Configuration(error.into()))?, trust })
+    }
+
+    /// Waits at most so long for a connection that can be used.
+    pub async fn acquire(&self, limit: Duration) -> Result<Pooled, sqlx::Error> {
+        let connection = tokio::time::timeout(limit, self.connections.get()).await;
+        let connection = connection.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(failure)?;
+        Ok(Pooled { connection: Some(connection), trust: self.trust.clone() })
+    }
+
+    pub async fn begin(&self) -> Result<Transaction, sqlx::Error> {
+        let mut connection = self.acquire(CONNECT_LIMIT).await?;
+        Transactions::begin(&mut connection, None).await?;
+        Ok(Transaction { connection, open: true })
+    }
+
+    /// Connections: idle ones and those in use.
+    pub fn connections(&self) -> (u32, u32) {
+        let status = self.connections.status();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        (count(status.available), count(status.size.saturating_sub(status.available)))
+    }
+
+    /// Closes it for good; what is in use is closed when it comes back.
+    pub fn close(&self) {
+        self.connections.close();
+    }
+}
+
+impl managed::Manager for Connector {
+    type Type = PgConnection;
+    type Error = sqlx::Error;
+
+    /// Goes on trying while the server starts, for as long as the caller waits.
+    async fn create(&self) -> Result<PgConnection, sqlx::Error> {
+        let mut pause = STARTING_PAUSE;
+        loop {
+            match PgConnection::connect_with(&self.options).await {
+                Ok(mut connection) => {
+                    limit_waits(&mut connection).await?;
+                    return Ok(connection);
+                }
+                Err(error) if is_starting(&error) => tokio::time::sleep(pause).await,
+                Err(error) => return Err(error),
+            }
+            pause = (pause * 2).min(LONGEST_STARTING_PAUSE);
+        }
+    }
+
+    async fn recycle(&self, connection: &mut PgConnection, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
+        if metrics.created < self.trust.since() {
+            return Err(RecycleError::message("it leads to a server that has gone"));
+        }
+        if metrics.last_used() > TRUSTED_IDLE {
+            self.trust.is_kept_by(connection).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether connecting again in a moment may do: nobody listens yet, or the server says that it is coming up.
+fn is_starting(error: &sqlx::Error) -> bool {
+    const CANNOT_CONNECT_NOW: &str = "57P03";
+    match error {
+        sqlx::Error::Io(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
+        sqlx::Error::Database(error) => error.code().as_deref() == Some(CANNOT_CONNECT_NOW),
+        _ => false,
+    }
+}
+
+fn failure(error: PoolError<sqlx::Error>) -> sqlx::Error {
+    match error {
+        PoolError::Backend(error) => error,
+        PoolError::Closed => sqlx::Error::PoolClosed,
+        _ => sqlx::Error::PoolTimedOut,
+    }
+}
+
+impl Deref for Pooled {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        let Some(connection) = &self.connection else { unreachable!("it is there until it is dropped") };
+        connection
+    }
+}
+
+impl DerefMut for Pooled {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        let Some(connection) = &mut self.connection else { unreachable!("it is there until it is dropped") };
+        connection
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        let Some(mut connection) = self.connection.take() else { return };
+        // Without a runtime the process is ending, and nobody uses it again.
+        let Ok(runtime) = Handle::try_current() else { return drop(Object::take(connection)) };
+        let trust = self.trust.clone();
+        // Ends by itself within the limit of an answer.
+        runtime.spawn(async move {
+            if let Err(error) = trust.is_kept_by(&mut connection).await {
+                tracing::debug!(%error, "a connection to the database is not used again");
+                drop(Object::take(connection));
+            }
+        });
+    }
+}
+
+impl Transaction {
+    pub async fn commit(mut self) -> Result<(), sqlx::Error> {
+        Transactions::commit(&mut self.connection).await?;
+        self.open = false;
+        Ok(())
+    }
+}
+
+impl Deref for Transaction {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Transaction {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.connection
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.open {
+            // Sent when the connection is tried, right after this.
+            Transactions::start_rollback(&mut self.connection);
+        }
+    }
+}
