@@ -15,7 +15,7 @@ mod serve;
 mod signals;
 mod usage;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use self::print::complain;
 use clap::{Args, Parser, Subcommand};
@@ -33,6 +33,9 @@ use crate::{
     search::join_folders,
     telemetry,
 };
+
+/// For threads that are about to end by themselves.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// How the process ends; documented in `--help` and the README.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -391,14 +394,35 @@ impl SettingsArgs {
     }
 }
 
+/// All that the program does. Here and not in `main.rs`, so that the code of what is awaited below is made once, with the
+/// library, and not once more with the program.
+pub fn main() -> ExitCode {
+    // Before there is a runtime: its threads would be a large part of the memory a parser process may have.
+    parse_worker().unwrap_or_else(with_runtime)
+}
+
 /// Works as a parser process when this one was started as one (`pages`); `None` when it was not.
-pub fn parse_worker() -> Option<ExitCode> {
+fn parse_worker() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     (arguments.next()? == pages::SUBCOMMAND && arguments.next().is_none()).then(pages::work)
 }
 
+fn with_runtime() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("the threads of the process cannot be started: {error}"));
+            return Exit::Failed.into();
+        }
+    };
+    let exit = runtime.block_on(run());
+    // Threads that still read or compute end with the process; waiting for them could take for ever.
+    runtime.shutdown_timeout(LAST_WAIT);
+    exit
+}
+
 /// Parses the arguments, reads the settings, starts the log, and does what was asked.
-pub async fn run() -> ExitCode {
+async fn run() -> ExitCode {
     let parsed = match Cli::try_parse() {
         Ok(parsed) => parsed,
         Err(error) => return print::arguments(&error).into(),
@@ -438,12 +462,6 @@ pub async fn run() -> ExitCode {
     };
     telemetry.finish().await;
     exit.into()
-}
-
-/// Says that the process cannot start to work.
-pub fn no_runtime(error: &std::io::Error) -> ExitCode {
-    complain(&format!("the threads of the process cannot be started: {error}"));
-    Exit::Failed.into()
 }
 
 /// Each call in flight is an open connection, and most systems start processes with room for 1024 although they may
