@@ -19,7 +19,10 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use tokio::{sync::OnceCell, time::Instant};
+use tokio::{
+    sync::{OnceCell, Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
 pub use ask::{Call, Form, TextSink, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
@@ -113,6 +116,8 @@ struct RunContext {
     spending: Arc<Spending>,
     /// Models that answer in place of a role's own, as was announced last. Locked for map access only.
     stand_ins: Mutex<HashMap<Role, ModelName>>,
+    /// Turns of pages to be summarised.
+    summaries: Semaphore,
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
     date: OnceCell<String>,
@@ -159,7 +164,9 @@ impl Cx {
             Source::join_ids(&mut source.id, &mut source.aliases, []);
             sources.insert(source.url.clone(), source);
         }
+        let summaries = Semaphore::new(options.max_concurrent_summaries as usize);
         let run = RunContext {
+            summaries,
             journal,
             services,
             options,
@@ -352,6 +359,12 @@ impl Cx {
     /// [`Stop`].
     pub async fn emit(&self, events: Vec<Event>) -> Result<(), Stop> {
         self.run.journal.emit(events.into_iter().map(|event| self.now(event)).collect()).await
+    }
+
+    /// Waits until a page may be summarised, since so many are at the same time; its turn ends when the value is dropped.
+    pub async fn summary_turn(&self) -> Option<SemaphorePermit<'_>> {
+        // An error means that it was closed, which nobody does.
+        self.run.summaries.acquire().await.ok()
     }
 
     /// The event as this agent's, with the time of now.

@@ -35,6 +35,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "researchers working at the same time; more delegations wait",
     },
     OptionSpec {
+        name: "max_concurrent_summaries",
+        kind: OptionKind::Integer { min: 1, max: 1000 },
+        default: "50",
+        meaning: "pages of the whole run that are summarised at the same time, each with a model call and its text in memory",
+    },
+    OptionSpec {
         name: "max_researcher_iterations",
         kind: OptionKind::Integer { min: 1, max: 10 },
         default: "6",

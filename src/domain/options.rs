@@ -22,6 +22,9 @@ pub struct RunOptions {
     pub max_clarifications: u32,
     pub max_structured_output_retries: u32,
     pub max_concurrent_research_units: u32,
+    /// Runs stored before there was this option have the default.
+    #[serde(default = "default_concurrent_summaries")]
+    pub max_concurrent_summaries: u32,
     pub max_researcher_iterations: u32,
     pub max_react_tool_calls: u32,
     /// Seconds.
@@ -522,6 +525,10 @@ fn default_researchers() -> u32 {
     500
 }
 
+fn default_concurrent_summaries() -> u32 {
+    50
+}
+
 fn default_tokens() -> u32 {
     20_000_000
 }
@@ -597,6 +604,7 @@ mod tests {
             "max_searches",
             "max_pages",
             "max_researchers",
+            "max_concurrent_summaries",
             "max_tokens",
             "max_cost_usd",
             "search_topic",

@@ -53,7 +53,9 @@ async fn read(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<PageText,
         cx.mark(&format!("{key}/finished"), read_event(hit, &page, &shown)).await?;
         return Ok(PageText { summary: shown.to_string(), excerpts: Vec::new() });
     }
+    let turn = cx.summary_turn().await;
     let result = summarise(cx, key, hit, &page, site).await;
+    drop(turn);
     match result {
         Ok(summary) => {
             let excerpts = verified(&summary.key_excerpts, &page);

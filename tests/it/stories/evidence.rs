@@ -1,12 +1,14 @@
 //! What of a page reaches the writer, in whose words, and what it costs.
 
+use std::time::Duration;
+
 use fathom::domain::{Event, claim::Verdict};
 use serde_json::json;
 
 use super::engine::{Story, research};
 use crate::{
     database::TestDatabase,
-    world::{Call, Found, Kind, Page, Script, Shape, When, World, prose, reply},
+    world::{Call, Found, Kind, Page, Script, Shape, When, World, brain, prose, reply},
 };
 
 const FACT: &str = "The tide gate cost 412,000 crowns, which the harbour dues of Skelderwick pay.";
@@ -216,4 +218,22 @@ async fn a_page_found_again_is_not_shown_again() {
     let sources: usize = notes.said_by("tool").iter().map(|result| result.matches("<source id=").count()).sum();
     assert_eq!(sources, 3);
     world.finish();
+}
+
+/// However many searches find pages at the same time, no more of these are in memory and at the model than is allowed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn so_many_pages_are_summarised_at_the_same_time() {
+    let pace = Duration::from_millis(500);
+    let shape = Shape { researchers: 2, ..Shape::SMALL };
+    let slow = move |call: &Call| brain::reply(shape, call).after(pace);
+    for (allowed, least) in [(2, 2), (50, 3)] {
+        let world = World::start(Script::whole_run(shape).by(When::kind(Kind::Summary), slow)).await;
+        research(&world, &TestDatabase::sqlite(), &[&format!("max_concurrent_summaries={allowed}")]).await;
+        let begun: Vec<_> = world.models.calls_of(Kind::Summary).iter().map(|call| call.received_at).collect();
+        assert!(begun.len() >= 6, "{}", begun.len());
+        let most =
+            begun.iter().map(|at| begun.iter().filter(|other| **other <= *at && *at - **other < pace).count()).max();
+        assert!(most <= Some(allowed) && most >= Some(least), "{most:?} at once, {allowed} allowed");
+        world.finish();
+    }
 }
