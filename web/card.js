@@ -13,12 +13,14 @@ export async function openCard(run, id, claim) {
   const text = source.snapshot ?? "";
   const place = claim ? passage(text, claim) : null;
   const facts = [
-    source.section, source.published && word("published", { date: day(source.published) }),
+    source.author, source.site, source.section, source.published && word("published", { date: day(source.published) }),
     word("fetched", { date: day(source.fetched_at) }), word("foundWith", { engine: source.engine }),
   ].filter(Boolean).join(" · ");
   const box = dialog(word("sourceOf", { n: source.cited_as ?? id }),
     el("p", { class: "source-title", dir: "auto" }, outward(source.url, source.title || source.url)),
-    el("p", { class: "dim", dir: "auto" }, source.url), el("p", { class: "dim" }, facts),
+    el("p", { class: "dim", dir: "auto" }, source.url), el("p", { class: "dim", dir: "auto" }, facts),
+    source.addresses.length > 0 && el("details", {}, el("summary", {}, word("addresses", { n: source.addresses.length })),
+      el("ul", {}, ...source.addresses.map((url) => el("li", { dir: "auto" }, outward(url, url))))),
     claim && el("h3", {}, word("nearest")),
     claim && (place ? excerpt(text, place) : el("p", {}, word("noPassage"))),
     whole(text, place));

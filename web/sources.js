@@ -23,7 +23,7 @@ function entry(source, open, report) {
   const marks = source.cited_as ? [...report.querySelectorAll(`a[href="#source-${source.cited_as}"]`)] : [];
   const cited = source.cited_as ? word("cited", { n: marks.length }) : word("notCited");
   const go = (/** @type {Element} */ mark) => { mark.scrollIntoView({ block: "center" }); /** @type {HTMLElement} */ (mark).focus(); };
-  const facts = [source.section, source.engine, source.published && day(source.published), cited].filter(Boolean).join(" · ");
+  const facts = [source.author, source.site, source.section, source.engine, source.published && day(source.published), cited].filter(Boolean).join(" · ");
   return el("li", {},
     el("button", { type: "button", class: "link", onclick: () => open(source.id) }, source.cited_as ? `[${source.cited_as}]` : "·"), " ",
     el("span", { dir: "auto" }, outward(source.url, source.title || source.url)),

@@ -25,6 +25,9 @@ export interface Source {
   section: string | null;
   engine: string;
   published: string | null;
+  author: string | null;
+  site: string | null;
+  addresses: string[];
   fetched_at: string;
   cited_as: number | null;
   snapshot?: string;

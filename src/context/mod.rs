@@ -30,6 +30,7 @@ pub use role::Role;
 pub use spending::{Pages, Refusal, Spending, Standing, is_refusal};
 pub use waits::{Deadline, RunCaller};
 
+use pages::KnownSources;
 use spending::Reserved;
 use waits::{RunWaits, WaitClock};
 
@@ -88,6 +89,10 @@ impl Snapshots {
     {
         Self(Arc::new(move |ids| Box::pin(load(ids))))
     }
+
+    async fn load(&self, ids: Vec<SourceId>) -> Result<Vec<Source>, Stop> {
+        (self.0)(ids).await
+    }
 }
 
 impl fmt::Debug for Snapshots {
@@ -121,8 +126,8 @@ struct RunContext {
     /// `report.started` events of earlier lives of this run.
     report_attempts: u32,
     date: OnceCell<String>,
-    /// Sources by canonical URL, without snapshots, those of earlier lives included. Locked for map access only.
-    sources: Mutex<HashMap<String, Source>>,
+    /// Those of earlier lives included. Locked for map access only.
+    sources: Mutex<KnownSources>,
     /// Pages by key: read once, by the first that needs it. Locked for map access only.
     pages: Mutex<HashMap<String, Arc<OnceCell<PageText>>>>,
     /// Page texts by key, from their retrieval, in this life or an earlier one, to their summary. Locked for map access
@@ -157,12 +162,11 @@ impl Cx {
         research_ends: Instant,
         spending: Arc<Spending>,
     ) -> Self {
-        let (mut sources, mut texts) = (HashMap::new(), HashMap::new());
+        let (mut sources, mut texts) = (KnownSources::default(), HashMap::new());
         for mut source in earlier.sources {
-            let key = page_key(&source.url, &source.content_hash);
-            texts.insert(key, std::mem::take(&mut source.snapshot));
+            texts.insert(pages::page_key_of(&source), std::mem::take(&mut source.snapshot));
             Source::join_ids(&mut source.id, &mut source.aliases, []);
-            sources.insert(source.url.clone(), source);
+            sources.register(&mut source);
         }
         let summaries = Semaphore::new(options.max_concurrent_summaries as usize);
         let run = RunContext {
@@ -236,14 +240,6 @@ impl Cx {
             return entry.event(&self.scope, warning);
         }
         entry
-    }
-
-    /// Sources of the run with their texts.
-    ///
-    /// # Errors
-    /// [`Stop`].
-    pub async fn snapshots(&self, ids: Vec<SourceId>) -> Result<Vec<Source>, Stop> {
-        (self.run.services.snapshots.0)(ids).await
     }
 
     /// Adds to what is known of the limits of the run's research; a replay adds the same.

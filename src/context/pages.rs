@@ -1,4 +1,4 @@
-//! The run's sources and pages: each page is one source, and is read once.
+//! The run's sources and pages: each page and each text is one source, and is read once.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,10 @@ use std::{
 use tokio::sync::OnceCell;
 
 use super::Cx;
-use crate::domain::{Source, digest};
+use crate::{
+    domain::{Source, SourceId, digest, same},
+    journal::Stop,
+};
 
 /// What a researcher is shown of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,28 +29,30 @@ pub const SUMMARY_TIME: Duration = Duration::from_secs(60);
 const MOST_OTHER_TEXTS: usize = 4;
 
 impl Cx {
-    /// Adds a retrieved source (bare, since texts are kept elsewhere), or its id to the one of the same URL; the first one of a URL decides its title and the
-    /// rest, also after a restart.
-    pub fn register(&self, source: Source) -> Registered {
-        let mut sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        match sources.get_mut(&source.url) {
-            Some(known) => {
-                Source::join_ids(&mut known.id, &mut known.aliases, [source.id]);
-                if known.content_hash == source.content_hash { Registered::Known } else { Registered::OtherText }
-            }
-            None => {
-                sources.insert(source.url.clone(), source);
-                Registered::New
-            }
-        }
+    /// Adds a retrieved source (without its text, which is kept elsewhere), or its id to the one of the same URL; the first
+    /// one of a URL decides its title and the rest, also after a restart. The first one with a text decides the title of
+    /// all that have it: the page is read under that title, so it must not depend on who reads it.
+    pub fn register(&self, source: &mut Source) -> Registered {
+        self.run.sources.lock().unwrap_or_else(PoisonError::into_inner).register(source)
     }
 
     /// All sources so far, ordered by id.
     pub fn sources(&self) -> Vec<Source> {
-        let sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sources: Vec<_> = sources.values().cloned().collect();
-        sources.sort_by_key(|source| source.id);
-        sources
+        let known = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows: Vec<Source> = known.by_url.values().cloned().collect();
+        drop(known);
+        same::joined(rows)
+    }
+
+    /// Sources of the run with their texts, by any of their ids.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub async fn snapshots(&self, ids: Vec<SourceId>) -> Result<Vec<Source>, Stop> {
+        let mut wanted = self.sources();
+        wanted.retain(|source| source.ids().any(|id| ids.contains(&id)));
+        let rows = self.run.services.snapshots.load(wanted.iter().flat_map(Source::ids).collect()).await?;
+        Ok(wanted.into_iter().map(|source| same::with_texts(source, &rows)).collect())
     }
 
     /// The place where what is shown of a page is kept once somebody has read it.
@@ -97,11 +102,48 @@ impl Cx {
     /// The title under which the run met that URL first.
     pub fn title(&self, url: &str) -> Option<String> {
         let sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        sources.get(url).map(|source| source.title.clone())
+        sources.by_url.get(url).map(|source| source.title.clone())
     }
 }
 
-/// Names a page with a certain text, in the journal too: engines may return one address with different texts.
+/// The sources of a run, without snapshots.
+#[derive(Debug, Default)]
+pub struct KnownSources {
+    /// By canonical URL.
+    by_url: HashMap<String, Source>,
+    /// The title of the first one with a key.
+    titles: HashMap<String, String>,
+}
+
+impl KnownSources {
+    /// See [`Cx::register`].
+    pub fn register(&mut self, source: &mut Source) -> Registered {
+        if let Some(known) = self.by_url.get_mut(&source.url) {
+            Source::join_ids(&mut known.id, &mut known.aliases, source.ids());
+            let is_same = known.content_hash == source.content_hash;
+            return if is_same { Registered::Known } else { Registered::OtherText };
+        }
+        let mut same_text = source.keys.iter().filter(|key| same::is_of_text(key));
+        if let Some(title) = same_text.find_map(|key| self.titles.get(key)) {
+            source.title.clone_from(title);
+        }
+        let is_known = source.keys.iter().any(|key| self.titles.contains_key(key));
+        for key in &source.keys {
+            self.titles.entry(key.clone()).or_insert_with(|| source.title.clone());
+        }
+        self.by_url.insert(source.url.clone(), source.bare());
+        if is_known { Registered::Known } else { Registered::New }
+    }
+}
+
+/// Names the page of a stored source with its text, as [`page_key`] does.
+pub fn page_key_of(source: &Source) -> String {
+    let has_key = source.keys.iter().any(|key| same::is_of_text(key));
+    page_key(if has_key { "" } else { &source.url }, &source.content_hash)
+}
+
+/// Names a page with a certain text, in the journal too: engines may return one address with different texts. Without an
+/// address it names the text wherever it stands.
 pub fn page_key(url: &str, text_hash: &str) -> String {
     format!("page/{}", &digest::sha256_json(&(url, text_hash))[..16])
 }

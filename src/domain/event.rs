@@ -550,9 +550,13 @@ mod tests {
             engine: "local".to_owned(),
             score: None,
             published: Some("2030".to_owned()),
+            author: None,
+            site: None,
             fetched_at: Timestamp(0),
             content_hash: String::new(),
             snapshot: String::new(),
+            addresses: Vec::new(),
+            keys: Vec::new(),
         };
         let found = |url: &str, text: &str| serde_json::to_value(Event::source_found(&source(url), text, "q")).unwrap();
         let event = found("https://www.a.example/x?y", " one\n\ttwo  ");

@@ -30,6 +30,7 @@ mod progress;
 pub mod report;
 mod request_keys;
 pub mod run;
+pub mod same;
 mod search_api;
 mod search_filter;
 mod share;

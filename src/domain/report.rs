@@ -13,7 +13,8 @@ use super::{
 
 /// Something this run retrieved, or took over from an earlier run of its thread, and a report may cite.
 ///
-/// One per canonical location and run; who met it again only adds an alias.
+/// As it is stored, one per canonical location and run; who met it again only adds an alias. Everybody else sees
+/// those that are the same page, or have the same text, as one ([`same::joined`](super::same::joined)).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// The smallest of the ids that its researchers gave it.
@@ -34,6 +35,12 @@ pub struct Source {
     pub score: Option<f64>,
     /// Publication date as the engine or the document gave it.
     pub published: Option<String>,
+    /// Who wrote it, as the page or document says itself.
+    #[serde(default)]
+    pub author: Option<String>,
+    /// The name of the site it is part of, as the page says itself.
+    #[serde(default)]
+    pub site: Option<String>,
     /// When this run fetched it, or the earlier one it was taken over from.
     pub fetched_at: Timestamp,
     /// SHA-256 of the snapshot, hex.
@@ -41,6 +48,12 @@ pub struct Source {
     /// The text that was seen then, cut to `max_content_length` characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub snapshot: String,
+    /// Where else the same page or text was met.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    /// What it has in common with rows that are the same source ([`same`](super::same)); empty once they are joined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
 }
 
 impl Source {
@@ -56,9 +69,13 @@ impl Source {
             engine: "an engine".to_owned(),
             score: None,
             published: None,
+            author: None,
+            site: None,
             fetched_at: Timestamp(0),
             content_hash: String::new(),
             snapshot: String::new(),
+            addresses: Vec::new(),
+            keys: Vec::new(),
         }
     }
 
@@ -74,9 +91,13 @@ impl Source {
             engine: self.engine.clone(),
             score: self.score,
             published: self.published.clone(),
+            author: self.author.clone(),
+            site: self.site.clone(),
             fetched_at: self.fetched_at,
             content_hash: self.content_hash.clone(),
             snapshot: String::new(),
+            addresses: self.addresses.clone(),
+            keys: self.keys.clone(),
         }
     }
 
@@ -106,16 +127,23 @@ pub struct Note {
 }
 
 /// The heading under which notes list all their sources, as `prompts/compress_system.md` asks for it.
-const NOTE_SOURCES: &str = "\n## Sources used\n";
+const NOTE_SOURCES: &str = "## Sources used";
 
 impl Note {
     /// The text without its closing list of sources, which says nothing of the topic; never empty unless the text is.
     pub fn findings(&self) -> &str {
         match self.text.rsplit_once(NOTE_SOURCES) {
-            Some((findings, _)) if !findings.trim().is_empty() => findings.trim_end(),
+            Some((findings, list)) if closes(findings, list) && !findings.trim().is_empty() => findings.trim_end(),
             _ => &self.text,
         }
     }
+}
+
+/// Is this the heading on a line of its own, with nothing behind it but its list?
+fn closes(before: &str, behind: &str) -> bool {
+    let mut lines = behind.lines();
+    let is_own_line = before.ends_with('\n') && lines.next().is_none_or(|rest| rest.trim().is_empty());
+    is_own_line && !lines.any(|line| line.trim_start().starts_with('#'))
 }
 
 /// A report's place in its text where a source is cited.
@@ -224,4 +252,32 @@ pub fn sources_heading(wording: &Wording) -> String {
 
 fn is_of_list(line: &str) -> bool {
     line.is_empty() || line.starts_with("- [") || WORDINGS.iter().any(|wording| wording.uncited == line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_a_note_without_its_closing_list() {
+        let check = |text: &str, expected: &str| {
+            let note = Note { researcher: 1, topic: "Dues".to_owned(), text: text.to_owned() };
+            assert_eq!(note.findings(), expected, "{text:?}");
+        };
+        check("- Dues pay [S1001].\n\n## Sources used\n[S1001] Tariff\n", "- Dues pay [S1001].");
+        check("- Dues pay.\r\n\r\n## Sources used\r\n[S1001] Tariff", "- Dues pay.");
+        check("- Dues pay.\n## Sources used", "- Dues pay.");
+        check("- Dues pay [S1001].", "- Dues pay [S1001].");
+        check("", "");
+        // A note that has nothing but the list is better than none.
+        check("## Sources used\n[S1001] Tariff", "## Sources used\n[S1001] Tariff");
+        check("\n\n## Sources used\n[S1001] Tariff", "\n\n## Sources used\n[S1001] Tariff");
+        // The last of several is the closing one.
+        check("A.\n## Sources used\n[S1001]\n## Sources used\n[S1002]", "A.\n## Sources used\n[S1001]");
+        // What stands behind the list is no list, and what only mentions the heading is none.
+        let goes_on = "A.\n## Sources used\n[S1001]\n\n## Costs\n- 4 crowns [S1001].";
+        check(goes_on, goes_on);
+        check("A.\n\n### Sources used here\n- Many.", "A.\n\n### Sources used here\n- Many.");
+        check("The words ## Sources used\nare quoted.", "The words ## Sources used\nare quoted.");
+    }
 }

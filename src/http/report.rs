@@ -89,6 +89,11 @@ struct CitedSource {
     source_id: SourceId,
     url: String,
     title: String,
+    published: Option<String>,
+    author: Option<String>,
+    site: Option<String>,
+    /// Where else it was met.
+    addresses: Vec<String>,
 }
 
 /// The form in which the report is wanted.
@@ -190,6 +195,10 @@ fn data(run: &Run, report: &Report, sources: &[Source]) -> Result<Response, ApiE
         source_id: source.id,
         url: source.url.clone(),
         title: source.title.clone(),
+        published: source.published.clone(),
+        author: source.author.clone(),
+        site: source.site.clone(),
+        addresses: source.addresses.clone(),
     };
     answer(&ReportBody {
         run_id: run.id,

@@ -71,6 +71,8 @@ pub struct Gathered {
     pub evidence: Vec<Evidence>,
     /// Where it was retrieved, with the place of its evidence: a page met again has another id and is the same source.
     pub(super) pages: HashMap<String, usize>,
+    /// The texts that were read, and the addresses of pages that were opened, with the places of their evidence.
+    pub(super) read: HashMap<String, usize>,
     /// Why calls brought nothing.
     pub failures: Vec<String>,
     /// Was anything retrieved or delegated, whatever came of it?
@@ -106,23 +108,32 @@ impl Gathered {
         }
     }
 
-    /// Keeps what is new of a call's evidence. A page that a search brings again brings nothing more; reading it does.
-    pub(super) fn add(&mut self, kind: ToolKind, evidence: Vec<Evidence>, links: impl IntoIterator<Item = String>) {
-        for (evidence, url) in evidence.into_iter().zip(links) {
-            match self.pages.get(&url) {
-                None => {
-                    self.pages.insert(url, self.evidence.len());
-                    self.evidence.push(evidence);
-                }
-                Some(_) if kind == ToolKind::Search => {}
-                Some(&known) => {
-                    let text = &mut self.evidence[known].text;
-                    if !text.contains(&evidence.text) {
-                        text.push_str("\n\n");
-                        text.push_str(&evidence.text);
-                    }
+    /// Keeps what is new of a call's evidence: a page or text that was met before is the same piece, wherever it stands.
+    pub(super) fn add(
+        &mut self,
+        kind: ToolKind,
+        evidence: Vec<Evidence>,
+        texts: &[Option<String>],
+        links: impl IntoIterator<Item = String>,
+    ) {
+        for (index, (evidence, url)) in evidence.into_iter().zip(links).enumerate() {
+            let text = texts.get(index).and_then(Option::as_ref);
+            let known = self.pages.get(&url).or_else(|| self.read.get(text?)).copied();
+            let place = known.unwrap_or(self.evidence.len());
+            match self.evidence.get_mut(place) {
+                None => self.evidence.push(evidence),
+                Some(known) if known.text.contains(&evidence.text) => {}
+                Some(known) => {
+                    known.text.push_str("\n\n");
+                    known.text.push_str(&evidence.text);
                 }
             }
+            // What was opened is read as far as the agent wants it.
+            let read = if kind == ToolKind::Search { text } else { Some(&url) };
+            if let Some(read) = read {
+                self.read.entry(read.clone()).or_insert(place);
+            }
+            self.pages.entry(url).or_insert(place);
         }
     }
 }

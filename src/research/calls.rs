@@ -103,7 +103,7 @@ async fn admit<'c>(
 async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) -> Result<Vec<(usize, Answer)>, Error> {
     let has_worked = agent.gathered.has_worked;
     let (tools, question, deadline) = (&agent.tools, agent.question, agent.deadline);
-    let evidence = &agent.gathered.evidence;
+    let (evidence, read) = (&agent.gathered.evidence, &agent.gathered.read);
     let work = jobs.iter().map(|job| {
         let site = Site {
             turn,
@@ -114,6 +114,7 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
             question,
             has_worked,
             evidence,
+            read,
             deadline,
         };
         Box::pin(one_call(cx, tools, job, site))
@@ -132,7 +133,7 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
         gathered.has_worked |= kind.is_work();
         gathered.has_reflected = kind == ToolKind::Think || (gathered.has_reflected && !kind.is_work());
         gathered.failures.append(&mut output.failed);
-        gathered.add(kind, output.evidence, output.links.into_iter().map(|link| link.url));
+        gathered.add(kind, output.evidence, &output.texts, output.links.into_iter().map(|link| link.url));
         let note = job.admitted.left_out.map(|left_out| Part::Fixed(format!("\n\n{}", left_out.note).into()));
         output.text.0.extend(note);
         answers.push((job.index, Answer { in_full: output.in_full, ..Answer::to(job.call, output.text) }));
@@ -266,8 +267,8 @@ async fn perform(
 fn with_sources(cx: &Cx, mut output: ToolOutput) -> Entry<Result<ToolOutput, Failed>> {
     let sources = std::mem::take(&mut output.sources);
     let mut entry = Entry::new(Ok(output));
-    for source in sources {
-        if cx.register(source.bare()) == Registered::New {
+    for mut source in sources {
+        if cx.register(&mut source) == Registered::New {
             entry = entry.event(cx.scope(), Event::source_found(&source, &source.snapshot, ""));
         }
         entry.sources.push(source);

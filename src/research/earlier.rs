@@ -6,7 +6,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
 };
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,7 @@ use crate::{
     domain::{
         Event, Note, RunId, Source, SourceId, WarningCode, digest,
         report::{Report, text_alone},
+        same,
     },
     journal::{Entry, StepKind},
 };
@@ -74,11 +75,12 @@ impl EarlierFindings {
 pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Error> {
     let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
     let hash = digest::sha256_json(&runs);
-    let known: EarlierFindings =
+    let mut known: EarlierFindings =
         cx.journal().step("earlier", StepKind::Value, hash, async { Ok(with_events(cx, chosen(earlier))) }).await?;
-    for source in &known.sources {
-        cx.register(source.clone());
+    for source in &mut known.sources {
+        cx.register(source);
     }
+    known.sources = same::joined(known.sources);
     if known.left_out > 0 {
         let detail = format!("{} earlier sources and notes were left out, there are too many", known.left_out);
         cx.warn("earlier/left_out", WarningCode::FindingsLeftOut, detail).await?;
@@ -118,7 +120,9 @@ fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
 /// Readers hear of each source of a run once, wherever it comes from.
 fn with_events(cx: &Cx, entry: Entry<EarlierFindings>) -> Entry<EarlierFindings> {
     let found = |source: &Source| Event::source_found(source, &source.snapshot, "");
-    let events: Vec<_> = entry.sources.iter().map(found).collect();
+    let own: HashSet<SourceId> =
+        same::joined(entry.sources.iter().map(Source::bare).collect()).iter().map(|source| source.id).collect();
+    let events: Vec<_> = entry.sources.iter().filter(|source| own.contains(&source.id)).map(found).collect();
     events.into_iter().fold(entry, |entry, event| entry.event(cx.scope(), event))
 }
 

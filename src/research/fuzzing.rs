@@ -26,8 +26,12 @@ fn source(id: u32, url: &str) -> Source {
         engine: "an engine".into(),
         score: None,
         published: None,
+        author: None,
+        site: None,
         fetched_at: Timestamp::now(),
         content_hash: String::new(),
         snapshot: String::new(),
+        addresses: Vec::new(),
+        keys: Vec::new(),
     }
 }

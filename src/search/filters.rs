@@ -180,6 +180,7 @@ mod tests {
             score: None,
             published: published.map(str::to_owned),
             engine: "almanac".to_owned(),
+            about: super::super::About::default(),
         }
     }
 

@@ -202,6 +202,7 @@ mod tests {
             score: None,
             published: None,
             engine: engine.to_owned(),
+            about: super::super::About::default(),
         }
     }
 

@@ -265,6 +265,25 @@ pub struct Hit {
     pub published: Option<String>,
     /// The name of the engine that found it.
     pub engine: String,
+    /// What its page says of itself, when that was read here.
+    #[serde(default, skip_serializing_if = "About::is_empty")]
+    pub about: About,
+}
+
+/// What a page says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct About {
+    pub author: Option<String>,
+    /// The name of its site.
+    pub site: Option<String>,
+    /// The address at which it was in the end, or which it gives itself.
+    pub address: Option<String>,
+}
+
+impl About {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Hit {
@@ -357,6 +376,7 @@ mod tests {
             score: None,
             published: Some(published.to_owned()),
             engine: "tavily".to_owned(),
+            about: About::default(),
         }
     }
 

@@ -413,6 +413,7 @@ impl<W: Wire> Web<W> {
             score: found.score,
             published: found.published.as_deref().map(extract::one_line).filter(|date| !date.is_empty()),
             engine: self.row.name.into(),
+            about: super::About::default(),
             url,
         })
     }

@@ -46,7 +46,7 @@ pub use usage::{UsageFilter, UsageRow};
 pub use wakes::{Heard, Listener, Wake};
 
 /// The version of the newest migration this program knows.
-const NEWEST_SCHEMA: i64 = 5;
+const NEWEST_SCHEMA: i64 = 6;
 
 /// How long a reader waits for a connection.
 const READER_LIMIT: Duration = Duration::from_secs(3);

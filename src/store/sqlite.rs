@@ -171,12 +171,14 @@ fn migrator() -> Migrator {
     let promises = include_str!("../../migrations/sqlite/0003_promises.sql");
     let owners = include_str!("../../migrations/sqlite/0004_owners.sql");
     let limits = include_str!("../../migrations/sqlite/0005_limits.sql");
+    let sources = include_str!("../../migrations/sqlite/0006_sources.sql");
     let migrations = vec![
         migration(1, "first", first),
         migration(2, "service", service),
         migration(3, "promises", promises),
         migration(4, "owners", owners),
-        migration(NEWEST_SCHEMA, "limits", limits),
+        migration(5, "limits", limits),
+        migration(NEWEST_SCHEMA, "sources", sources),
     ];
     // Those of a newer release are ignored: it says by itself whether this program may go on.
     Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }

@@ -107,7 +107,7 @@ pub static USAGE: [Column<UsageRow>; 7] = [
     number("cost", |row| row.sum.tokens.cost.map(|cost| signed(cost.0))),
 ];
 
-pub static SOURCES: [Column<Source>; 12] = [
+pub static SOURCES: [Column<Source>; 15] = [
     number("id", |source| Some(i64::from(source.id.0))),
     // Numbers alone, so that it cannot fail.
     text("aliases", |source| Some(Cow::Owned(serde_json::to_string(&source.aliases).unwrap_or_default()))),
@@ -118,9 +118,13 @@ pub static SOURCES: [Column<Source>; 12] = [
     text("engine", |source| Some(clean(&source.engine))),
     Column { name: "score", values: Values::Real(|source| source.score) },
     text("published", |source| source.published.as_deref().map(clean)),
+    text("author", |source| source.author.as_deref().map(clean)),
+    text("site", |source| source.site.as_deref().map(clean)),
     number("fetched_at", |source| Some(source.fetched_at.0)),
     text("content_hash", |source| Some(clean(&source.content_hash))),
     text("snapshot", |source| Some(clean(&source.snapshot))),
+    // Hexadecimal numbers and words of our own, so that it cannot fail.
+    text("keys", |source| Some(Cow::Owned(serde_json::to_string(&source.keys).unwrap_or_default()))),
 ];
 
 pub static NOTES: [Column<Note>; 3] = [

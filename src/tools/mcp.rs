@@ -406,9 +406,13 @@ fn source(cx: &Cx, id: SourceId, origin: &Origin, piece: &Piece, place: usize) -
         engine: format!("mcp:{}", origin.server),
         score: None,
         published: None,
+        author: None,
+        site: None,
         fetched_at: Timestamp::now(),
         content_hash: digest::sha256_hex(snapshot.as_bytes()),
         snapshot,
+        addresses: Vec::new(),
+        keys: Vec::new(),
     }
 }
 

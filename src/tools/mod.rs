@@ -5,16 +5,18 @@
 
 pub mod complete;
 pub mod delegate;
+mod hits;
 pub mod mcp;
 pub mod open_document;
 mod passages;
 pub mod read_page;
+mod results;
 mod retrieval;
 pub mod search_web;
 mod summary;
 pub mod think;
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -22,9 +24,10 @@ use serde_json::{Value, json};
 
 use crate::{
     context::{self, Cx, Deadline, Error},
-    domain::{Source, SourceId, ToolKind, event::ResultLink},
+    domain::{Source, SourceId, ToolKind, event::ResultLink, same},
     journal::Stop,
     llm::{Text, ToolCall, ToolSpec},
+    net::same_page,
     offline::Evidence,
     pages::Web,
 };
@@ -134,6 +137,9 @@ pub struct Site<'a> {
     pub has_worked: bool,
     /// What the agent had retrieved before this turn.
     pub evidence: &'a [Evidence],
+    /// The texts that it had read by then, by [`ToolOutput::texts`], and the addresses of pages that it had opened; each
+    /// with the place of its evidence.
+    pub read: &'a HashMap<String, usize>,
     /// When the agent's time is over.
     pub deadline: Deadline,
 }
@@ -155,6 +161,9 @@ pub struct ToolOutput {
     /// Pages of the web that were read for it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pages: usize,
+    /// What names the text that was read at a link, as far as there are any; in the order of the links.
+    #[serde(skip)]
+    pub texts: Vec<Option<String>>,
     /// With their texts, of a tool that is one step: the loop registers and stores them with it.
     #[serde(skip)]
     pub sources: Vec<Source>,
@@ -169,6 +178,18 @@ impl ToolOutput {
     pub fn has_failed(&self) -> bool {
         !self.failed.is_empty() && self.links.is_empty()
     }
+}
+
+/// The keys of a source at these addresses, which are of one page, with that text if its page was read.
+fn keys_of<'a>(addresses: impl IntoIterator<Item = &'a str>, text: Option<&str>) -> Vec<String> {
+    let is_page = |address: &&str| address.starts_with("http://") || address.starts_with("https://");
+    let addresses: Vec<&str> = addresses.into_iter().filter(is_page).collect();
+    // The passages of two documents may be equal, and are of two documents.
+    let text = text.filter(|_| !addresses.is_empty()).and_then(same::text_key);
+    let mut keys: Vec<String> = addresses.into_iter().map(|address| same::page_key(&same_page(address))).collect();
+    keys.dedup();
+    keys.extend(text);
+    keys
 }
 
 fn is_zero(pages: &usize) -> bool {

@@ -161,9 +161,13 @@ fn source(id: SourceId, opened: &Opened, shown: &[Passage]) -> Source {
         engine: opened.engine.clone(),
         score: None,
         published: opened.published.clone(),
+        author: opened.author.as_deref().map(crate::domain::printable_line),
+        site: None,
         fetched_at: Timestamp::now(),
         content_hash: digest::sha256_hex(snapshot.as_bytes()),
         snapshot,
+        addresses: Vec::new(),
+        keys: Vec::new(),
     }
 }
 

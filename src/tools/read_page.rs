@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, place_in, source_id, spec};
 use crate::{
     context::Cx,
-    domain::{Source, SourceId, Timestamp, ToolKind, digest, event::ResultLink},
+    domain::{Source, SourceId, Timestamp, ToolKind, digest, event::ResultLink, printable_line},
     llm::{Part, Text, ToolCall, ToolSpec},
     offline::Evidence,
     pages::{Web, WebPage, extract::passages},
@@ -163,8 +163,12 @@ fn source(cx: &Cx, id: SourceId, page: &WebPage) -> Source {
         engine: ENGINE.to_owned(),
         score: None,
         published: page.published.clone(),
+        author: page.author.as_deref().map(printable_line),
+        site: page.site.as_deref().map(printable_line),
         fetched_at: Timestamp::now(),
         content_hash: digest::sha256_hex(snapshot.as_bytes()),
+        addresses: Vec::new(),
+        keys: super::keys_of([page.url.as_str()], Some(&snapshot)),
         snapshot,
     }
 }

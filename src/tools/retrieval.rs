@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use super::Site;
 use crate::{
     context::{Cx, Refusal, RunCaller},
-    domain::Usage,
+    domain::{Usage, printable_line},
     llm::{Gate, Wait},
     pages::{Web, extract},
-    search::{Caller, Engine, Error, Hit, Limits},
+    search::{About, Caller, Engine, Error, Hit, Limits},
 };
 
 /// For the pages of one search; those that are not there by then keep their excerpts.
@@ -106,6 +106,11 @@ async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) {
             Ok(page) => {
                 hit.raw_content = Some(extract::cut(&page.text, max_chars).to_owned());
                 hit.published = hit.published.take().or_else(|| page.published.clone());
+                hit.about = About {
+                    author: page.author.as_deref().map(printable_line),
+                    site: page.site.as_deref().map(printable_line),
+                    address: Some(page.url.clone()).filter(|address| *address != hit.url),
+                };
             }
             Err(error) => tracing::debug!(page = hit.url, %error, "a result's page was not read"),
         }

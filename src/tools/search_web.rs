@@ -3,28 +3,26 @@
 //! Each query is a step of the journal, so one that fails does not fail the others and none is paid for twice. Each
 //! page is read (summarised for the run's question) once per run.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Admitted, LeftOut, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, property,
+    Admitted, LeftOut, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments,
+    hits::{StoredHit, source, stored},
+    property,
+    results::{FailedQuery, PageShown, output},
     retrieval::{self, Retrieved},
     summary,
 };
 use crate::{
-    context::{Cx, Error, PageText, Registered, is_refusal, page_key},
-    domain::{
-        Event, Failure, FailureCode, Source, SourceId, TimeRange, Timestamp, ToolKind, WarningCode, digest,
-        event::ResultLink,
-    },
+    context::{Cx, Error, PageText, is_refusal, page_key},
+    domain::{Event, Failure, FailureCode, Source, SourceId, TimeRange, Timestamp, ToolKind, WarningCode, digest},
     journal::{Asked, Entry, StepKind},
-    llm::{Part, Text, ToolCall, ToolSpec},
-    offline::Evidence,
+    llm::{ToolCall, ToolSpec},
     pages::Web,
-    prompts::untrusted,
     search::{self, Corpus, Engine, Filter, Filters, Hit, Limits},
     telemetry::metrics,
 };
@@ -177,21 +175,6 @@ impl Tool for SearchWeb {
     }
 }
 
-/// A hit as the journal keeps it: its text is in the stored source, unless that one was stored with another text.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct StoredHit {
-    source_id: SourceId,
-    /// SHA-256 of the text to summarise, hex; absent when the engine sent none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    text_hash: Option<String>,
-    /// The text that the stored source does not have. Not shared through the sources, because which of two texts is
-    /// stored depends on which query was answered first, and replay must find again what was summarised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    own_text: Option<String>,
-    #[serde(flatten)]
-    hit: Hit,
-}
-
 /// What the journal keeps of a query.
 #[derive(Debug, Serialize, Deserialize)]
 struct Searched {
@@ -212,13 +195,6 @@ impl From<Result<Vec<StoredHit>, String>> for Searched {
     fn from(outcome: Result<Vec<StoredHit>, String>) -> Self {
         Self { outcome, searches: None, pages: 0, pages_left_out: false }
     }
-}
-
-/// A failed query as templates show it.
-#[derive(Serialize)]
-struct FailedQuery {
-    query: String,
-    reason: String,
 }
 
 /// The tool as models see it.
@@ -263,7 +239,8 @@ async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolO
         }
     }
     // Boxed: each is 13 KB, and would be kept twice, here and where it runs.
-    let reading: Vec<_> = hits.iter().map(|hit| page_shown(cx, hit, site).boxed()).collect();
+    let known = known(&hits, site);
+    let reading: Vec<_> = hits.iter().zip(known).map(|(hit, known)| page_shown(cx, hit, known, site).boxed()).collect();
     let pages: Vec<_> = stream::iter(reading).buffered(SUMMARIES_AT_ONCE).collect().await;
     let pages = pages.into_iter().collect::<Result<Vec<PageShown>, _>>()?;
     Ok(output(cx, queries, &hits, &pages, failures))
@@ -315,9 +292,9 @@ async fn one_query(
     }
     for stored in outcome.iter().flatten() {
         let content_hash = stored.text_hash.clone().unwrap_or_default();
-        cx.register(Source { content_hash, ..source(&stored.hit, stored.source_id, String::new()) });
-        if let (Some(hash), Some(text)) = (&stored.text_hash, &stored.own_text) {
-            cx.keep_text(&page_key(&stored.hit.url, hash), text);
+        cx.register(&mut Source { content_hash, ..source(&stored.hit, stored.source_id, None) });
+        if let (Some(key), Some(text)) = (stored.page_key(), &stored.own_text) {
+            cx.keep_text(&key, text);
             cx.keep_other_text(&stored.hit.url, text);
         }
     }
@@ -380,159 +357,35 @@ fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp,
     Some((hits?, inherited.at))
 }
 
-/// The hits with their ids and sources, as one step.
-fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<StoredHit>, String>> {
-    let mut entry = Entry::new(Ok(Vec::new()));
-    let mut all = Vec::new();
-    for (number, mut hit) in (first..).zip(hits.into_iter().take(cx.options().effort.results() as usize)) {
-        let source_id = SourceId(number);
-        let text = hit.raw_content.take().filter(|text| !text.trim().is_empty());
-        let source = source(&hit, source_id, text.clone().unwrap_or_else(|| hit.snippet.clone()));
-        let text_hash = text.is_some().then(|| source.content_hash.clone());
-        if let Some(text) = &text {
-            cx.keep_text(&page_key(&source.url, &source.content_hash), text);
-        }
-        let registered = cx.register(source.bare());
-        if registered == Registered::New {
-            entry = entry.event(cx.scope(), Event::source_found(&source, &hit.snippet, query));
-        }
-        entry.sources.push(source);
-        let own_text = text.filter(|_| registered == Registered::OtherText);
-        all.push(StoredHit { source_id, text_hash, own_text, hit });
-    }
-    entry.value = Ok(all);
-    entry
+/// What the agent knows of each hit, by the source as which it does: a text that it has read, a page that it has opened, the
+/// same text further up, or, for a hit without a text, a page of which it has seen anything.
+fn known(hits: &[StoredHit], site: Site<'_>) -> Vec<Option<SourceId>> {
+    let mut above = HashMap::new();
+    let of = |stored: &StoredHit| {
+        let url = &stored.hit.url;
+        let Some(text) = stored.text() else {
+            return site.evidence.iter().find(|known| known.url == *url).map(|known| known.source_id);
+        };
+        let place = site.read.get(text).or_else(|| site.read.get(url));
+        let before = place.and_then(|place| site.evidence.get(*place)).map(|known| known.source_id);
+        let first = *above.entry(text.clone()).or_insert(stored.source_id);
+        before.or(Some(first).filter(|first| *first != stored.source_id))
+    };
+    hits.iter().map(of).collect()
 }
 
-fn source(hit: &Hit, id: SourceId, snapshot: String) -> Source {
-    Source {
-        id,
-        aliases: Vec::new(),
-        url: hit.url.clone(),
-        title: hit.title.clone(),
-        section: hit.section.clone(),
-        engine: hit.engine.clone(),
-        score: hit.score,
-        published: hit.published.clone(),
-        fetched_at: Timestamp::now(),
-        content_hash: digest::sha256_hex(snapshot.as_bytes()),
-        snapshot,
-    }
-}
-
-/// What an agent sees of a page.
-enum PageShown {
-    /// It has seen the page before, as this source.
-    Before(SourceId),
-    Now(PageText),
-}
-
-impl PageShown {
-    fn text(&self) -> String {
-        match self {
-            Self::Before(_) => String::new(),
-            Self::Now(page) => {
-                std::iter::once(&page.summary).chain(&page.excerpts).cloned().collect::<Vec<_>>().join("\n")
-            }
-        }
-    }
-}
-
-/// A page that the agent knows is not read again.
-async fn page_shown(cx: &Cx, stored: &StoredHit, site: Site<'_>) -> Result<PageShown, Error> {
-    match site.evidence.iter().find(|known| known.url == stored.hit.url) {
-        Some(known) => Ok(PageShown::Before(known.source_id)),
+/// What the agent knows is not read again.
+async fn page_shown(cx: &Cx, stored: &StoredHit, known: Option<SourceId>, site: Site<'_>) -> Result<PageShown, Error> {
+    match known {
+        Some(known) => Ok(PageShown::Before(known)),
         None => Ok(PageShown::Now(page_text(cx, stored, site).await?)),
     }
 }
 
 async fn page_text(cx: &Cx, stored: &StoredHit, site: Site<'_>) -> Result<PageText, Error> {
-    match &stored.text_hash {
-        Some(text_hash) => summary::of_page(cx, &page_key(&stored.hit.url, text_hash), &stored.hit, site).await,
+    match stored.page_key() {
+        Some(key) => summary::of_page(cx, &key, &stored.hit, site).await,
         None => Ok(PageText { summary: stored.hit.snippet.clone(), excerpts: Vec::new() }),
-    }
-}
-
-fn output(
-    cx: &Cx,
-    queries: &[String],
-    hits: &[StoredHit],
-    pages: &[PageShown],
-    failures: Vec<FailedQuery>,
-) -> ToolOutput {
-    let results = || hits.iter().zip(pages);
-    let failed = failures.iter().map(|failed| format!("'{}': {}", failed.query, failed.reason)).collect();
-    let text = if hits.is_empty() && failures.is_empty() {
-        cx.prompts().text("no_results", json!({"queries": queries})).into()
-    } else {
-        let results: Vec<_> = results().map(|(stored, page)| in_short(stored, page)).collect();
-        rendered(cx, json!({"results": results, "failures": failures}))
-    };
-    let in_full: Vec<_> = results().filter_map(|(stored, page)| in_full(stored, page)).collect();
-    let in_full = (!in_full.is_empty()).then(|| rendered(cx, json!({"results": in_full, "failures": []})));
-    let link = |stored: &StoredHit| ResultLink {
-        source_id: stored.source_id,
-        url: stored.hit.url.clone(),
-        title: stored.hit.title.clone(),
-    };
-    let evidence = results().map(|(stored, page)| Evidence {
-        source_id: stored.source_id,
-        title: stored.hit.title.clone(),
-        url: stored.hit.url.clone(),
-        published: stored.hit.published.clone(),
-        text: page.text(),
-    });
-    ToolOutput {
-        text,
-        in_full,
-        links: hits.iter().map(link).collect(),
-        evidence: evidence.collect(),
-        failed,
-        pages: 0,
-        sources: Vec::new(),
-    }
-}
-
-fn rendered(cx: &Cx, values: Value) -> Text {
-    Text(vec![Part::Flexible(cx.prompts().text("search_results", values).into())])
-}
-
-/// A result as the agent sees it in each of its turns from now on: word for word it stands in [`in_full`].
-fn in_short(stored: &StoredHit, page: &PageShown) -> Value {
-    match page {
-        PageShown::Before(id) => json!({"id": id.to_string(), "title": untrusted(&stored.hit.title), "is_known": true}),
-        PageShown::Now(page) => shown(stored, page, &[]),
-    }
-}
-
-/// A result as notes are made of it, with the excerpts that its summary does not hold; `None` when it is nothing new.
-fn in_full(stored: &StoredHit, page: &PageShown) -> Option<Value> {
-    let PageShown::Now(page) = page else { return None };
-    let own = |excerpt: &&String| !page.summary.contains(excerpt.trim());
-    let excerpts: Vec<String> = page.excerpts.iter().filter(own).map(|excerpt| untrusted(excerpt)).collect();
-    Some(shown(stored, page, &excerpts))
-}
-
-fn shown(stored: &StoredHit, page: &PageText, excerpts: &[String]) -> Value {
-    json!({
-        "id": stored.source_id.to_string(),
-        "is_known": false,
-        "title": untrusted(&stored.hit.title),
-        "location": location(&stored.hit),
-        "published": stored.hit.published.as_deref().map(untrusted),
-        "summary": untrusted(&page.summary),
-        "excerpts": excerpts,
-    })
-}
-
-/// Where a source is, without an address that a model could copy as a link.
-fn location(hit: &Hit) -> String {
-    let place = hit.url.split_once("://").map_or(hit.url.as_str(), |(_, rest)| rest);
-    let place = if hit.url.contains("://") { place.split('/').next() } else { place.split('#').next() };
-    let place = untrusted(place.unwrap_or_default());
-    match &hit.section {
-        Some(section) => format!("{place}, {}", untrusted(section)),
-        None => place,
     }
 }
 

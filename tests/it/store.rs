@@ -145,9 +145,13 @@ fn source(id: u32, url: &str) -> Source {
         engine: "local".to_owned(),
         score: Some(0.25),
         published: None,
+        author: None,
+        site: None,
         fetched_at: NOW,
         content_hash: "cd".repeat(32),
         snapshot: format!("text of {url}"),
+        addresses: Vec::new(),
+        keys: Vec::new(),
     }
 }
 

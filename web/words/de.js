@@ -23,7 +23,7 @@ export default {
   answered: "aus den Funden beantwortet", revised: "Bericht überarbeitet", researched: "weiter recherchiert",
   contents: "Inhalt", copy: "Kopieren", markdown: "Markdown", html: "HTML", json: "JSON", print: "Drucken", replay: "Wiedergabe", versions: "Fassungen vergleichen",
   writing: "Der Bericht wird geschrieben; das ist fertig.", limited: "begrenzt durch {name}", cited: "{n}-mal zitiert", notCited: "nicht zitiert",
-  sourceOf: "Quelle {n}", published: "Veröffentlicht {date}", fetched: "Gelesen {date}", foundWith: "gefunden mit {engine}", passage: "Die Stelle, auf der es beruht",
+  sourceOf: "Quelle {n}", published: "Veröffentlicht {date}", addresses: "{n} weitere Adressen mit demselben Text oder derselben Seite", fetched: "Gelesen {date}", foundWith: "gefunden mit {engine}", passage: "Die Stelle, auf der es beruht",
   nearest: "Die nächste Stelle im gelesenen Text", noPassage: "Kein Satz dieses Textes passt gut; siehe den ganzen Text.", snapshot: "Ganzer Text, wie er gelesen wurde",
   open: "Original öffnen", play: "Abspielen", pause: "Pause", speed: "Tempo", jump: "Springen zu", time: "Zeit", older: "Vorher", newer: "Nachher",
   gone: "Diese Recherche wurde gelöscht.", gap: "Ältere Ereignisse wurden wegen ihres Alters entfernt; das Bild ist nicht vollständig.",

@@ -23,7 +23,7 @@ export default {
   answered: "answered from what was found", revised: "report revised", researched: "researched further",
   contents: "Contents", copy: "Copy", markdown: "Markdown", html: "HTML", json: "JSON", print: "Print", replay: "Replay", versions: "Compare versions",
   writing: "The report is being written; this is what is complete so far.", limited: "limited by {name}", cited: "cited {n} times", notCited: "not cited",
-  sourceOf: "Source {n}", published: "Published {date}", fetched: "Read {date}", foundWith: "found with {engine}", passage: "The passage it rests on",
+  sourceOf: "Source {n}", published: "Published {date}", addresses: "{n} more addresses with the same text or page", fetched: "Read {date}", foundWith: "found with {engine}", passage: "The passage it rests on",
   nearest: "The closest passage in the text that was read", noPassage: "No sentence of this text fits well; see the whole text.", snapshot: "Whole text as it was read",
   open: "Open the original", play: "Play", pause: "Pause", speed: "Speed", jump: "Jump to", time: "Time", older: "Before", newer: "After",
   gone: "This thread has been deleted.", gap: "Older events were removed because of their age; the picture is not complete.",

@@ -23,7 +23,7 @@ export default {
   answered: "根据已有结果回答", revised: "报告已修订", researched: "进一步研究",
   contents: "目录", copy: "复制", markdown: "Markdown", html: "HTML", json: "JSON", print: "打印", replay: "回放", versions: "比较版本",
   writing: "报告正在撰写；以下是已完成的部分。", limited: "受 {name} 限制", cited: "引用 {n} 次", notCited: "未引用",
-  sourceOf: "来源 {n}", published: "发布于 {date}", fetched: "读取于 {date}", foundWith: "通过 {engine} 找到", passage: "所依据的段落",
+  sourceOf: "来源 {n}", published: "发布于 {date}", addresses: "另有 {n} 个地址是同一页面或同一文本", fetched: "读取于 {date}", foundWith: "通过 {engine} 找到", passage: "所依据的段落",
   nearest: "所读文本中最接近的段落", noPassage: "此文本中没有合适的句子；请看全文。", snapshot: "读取时的全文",
   open: "打开原文", play: "播放", pause: "暂停", speed: "速度", jump: "跳到", time: "时间", older: "之前", newer: "之后",
   gone: "此研究已被删除。", gap: "较早的事件已过期删除；内容不完整。",

@@ -51,7 +51,8 @@ impl Texts {
                 source.published.as_deref().unwrap_or_default(),
                 &source.url,
             ];
-            let more = others.get(&source.url).map(Vec::as_slice).unwrap_or_default();
+            let addresses = std::iter::once(&source.url).chain(&source.addresses);
+            let more = addresses.filter_map(|address| others.get(address)).flatten();
             let text = std::iter::once(&source.snapshot).chain(more).map(String::as_str).collect::<Vec<_>>().join("\n");
             pages.insert(source.id, (Page::read(&text, &around.join("\n")), wording::language_code(&text)));
         }

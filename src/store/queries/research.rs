@@ -10,7 +10,7 @@ use super::{
     rows::{pieces, unsigned},
 };
 use crate::{
-    domain::{Note, RunId, Source, SourceId, Timestamp},
+    domain::{Note, RunId, Source, SourceId, Timestamp, same},
     store::{
         Error,
         group::Group,
@@ -27,16 +27,14 @@ static SELECT: LazyLock<String> = LazyLock::new(|| {
 static SELECT_WITH_TEXTS: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM sources WHERE run_id = $1 ORDER BY id", names(&SOURCES, "")));
 
-static SELECT_ONE: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {} FROM sources WHERE run_id = $1 AND id = $2", names(&SOURCES, "")));
-
 /// A page of a run: the run and the SHA-256 of the URL.
 type PageKey = (Uuid, Vec<u8>);
 
 impl Engine {
     pub async fn sources(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
         let mut connection = self.reader().await?;
-        query(&SELECT).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
+        let rows = query(&SELECT).bind(run_id.0).fetch_all(&mut *connection).await?;
+        Ok(same::joined(rows.iter().map(source).collect::<Result<_, Error>>()?))
     }
 
     pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
@@ -64,12 +62,12 @@ impl Engine {
 
     pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
         let known = self.sources(run_id).await?;
-        let Some(first) = known.iter().find(|known| known.id == source_id || known.aliases.contains(&source_id)) else {
+        let Some(found) = known.into_iter().find(|known| known.ids().any(|id| id == source_id)) else {
             return Ok(None);
         };
-        let mut connection = self.reader().await?;
-        let select = query(&SELECT_ONE).bind(run_id.0).bind(i64::from(first.id.0));
-        select.fetch_optional(&mut *connection).await?.as_ref().map(source).transpose()
+        let ids: Vec<SourceId> = found.ids().collect();
+        let rows = self.snapshots_of(run_id, &ids).await?;
+        Ok(Some(same::with_texts(found, &rows)))
     }
 
     pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
@@ -140,6 +138,7 @@ async fn update_ids(connection: &mut Connection, pages: &[(PageKey, (SourceId, V
 }
 
 fn source(row: &Row) -> Result<Source, Error> {
+    let keys: Option<&str> = row.try_get("keys")?;
     Ok(Source {
         id: SourceId(unsigned(row.try_get("id")?)?),
         aliases: serde_json::from_str(row.try_get("aliases")?)?,
@@ -149,9 +148,13 @@ fn source(row: &Row) -> Result<Source, Error> {
         engine: row.try_get("engine")?,
         score: row.try_get("score")?,
         published: row.try_get("published")?,
+        author: row.try_get("author")?,
+        site: row.try_get("site")?,
         fetched_at: Timestamp(row.try_get("fetched_at")?),
         content_hash: row.try_get("content_hash")?,
         snapshot: row.try_get("snapshot")?,
+        addresses: Vec::new(),
+        keys: keys.map(serde_json::from_str).transpose()?.unwrap_or_default(),
     })
 }
 

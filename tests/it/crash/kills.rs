@@ -122,13 +122,20 @@ async fn a_run_may_be_killed_again_and_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_with_many_faces_keeps_the_first_one() {
     let started = Instant::now();
-    let kills = stream::iter((1..=40).step_by(2)).map(kill_among_faces).buffer_unordered(AT_ONCE);
+    let kills = stream::iter((1..=40).step_by(2)).map(|n| kill_among(faces, n)).buffer_unordered(AT_ONCE);
     kills.collect::<Vec<()>>().await;
     println!("a page with many faces: {:.1} s", started.elapsed().as_secs_f64());
 }
 
-async fn kill_among_faces(n: usize) {
-    let site = Site::with_pages(Engine::Sqlite, script(), faces).await;
+/// One text at many addresses, under other titles: who reads it, and as what, must not change when the run is resumed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_at_many_addresses_is_read_once_whoever_is_killed() {
+    let kills = stream::iter((1..=40).step_by(3)).map(|n| kill_among(mirrors, n)).buffer_unordered(AT_ONCE);
+    kills.collect::<Vec<()>>().await;
+}
+
+async fn kill_among(pages: fn(&World), n: usize) {
+    let site = Site::with_pages(Engine::Sqlite, script(), pages).await;
     let mut process = site.research();
     let run = site.has_steps(n).await;
     process.kill().await;
@@ -164,5 +171,20 @@ fn faces(world: &World) {
         ("critics 2.2", vec![other("gates").without_text(), renamed("second")]),
     ] {
         world.web.always(needle, Found::Pages(pages));
+    }
+}
+
+fn mirrors(world: &World) {
+    let text = format!("{}, the dues were raised. They pay for the gate.\n", prose::MARK).repeat(20);
+    let mirror = |host: &str| Page::new(&format!("https://{host}.test/dues"), &format!("Dues in the {host}"), &text);
+    for (needle, hosts) in [
+        ("origins 1.1", ["ledger", "wire"].as_slice()),
+        ("present state 1.2", &["wire", "m.ledger", "herald"]),
+        ("costs 2.1", &["herald", "post"]),
+        ("critics 2.2", &["post", "ledger", "echo"]),
+    ] {
+        let other =
+            Page::new(&format!("https://{}.test/tides", hosts[0]), needle, &format!("{} {needle}.", prose::MARK));
+        world.web.always(needle, Found::Pages(hosts.iter().map(|host| mirror(host)).chain([other]).collect()));
     }
 }

@@ -94,6 +94,10 @@ async fn what_it_found(service: &Service, run: &Value) {
     for line in data["sources"].as_array().unwrap() {
         let source = service.get(&format!("{}/{}", link("sources"), line["source_id"])).await.expect(200).json();
         assert_eq!((&source["cited_as"], &source["url"]), (&line["number"], &line["url"]));
+        for fact in ["published", "author", "site", "addresses"] {
+            assert!(line.get(fact).is_some() && source[fact] == line[fact], "{fact}: {line}");
+        }
+        assert_eq!(source.get("keys"), None, "what joins them is nobody's business");
         assert!(source["snapshot"].as_str().is_some_and(|text| !text.is_empty()), "{source}");
         let named = service.get(&format!("{}/S{}", link("sources"), line["source_id"])).await.expect(200).json();
         assert_eq!(named, source);

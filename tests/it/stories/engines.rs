@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use fathom::domain::{FailureCode, WarningCode};
+use fathom::domain::{FailureCode, Source, WarningCode};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -90,7 +90,9 @@ async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Respo
         path if path.starts_with("/page/") => {
             let text =
                 format!("<p>Dues of four crowns pay the tide gate, says {path}. {}</p>", "It is old. ".repeat(60));
-            let page = format!("<html><head><title>Ledger</title></head><body><article>{text}</article></body></html>");
+            let said = "<meta name=author content='M. Tey'><meta property='og:site_name' content='The Harbour'>";
+            let page =
+                format!("<html><head><title>Ledger</title>{said}</head><body><article>{text}</article></body></html>");
             ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
         }
         _ => StatusCode::NOT_FOUND.into_response(),
@@ -109,7 +111,11 @@ async fn pages_are_fetched_for_an_engine_that_sends_excerpts() {
     let (world, web) = (World::start(searching(json!({"queries": ["dues"]}))).await, Web::start().await);
     let story = web.research(&world, &["search_api=searxng", "max_pages_per_search=2"], "good").await;
     assert!(story.report.is_some(), "{:?}", story.ended);
-    let read = story.sources.iter().filter(|source| source.snapshot.contains("Dues of four crowns")).count();
+    let is_read = |source: &&Source| source.snapshot.contains("Dues of four crowns");
+    let read = story.sources.iter().filter(is_read).count();
+    let said =
+        |source: &Source| source.author.as_deref() == Some("M. Tey") && source.site.as_deref() == Some("The Harbour");
+    assert!(story.sources.iter().all(|source| said(source) == is_read(&source)), "{:?}", story.sources);
     assert_eq!((read, web.asked("/page/"), web.asked("/robots.txt")), (2, 2, 1));
     assert!(story.sources.iter().any(|source| source.snapshot == "An excerpt."));
     world.finish();

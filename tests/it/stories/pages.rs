@@ -204,6 +204,8 @@ async fn a_page_is_known_by_the_address_author_and_site_that_it_names() {
     let answers = answers(&world);
     assert!(answers[0].contains("Author: M. Tey") && answers[0].contains("Location: The Harbour ("), "{}", answers[0]);
     assert_eq!((story.sources.len(), story.sources[0].url.clone()), (1, site.at("/ledger")));
+    let said = (story.sources[0].author.as_deref(), story.sources[0].site.as_deref());
+    assert_eq!(said, (Some("M. Tey"), Some("The Harbour")));
     world.finish();
 }
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use fathom::domain::{Event, FailureCode, WarningCode};
+use fathom::domain::{Event, FailureCode, SourceId, WarningCode, claim::Verdict};
 use serde_json::json;
 use test_case::test_case;
 
 use super::engine::research;
 use crate::{
     database::TestDatabase,
-    world::{Found, Kind, Page, Script, Shape, When, World, reply},
+    world::{Found, Kind, Page, Script, Shape, When, World, prose, reply},
 };
 
 fn small() -> Script {
@@ -255,5 +255,99 @@ async fn pages_with_hostile_names_stay_data() {
     let markdown = story.markdown();
     assert_eq!(markdown.matches("### Sources").count(), 1 + markdown.matches(" ### Sources").count(), "{markdown}");
     assert!(!markdown.contains("<script>") && !markdown.contains("](https://evil"), "{markdown}");
+    world.finish();
+}
+
+/// A page of which the first search brought an excerpt is not known before its text is read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_seen_as_an_excerpt_is_read_when_its_text_comes() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(Script::whole_run(Shape { searches: 4, ..Shape::SMALL })).await;
+    let text =
+        |text: &str| Page::new("https://harbour.test/dues", "Dues", &format!("{}the council, {text}", prose::MARK));
+    let page = text("the gate is paid by harbour dues of 4 crowns.");
+    let other = text("the gate is paid by a loan of 77 crowns since the storm.");
+    let found = [page.clone().without_text(), page.clone(), page, other];
+    world.web.first("", found.map(|page| Found::Pages(vec![page])));
+    let story = research(&world, &database, &["read_pages=false"]).await;
+    let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
+    let shown: Vec<String> = last.said_by("tool").iter().map(|text| text.to_string()).collect();
+    assert!(shown[1].contains("The page says, among other things"), "its text is read: {}", shown[1]);
+    assert!(shown[2].contains("shown above") && !shown[2].contains("The page says"), "once: {}", shown[2]);
+    assert!(shown[3].contains("a loan of 77 crowns"), "another text is read too: {}", shown[3]);
+    assert_eq!((world.models.count(Kind::Summary), story.sources.len()), (2, 1));
+    let for_notes = world.models.calls_of(Kind::Compression)[0].said_by("tool")[1].to_string();
+    assert!(for_notes.contains("harbour dues of 4 crowns"), "{for_notes}");
+    world.finish();
+}
+
+/// Syndicated, with and without TLS, `www.` and `m.`: the original made four summaries and four entries of one page.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_at_several_addresses_is_one_source(database: TestDatabase) {
+    let report = "Dues pay [S1001], the wire says [S1004], and so does [it](https://wire.test/2031/dues) [S2003].";
+    let script = small()
+        .first(When::kind(Kind::Supervisor), [reply::delegate(["One.", "Two."])])
+        .always(When::kind(Kind::Report), reply::text(report));
+    let world = World::start(script).await;
+    let addresses = [
+        "http://harbour.test/dues",
+        "https://www.harbour.test/dues/",
+        "https://m.harbour.test/dues",
+        "https://wire.test/2031/dues",
+    ];
+    let text = "The gate is paid by harbour dues of 4 crowns, says the harbour master. ".repeat(6);
+    let pages = addresses.map(|address| Page::new(address, &format!("Dues at {address}"), &text));
+    world.web.always("", Found::Pages(pages.to_vec()));
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(world.models.count(Kind::Summary), 1);
+    let [source] = &story.sources[..] else { panic!("{:?}", story.sources) };
+    assert_eq!(
+        (source.id.0, source.aliases.len()),
+        (1001, 7),
+        "each meeting has an id, and all lead to the one source"
+    );
+    assert_eq!(source.url, addresses[0]);
+    assert_eq!(source.addresses, ["https://www.harbour.test/dues", addresses[2], addresses[3]]);
+    assert_eq!(story.named("source.found").len(), 1);
+    let list = "### Sources\n\n- [1] ";
+    let (text, listed) = story.markdown().split_once(list).unwrap();
+    assert!(text.starts_with("Dues pay [1], the wire says [1], and so does it [1]."), "{text}");
+    assert_eq!((listed.lines().count(), listed.ends_with(&format!(": {}\n", addresses[0]))), (1, true), "{listed}");
+    let shown = world.models.calls_of(Kind::Researcher).pop().unwrap().said_by("tool")[0].to_string();
+    assert_eq!(shown.matches("The page says, among other things").count(), 1, "{shown}");
+    let store = database.open().await;
+    let by_alias = store.source(story.run.id, SourceId(2004)).await.unwrap().unwrap();
+    assert_eq!((by_alias.id, by_alias.addresses.len()), (source.id, 3));
+    assert!(by_alias.snapshot.contains("says the harbour master"));
+    world.finish();
+}
+
+/// An abstract and its paper: one source with both texts, each of which is read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_forms_of_a_paper_are_one_source_with_all_their_texts() {
+    let database = TestDatabase::sqlite();
+    let report = "Gates cost 4 million crowns [S1001]. They last for 60 years [S1002].";
+    let script = small().always(When::kind(Kind::Report), reply::text(report));
+    let world = World::start(script).await;
+    let pages = [
+        ("https://arxiv.org/abs/3103.00001v2", "Tide gates are studied. They cost 4 million crowns."),
+        ("http://arxiv.org/pdf/3103.00001", "Tide gates in detail. They last for 60 years."),
+        ("https://doi.org/10.48550/arXiv.3103.00001", "Tide gates: how to cite this."),
+    ];
+    world.web.always("", Found::Pages(pages.map(|(url, text)| Page::new(url, "Tide gates", text)).to_vec()));
+    let story = research(&world, &database, &[]).await;
+    assert_eq!((world.models.count(Kind::Summary), story.sources.len()), (3, 1));
+    assert!(story.markdown().starts_with("Gates cost 4 million crowns [1]. They last for 60 years [1]."));
+    let verdicts: Vec<_> = story.report().citations.iter().map(|citation| citation.verdict).collect();
+    assert_eq!(verdicts, [Some(Verdict::Supported); 2], "either text stands behind the source");
+    let stored = database.open().await.source(story.run.id, SourceId(1003)).await.unwrap().unwrap();
+    assert!(pages.iter().all(|(_, text)| stored.snapshot.contains(text)), "{}", stored.snapshot);
+    for citation in &story.report().citations {
+        let passage = citation.passage.as_ref().unwrap();
+        let there: String = stored.snapshot.chars().skip(passage.start).take(passage.end - passage.start).collect();
+        assert_eq!(there, passage.text, "passages stand where they are said to");
+    }
     world.finish();
 }

@@ -54,9 +54,13 @@ impl Archive {
             engine: "archive".to_owned(),
             score: None,
             published: None,
+            author: None,
+            site: None,
             fetched_at: Timestamp(0),
             content_hash: "00".to_owned(),
             snapshot: text.to_owned(),
+            addresses: Vec::new(),
+            keys: Vec::new(),
         };
         let id = site.first_source;
         Ok(ToolOutput {

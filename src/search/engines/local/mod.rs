@@ -236,5 +236,6 @@ fn hit(score: f64, candidate: Candidate) -> Hit {
         score: Some((score * 1000.0).round() / 1000.0),
         published: candidate.published,
         engine: ROW.name.into(),
+        about: super::super::About::default(),
     }
 }

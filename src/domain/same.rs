@@ -1,0 +1,152 @@
+//! Which sources are one: those that share a key, whatever their addresses.
+//!
+//! Each address of a run keeps a row of its own, with keys: one for each address that is certainly of the same page, one
+//! for the text. What is one source follows from the rows alone, so it does not matter who met which address first.
+
+use std::collections::HashMap;
+
+use super::{Source, digest};
+
+/// Letters and digits of a text that nobody else writes by chance.
+const TEXT_CHARS: usize = 200;
+const OF_TEXT: &str = "text:";
+const OF_PAGE: &str = "page:";
+
+/// The key of a whole text: the same whatever its white space, case and punctuation; `None` when it is too short to say
+/// that two pages with it are one.
+pub fn text_key(text: &str) -> Option<String> {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = 0;
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        plain.push(' ');
+        plain.extend(word.chars().flat_map(char::to_lowercase));
+        chars += word.chars().count();
+    }
+    (chars >= TEXT_CHARS).then(|| format!("{OF_TEXT}{}", &digest::sha256_hex(plain.as_bytes())[..32]))
+}
+
+/// The key of a page's address, from the spelling under which addresses of one page meet.
+pub fn page_key(same_page: &str) -> String {
+    format!("{OF_PAGE}{}", &digest::sha256_hex(same_page.as_bytes())[..32])
+}
+
+/// Is this the key of a text?
+pub fn is_of_text(key: &str) -> bool {
+    key.starts_with(OF_TEXT)
+}
+
+/// The sources behind rows, by ascending id: rows with a key in common, be it by way of others, are the source of the
+/// smallest id among them, which has the ids and addresses of all. Without keys.
+pub fn joined(mut rows: Vec<Source>) -> Vec<Source> {
+    rows.sort_by_key(|row| row.id);
+    let firsts = firsts(&rows);
+    let (mut sources, mut places) = (Vec::<Source>::new(), HashMap::new());
+    for (at, (row, first)) in rows.into_iter().zip(firsts).enumerate() {
+        if first == at {
+            places.insert(at, sources.len());
+            sources.push(Source { keys: Vec::new(), ..row });
+        } else if let Some(source) = places.get(&first).and_then(|place| sources.get_mut(*place)) {
+            add(source, row);
+        }
+    }
+    sources
+}
+
+/// The first row of each row's source, by places.
+fn firsts(rows: &[Source]) -> Vec<usize> {
+    let mut firsts: Vec<usize> = (0..rows.len()).collect();
+    let mut by_key: HashMap<&str, usize> = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        for key in &row.keys {
+            let other = *by_key.entry(key).or_insert(at);
+            let (one, other) = (first_of(&firsts, at), first_of(&firsts, other));
+            firsts[one.max(other)] = one.min(other);
+        }
+    }
+    (0..rows.len()).map(|at| first_of(&firsts, at)).collect()
+}
+
+fn first_of(firsts: &[usize], mut at: usize) -> usize {
+    while firsts[at] != at {
+        at = firsts[at];
+    }
+    at
+}
+
+fn add(source: &mut Source, row: Source) {
+    Source::join_ids(&mut source.id, &mut source.aliases, std::iter::once(row.id).chain(row.aliases));
+    source.addresses.extend(std::iter::once(row.url).chain(row.addresses));
+    source.published = source.published.take().or(row.published);
+    source.author = source.author.take().or(row.author);
+    source.site = source.site.take().or(row.site);
+}
+
+/// The source with the texts of its rows, each once, its own first.
+pub fn with_texts(source: Source, rows: &[Source]) -> Source {
+    let mut texts: Vec<&str> = Vec::new();
+    for id in source.ids() {
+        let own = rows.iter().filter(|row| row.id == id).map(|row| row.snapshot.as_str());
+        texts.extend(own.filter(|text| !texts.contains(text)).collect::<Vec<_>>());
+    }
+    Source { snapshot: texts.join("\n"), ..source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SourceId;
+
+    fn row(id: u32, url: &str, keys: &[&str]) -> Source {
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        Source { keys, ..Source::example(id, url, url) }
+    }
+
+    #[test]
+    fn rows_with_a_key_in_common_are_one_source() {
+        let rows = vec![
+            Source { author: Some("M. Tey".to_owned()), ..row(2001, "c", &["p", "t"]) },
+            row(1002, "b", &["x"]),
+            Source { aliases: vec![SourceId(3001)], ..row(1001, "a", &["t"]) },
+            row(4001, "d", &["q", "p"]),
+            row(5001, "e", &[]),
+            row(5002, "f", &[]),
+        ];
+        let sources = joined(rows.clone());
+        let ids: Vec<u32> = sources.iter().map(|source| source.id.0).collect();
+        assert_eq!(ids, [1001, 1002, 5001, 5002]);
+        assert_eq!(sources[0].aliases, [2001, 3001, 4001].map(SourceId));
+        assert_eq!(
+            (sources[0].url.as_str(), sources[0].addresses.as_slice()),
+            ("a", &["c", "d"].map(str::to_owned)[..])
+        );
+        assert_eq!(sources[0].author.as_deref(), Some("M. Tey"));
+        let backwards = joined(rows.into_iter().rev().collect());
+        assert_eq!(backwards, sources, "the order of rows does not matter");
+    }
+
+    #[test]
+    fn a_chain_that_closes_late_is_one_source_too() {
+        let rows = vec![row(1, "a", &["x"]), row(2, "b", &["y"]), row(3, "c", &["z", "y"]), row(4, "d", &["x", "z"])];
+        let sources = joined(rows);
+        assert_eq!((sources.len(), sources[0].addresses.len()), (1, 3));
+    }
+
+    #[test]
+    fn texts_are_equal_whatever_their_layout() {
+        let text = "The gate is paid by harbour dues of 4 crowns. ".repeat(8);
+        let other = text.to_uppercase().replace(". ", " -\n\n");
+        assert_eq!(text_key(&text), text_key(&other));
+        assert!(text_key(&text).is_some_and(|key| is_of_text(&key)));
+        assert_ne!(text_key(&text), text_key(&text.replace("4 crowns", "5 crowns")));
+        assert_eq!(text_key("The gate is paid by harbour dues of 4 crowns."), None, "short texts are equal by chance");
+        assert!(!is_of_text(&page_key("harbour.test/dues")));
+    }
+
+    #[test]
+    fn each_text_of_a_source_is_there_once() {
+        let text = |id: u32, text: &str| Source { snapshot: text.to_owned(), ..row(id, "x", &[]) };
+        let source = Source { aliases: vec![SourceId(2), SourceId(3)], ..row(1, "x", &[]) };
+        let rows = [text(3, "abstract"), text(2, "paper"), text(1, "abstract"), text(9, "other")];
+        assert_eq!(with_texts(source, &rows).snapshot, "abstract\npaper");
+    }
+}
