@@ -17,13 +17,16 @@ pub fn canonical_url(url: &str) -> String {
 }
 
 /// The key under which addresses of one page meet that are too different to be one spelling: with or without `www.` or
-/// TLS, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI. For comparing only: nothing is
-/// found at a key.
+/// TLS, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI, with or without escapes. For
+/// comparing only: nothing is found at a key.
 pub fn same_page(address: &str) -> String {
     let canonical = canonical_url(address);
     let Some((_, rest)) = canonical.split_once("://") else { return canonical };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let host = host.strip_prefix("www.").unwrap_or(host).replace(".m.wikipedia.org", ".wikipedia.org");
+    let mobile = ["m.", "mobile."].iter().find_map(|start| host.strip_prefix(start));
+    let host = mobile.filter(|rest| rest.contains('.')).map(str::to_owned).unwrap_or(host);
+    let path = &unescaped(path);
     let path = match path.rsplit_once('/').unwrap_or(("", path)) {
         (folder, "index.html" | "index.htm" | "index.php") => folder,
         _ => path,
@@ -32,7 +35,7 @@ pub fn same_page(address: &str) -> String {
         return format!("arxiv:{id}");
     }
     if matches!(host.as_str(), "doi.org" | "dx.doi.org") {
-        return format!("doi:{}", path.to_ascii_lowercase());
+        return format!("doi:{}", path.replace("%2F", "/").to_ascii_lowercase());
     }
     format!("{host}/{}", path.trim_end_matches('/'))
 }
@@ -40,16 +43,36 @@ pub fn same_page(address: &str) -> String {
 /// The number of a paper on arXiv, without its version.
 fn paper<'a>(host: &str, path: &'a str) -> Option<&'a str> {
     let path = match host {
-        "arxiv.org" | "export.arxiv.org" => path,
+        "arxiv.org" | "export.arxiv.org" | "ar5iv.org" | "ar5iv.labs.arxiv.org" => path,
         "doi.org" | "dx.doi.org" => {
             return path.strip_prefix("10.48550/arXiv.").or(path.strip_prefix("10.48550/arxiv."));
         }
         _ => return None,
     };
+    let path = path.split('?').next().unwrap_or(path);
     let id = ["abs/", "pdf/", "html/"].iter().find_map(|kind| path.strip_prefix(kind))?;
     let id = id.strip_suffix(".pdf").unwrap_or(id);
     let is_version = |version: &str| !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
     Some(id.rsplit_once('v').filter(|(_, version)| is_version(version)).map_or(id, |(id, _)| id))
+}
+
+/// A path and query with its escapes resolved, but for those whose character would mean something else there.
+fn unescaped(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, more @ ..] = rest {
+        let escape = || u8::from_str_radix(std::str::from_utf8(more.get(..2)?).ok()?, 16).ok();
+        let escape = if *first == b'%' { escape() } else { None };
+        match escape {
+            Some(byte) if b"%/?#&=+".contains(&byte) || byte.is_ascii_control() => {
+                bytes.extend(format!("%{byte:02X}").bytes());
+            }
+            Some(byte) => bytes.push(byte),
+            None => bytes.push(*first),
+        }
+        rest = if escape.is_some() { more.get(2..).unwrap_or_default() } else { more };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn canonical(mut url: Url) -> String {
@@ -132,6 +155,13 @@ mod tests {
         check("https://example.com/a/index.php", "example.com/a");
         check("https://example.com/book-index.html", "example.com/book-index.html");
         check("https://de.m.wikipedia.org/wiki/Pumpe", "de.wikipedia.org/wiki/Pumpe");
+        check("https://m.example.com/a", "example.com/a");
+        check("https://m.test/a", "m.test/a");
+        check("https://example.com/wiki/Tide_%28sea%29?q=%c3%bc%26x", "example.com/wiki/Tide_(sea)?q=ü%26x");
+        check("https://example.com/100%/%zz%2", "example.com/100%/%zz%2");
+        check("https://doi.org/10.1234%2Fabc", "doi:10.1234/abc");
+        check("https://arxiv.org/abs/3103.00001?context=cs", "arxiv:3103.00001");
+        check("https://ar5iv.labs.arxiv.org/html/3103.00001", "arxiv:3103.00001");
         check("https://arxiv.org/abs/3103.00001v2", "arxiv:3103.00001");
         check("http://export.arxiv.org/pdf/3103.00001.pdf", "arxiv:3103.00001");
         check("https://doi.org/10.48550/arXiv.3103.00001", "arxiv:3103.00001");

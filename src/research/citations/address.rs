@@ -1,6 +1,6 @@
 //! Web addresses in text: what counts as one, where it ends, and which of them are the same page.
 
-use crate::net::canonical_url;
+use crate::net::same_page;
 
 /// Longest name of a scheme that is looked for.
 const LONGEST_SCHEME: usize = 32;
@@ -50,8 +50,14 @@ pub(super) fn address_length(text: &str) -> usize {
 
 fn to_its_end(text: &str) -> usize {
     let mut depth = 0_u32;
+    let mut escaped = false;
     for (at, character) in text.char_indices() {
+        if std::mem::take(&mut escaped) {
+            continue;
+        }
         match character {
+            // As in `wiki/Tide\_gate`: what Markdown escapes is a part of it.
+            '\\' if text[at + 1..].starts_with(['_', '*', '~', '&', '-', '#']) => escaped = true,
             '(' => depth += 1,
             ')' if depth == 0 => return at,
             ')' => depth -= 1,
@@ -80,17 +86,20 @@ pub(super) fn host(address: &str) -> &str {
     host
 }
 
-/// Addresses that differ only in scheme, case of the host, `www.`, a trailing slash, a fragment or parameters of
-/// trackers are the same page.
+/// One spelling of the addresses of a page, for comparing: whatever the scheme, `www.`, a trailing slash, a fragment,
+/// parameters of trackers, escapes of the address or of Markdown; see [`same_page`].
 pub(super) fn normal(address: &str) -> String {
-    let plain = address.replace("&amp;", "&");
-    let whole = if plain.get(..4).is_some_and(|www| www.eq_ignore_ascii_case("www.")) {
-        canonical_url(&format!("https://{plain}"))
-    } else {
-        canonical_url(&plain)
-    };
-    let rest = whole.split_once("://").map_or(whole.as_str(), |(_, rest)| rest);
-    let rest = rest.strip_prefix("www.").unwrap_or(rest).trim_end_matches('/');
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    format!("{}/{path}", host.to_lowercase())
+    let plain = address.replace("&amp;", "&").replace('\\', "");
+    if plain.get(..4).is_some_and(|www| www.eq_ignore_ascii_case("www.")) {
+        return same_page(&format!("https://{plain}"));
+    }
+    same_page(&plain)
+}
+
+/// The address of the page that `text` names without a scheme: `host.test/path`.
+pub(super) fn without_scheme(text: &str) -> Option<String> {
+    let (host, path) = text.split_once('/')?;
+    let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
+    let name = host.split(':').next()?;
+    (name.contains('.') && host.chars().all(is_host) && !path.starts_with('/')).then(|| format!("https://{text}"))
 }

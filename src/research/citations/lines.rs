@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Headings under which models list sources, lower case.
-const SOURCE_HEADINGS: [&str; 42] = [
+const SOURCE_HEADINGS: [&str; 55] = [
     "sources",
     "source list",
     "sources used",
@@ -44,6 +44,19 @@ const SOURCE_HEADINGS: [&str; 42] = [
     "المصادر",
     "المراجع",
     "来源",
+    "sources & references",
+    "references & sources",
+    "sources and further reading",
+    "sources & further reading",
+    "cited sources",
+    "cited references",
+    "quellennachweise",
+    "einzelnachweise",
+    "quellen und literatur",
+    "verwendete quellen",
+    "引用来源",
+    "参考链接",
+    "参考来源列表",
     "资料来源",
     "資料來源",
     "参考文献",

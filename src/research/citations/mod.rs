@@ -65,15 +65,17 @@ impl Catalogue {
             let all = source.ids();
             all.map(move |id| (id.0, index)).collect::<Vec<_>>()
         };
+        let own = sources.iter().enumerate().map(|(index, source)| (address::normal(&source.url), index));
+        let others = sources
+            .iter()
+            .enumerate()
+            .flat_map(|(index, source)| source.addresses.iter().map(move |address| (address::normal(address), index)));
+        let mut addresses: Vec<_> = own.chain(others).collect();
+        addresses.reverse();
         Self {
             by_id: sources.iter().enumerate().flat_map(ids).collect(),
-            // Of two spellings of one address the first is meant.
-            by_url: sources
-                .iter()
-                .enumerate()
-                .rev()
-                .map(|(index, source)| (address::normal(&source.url), index))
-                .collect(),
+            // Of two spellings of one address the first is meant, and a source's own one before what it is an alias of.
+            by_url: addresses.into_iter().collect(),
             sources,
         }
     }
@@ -85,7 +87,8 @@ impl Catalogue {
     /// The source that a link leads to: by address, or by id.
     fn by_target(&self, target: &str) -> Option<usize> {
         let by_id = || self.by_id.get(&target.strip_prefix(['S', 's'])?.parse().ok()?).copied();
-        self.by_url(target).or_else(by_id)
+        let bare = || self.by_url(&address::without_scheme(target)?);
+        self.by_url(target).or_else(by_id).or_else(bare)
     }
 }
 

@@ -13,6 +13,10 @@ use super::{
     numbers::Numbers,
 };
 
+/// Bytes of an address without a scheme.
+const LONGEST_PLACE: usize = 512;
+/// Words behind an address at the end of a line, and in it.
+const LAST_WORDS: usize = 8;
 /// Labels of one list that are looked at.
 const MOST_ENTRIES: usize = 2_000;
 
@@ -210,23 +214,32 @@ impl<'a> Reader<'a> {
     /// Several entries on one line: a label behind the address of one.
     fn next_label(&self, at: usize, rest: &str) -> Option<(Label, usize)> {
         let last = self.list.last()?;
-        let follows = last.line == at && last.label.is_some() && last.target.is_some();
-        if !rest.starts_with('[') || !follows || self.list.len() >= MOST_ENTRIES {
+        let label = last.label.as_ref().filter(|_| last.line == at)?;
+        if !rest.starts_with('[') || self.list.len() >= MOST_ENTRIES {
             return None;
         }
         let (inside, behind) = rest[1..].get(..8.min(rest.len() - 1)).unwrap_or(&rest[1..]).split_once(']')?;
         let [number] = Numbers::read(inside)?.numbers[..] else { return None };
-        (!behind.starts_with('(')).then(|| (Label { name: number.to_string(), form: Form::Bracket }, inside.len() + 2))
+        // An entry without an address must not get that of the next one.
+        let is_next = || label.name.parse::<u32>().is_ok_and(|last| last + 1 == number);
+        let follows = (last.target.is_some() || is_next()) && !behind.starts_with('(');
+        follows.then(|| (Label { name: number.to_string(), form: Form::Bracket }, inside.len() + 2))
     }
 
     /// A word that is an id or the path of a document.
     fn place(&self, rest: &str) -> Option<(usize, usize)> {
-        let word =
-            rest.split(|c: char| c.is_whitespace() || "()<>[]|".contains(c)).next()?.trim_end_matches(['.', ',', ';']);
-        if word.len() < 2 {
-            return None;
-        }
-        Some((self.catalogue.by_target(word)?, word.len()))
+        let plain = rest.split(|c: char| c.is_whitespace() || "()<>[]|".contains(c)).next()?;
+        // As in `host.test/Tide_(sea)`.
+        let bounded = &rest[..rest.floor_char_boundary(LONGEST_PLACE)];
+        let whole = &bounded[..address_length(bounded)];
+        let mut words = [plain.trim_end_matches(['.', ',', ';']), whole].into_iter().filter(|word| word.len() > 1);
+        words.find_map(|word| Some((self.catalogue.by_target(word)?, word.len())))
+    }
+
+    /// Is one of the last words an address that was retrieved, although no scheme shows that it is one?
+    fn ends_with_place(&self, text: &str) -> bool {
+        let words = text.rsplit(|c: char| c.is_whitespace() || "<>[]|".contains(c)).filter(|word| !word.is_empty());
+        words.take(LAST_WORDS).any(|word| self.place(word.trim_start_matches('(')).is_some())
     }
 
     fn meet(&mut self, found: Option<usize>) {
@@ -295,7 +308,7 @@ impl<'a> Reader<'a> {
 
     /// A line that begins with a label in brackets: an entry of a list, a footnote, or text behind a citation.
     fn bracketed(&mut self, label: Label, at: usize, rest: &str) {
-        if address_at_end(rest) || self.place(rest.trim()).is_some() {
+        if address_at_end(rest) || self.ends_with_place(rest) {
             self.in_brackets.extend((label.form == Form::Bracket).then_some(at));
             self.alone(label, at, rest);
             self.numbering.gone.insert(at);
