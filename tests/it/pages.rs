@@ -16,7 +16,7 @@ use crate::search::local::parser;
 /// The least share of right words of any document.
 const LEAST: f64 = 0.97;
 /// The same of a PDF with spaced and kerned text, whose words only the places of glyphs tell.
-const LEAST_OF_GLYPHS: f64 = 0.85;
+const LEAST_OF_GLYPHS: f64 = 0.96;
 
 fn folder() -> PathBuf {
     program::repository().join("tests/formats")

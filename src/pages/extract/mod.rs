@@ -24,6 +24,7 @@ mod sheet;
 mod table;
 mod text;
 pub mod walls;
+mod widths;
 mod xlsx;
 mod xml;
 

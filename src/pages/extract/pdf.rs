@@ -5,7 +5,7 @@
 
 use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, Stream};
 
-use super::{Document, Section, Unreadable, caught::catch, date, glyphs::Glyphs, package, text};
+use super::{Document, Section, Unreadable, caught::catch, date, glyphs::Glyphs, package, text, widths};
 
 const MAX_PAGES: usize = 5_000;
 /// More on one page is not something a person wrote.
@@ -49,6 +49,7 @@ fn load(bytes: &[u8]) -> Result<Pdf, Unreadable> {
     if pdf.is_encrypted() {
         pdf.decrypt("").map_err(|_| encrypted())?;
     }
+    widths::write_out(&mut pdf);
     Ok(pdf)
 }
 
