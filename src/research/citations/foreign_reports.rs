@@ -57,7 +57,7 @@ type Style = fn(&[u32], usize) -> String;
 type List = fn(usize) -> String;
 
 /// Ways to cite pages of these numbers in a text.
-const STYLES: [(&str, Style); 30] = [
+const STYLES: [(&str, Style); 29] = [
     ("[1]", |numbers, _| each(numbers, |n| format!("[{n}]"))),
     ("[1, 2]", |numbers, _| format!("[{}]", list(numbers))),
     (" [1] [2]", |numbers, _| each(numbers, |n| format!(" [{n}]"))),
@@ -93,7 +93,6 @@ const STYLES: [(&str, Style); 30] = [
     ("<sup>1, 2</sup>", |numbers, _| format!("<sup>{}</sup>", list(numbers))),
     ("【1†L3-L7】", |numbers, _| each(numbers, |n| format!("【{n}†L3-L7】"))),
     ("[Ref. 1]", |numbers, _| each(numbers, |n| format!(" [Ref. {n}]"))),
-    ("[#1]", |numbers, _| each(numbers, |n| format!(" [#{n}]"))),
 ];
 
 /// Ways to list all pages.
@@ -315,8 +314,7 @@ fn citations_by_number_survive() {
         }
     }
     let share = all_kept as f64 / all_meant as f64;
-    println!("{all_kept} of {all_meant} citations survive ({:.1} %)", 100.0 * share);
-    assert!(share >= 0.9, "only {all_kept} of {all_meant} survive:\n{}", lost.join("\n"));
+    assert!(share >= 0.97, "only {all_kept} of {all_meant} survive:\n{}", lost.join("\n"));
     assert!(lost.is_empty(), "{all_kept} of {all_meant} survive, but few of\n{}", lost.join("\n"));
 }
 

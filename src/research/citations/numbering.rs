@@ -236,6 +236,11 @@ impl<'a> Reader<'a> {
         words.find_map(|word| Some((self.catalogue.by_target(word)?, word.len())))
     }
 
+    /// Is the text an address, or a word that is one of those that were retrieved?
+    fn is_place(&self, text: &str) -> bool {
+        is_address(text) || (!text.trim().contains(char::is_whitespace) && self.place(text.trim()).is_some())
+    }
+
     /// Is one of the last words an address that was retrieved, although no scheme shows that it is one?
     fn ends_with_place(&self, text: &str) -> bool {
         let words = text.rsplit(|c: char| c.is_whitespace() || "<>[]|".contains(c)).filter(|word| !word.is_empty());
@@ -293,7 +298,7 @@ impl<'a> Reader<'a> {
             self.end_list();
         }
         let found = label(line);
-        if let (Some((label, before)), true) = (waiting, found.label.is_none() && is_address(found.rest)) {
+        if let (Some((label, before)), true) = (waiting, found.label.is_none() && self.is_place(found.rest)) {
             self.alone(label, before, found.rest);
             self.numbering.gone.extend([before, at]);
             return;

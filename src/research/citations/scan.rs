@@ -8,6 +8,8 @@
 const HELD_BYTES: usize = 2_048;
 /// A formula (`$…$`) is shorter than this.
 pub(super) const FORMULA_BYTES: usize = 256;
+/// Numbers between `<sup>` and `</sup>` take less.
+const RAISED_BYTES: usize = 64;
 /// Scripts without spaces are cut after so many bytes.
 const UNSPACED_BYTES: usize = 64;
 
@@ -29,6 +31,8 @@ pub(super) struct Segmenter {
     angle: bool,
     /// Bytes left for the formula that a `$` opened.
     formula: usize,
+    /// Bytes left for what a `<sup>` opened.
+    raised: usize,
     previous: Option<char>,
 }
 
@@ -69,7 +73,7 @@ impl Segmenter {
         }
         let target = self.closed && character == '(';
         let open = self.span > 0 || self.ticks > 0 || self.brackets > 0 || self.parens > 0 || target;
-        if open || self.angle || self.formula > 0 {
+        if open || self.angle || self.formula > 0 || self.raised > 0 {
             return false;
         }
         let is_word = || self.text.contains(|c: char| !c.is_whitespace());
@@ -80,6 +84,7 @@ impl Segmenter {
     fn follow(&mut self, character: char) {
         let closed = std::mem::take(&mut self.closed);
         self.formula = self.formula.saturating_sub(character.len_utf8());
+        self.raised = self.raised.saturating_sub(character.len_utf8());
         if character == '`' {
             self.ticks += 1;
             return;
@@ -103,7 +108,10 @@ impl Segmenter {
                 self.closed = self.brackets == 0;
             }
             ']' | '】' => self.closed = true,
-            '>' => self.angle = false,
+            '>' => {
+                self.angle = false;
+                self.raised = if self.text.ends_with("<sup") { RAISED_BYTES } else { 0 };
+            }
             '<' => self.angle = true,
             '$' if self.formula > 0 => self.formula = 0,
             '$' => self.formula = FORMULA_BYTES,
