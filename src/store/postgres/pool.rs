@@ -107,7 +107,7 @@ impl Pool {
         Ok(Self { connections: connections.map_err(|error| sqlx::Error::Configuration(error.into()))?, trust })
     }
 
-    /// Waits at most so long for a connection that can be used.
+    /// Waits until `limit` for a connection that can be used.
     pub async fn acquire(&self, limit: Duration) -> Result<Pooled, sqlx::Error> {
         let connection = tokio::time::timeout(limit, self.connections.get()).await;
         let connection = connection.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(failure)?;
