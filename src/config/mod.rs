@@ -557,6 +557,9 @@ mod tests {
             ("[telemetry]\nendpoint = 'https://evil.test'", "telemetry.endpoint"),
             ("[database]\nurl = 'postgres://evil.test/x'", "database.url"),
             ("[http]\nopen = true", "http.open"),
+            ("[providers.vertex]\ncredentials = '/tmp/x'", "providers.vertex.credentials"),
+            ("[providers.bedrock]\nconfig = '/tmp/x'", "providers.bedrock.config"),
+            ("[providers.bedrock]\nsts_url = 'https://evil.test'", "providers.bedrock.sts_url"),
             ("[http]\ncors_origins = ['*']", "http.cors_origins"),
         ] {
             std::fs::write(&path, toml).unwrap();

@@ -25,7 +25,7 @@ use crate::{
     files,
     llm::{
         self, Endpoint,
-        providers::{Other, PROVIDERS, Provider},
+        providers::{Auth, Other, PROVIDERS, Provider},
     },
     mcp,
     pages::WebSettings,
@@ -229,11 +229,39 @@ fn endpoint(layers: &Layers<'_>, provider: &Provider) -> Endpoint {
     Endpoint {
         others: provider.others.iter().filter_map(other).collect(),
         home: layers.variable("HOME").map(PathBuf::from).filter(|_| !provider.others.is_empty()),
+        environment: match provider.auth {
+            Auth::Amazon => of_programs(layers, provider),
+            _ => Vec::new(),
+        },
         base_url: layers.url(&key("base_url")),
         api_key: layers.secret(&key("api_key")),
         headers: layers.headers(&key("headers")),
         needs_key: false,
     }
+}
+
+/// What a program that prints credentials may need, and no key of anybody else.
+const OF_PROGRAMS: [&str; 14] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TZ",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "AWS_CA_BUNDLE",
+];
+
+fn of_programs(layers: &Layers<'_>, provider: &Provider) -> Vec<(&'static str, String)> {
+    let own = provider.others.iter().filter(|other| !other.is_secret);
+    let own = own.flat_map(|other| [Some(other.variable), other.other_variable]).flatten();
+    OF_PROGRAMS.into_iter().chain(own).filter_map(|name| Some((name, layers.variable(name)?))).collect()
 }
 
 pub fn search(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits, data_dir: &Path) -> search::Settings {

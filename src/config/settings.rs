@@ -80,8 +80,10 @@ impl Setting {
                 | "limits.request_mcp"
                 | "options.mcp_config"
         );
-        // Who the service is to a cloud.
-        let leads = [".metadata_host", ".credentials"].iter().any(|name| self.key.ends_with(name));
+        let of_clouds =
+            || providers::PROVIDERS.iter().flat_map(|provider| provider.others.iter().map(move |one| (provider, one)));
+        let leads = of_clouds()
+            .any(|(provider, one)| one.leads_out && self.key == format!("providers.{}.{}", provider.name, one.name));
         opens || leads || matches!(self.kind, Kind::Url | Kind::Headers | Kind::Database | Kind::Origins | Kind::Hosts)
     }
 

@@ -37,6 +37,8 @@ pub struct Endpoint {
     pub others: BTreeMap<&'static str, SecretString>,
     /// The home folder of who runs the service, where programs of clouds keep credentials.
     pub home: Option<PathBuf>,
+    /// What programs are given that print credentials: names and values of the environment.
+    pub environment: Vec<(&'static str, String)>,
     /// Is a key needed, although the server could do without one?
     pub needs_key: bool,
 }
@@ -87,6 +89,7 @@ impl Endpoint {
             headers,
             others: others.map(|(name, value)| (*name, value.clone())).collect(),
             home: None,
+            environment: Vec::new(),
             needs_key: self.key().is_some() || !credentials.is_empty() || provider.place.is_some(),
         }
     }
@@ -231,6 +234,7 @@ mod tests {
             api_key: Some("sk-secret".into()),
             headers: vec![("X-Token".into(), "t0ken".into())],
             others: BTreeMap::from([("secret_access_key", "s3cret-key".into())]),
+            environment: vec![("PATH", "t0ken".to_owned())],
             home: None,
             needs_key: false,
         };
@@ -251,6 +255,7 @@ mod tests {
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
             others: BTreeMap::from([("region", "eu-1".into()), ("secret_access_key", "server".into())]),
+            environment: vec![("PATH", "/bin".to_owned())],
             home: Some("/root".into()),
             needs_key: false,
         };

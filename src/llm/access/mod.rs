@@ -25,7 +25,7 @@ pub(super) enum Access {
     /// The headers say all.
     Headers,
     Google(google::Tokens),
-    Amazon(amazon::Signer),
+    Amazon(Box<amazon::Signer>),
 }
 
 /// Why a request could not be authorised.
@@ -43,7 +43,7 @@ impl Access {
         match auth {
             _ if endpoint.key().is_some() => Self::Headers,
             Auth::Google => Self::Google(google::Tokens::new(endpoint, clients)),
-            Auth::Amazon => Self::Amazon(amazon::Signer::new(endpoint)),
+            Auth::Amazon => Self::Amazon(Box::new(amazon::Signer::new(endpoint, clients))),
             Auth::Bearer | Auth::Header(_) => Self::Headers,
         }
     }

@@ -1,0 +1,81 @@
+//! Requests to Amazon's cloud, signed (Signature Version 4). Whose credentials sign is looked for where Amazon's own
+//! programs look (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>): [`sources`] has the
+//! order, [`profile`] the files and programs, [`remote`] the servers.
+
+mod profile;
+mod remote;
+mod sources;
+
+use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
+use aws_sigv4::sign::v4;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use time::OffsetDateTime;
+
+use super::{Refused, is_name};
+use crate::llm::settings::Endpoint;
+use crate::net::ApiClients;
+use sources::Sources;
+
+/// The service as signatures name it.
+const SERVICE: &str = "bedrock";
+
+/// Signs the requests of one account.
+#[derive(Debug)]
+pub struct Signer {
+    region: String,
+    sources: Sources,
+}
+
+impl Signer {
+    pub fn new(endpoint: &Endpoint, clients: &ApiClients) -> Self {
+        let region = endpoint.other("region").unwrap_or_default().to_owned();
+        Self { sources: Sources::new(endpoint, &region, clients), region }
+    }
+
+    /// Adds the signature of the request to its headers.
+    pub async fn sign(&self, url: &str, headers: &mut HeaderMap, body: &[u8]) -> Result<(), Refused> {
+        let unusable =
+            |problem: &dyn std::fmt::Display| Refused::Credentials(format!("it could not be signed: {problem}"));
+        let identity = self.sources.credentials().await?.into();
+        let params = v4::SigningParams::builder()
+            .identity(&identity)
+            .region(&self.region)
+            .name(SERVICE)
+            .time(OffsetDateTime::now_utc().into())
+            .settings(SigningSettings::default())
+            .build()
+            .map_err(|problem| unusable(&problem))?;
+        let sent: Vec<(&str, &str)> =
+            headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+        let request = SignableRequest::new("POST", url, sent.into_iter(), SignableBody::Bytes(body));
+        let request = request.map_err(|problem| unusable(&problem))?;
+        let (instructions, _) = sign(request, &params.into()).map_err(|problem| unusable(&problem))?.into_parts();
+        for (name, value) in instructions.headers() {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|problem| unusable(&problem))?;
+            let mut value = HeaderValue::from_str(value).map_err(|problem| unusable(&problem))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(())
+    }
+
+    /// What was found is not used again; it stays known, so that answers which quote it are still shown without it.
+    pub fn forget(&self) {
+        self.sources.forget();
+    }
+
+    pub fn secrets(&self) -> Vec<String> {
+        self.sources.secrets()
+    }
+}
+
+/// Where the API begins in the region of the settings.
+pub fn base(endpoint: &Endpoint) -> Option<String> {
+    let region = endpoint.other("region").filter(|region| is_name(region))?;
+    Some(format!("https://bedrock-runtime.{region}.amazonaws.com"))
+}
+
+/// Nothing stands before the path of a call.
+pub fn path(_: &Endpoint) -> String {
+    String::new()
+}

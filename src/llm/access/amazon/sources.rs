@@ -1,0 +1,212 @@
+//! Where credentials are looked for, in order, and how long those that were found are used.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use aws_credential_types::Credentials;
+use time::OffsetDateTime;
+
+use super::profile::{Profile, Profiles};
+use super::remote::{Container, Machine, Role, Sts};
+use crate::llm::access::Refused;
+use crate::llm::settings::Endpoint;
+use crate::net::ApiClients;
+
+/// How long before their end credentials are renewed.
+const AHEAD: Duration = Duration::from_secs(300);
+/// How long credentials are used at least, however short their life is said to be.
+const LEAST_LIFE: Duration = Duration::from_secs(30);
+/// The longest life that is believed.
+const LONGEST_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// Credentials, and how long they are used where they do not say it themselves.
+pub(super) struct Found {
+    pub credentials: Credentials,
+    pub counts_for: Duration,
+}
+
+/// Found credentials while they count.
+#[derive(Clone, Debug)]
+struct Known {
+    credentials: Credentials,
+    renew_at: Instant,
+    /// Until then they are used when no new ones can be had.
+    ends_at: Instant,
+}
+
+/// All places of one account.
+#[derive(Debug)]
+pub struct Sources {
+    /// The access key of the settings.
+    given: Option<Credentials>,
+    role: Option<Role>,
+    /// The profile that the operator names, and no other place.
+    named: Option<String>,
+    profiles: Profiles,
+    container: Option<Container>,
+    machine: Option<Machine>,
+    sts: Sts,
+    /// Held by the call that looks, so that one does.
+    looking: tokio::sync::Mutex<()>,
+    /// Locked for a look or a change only.
+    known: Mutex<Option<Known>>,
+}
+
+impl Sources {
+    pub fn new(endpoint: &Endpoint, region: &str, clients: &ApiClients) -> Self {
+        let text = |name: &str| endpoint.other(name).map(str::to_owned);
+        let given = text("access_key_id").zip(text("secret_access_key"));
+        Self {
+            given: given.map(|(id, key)| Credentials::new(id, key, text("session_token"), None, "settings")),
+            role: Role::of_settings(endpoint),
+            named: text("profile"),
+            profiles: Profiles::new(endpoint),
+            container: Container::of_settings(endpoint, clients),
+            machine: Machine::of_settings(endpoint, clients),
+            sts: Sts::new(endpoint, region, clients),
+            looking: tokio::sync::Mutex::default(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// The credentials that count; such that are about to end are renewed first. While nobody who could renew them
+    /// answers, they are used to their end.
+    pub async fn credentials(&self) -> Result<Credentials, Refused> {
+        if let Some(given) = &self.given {
+            return Ok(given.clone());
+        }
+        if let Some(known) = self.known(|known| known.renew_at) {
+            return Ok(known);
+        }
+        let _looking = self.looking.lock().await;
+        if let Some(known) = self.known(|known| known.renew_at) {
+            return Ok(known);
+        }
+        match self.find().await {
+            Ok(found) => Ok(self.keep(found)),
+            Err(Refused::Unreachable(detail)) => self.known(|known| known.ends_at).ok_or(Refused::Unreachable(detail)),
+            Err(refused) => Err(refused),
+        }
+    }
+
+    pub fn forget(&self) {
+        if let Some(known) = &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner) {
+            (known.renew_at, known.ends_at) = (Instant::now(), Instant::now());
+        }
+    }
+
+    pub fn secrets(&self) -> Vec<String> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.given.iter().chain(known.iter().map(|known| &known.credentials));
+        let both = all.flat_map(|one| [Some(one.secret_access_key()), one.session_token()]).flatten();
+        both.map(str::to_owned).chain(self.container.iter().filter_map(Container::secret)).collect()
+    }
+
+    fn known(&self, until: fn(&Known) -> Instant) -> Option<Credentials> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().filter(|known| Instant::now() < until(known)).map(|known| known.credentials.clone())
+    }
+
+    fn keep(&self, found: Found) -> Credentials {
+        let now = Instant::now();
+        let left = |end: SystemTime| {
+            end.duration_since(OffsetDateTime::now_utc().into()).unwrap_or_default().min(LONGEST_LIFE)
+        };
+        let (renew_in, ends_in) = match found.credentials.expiry().map(left) {
+            Some(left) => (left.saturating_sub(AHEAD).max(LEAST_LIFE), left),
+            None => (found.counts_for, found.counts_for),
+        };
+        let known = Known { renew_at: now + renew_in, ends_at: now + ends_in, credentials: found.credentials.clone() };
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        found.credentials
+    }
+
+    async fn find(&self) -> Result<Found, Refused> {
+        if let Some(name) = &self.named {
+            let none = || Refused::Credentials(format!("there are no credentials of the profile {name}"));
+            return self.of(self.profiles.get(name).await?.ok_or_else(none)?).await;
+        }
+        if let Some(role) = &self.role {
+            return self.sts.assume(role).await;
+        }
+        if let Some(profile) = self.profiles.get("default").await? {
+            return self.of(profile).await;
+        }
+        match (&self.container, &self.machine) {
+            (Some(container), _) => container.ask().await,
+            (None, Some(machine)) => machine.ask().await.map_err(|refused| self.nowhere(refused)),
+            (None, None) => Err(Refused::Credentials(format!("{NOTHING}, and the machine's is not to be asked"))),
+        }
+    }
+
+    async fn of(&self, profile: Profile) -> Result<Found, Refused> {
+        match profile {
+            Profile::Keys(found) => Ok(found),
+            Profile::Program(command) => self.profiles.run(&command).await,
+            Profile::Role(role) => self.sts.assume(&role).await,
+        }
+    }
+
+    /// A machine that never answered has most likely no such server: waiting would not help.
+    fn nowhere(&self, refused: Refused) -> Refused {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match refused {
+            Refused::Unreachable(problem) if known.is_none() => {
+                Refused::Credentials(format!("{NOTHING}, and {problem}"))
+            }
+            other => other,
+        }
+    }
+}
+
+/// When no place is left but the machine's own role.
+const NOTHING: &str = "there is no access key, no profile, and no role of a container";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Timeouts;
+
+    fn credentials(end: Option<Duration>) -> Credentials {
+        Credentials::new("AKIA1", "s1", None, end.map(|end| SystemTime::from(OffsetDateTime::now_utc()) + end), "test")
+    }
+
+    /// Nobody listens where the machine's credentials are.
+    fn sources() -> Sources {
+        let others = [("metadata_url", "http://127.0.0.1:1".into())].into_iter().collect();
+        let endpoint = Endpoint { others, ..Endpoint::default() };
+        Sources::new(&endpoint, "us-east-1", &ApiClients::new(Timeouts::default()).unwrap())
+    }
+
+    #[test]
+    fn credentials_are_renewed_before_their_end() {
+        let check = |end: Option<u64>, renew_in: u64, ends_in: u64| {
+            let sources = sources();
+            let counts_for = Duration::from_secs(60);
+            sources.keep(Found { credentials: credentials(end.map(Duration::from_secs)), counts_for });
+            let known = sources.known.lock().unwrap().clone().unwrap();
+            let near = |at: Instant, seconds: u64| {
+                let left = at.saturating_duration_since(Instant::now());
+                left <= Duration::from_secs(seconds) && left + Duration::from_secs(5) >= Duration::from_secs(seconds)
+            };
+            assert!(near(known.renew_at, renew_in) && near(known.ends_at, ends_in), "{end:?}: {known:?}");
+        };
+        check(Some(3_600), 3_300, 3_600);
+        check(Some(320), 30, 320);
+        check(Some(0), 30, 0);
+        check(None, 60, 60);
+        check(Some(1 << 40), LONGEST_LIFE.as_secs() - 300, LONGEST_LIFE.as_secs());
+    }
+
+    #[tokio::test]
+    async fn credentials_that_cannot_be_renewed_are_used_to_their_end() {
+        let sources = sources();
+        assert!(matches!(sources.credentials().await, Err(Refused::Credentials(_))), "nobody was ever there");
+        let known = |ends_at| Known { credentials: credentials(None), renew_at: Instant::now(), ends_at };
+        *sources.known.lock().unwrap() = Some(known(Instant::now() + Duration::from_secs(60)));
+        assert_eq!(sources.credentials().await.unwrap().access_key_id(), "AKIA1");
+        sources.forget();
+        assert!(matches!(sources.credentials().await, Err(Refused::Unreachable(_))), "what was refused is not used");
+        assert_eq!(sources.secrets(), ["s1"], "and stays hidden");
+    }
+}
