@@ -11,6 +11,7 @@ use crate::{
     events::{CommitRetry, EventLog, Writer},
     llm::Llm,
     pages::{Parser, Web},
+    process,
     prompts::Prompts,
     research::Toolbox,
     runs::{self, Means, Parts, RequestKeys, Runs},
@@ -50,6 +51,7 @@ impl App {
     /// # Errors
     /// As [`App::build`].
     pub async fn with_tools(store: Store, config: &Config, mut toolbox: Toolbox) -> anyhow::Result<Self> {
+        end_orphans().await;
         let tasks = TaskTracker::new();
         let log = EventLog::start(store.clone(), &tasks);
         let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
@@ -104,5 +106,13 @@ impl App {
         tasks.close();
         tasks.wait().await;
         store.close().await;
+    }
+}
+
+/// Ends what processes of this machine left behind that were killed: programs of MCP servers.
+async fn end_orphans() {
+    let ended = tokio::task::spawn_blocking(process::end_orphans).await.unwrap_or_default();
+    if ended > 0 {
+        tracing::info!(processes = ended, "ended programs that a process which is gone had started");
     }
 }

@@ -27,6 +27,7 @@ pub mod eval;
 pub mod events;
 pub mod files;
 pub mod journal;
+mod process;
 pub mod prompts;
 pub mod store;
 pub mod telemetry;

@@ -1,7 +1,8 @@
-//! Who owns a run: a name per process, precise enough to tell on the same machine that a process is gone.
+//! A name per process, precise enough to tell on the same machine that a process is gone, and an end for what it left.
 //!
 //! So a run whose process was killed goes on at once when it is resumed on the same machine; anywhere else its lease
-//! has to run out first. A death is proved: the system says that there is no such process, or that the process of that
+//! has to run out first. And programs that it had started, and that nobody would end any more, are found by the name that
+//! they were given. A death is proved: the system says that there is no such process, or that the process of that
 //! number is another one. What the system hides (`/proc` under `hidepid`) proves nothing.
 
 use std::{fs, process};
@@ -36,6 +37,54 @@ pub fn is_dead(owner: &str) -> bool {
         ProcessState::Ended => true,
         ProcessState::Nothing => is_gone(pid),
     }
+}
+
+/// The variable by which a program that this service starts names who started it; its children inherit it.
+pub const STARTED_BY: &str = "STARTED_BY_FATHOM";
+/// Bytes of a program's environment that are looked through.
+#[cfg(target_os = "linux")]
+const MAX_ENVIRONMENT: u64 = 256 * 1024;
+/// A program may start another while it is looked for.
+#[cfg(target_os = "linux")]
+const PASSES: usize = 4;
+
+/// Kills the programs of this machine that were started by a process which is dead, and their children, whatever groups
+/// they are in; the number of those that were found. Where there is no `/proc`, or it hides them, they are left.
+#[cfg(target_os = "linux")]
+pub fn end_orphans() -> usize {
+    let passes = (0..PASSES).map(|_| numbers().into_iter().filter(|pid| end_orphan(*pid).is_some()).count());
+    passes.take_while(|found| *found > 0).sum()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn end_orphans() -> usize {
+    0
+}
+
+/// Of the processes that can be seen.
+#[cfg(target_os = "linux")]
+fn numbers() -> Vec<i32> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The process is held before it is looked at, so that no other one that gets its number is killed in its place.
+#[cfg(target_os = "linux")]
+fn end_orphan(pid: i32) -> Option<()> {
+    use std::io::Read as _;
+
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+    let held = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+    let mut environment = Vec::new();
+    let file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
+    file.take(MAX_ENVIRONMENT).read_to_end(&mut environment).ok()?;
+    let named = environment.split(|byte| *byte == 0).find_map(|line| line.strip_prefix(STARTED_BY.as_bytes()));
+    let owner = std::str::from_utf8(named?.strip_prefix(b"=")?).ok()?;
+    if !is_dead(owner) {
+        return None;
+    }
+    pidfd_send_signal(held, Signal::KILL).ok()
 }
 
 /// Asked of the system itself: a process that is hidden, or another user's, is there too, only not to be signalled.
@@ -103,6 +152,35 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(is_dead(&child_owner));
+    }
+
+    /// A program of a living process stays, one of a dead process goes with its children.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn programs_of_the_dead_are_ended() {
+        use std::os::unix::process::CommandExt as _;
+
+        let start = |owner: &str| {
+            let mut command = process::Command::new("sh");
+            command.args(["-c", "sleep 60 & echo ready; wait"]).env(STARTED_BY, owner).process_group(0);
+            let mut child = command.stdout(process::Stdio::piped()).spawn().unwrap();
+            let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+            std::io::BufRead::read_line(&mut output, &mut String::new()).unwrap();
+            (child, output)
+        };
+        let mut short = process::Command::new("true").spawn().unwrap();
+        short.wait().unwrap();
+        let (mut living, _) = start(&this_process());
+        let (mut orphan, mut output) = start(&format!("{}/{}/1/x", machine(), short.id()));
+        end_orphans();
+        std::io::Read::read_to_end(&mut output, &mut Vec::new()).expect("it and its child let go of it");
+        assert!(!orphan.wait().unwrap().success());
+        assert!(living.try_wait().unwrap().is_none(), "it is not ours to end");
+        let _ = rustix::process::kill_process_group(
+            rustix::process::Pid::from_child(&living),
+            rustix::process::Signal::KILL,
+        );
+        living.wait().unwrap();
     }
 
     #[test]

@@ -29,7 +29,10 @@ use super::{
     handler::{Handler, Notices},
     secrets::Secrets,
 };
-use crate::net::{self, ApiClients, Reach, Timeouts};
+use crate::{
+    net::{self, ApiClients, Reach, Timeouts},
+    process::{STARTED_BY, this_process},
+};
 
 /// From the start of a server to the end of its greeting.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
@@ -183,6 +186,8 @@ impl Process {
             .args(arguments.iter().map(SecretString::expose_secret))
             .env_clear()
             .envs(environment.iter().map(|(name, value)| (name, value.expose_secret())))
+            // Should this process be killed, the next one finds what nobody ends any more.
+            .env(STARTED_BY, this_process())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

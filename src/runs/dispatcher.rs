@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Runs,
     active::Leaving,
-    owner,
     stuck::{self, Stuck},
     submit::KEY_LIFE,
     worker,
 };
 use crate::{
     domain::{Run, RunId, Timestamp},
+    process,
     store::{self, ClaimFilter, Clock, Lease},
 };
 
@@ -114,7 +114,7 @@ impl Dispatcher {
     /// Ends the leases of dead processes of this host that left no marks in this folder.
     async fn end_leases_of_dead_owners(&self) {
         let store = &self.runs.parts.store;
-        for owner in store.owners().await.unwrap_or_default().into_iter().filter(|owner| owner::is_dead(owner)) {
+        for owner in store.owners().await.unwrap_or_default().into_iter().filter(|owner| process::is_dead(owner)) {
             match store.end_leases(&owner).await {
                 Ok(runs) => tracing::info!(owner, runs, "a process died and left runs behind; they go on now"),
                 Err(error) => tracing::warn!(owner, %error, "runs of a dead process wait for their leases to end"),

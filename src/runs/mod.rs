@@ -12,7 +12,6 @@ mod estimate;
 mod marks;
 mod means;
 mod owned;
-mod owner;
 mod request_keys;
 mod retry;
 mod shared;
@@ -35,6 +34,7 @@ pub use crate::search::UploadError;
 use crate::{
     domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits},
     events::{EventLog, WriterHandle},
+    process,
     prompts::Prompts,
     research::Toolbox,
     search,
@@ -181,7 +181,7 @@ pub enum WorkError {
 
 impl Runs {
     pub fn new(parts: Parts) -> Self {
-        let owner: Arc<str> = owner::this_process().into();
+        let owner: Arc<str> = process::this_process().into();
         let marks = Marks::new(parts.settings.marks.clone(), Arc::clone(&owner));
         Self { parts: Arc::new(parts), owner, active: Arc::new(Active::new(marks)) }
     }
@@ -302,7 +302,7 @@ impl Runs {
             self.reap_dead_owners().await;
             let claimant = self.claimant();
             let claimed = match self.parts.store.claim(run_id, &claimant).await {
-                Ok(Claimed::HeldBy { owner, .. }) if owner::is_dead(&owner) => {
+                Ok(Claimed::HeldBy { owner, .. }) if process::is_dead(&owner) => {
                     self.parts.store.claim_taken_over(run_id, &claimant, &owner).await?
                 }
                 Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_TIMEOUT => {

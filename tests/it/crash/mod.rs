@@ -7,6 +7,7 @@ mod follow_ups;
 mod interruptions;
 mod journal;
 mod kills;
+mod mcp;
 mod outages;
 
 use std::{

@@ -4,7 +4,7 @@
     mcp.py http [MODE]      over HTTP; the first line of its output is the port
 
 Modes misbehave from the start: hang, exit, garbage, many (600 tools), circle (a cursor that comes again), token (wants a
-bearer token), oauth (tokens of its own authorization server, good for six requests), dies-once (ends in the middle of its first call). Each request is appended to the file that FAKE_MCP_LOG
+bearer token), oauth (tokens of its own authorization server, good for six requests), dies-once (ends in the middle of its first call), late (a list takes a second), deaf (stays when its input ends). Each request is appended to the file that FAKE_MCP_LOG
 names, one JSON object a line. Needs nothing but Python's own library.
 """
 
@@ -117,6 +117,8 @@ def answer(request, say):
         return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {}},
                 "serverInfo": {"name": "fake", "version": "1"}}
     if method == "tools/list":
+        if MODE == "late":
+            time.sleep(1)
         if MODE == "circle":
             return {"tools": TOOLS[:2], "nextCursor": "again"}
         return {"tools": [tool("t%d" % n) for n in range(600)] if MODE == "many" else TOOLS}
@@ -172,6 +174,8 @@ def stdio():
         log(request)
         if "method" in request and "id" in request:
             threading.Thread(target=one, args=(request,), daemon=True).start()
+    if MODE == "deaf":
+        time.sleep(3600)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
