@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use futures::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
@@ -39,12 +40,21 @@ impl Reach {
 /// [`Error::Client`] when TLS cannot be set up.
 pub fn guarded(timeouts: Timeouts, reach: Reach) -> Result<reqwest::Client, Error> {
     let builder = builder(timeouts).redirect(reqwest::redirect::Policy::none()).no_proxy();
-    let builder = builder.dns_resolver(Arc::new(Resolver { reach }));
+    let builder = builder.dns_resolver(Arc::new(Resolver { reach, lookup: Arc::new(system) }));
     builder.build().map_err(|error| Error::Client(describe(&error)))
 }
 
+/// Looks a name up each time it is called: what was allowed before does not count.
 struct Resolver {
     reach: Reach,
+    lookup: Arc<Lookup>,
+}
+
+type Lookup = dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> + Send + Sync;
+
+/// As this machine looks names up.
+fn system(name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+    Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -53,9 +63,9 @@ struct NotPublic;
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.reach;
+        let (reach, found) = (self.reach, (self.lookup)(name.as_str().to_owned()));
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let found = found.await?.into_iter();
             let allowed: Vec<SocketAddr> =
                 found.filter(|address| reach == Reach::All || is_public(address.ip())).collect();
             if allowed.is_empty() {
@@ -153,5 +163,23 @@ mod tests {
         assert!(Error::from(error).to_string().contains("not a public one"));
         let connected = std::pin::pin!(listener.accept());
         assert!(futures::FutureExt::now_or_never(connected).is_none(), "nobody connected");
+    }
+
+    /// A name that is of a public address when it is looked at, and of a private one when it is called.
+    #[tokio::test]
+    async fn a_name_that_changes_its_mind_is_judged_each_time() {
+        let answers = [&["1.1.1.1:0"][..], &["127.0.0.1:0"], &["10.0.0.1:0", "2.2.2.2:0", "[::1]:0"], &[]];
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let lookup = move |_| -> BoxFuture<'static, _> {
+            let answer = answers[asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed)];
+            Box::pin(async move { Ok(answer.iter().map(|address| address.parse().unwrap()).collect()) })
+        };
+        let resolver = Resolver { reach: Reach::Public, lookup: Arc::new(lookup) };
+        let mut found = Vec::new();
+        for _ in answers {
+            let resolved = resolver.resolve("rebinding.test".parse().unwrap()).await;
+            found.push(resolved.map(|all| all.map(|address| address.ip().to_string()).collect::<Vec<_>>()).ok());
+        }
+        assert_eq!(found, [Some(vec!["1.1.1.1".to_owned()]), None, Some(vec!["2.2.2.2".to_owned()]), None]);
     }
 }

@@ -307,4 +307,44 @@ mod tests {
         check("a.test/x", None);
         check(&format!("https://a.test/{}", "x".repeat(2_000)), None);
     }
+
+    /// A name of a public address, whose server this test is.
+    struct Public(std::net::SocketAddr);
+
+    impl reqwest::dns::Resolve for Public {
+        fn resolve(&self, _: reqwest::dns::Name) -> reqwest::dns::Resolving {
+            let addresses: reqwest::dns::Addrs = Box::new(std::iter::once(self.0));
+            Box::pin(async move { Ok(addresses) })
+        }
+    }
+
+    /// The address that a page is redirected to is checked like the one that was asked for.
+    #[tokio::test]
+    async fn no_redirect_leads_to_a_private_address() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        for target in
+            ["http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://2130706433/", "http://10.1/x"]
+        {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let web =
+                Web::new(WebSettings { robots: false, ..WebSettings::default() }, Parser::new(Default::default()));
+            let mut inner = Arc::into_inner(web.unwrap().inner).unwrap();
+            let resolver = Arc::new(Public(listener.local_addr().unwrap()));
+            let policy = reqwest::redirect::Policy::none();
+            let client = reqwest::Client::builder().redirect(policy).no_proxy().dns_resolver(resolver);
+            inner.client = client.build().unwrap();
+            let web = Web { inner: Arc::new(inner) };
+            let serve = async {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 4096]).await.unwrap();
+                let answer = format!(
+                    "HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                );
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            };
+            let (read, ()) = futures::join!(web.read("http://public.test/page"), serve);
+            assert_eq!(read.unwrap_err().to_string(), "its address is not a public one", "{target}");
+        }
+    }
 }

@@ -189,3 +189,55 @@ async fn a_million_rows_are_read_as_far_as_they_go() {
     // A cell at the far end of a sheet takes no more room than any other.
     assert_eq!(text_of(&read_file("far.xlsx").await), "Log\n\n4\n\n5");
 }
+
+/// A PDF of so many pages of one text, with this in its trailer and these objects behind the pages.
+fn pdf(pages: usize, trailer: &str, further: &[&str]) -> Vec<u8> {
+    let content = "BT /F1 12 Tf 50 700 Td (Dues of four crowns pay the gate.) Tj ET";
+    let kids: String = (0..pages).map(|page| format!("{} 0 R ", page + 5)).collect();
+    let page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 3 0 R /Resources << /Font << /F1 4 0 R >> >> >>";
+    let fixed = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        format!("<< /Type /Pages /Kids [{kids}] /Count {pages} >>"),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
+    ];
+    let objects = fixed.iter().map(String::as_str).chain((0..pages).map(|_| page)).chain(further.iter().copied());
+    let (mut pdf, mut offsets, mut count) = ("%PDF-1.4\n".to_owned(), String::new(), 1);
+    for object in objects {
+        offsets += &format!("{:010} 00000 n \n", pdf.len());
+        pdf += &format!("{count} 0 obj\n{object}\nendobj\n");
+        count += 1;
+    }
+    let start = pdf.len();
+    pdf += &format!(
+        "xref\n0 {count}\n0000000000 65535 f \n{offsets}trailer\n<< /Size {count} /Root 1 0 R {trailer} >>\nstartxref\n{start}\n%%EOF\n"
+    );
+    pdf.into_bytes()
+}
+
+/// It is said how much of it is searched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pdf_of_ten_thousand_pages_is_read_as_far_as_it_goes() {
+    match parser().document("long.pdf", Format::Pdf, &pdf(10_000, "", &[])).await {
+        Ok(document) => {
+            assert_eq!(document.missing.as_deref(), Some("only the first 5000 of its 10000 pages are searched"));
+            assert_eq!(document.sections.len(), 5_000);
+            assert_eq!(document.sections[4_999].text, "Dues of four crowns pay the gate.");
+        }
+        // A build without optimisation on a busy machine.
+        Err(error) => assert!(error.to_string().contains("within 20 s"), "{error}"),
+    }
+}
+
+/// Opened by a password that nobody gave.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_encrypted_pdf_is_said_to_be_so() {
+    let encryption = format!(
+        "<< /Filter /Standard /V 2 /R 3 /Length 128 /P -44 /O <{}> /U <{}> >>",
+        "1f".repeat(32),
+        "2e".repeat(32)
+    );
+    let trailer = format!("/Encrypt 6 0 R /ID [<{0}> <{0}>]", "3d".repeat(16));
+    let refused = parser().document("locked.pdf", Format::Pdf, &pdf(1, &trailer, &[&encryption])).await;
+    assert!(matches!(&refused, Err(Error::Unreadable(said)) if said.to_string().contains("encrypted")), "{refused:?}");
+}
