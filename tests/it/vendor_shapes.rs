@@ -268,8 +268,8 @@ impl Dialect {
     }
 }
 
-/// What the packages say of each, by its name.
-async fn problems(lines: String) -> BTreeMap<String, Vec<String>> {
+/// What the packages say of each line `{"wire": …, "name": …, "body": …}`, by its name.
+pub async fn problems(lines: String) -> BTreeMap<String, Vec<String>> {
     let mut command = Command::new(tool("wires/venv/bin/python"));
     command.arg(SCRIPT).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().unwrap();

@@ -11,15 +11,19 @@ use axum::{
     routing::any,
 };
 use fathom::{
+    domain::TimeRange,
     domain::Usage,
     net::RetryPolicy,
-    search::{Caller, Engine, Engines, Error, Limits, Settings},
+    search::{Caller, Engine, Engines, Error, Filters, Limits, Settings},
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::local::parser;
-use crate::fake_vendor::{FakeVendor, Reply};
+use crate::{
+    fake_vendor::{FakeVendor, Reply},
+    vendor_shapes,
+};
 
 const KEY: &str = "k3y-of-a-test";
 
@@ -183,4 +187,63 @@ fn they_are_named_or_not_used() {
     assert!(missing.contains("set GEMINI_API_KEY"), "{missing}");
     let two = engines.check(&"openai,google".parse().unwrap()).unwrap_err().to_string();
     assert!(two.contains("but one of openai, anthropic, google at most"), "{two}");
+}
+
+/// Searches with and without each filter, by their names.
+fn searches() -> Vec<(&'static str, Limits)> {
+    let with = |filters: Filters| Limits { filters, ..Limits::default() };
+    let sites = || vec!["example.org".to_owned(), "example.net".to_owned()];
+    vec![
+        ("plain", Limits::default()),
+        ("include", with(Filters { include: sites(), ..Filters::default() })),
+        ("exclude", with(Filters { exclude: sites(), ..Filters::default() })),
+        ("country", with(Filters { country: Some("SE".to_owned()), ..Filters::default() })),
+        ("time range", with(Filters { time_range: Some(TimeRange::Month), ..Filters::default() })),
+    ]
+}
+
+/// What an engine sends for a search, its further turns included, when it is answered so.
+async fn bodies(provider: &str, replies: Vec<Reply>, limits: &Limits) -> Vec<Value> {
+    let vendor = FakeVendor::start(replies).await;
+    // What comes back matters only as far as it makes the engine go on.
+    let _ = engine(provider, &vendor.base_url()).search("pumps", limits, &Bills::default()).await;
+    vendor.sent().iter().map(|sent| sent.body.clone()).collect()
+}
+
+/// Held against the vendors' own Python packages, as model calls are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_have_the_shapes_that_vendors_publish() {
+    let call =
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "pumps"}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
+        {"type": "web_search_result", "url": "https://example.org/a", "title": "Pumps", "page_age": null, "encrypted_content": "eA=="}]});
+    let paused = json!({"stop_reason": "pause_turn", "content": [call, found], "usage": {"input_tokens": 1}});
+    let (mut lines, mut right, mut wrong) = (String::new(), Vec::new(), Vec::new());
+    for (provider, wire, place) in [
+        ("openai", "Responses", "/tools/0/type"),
+        ("anthropic", "Messages", "/tools/0/max_uses"),
+        ("google", "Gemini", "/tools/0/googleSearch"),
+    ] {
+        for (case, limits) in searches() {
+            let replies = [paused.to_string(), "{}".to_owned()].map(|body| Reply::json(200, &body));
+            let bodies = bodies(provider, replies.into(), &limits).await;
+            assert_eq!(bodies.len(), if provider == "anthropic" { 2 } else { 1 }, "{provider}, {case}");
+            for (turn, body) in bodies.into_iter().enumerate() {
+                let mut damaged = body.clone();
+                *damaged.pointer_mut(place).unwrap() = json!("nonsense");
+                for (body, kind, names) in [(body, "right", &mut right), (damaged, "wrong", &mut wrong)] {
+                    let name = format!("{provider}, {case}, turn {turn}, {kind}");
+                    lines += &format!("{}\n", json!({"wire": wire, "name": name, "body": body}));
+                    names.push(name);
+                }
+            }
+        }
+    }
+    assert_eq!(right.len(), 5 * 4);
+    let problems = vendor_shapes::problems(lines).await;
+    let refused: Vec<_> =
+        right.iter().map(|name| (name, &problems[name])).filter(|(_, found)| !found.is_empty()).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    // The check is only worth something if it refuses.
+    wrong.iter().for_each(|name| assert!(!problems[name].is_empty(), "{name} passes"));
 }
