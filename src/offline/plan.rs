@@ -1,6 +1,6 @@
 //! What to ask: a question taken apart, each part made to stand alone, and search queries for it.
 
-use super::{bounds, is_in};
+use super::{bounds, is_in, kinds};
 use crate::text::{self, Language, is_number, is_stop_word, is_unspaced, related, stem, terms, words};
 
 /// Topics that one question is split into at most.
@@ -27,6 +27,10 @@ const INTERROGATIVES: &str = "what when who whom whose where why which how list 
 /// May stand before an interrogative: `by how many`, `seit wann`.
 const PREPOSITIONS: &str = "and or by in within for at on of to with from since until under up und oder seit von bis für mit an ab \
     zu unter auf et ou de à en par depuis pour sur y o desde por para a hasta";
+
+/// Begins a question that names what it wants.
+const DEMANDS: &str = "name tell give state nenne nennen gib sag nomme donne indique nombra di da";
+const DETERMINERS: &str = "the its their his her die der das den dessen deren le la les son sa el los las su sus";
 
 /// What an interrogative asks the measure of: `for how long`, `wie viele`.
 const MEASURES: &str = "long much many often far old large high deep wide big lange viel viele vielen oft weit alt hoch tief groß     longtemps temps tiempo";
@@ -67,15 +71,21 @@ pub(super) fn without_carried(topic: &str) -> &str {
 fn clauses(sentence: &str) -> Vec<String> {
     let mut clauses = Vec::new();
     let mut start = 0;
+    let is_list = raw(text::start(sentence, OPENING_CHARS)).first().is_some_and(|word| is_in(DEMANDS, word));
     for (at, length) in seams(sentence) {
         let (head, tail) = (sentence[start..at].trim(), &sentence[at + length..]);
-        if !head.is_empty() && asks(tail) {
+        if !head.is_empty() && (asks(tail) || is_list && names_thing(tail)) {
             clauses.push(head.to_owned());
             start = at + length;
         }
     }
     clauses.push(sentence[start..].trim().to_owned());
     leaning(clauses)
+}
+
+/// Does it begin with `the destruction`, `its length`? After a demand (`name the miller, ...`) each such thing is asked for.
+fn names_thing(text: &str) -> bool {
+    raw(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_in(DETERMINERS, word))
 }
 
 /// The clauses, those that ask without a word of their own (`and for how long?`) put to the one before: alone they mean
@@ -160,6 +170,106 @@ pub(super) fn topics(brief: &str) -> Vec<String> {
         [] | [_] => vec![brief.trim().to_owned()],
         parts => parts.iter().map(|part| standing_alone(part, &parts[0], brief)).collect(),
     }
+}
+
+/// What a part asks for of that it asks about: `recycling rate` of `what recycling rate does the city have`. May be empty.
+pub(super) fn focus(part: &str) -> Vec<&str> {
+    let language = Language::of(part);
+    let (all, names) = (words(part), proper_names(part));
+    let is_in = |list: &str, word: &str| is_in(list, &word.to_lowercase());
+    let is_small = |word: &&str| {
+        is_stop_word(&word.to_lowercase(), language) || is_in(INTERROGATIVES, word) || is_in(PREPOSITIONS, word)
+    };
+    let from = all.iter().position(|word| is_in(INTERROGATIVES, word)).unwrap_or_default();
+    let mut rest = &all[from..];
+    while !rest.is_empty() {
+        let small = rest.iter().take_while(|word| is_small(word)).count();
+        let asks = |word: &str| is_in("what which welche welcher welches welchen welchem", word);
+        let determines = small.checked_sub(1).is_some_and(|last| asks(rest[last]));
+        rest = &rest[small..];
+        let run = rest.iter().take_while(|word| !is_small(word)).count();
+        let of_run = rest[..run].iter().copied();
+        let said = |word: &str| kinds::is_said_by_kind(&word.to_lowercase());
+        let of_run = of_run.filter(|word| (determines || !names.contains(word)) && !said(word));
+        let focus: Vec<&str> = of_run.collect();
+        if !focus.is_empty() {
+            return focus;
+        }
+        rest = &rest[run..];
+    }
+    Vec::new()
+}
+
+/// As [`names`], without the nouns of German, which an article or an adjective goes before.
+pub(super) fn proper_names(text: &str) -> Vec<&str> {
+    const ARTICLES: &str = "ein im am zum zur beim vom kein das des wie was";
+    let mut names = names(text);
+    if Language::of(text) != Language::German {
+        return names;
+    }
+    let all = words(text);
+    let is_noun = |name: &&str| {
+        let before = all.iter().position(|word| word == name).and_then(|at| at.checked_sub(1)).map(|at| all[at]);
+        let ends = |word: &str| ["e", "en", "er", "es", "em"].iter().any(|ending| word.ends_with(ending));
+        before.is_some_and(|word| is_in(ARTICLES, word) || ends(word) && word.starts_with(char::is_lowercase))
+    };
+    names.retain(|name| is_number(name) || !is_noun(name));
+    names
+}
+
+/// The words of `text` that follow a preposition: who or what something is done with, on or for.
+pub(super) fn complements(text: &str) -> Vec<&str> {
+    let language = Language::of(text);
+    let mut complements = Vec::new();
+    let (mut follows, mut begun) = (false, false);
+    for word in words(text) {
+        let lower = word.to_lowercase();
+        let is_small = is_stop_word(&lower, language);
+        if is_in(PREPOSITIONS, &lower) || is_small && begun {
+            (follows, begun) = (is_in(PREPOSITIONS, &lower), false);
+        } else if follows && !is_small {
+            complements.push(word);
+            begun = true;
+        }
+    }
+    complements
+}
+
+/// The pieces of a text without spaces that say what is asked about, without the words that ask.
+pub(super) fn telling(text: &str) -> Vec<&str> {
+    const SMALL: [&str; 26] = [
+        "什么时候",
+        "多少",
+        "多长",
+        "多久",
+        "多大",
+        "多远",
+        "几点",
+        "星期几",
+        "什么",
+        "何时",
+        "为什么",
+        "怎么",
+        "哪里",
+        "哪些",
+        "每次",
+        "可以",
+        "最多",
+        "的",
+        "是",
+        "了",
+        "吗",
+        "谁",
+        "哪",
+        "要",
+        "有",
+        "几",
+    ];
+    let mut pieces = vec![text];
+    for small in SMALL {
+        pieces = pieces.into_iter().flat_map(|piece| piece.split(small)).collect();
+    }
+    pieces.into_iter().filter(|piece| piece.chars().nth(1).is_some()).collect()
 }
 
 /// At most [`MAX_TOPICS`] parts, none so short that it means nothing alone.
@@ -360,8 +470,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_asked_of_something_is_told_from_it() {
+        assert_eq!(focus("What recycling rate does the city aim for?"), ["recycling", "rate"]);
+        assert_eq!(focus("What does Ada Lund earn?"), ["earn"]);
+        assert_eq!(focus("Wie hoch ist das Haushaltsbudget der Stadt Holt?"), ["Haushaltsbudget"]);
+        assert_eq!(complements("the number of the harbour office in Holt"), ["harbour", "office", "Holt"]);
+        assert_eq!(proper_names("Was kostet ein Zimmer im Gasthaus von Holt?"), ["Holt"]);
+        assert_eq!(telling("游客中心的成人票多少钱"), ["游客中心", "成人票"]);
+    }
+
+    #[test]
     fn questions_are_taken_apart_where_they_ask_again() {
         let check = |question: &str, expected: &[&str]| assert_eq!(parts(question), expected, "{question}");
+        check("Name the last miller, and the day of the fire.", &["Name the last miller", "the day of the fire."]);
         check("When was it founded, and by how many members?", &["When was it founded", "by how many members?"]);
         check(
             "Why did it stop, which batch was to blame, and when was it back?",

@@ -348,8 +348,9 @@ impl Material<'_> {
         let line = |(one, other): (usize, usize)| {
             let dates = [one, other].map(|place| self.versions.date(&self.statements[place]));
             let (first, last) = if dates[0] > dates[1] { (other, one) } else { (one, other) };
-            let newest = dates.iter().max().filter(|_| dates[0] != dates[1] && dates.iter().all(Option::is_some));
-            let newer = newest.and_then(|date| *date).map(|date| format!(" {}", phrases.newer.replace("{}", date)));
+            let newest =
+                dates.iter().flatten().max().filter(|_| dates[0] != dates[1] && dates.iter().all(Option::is_some));
+            let newer = newest.map(|date| format!(" {}", phrases.newer.replace("{}", date)));
             let (first, last) = (self.statements[first].cited(), self.statements[last].cited());
             format!("- {} {first} — {last}{}", phrases.they_differ, newer.unwrap_or_default())
         };

@@ -9,7 +9,7 @@ use std::{
 use super::{Evidence, is_in, kinds::MONTHS, rank::Score, statements::Statement};
 use crate::{
     domain::SourceId,
-    text::{Language, is_number, stem, terms, words},
+    text::{Language, is_number, is_stop_word, stem, terms, words},
 };
 
 /// How a document says that it takes the place of another, between bars.
@@ -28,6 +28,9 @@ const OLD_PLACES: &str = "archive archives archiv old alt attic backup drafts en
 /// Words by which a question asks for what was.
 const OF_THE_PAST: &str = "first original originally initial initially earlier previous previously former formerly old before past history \
     then provisional preliminary früher ursprünglich damals vorher ancien précédent auparavant anterior antes 以前 最初 原来";
+/// Numbers in words that count.
+const COUNTS: &str = "two three four five six seven eight nine ten eleven twelve twenty zwei drei vier fünf sechs sieben acht neun \
+    zehn elf zwölf deux trois quatre cinq huit dix dos tres cuatro cinco siete ocho diez";
 /// Titles are of the same document, in another edition, if they share so much.
 const SAME_TITLE: f64 = 0.6;
 /// Statements of which the older one seems as much to the point as this share of the newer one.
@@ -54,8 +57,8 @@ pub(super) fn document(url: &str) -> &str {
 struct Document<'a> {
     url: &'a str,
     title: &'a str,
-    /// `YYYY-MM-DD`, or less.
-    date: Option<&'a str>,
+    /// `YYYY-MM-DD`, or less; of its title when nothing else has one.
+    date: Option<String>,
     ids: HashSet<SourceId>,
 }
 
@@ -111,7 +114,8 @@ impl<'a> Versions<'a> {
         let url = document(&source.url);
         let known = self.documents.iter().position(|document| document.url == url);
         let place = known.unwrap_or_else(|| {
-            let date = source.published.as_deref().filter(|date| date.len() >= 4);
+            let published = source.published.as_deref().filter(|date| date.len() >= 4);
+            let date = published.map(str::to_owned).or_else(|| date_in(&source.title));
             self.documents.push(Document { url, title: &source.title, date, ids: HashSet::new() });
             self.documents.len() - 1
         });
@@ -130,9 +134,10 @@ impl<'a> Versions<'a> {
         places.peek().is_some() && places.all(|place| self.outdated[place] || replaced(place))
     }
 
-    /// The date of the newest document that says it.
-    pub fn date(&self, statement: &Statement) -> Option<&'a str> {
-        self.places(statement).filter_map(|place| self.documents[place].date).max()
+    /// The date of the heading it stands under, or of the newest document that says it.
+    pub fn date(&self, statement: &Statement) -> Option<String> {
+        let of_document = || self.places(statement).filter_map(|place| self.documents[place].date.clone()).max();
+        date_in(&statement.heading).or_else(of_document)
     }
 
     fn places(&self, statement: &Statement) -> impl Iterator<Item = usize> {
@@ -144,6 +149,7 @@ impl<'a> Versions<'a> {
     /// which figure is right.
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
         let figures: Vec<BTreeSet<(String, String)>> = candidates.iter().map(|(one, _)| figures(&one.text)).collect();
+        let dates: Vec<Option<String>> = candidates.iter().map(|(one, _)| self.date(one)).collect();
         let mut overruled = vec![false; candidates.len()];
         for (place, (one, score)) in candidates.iter().enumerate() {
             if self.places(one).any(|place| self.wanted[place]) || corrects(&one.text) {
@@ -151,10 +157,10 @@ impl<'a> Versions<'a> {
             }
             overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
                 let right = corrects(&by.text);
-                let newer = self.date(by).zip(self.date(one)).is_some_and(|(by, one)| by > one);
+                let newer = dates[other].as_ref().zip(dates[place].as_ref()).is_some_and(|(by, one)| by > one);
                 (right || newer && score.value <= worth.value * COMPARABLE)
                     && differ(&figures[place], &figures[other])
-                    && by.sources.iter().all(|id| !one.sources.contains(id))
+                    && (by.sources.iter().all(|id| !one.sources.contains(id)) || by.heading != one.heading && newer)
             });
         }
         overruled
@@ -163,7 +169,7 @@ impl<'a> Versions<'a> {
 
 /// Is `other` a newer edition of the same document?
 fn is_newer_edition(other: &Document<'_>, document: &Document<'_>) -> bool {
-    let newer = other.date.zip(document.date).is_some_and(|(other, date)| other > date);
+    let newer = other.date.as_ref().zip(document.date.as_ref()).is_some_and(|(other, date)| other > date);
     newer
         && other.url != document.url
         && same_title(other.title, document.title)
@@ -227,13 +233,48 @@ fn names(sentence: &str, document: &Document<'_>) -> bool {
     let said: HashSet<String> = terms(sentence, language).into_iter().collect();
     let of_title: Vec<String> = terms(document.title, language);
     let number = of_title.iter().any(|term| is_number(term) && term.len() > 2 && !is_year(term) && said.contains(term));
-    let dated = document.date.is_some_and(|date| says_date(&said, date, language));
+    let dated = document.date.as_ref().is_some_and(|date| says_date(&said, date, language));
     let in_title = title_date(&of_title, &said, language);
     number || dated || in_title
 }
 
+/// The last date that a title or heading names by month and year: `2034-04-02` of `3.2 (2 April 2034)`.
+fn date_in(text: &str) -> Option<String> {
+    let words = words(text);
+    let at = (1..words.len()).rev().find(|at| is_year(words[*at]) && month_number(words[at - 1]).is_some())?;
+    let month = month_number(words[at - 1])?;
+    let day = at.checked_sub(2).and_then(|day| words[day].parse::<u32>().ok()).filter(|day| (1..=31).contains(day));
+    let day = day.map(|day| format!("-{day:02}")).unwrap_or_default();
+    Some(format!("{}-{month:02}{day}", words[at]))
+}
+
+/// From 1, of its name in one of our languages, each of which has its twelve in order but for those that are the same.
+fn month_number(word: &str) -> Option<u32> {
+    const STARTS: [&str; 12] = [
+        "jan ene",
+        "feb fév fev",
+        "mar mär",
+        "apr avr abr",
+        "may mai mayo",
+        "jun juin",
+        "jul juil",
+        "aug aoû ago",
+        "sep",
+        "oct okt",
+        "nov",
+        "dec dez déc dic",
+    ];
+    let lower = word.to_lowercase();
+    let place = STARTS.iter().position(|starts| starts.split(' ').any(|start| lower.starts_with(start)))?;
+    is_in(MONTHS, &lower).then(|| u32::try_from(place + 1).unwrap_or_default())
+}
+
 /// A day, month and year of the title that the sentence has too.
 fn title_date(of_title: &[String], said: &HashSet<String>, language: Language) -> bool {
+    let is_day = |term: &&String| term.parse().is_ok_and(|day: u32| (1..=31).contains(&day));
+    if said.iter().filter(is_day).count() > 0 && !of_title.iter().filter(is_day).any(|day| said.contains(day)) {
+        return false;
+    }
     let year = of_title.iter().any(|term| is_year(term) && said.contains(term));
     let month = of_title.iter().any(|term| is_month(term, language) && said.contains(term));
     year && month
@@ -283,12 +324,20 @@ fn figures(text: &str) -> BTreeSet<(String, String)> {
     let words = words(text);
     let language = Language::of(text);
     let mut figures = BTreeSet::new();
-    for (place, word) in words.iter().enumerate().filter(|(_, word)| is_number(word) && !is_year(word)) {
+    // Sentences are too short to be sure of their language.
+    let is_small = |word: &str| Language::ALL.iter().any(|language| is_stop_word(word, *language));
+    let is_figure = |word: &str| is_number(word) && !is_year(word) || is_in(COUNTS, &word.to_lowercase());
+    for (place, word) in words.iter().enumerate().filter(|(_, word)| is_figure(word)) {
         let before = place.checked_sub(1).map(|before| words[before].to_lowercase()).unwrap_or_default();
         let after = words.get(place + 1).map(|word| word.to_lowercase()).unwrap_or_default();
         if CURRENCIES.contains(&before.as_str()) {
             figures.insert(((*word).to_owned(), before));
-        } else if !after.is_empty() && !is_number(&after) && !is_in(MONTHS, &after) {
+        } else if after.is_empty() || is_small(&after) {
+            // `Android 11 or later`.
+            if !before.is_empty() && !is_number(&before) && !is_small(&before) && is_number(word) {
+                figures.insert(((*word).to_owned(), stem(&before, language)));
+            }
+        } else if !is_number(&after) && !is_in(MONTHS, &after) {
             figures.insert(((*word).to_owned(), stem(&after, language)));
         }
     }
@@ -349,6 +398,23 @@ mod tests {
     }
 
     #[test]
+    fn titles_and_headings_date_what_stands_under_them() {
+        assert_eq!(date_in("3.2 (2 April 2034)").as_deref(), Some("2034-04-02"));
+        assert_eq!(date_in("Handbuch, März 2031").as_deref(), Some("2031-03"));
+        assert_eq!(date_in("Prices of 2031"), None);
+        let sources = [source(1, "notes.md", "Notes", "")];
+        let under = |heading: &str, text: &str| Statement { heading: heading.into(), ..says(1, text) };
+        let statements = [
+            under("3.0 (15 January 2033)", "It needs Android 9."),
+            under("3.2 (2 April 2034)", "It needs Android 11 or later."),
+        ];
+        let versions = Versions::of("Which Android does it need?", &statements, &sources);
+        let score = Score { value: 1.0, answers: true };
+        let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
+        assert_eq!(versions.overruled(&candidates), [true, false]);
+    }
+
+    #[test]
     fn newer_figures_overrule_older_ones_of_the_same_kind() {
         let sources =
             [source(1, "a", "A", "2030-02-10"), source(2, "b", "B", "2031-03-04"), source(3, "c", "C", "2030-06-18")];
@@ -358,10 +424,12 @@ mod tests {
             says(2, "It lies 12 metres deep."),
             says(3, "The correct figure is 1,310 households."),
             says(2, "It feeds 1,130 households."),
+            says(1, "Five vehicles burnt out."),
+            says(2, "Three vehicles burnt out."),
         ];
         let versions = Versions::of("How many?", &statements, &sources);
         let score = Score { value: 1.0, answers: true };
         let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
-        assert_eq!(versions.overruled(&candidates), [true, false, false, false, true]);
+        assert_eq!(versions.overruled(&candidates), [true, false, false, false, true, true, false]);
     }
 }

@@ -198,8 +198,8 @@ fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec
 
 fn task(brief: &str, findings: &Findings, known: Option<&EarlierFindings>, sources: &[Source]) -> Task {
     let finding = |note: &Note| Finding { topic: note.topic.clone(), text: note.text.clone() };
-    let evidence = |source: &Source| Evidence {
-        source_id: source.id,
+    let evidence = |source_id: SourceId, source: &Source| Evidence {
+        source_id,
         title: source.title.clone(),
         url: source.url.clone(),
         published: source.published.clone(),
@@ -208,7 +208,8 @@ fn task(brief: &str, findings: &Findings, known: Option<&EarlierFindings>, sourc
     Task::Report {
         brief: brief.to_owned(),
         findings: notes(findings, known).map(finding).collect(),
-        sources: sources.iter().map(evidence).collect(),
+        // Notes cite a page that two researchers met under either of its ids.
+        sources: sources.iter().flat_map(|source| source.ids().map(move |id| evidence(id, source))).collect(),
         limits: findings.limits.clone(),
     }
 }

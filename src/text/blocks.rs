@@ -253,7 +253,7 @@ fn is_title(line: &str) -> bool {
         && !line.ends_with(['.', ',', ':', ';', '!', '?', '-'])
         && !line.ends_with(|char: char| char.is_ascii_digit() || is_unspaced_end(char))
         && line
-            .trim_start_matches(|char: char| char.is_ascii_digit() || " .".contains(char))
+            .trim_start_matches(|char: char| char.is_ascii_digit() || " .(".contains(char))
             .starts_with(char::is_uppercase)
 }
 

@@ -17,7 +17,7 @@ const OF_QUESTIONS: &[(Language, &str)] = &[
     (
         Language::English,
         "also any around called currently every exactly give given gives happen happened like list many may me might much must name \
-         named one per please shall since tell today toward towards upon us versus vs whether within without would yes \
+         named one per please present presently nowadays shall since still get gets tell today toward towards upon us versus vs whether within without would yes \
          could",
     ),
     (
@@ -33,7 +33,7 @@ const OF_QUESTIONS: &[(Language, &str)] = &[
 ];
 
 /// Past forms and the like that no rule of endings brings back.
-const IRREGULAR: &str = "began:begin begun:begin bought:buy broke:break broken:break brought:bring built:build came:come \
+const IRREGULAR: &str = "began:begin begun:begin bought:buy broke:break broken:break brought:bring built:build burnt:burn came:come \
     chose:choose chosen:choose drew:draw drawn:draw drove:drive fallen:fall fell:fall flew:fly forbidden:forbid fought:fight \
     gave:give gone:go went:go grew:grow grown:grow heard:hear held:hold hung:hang kept:keep laid:lay led:lead left:leave \
     lent:lend lost:lose made:make meant:mean met:meet paid:pay ran:run rose:rise risen:rise said:say sank:sink saw:see \
