@@ -235,7 +235,10 @@ fn names(sentence: &str, document: &Document<'_>) -> bool {
     let number = of_title.iter().any(|term| is_number(term) && term.len() > 2 && !is_year(term) && said.contains(term));
     let dated = document.date.as_ref().is_some_and(|date| says_date(&said, date, language));
     let in_title = title_date(&of_title, &said, language);
-    number || dated || in_title
+    // `those of May 2030`: a month's name may be a small word, too.
+    let own = document.date.clone().or_else(|| date_in(document.title));
+    let in_month = date_in(sentence).zip(own).is_some_and(|(said, own)| own.starts_with(&said));
+    number || dated || in_title || in_month
 }
 
 /// The last date that a title or heading names by month and year: `2034-04-02` of `3.2 (2 April 2034)`.
@@ -381,17 +384,19 @@ mod tests {
             source(5, "drafts/draft.md", "Plan", ""),
             source(6, "m1.md", "Minutes of 3 May", "2030-05-03"),
             source(7, "m2.md", "Minutes of 6 June", "2030-06-06"),
+            source(8, "rules.txt", "Rules for the room, May 2029", ""),
         ];
         let statements = [
             says(1, "It costs 9 cents."),
             says(2, "It costs 8 cents."),
             says(3, "It was weed."),
-            says(4, "This replaces the note of 14 November 2030."),
+            says(4, "This replaces the note of 14 November 2030 and the rules of May 2029."),
             says(5, "It will be red."),
             says(6, "They met."),
             says(7, "They met again."),
+            says(8, "Nobody enters."),
         ];
-        let expected = [true, false, true, false, true, false, false];
+        let expected = [true, false, true, false, true, false, false, true];
         assert_eq!(outdated("What does it cost?", &sources, &statements), expected);
         assert!(!outdated("What did it cost in 2029?", &sources, &statements)[0]);
         assert!(!outdated("What was thought at first?", &sources, &statements)[2]);
