@@ -96,7 +96,7 @@ impl Kinds {
         Self { kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
     }
 
-    /// Does it ask for something that can be told from other things at all?
+    /// May anything answer it, as far as kinds go?
     pub fn is_open(&self) -> bool {
         self.kinds.iter().all(|kind| *kind == Kind::Reason)
     }
@@ -156,10 +156,10 @@ impl Said<'_> {
 
     /// Has it a word, sign or phrase of the list?
     fn tells(&self, name: &str) -> bool {
-        list(&format!("tell {name}")).split('|').any(|told| {
-            match told.contains(' ') || !told.is_ascii() || told.len() < 2 {
-                true => self.lower.contains(told),
-                false => self.words.iter().any(|word| word.eq_ignore_ascii_case(told)),
+        list(&format!("tell {name}")).split('|').any(|listed| {
+            match listed.contains(' ') || !listed.is_ascii() || listed.len() < 2 {
+                true => self.lower.contains(listed),
+                false => self.words.iter().any(|word| word.eq_ignore_ascii_case(listed)),
             }
         })
     }
@@ -175,16 +175,16 @@ impl Said<'_> {
 
     /// A number with a unit of the list near behind it.
     fn has_measure(&self, name: &str, is_unit: impl Fn(&str, &str) -> bool) -> bool {
-        let told = list(&format!("tell {name}"));
+        let listed = list(&format!("tell {name}"));
         let unit = |word: &&str| {
             let lower = word.to_lowercase();
-            told.split('|').any(|unit| is_unit(&lower, unit) || unit.starts_with(is_unspaced) && lower.contains(unit))
+            listed.split('|').any(|unit| is_unit(&lower, unit) || unit.starts_with(is_unspaced) && lower.contains(unit))
         };
-        let near = |at: usize| self.words[at..].iter().take(4).any(|word| unit(word));
+        let near = |at: usize| self.words[at..].iter().take(4).any(unit);
         let is_glued = |word: &&str| {
             is_number(word) && unit(&word.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.'))
         };
-        let units_sign = told.split('|').any(|unit| unit == "°") && self.text.contains('°');
+        let units_sign = listed.split('|').any(|unit| unit == "°") && self.text.contains('°');
         let hours = is_row(self.text) && self.words.iter().any(unit) && self.has_number();
         (0..self.words.len()).any(|at| self.counts(self.words[at]) && near(at))
             || self.words.iter().any(is_glued)
