@@ -12,14 +12,13 @@ pub fn table(estimate: &Estimate) -> String {
     let mut lines = vec![
         row("", ["low", "expected", "high"].map(str::to_owned)),
         count("model calls", &estimate.model_calls),
+        count("researchers", &estimate.researchers),
         count("searches", &estimate.searches),
+        count("pages", &estimate.pages),
         count("prompt tokens", &estimate.input_tokens),
         count("output tokens", &estimate.output_tokens),
         row("minutes", [low, expected, high].map(|minutes| format!("{minutes:.1}"))),
-        estimate.cost_usd.as_ref().map_or_else(
-            || "cost: a price is not known".to_owned(),
-            |cost| row("cost", [cost.low, cost.expected, cost.high].map(dollars)),
-        ),
+        cost(estimate),
         basis(&estimate.basis),
     ];
     lines.extend(estimate.limited_by.as_ref().map(binding));
@@ -28,6 +27,14 @@ pub fn table(estimate: &Estimate) -> String {
 
 fn row(name: &str, [low, expected, high]: [String; 3]) -> String {
     format!("{name:<13} {low:>11} {expected:>11} {high:>11}")
+}
+
+fn cost(estimate: &Estimate) -> String {
+    match &estimate.cost_usd {
+        None => "cost: a price is not known".to_owned(),
+        Some(cost) if cost.high == Cost::default() && estimate.model_calls.high > 0 => "cost: nothing".to_owned(),
+        Some(cost) => row("cost", [cost.low, cost.expected, cost.high].map(dollars)),
+    }
 }
 
 fn dollars(cost: Cost) -> String {

@@ -64,6 +64,6 @@ mod tests {
         assert_eq!(capped[2].options["max_react_tool_calls"], 5);
         assert_eq!(capped[0].options["max_react_tool_calls"], 3);
         let sizes: Vec<_> = capped.iter().map(|preset| (preset.expected.model_calls, preset.expected.tokens)).collect();
-        assert_eq!(sizes, [(25, 90_000), (80, 330_000), (250, 1_200_000)]);
+        assert_eq!(sizes, [(29, 68_900), (80, 218_500), (332, 1_217_000)]);
     }
 }

@@ -39,6 +39,11 @@ impl SearchApi {
         self.0 == NONE
     }
 
+    /// May an engine be asked that finds pages of the web?
+    pub fn reads_web(&self) -> bool {
+        self.is_auto() || self.names().any(|name| name != "local")
+    }
+
     /// The engines named; none for `auto` and `none`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let named = !self.is_auto() && !self.is_none();

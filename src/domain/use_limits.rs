@@ -49,6 +49,8 @@ impl UseLimits {
         self.cost_per_day_usd.is_some() || self.cost_per_month_usd.is_some()
     }
 
+    /// Less is no run: the smallest value of the option `max_tokens`.
+    pub const FEWEST_TOKENS: u64 = 10_000;
     /// The largest value that is taken for a number.
     pub const MOST: u64 = 1_000_000_000_000;
     /// The largest sum of money, in dollars.
@@ -166,6 +168,11 @@ impl Allowance {
             true => self.left < (self.quota / 100).max(1),
             false => self.left == 0,
         }
+    }
+
+    /// What of a budget one run is given: half of what is left, so that others can begin beside it.
+    pub fn for_one_run(&self) -> u64 {
+        self.left / 2
     }
 
     /// The window's length, and how long it still lasts.

@@ -29,6 +29,6 @@ pub async fn show(
     body: JsonBody<EstimateBody>,
 ) -> Result<Response, ApiError> {
     let EstimateBody { message, options, api_keys } = body.value;
-    let estimate = state.runs.estimate(&caller.owner, message.as_deref(), &options, &api_keys).await;
+    let estimate = state.runs.estimate(&caller, message.as_deref(), &options, &api_keys).await;
     answer(&estimate.map_err(|refusal| ApiError::refused(refusal, "/message"))?)
 }

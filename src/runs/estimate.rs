@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 use super::{Means, Refusal, Runs};
 use crate::{
     domain::{
-        Cost, Estimate, GivenKeys, ModelName, ModelUsage, Outcome, Owner, Run, RunDetails, RunOptions, RunStatus,
-        ThreadId, Usage, estimate::Size,
+        Caller, Cost, Estimate, GivenKeys, ModelName, ModelUsage, Outcome, Owner, Run, RunDetails, RunOptions,
+        RunStatus, ThreadId, Timestamp, Usage,
+        estimate::{Cap, Measure, Size},
     },
     store::{self, RunFilter},
 };
@@ -22,13 +23,14 @@ impl Runs {
     /// [`Refusal`]: such a run would not be let in.
     pub async fn estimate(
         &self,
-        owner: &Owner,
+        caller: &Caller,
         message: Option<&str>,
         options: &Map<String, Value>,
         keys: &GivenKeys,
     ) -> Result<Estimate, Refusal> {
         let options = self.options_over(self.default_options().clone(), options)?;
-        self.estimate_by(owner, message, options, &*self.means(keys)?).await
+        let budgets = self.budgets(caller).await?;
+        self.estimate_by(&caller.owner, &budgets, message, options, &*self.means(keys)?).await
     }
 
     /// As [`Self::estimate`], of a run with these options that this process works on itself.
@@ -36,12 +38,21 @@ impl Runs {
     /// # Errors
     /// As [`Self::estimate`].
     pub async fn estimate_here(&self, question: &str, options: RunOptions) -> Result<Estimate, Refusal> {
-        self.estimate_by(&Owner::local(), Some(question), options, &self.parts.means).await
+        self.estimate_by(&Owner::local(), &[], Some(question), options, &self.parts.means).await
+    }
+
+    /// What the caller may still spend in the day and the month.
+    async fn budgets(&self, caller: &Caller) -> Result<Vec<Cap>, Refusal> {
+        let now = Timestamp::now();
+        let admission = self.admission(None, &caller.owner, caller, now);
+        let allowances = self.parts.store.allowances((&caller.owner, caller.key_id()), &admission, now).await?;
+        Ok(Cap::of_budgets(&allowances))
     }
 
     async fn estimate_by(
         &self,
         owner: &Owner,
+        budgets: &[Cap],
         message: Option<&str>,
         options: RunOptions,
         means: &Means,
@@ -50,12 +61,17 @@ impl Runs {
             Some(message) => self.new_run(ThreadId::new(), message, options, false, means)?,
             None => self.run_without_words(ThreadId::new(), options, false, means)?,
         };
-        let sizes = self.sizes_of_runs_like(owner, &run.options).await?;
+        let mut sizes = self.sizes_of_runs_like(owner, &run.options).await?;
+        if budgets.iter().any(|cap| cap.of == Measure::Money) {
+            // As where the options bound money.
+            sizes.retain(|size| size.cost.is_some());
+        }
         let price = |model: &ModelName, usage: &Usage| match model.is_offline() {
             true => Some(Cost::default()),
             false => means.llm.cost(model, usage),
         };
-        Ok(Estimate::of_runs(&run.options, &sizes).unwrap_or_else(|| Estimate::of_preset(&run.options, price)))
+        let by_runs = Estimate::of_runs(&run.options, budgets, &sizes);
+        Ok(by_runs.unwrap_or_else(|| Estimate::of_preset(&run.options, budgets, price)))
     }
 
     /// The owner's alone, whatever else the caller may see: what others ask for is nobody's business, and differs.
@@ -92,6 +108,7 @@ fn work(options: &RunOptions) -> impl PartialEq + '_ {
 fn limits(options: &RunOptions) -> impl PartialEq + '_ {
     (
         (options.max_model_calls, options.max_searches, options.max_run_seconds),
+        (options.max_pages, options.max_researchers),
         (options.max_tokens, options.max_cost_usd),
     )
 }
@@ -105,6 +122,9 @@ fn size(details: &RunDetails) -> Size {
     Size {
         model_calls: sum(|usage| usage.calls),
         searches: run.progress.searches,
+        // Each page that was read is a source.
+        pages: if run.options.search_api.reads_web() { run.progress.sources } else { 0 },
+        researchers: run.progress.researchers.finished + run.progress.researchers.failed,
         input_tokens: sum(|usage| usage.tokens.input_tokens),
         output_tokens: sum(|usage| usage.tokens.output_tokens),
         seconds: u64::try_from(milliseconds / 1_000).unwrap_or_default(),

@@ -1,10 +1,10 @@
 //! What was used, as the ledger has it.
 
 use super::{
-    Error, Store,
+    Admission, Error, Store,
     attempts::{ask, attempt},
 };
-use crate::domain::{Owner, Timestamp, Usage};
+use crate::domain::{Allowance, ApiKeyId, Owner, Timestamp, Usage};
 
 /// Whose use is asked for, and of when.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,20 @@ pub struct UsageRow {
 }
 
 impl Store {
+    /// What an owner and, if one is named, a key have left of what `admission` lets them use; nothing of what is without
+    /// a limit.
+    ///
+    /// # Errors
+    /// Those of every method here.
+    pub async fn allowances(
+        &self,
+        of: (&Owner, Option<ApiKeyId>),
+        admission: &Admission,
+        now: Timestamp,
+    ) -> Result<Vec<Allowance>, Error> {
+        ask!(self, engine => engine.allowances(of, admission, now).await)
+    }
+
     /// What was used, by day, owner and model in this order; at most `limit` rows.
     ///
     /// # Errors

@@ -17,9 +17,6 @@ use crate::{
     store::{Admission, Error, NewRun},
 };
 
-/// Less than that is no run: the smallest value of the option `max_tokens`.
-const FEWEST_TOKENS: u64 = 10_000;
-
 /// Whose use is counted.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
@@ -59,10 +56,7 @@ pub async fn admit<'a>(
     new_run: &'a NewRun,
     admission: &Admission,
 ) -> Result<(Cow<'a, NewRun>, Vec<Allowance>), Error> {
-    let key = new_run.key.map(|key| (Subject::Key(key), admission.of_key, true));
-    let subjects = [Some((Subject::Owner(&new_run.owner), admission.of_owner, false)), key];
-    let limited = subjects.into_iter().flatten().filter(|(_, limits, _)| limits.bounds_runs());
-    let limited: Vec<_> = limited.collect();
+    let limited = subjects(&new_run.owner, new_run.key, admission);
     if let (Some(lock), false) = (LOCK_OWNER, limited.is_empty()) {
         query(lock).bind(owned(new_run.owner.as_str())).execute(&mut *connection).await?;
     }
@@ -90,6 +84,28 @@ pub async fn admit<'a>(
     Ok((new_run, allowances))
 }
 
+/// What the owner and the key have left, without a run being let in.
+pub async fn allowances(
+    connection: &mut Connection,
+    (owner, key): (&Owner, Option<ApiKeyId>),
+    admission: &Admission,
+    now: Timestamp,
+) -> Result<Vec<Allowance>, Error> {
+    let mut allowances = Vec::new();
+    for (subject, limits, of_key) in subjects(owner, key, admission) {
+        let used = used(connection, subject, &limits, now).await?;
+        allowances.extend(left(&limits, &used, of_key, now));
+    }
+    Ok(allowances)
+}
+
+/// Who is limited, by what, and whether it is a key.
+fn subjects<'a>(owner: &'a Owner, key: Option<ApiKeyId>, admission: &Admission) -> Vec<(Subject<'a>, UseLimits, bool)> {
+    let key = key.map(|key| (Subject::Key(key), admission.of_key, true));
+    let subjects = [Some((Subject::Owner(owner), admission.of_owner, false)), key];
+    subjects.into_iter().flatten().filter(|(_, limits, _)| limits.bounds_runs()).collect()
+}
+
 /// What is left before the new run.
 fn left(limits: &UseLimits, used: &Used, of_key: bool, at: Timestamp) -> impl Iterator<Item = Allowance> {
     let money = |cost: Option<Cost>| cost.map(|cost| cost.0);
@@ -112,7 +128,7 @@ fn left(limits: &UseLimits, used: &Used, of_key: bool, at: Timestamp) -> impl It
 fn within<'a>(new_run: &'a NewRun, allowances: &[Allowance]) -> Result<Cow<'a, NewRun>, Error> {
     let least = |is_money: bool| {
         let budgets = allowances.iter().filter(|one| one.limited.is_budget() && one.limited.is_money() == is_money);
-        budgets.map(|allowance| allowance.left / 2).min()
+        budgets.map(Allowance::for_one_run).min()
     };
     let (tokens, cost) = (least(false), least(true));
     if tokens.is_none() && cost.is_none() {
@@ -120,7 +136,7 @@ fn within<'a>(new_run: &'a NewRun, allowances: &[Allowance]) -> Result<Cow<'a, N
     }
     let mut capped = new_run.clone();
     if let Some(tokens) = tokens {
-        if tokens < FEWEST_TOKENS {
+        if tokens < UseLimits::FEWEST_TOKENS {
             let none = |allowance: &Allowance| Allowance { left: 0, ..*allowance };
             return Err(Error::UsedUp(allowances.iter().map(none).filter(|one| one.limited.is_budget()).collect()));
         }

@@ -3,19 +3,29 @@
 use sqlx::{QueryBuilder, Row as _};
 
 use super::{
-    Db, Engine, Row,
+    Db, Engine, Row, limits,
     log::usage_from,
     rows::{owned, unsigned},
 };
 use crate::{
-    domain::{Owner, Timestamp},
-    store::{Error, UsageFilter, UsageRow},
+    domain::{Allowance, ApiKeyId, Owner, Timestamp},
+    store::{Admission, Error, UsageFilter, UsageRow},
 };
 
 /// Milliseconds of a day.
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 impl Engine {
+    pub async fn allowances(
+        &self,
+        of: (&Owner, Option<ApiKeyId>),
+        admission: &Admission,
+        now: Timestamp,
+    ) -> Result<Vec<Allowance>, Error> {
+        let mut connection = self.reader().await?;
+        limits::allowances(&mut connection, of, admission, now).await
+    }
+
     /// By day, owner and model, in this order; at most `limit` rows.
     pub async fn usage_by_day(&self, filter: &UsageFilter, limit: u32) -> Result<Vec<UsageRow>, Error> {
         const SUMS: &str = "SELECT day, owner, model, CAST(SUM(runs) AS BIGINT) AS runs, \

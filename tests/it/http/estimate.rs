@@ -1,6 +1,6 @@
 //! What a run would take, asked before it starts: from the owner's finished runs, else from the preset, under the limits.
 
-use fathom::domain::KeyScope;
+use fathom::domain::{KeyScope, UseLimits};
 use serde_json::{Value, json};
 use test_case::test_case;
 
@@ -58,6 +58,38 @@ async fn an_estimate_is_made_from_the_owners_own_runs(database: TestDatabase) {
     }
     let threads = ask(&service, &bob, "GET", "/api/v1/threads", &Value::Null).await.expect(200).json();
     assert_eq!(threads["data"], json!([]), "nothing was started");
+    service.stop().await;
+    world.finish();
+}
+
+/// What a day may cost bounds the estimate as it bounds the run, and what is used up lets none in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_estimate_knows_what_is_left_of_budgets() {
+    let world = small_world().await;
+    let variables = [KEYS[0], ("FATHOM_TOKENS_PER_DAY_PER_OWNER", "100000")];
+    let service = Service::with(&world, &TestDatabase::sqlite(), &variables).await;
+    let month = UseLimits { tokens_per_month: Some(40_000), ..UseLimits::default() };
+    let [ann, poor] = [
+        service.key("ann", KeyScope::Write, None).await,
+        service.limited_key("bob", KeyScope::Write, None, month).await,
+    ];
+    let tokens = |estimate: &Value| {
+        let of = |name: &str| estimate[name]["high"].as_u64().unwrap();
+        of("input_tokens") + of("output_tokens")
+    };
+    let before = estimate(&service, &ann, json!({})).await;
+    assert!(tokens(&before) <= 50_000, "half of the day: {before}");
+    assert_eq!(before["limited_by"], json!({ "option": "tokens_per_day", "at": "low" }));
+    let of_key = estimate(&service, &poor, json!({})).await;
+    assert!(tokens(&of_key) <= 20_000, "half of the key's month: {of_key}");
+    assert_eq!(of_key["limited_by"]["option"], "key_tokens_per_month");
+    // A run that asks for less than it is given is bounded by its own option.
+    let own = estimate(&service, &ann, json!({ "max_tokens": 20_000 })).await;
+    assert_eq!(own["limited_by"]["option"], "max_tokens");
+    let spent = research(&service, &ann).await;
+    let used = ["input_tokens", "output_tokens"].map(|name| spent["usage"][name].as_u64().unwrap());
+    let after = estimate(&service, &ann, json!({})).await;
+    assert!(tokens(&after) <= (100_000 - used.iter().sum::<u64>()) / 2, "{after}");
     service.stop().await;
     world.finish();
 }

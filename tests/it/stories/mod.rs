@@ -28,6 +28,7 @@ mod retry;
 mod search;
 mod sequences;
 mod settings;
+mod sizes;
 mod spending;
 mod structured;
 mod supervisor;
