@@ -151,6 +151,8 @@ impl Command {
     fn log_filter(&self) -> &'static str {
         match self {
             Self::Serve(_) => "info",
+            // Changes of keys are logged as those are that come through the API.
+            Self::Keys(_) => "error,audit=info",
             _ => "error",
         }
     }

@@ -8,11 +8,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Exit, RunsCommand, RunsListArgs, complain, print, research};
+use super::{Exit, RunsCommand, RunsListArgs, complain, print, research, usage};
 use crate::{
     config::Config,
     domain::{Run, RunDetails, RunId, RunStatus, Timestamp, Waiting, printable_line, shortened},
-    runs::longest_silence,
+    runs::{breakdown, longest_silence},
     store::{Cancelling, Clock, Error, RunOverview, Store, Wake},
 };
 
@@ -99,17 +99,23 @@ async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) ->
         usage: Default::default(),
         queue_position: None,
     });
+    let of_run = breakdown(store, run_id).await?;
     if as_json {
         let mut value = as_value(&overview, silence);
         value["usage"] = json!(details.usage);
+        value["breakdown"] = json!(of_run);
         value["queue_position"] = json!(details.queue_position);
         value["progress"] = json!(overview.run.progress);
         value["options"] = json!(overview.run.options);
         return Ok(print::answer(&format!("{value:#}")));
     }
     let width = 10;
-    let lines: Vec<String> =
+    let mut lines: Vec<String> =
         facts(&overview, &details, silence).into_iter().map(|(name, fact)| format!("{name:<width$} {fact}")).collect();
+    if of_run.total.calls > 0 {
+        lines.push(String::new());
+        lines.extend(usage::broken_down(&of_run));
+    }
     Ok(print::answer(&lines.join("\n")))
 }
 
@@ -145,11 +151,6 @@ fn facts(overview: &RunOverview, details: &RunDetails, silence: Duration) -> Vec
     facts.push(("progress", progress(run)));
     facts.extend(run.progress.waiting_for.as_ref().map(|waiting| ("waiting", waits(waiting))));
     facts.push(("steps", overview.steps.to_string()));
-    facts.extend(details.usage.iter().map(|(model, usage)| {
-        let tokens = usage.tokens;
-        let (input, output) = (tokens.input_tokens, tokens.output_tokens);
-        ("usage", format!("{model}: {} calls, {input} tokens in, {output} tokens out", usage.calls))
-    }));
     facts
 }
 
@@ -221,7 +222,7 @@ async fn not_yet(store: &Store, run_id: RunId) -> Result<Exit, Error> {
     Ok(Exit::Failed)
 }
 
-fn unknown(run_id: RunId) -> Exit {
+pub(super) fn unknown(run_id: RunId) -> Exit {
     complain(&format!("there is no run {run_id} in this database"));
     Exit::Usage
 }

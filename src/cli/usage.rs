@@ -1,12 +1,15 @@
-//! `fathom usage`: what was used, by day or month and owner, from the ledger in the database itself.
+//! `fathom usage`: what was used, by day or month and owner, or by one run and for what, from the ledger in the database
+//! itself.
+
+use std::collections::BTreeMap;
 
 use clap::Args;
 
 use super::{Exit, SettingsArgs, complain, print, runs};
 use crate::{
     config::Config,
-    domain::{Owner, Timestamp, printable_line},
-    runs::{OwnerUsage, Period, UsageFilter, usage},
+    domain::{Cost, ModelUsage, Owner, RunId, Timestamp, printable_line},
+    runs::{Breakdown, OwnerUsage, Period, UsageFilter, breakdown, usage},
     store::{Error, Store},
 };
 
@@ -24,7 +27,10 @@ pub struct UsageArgs {
     /// Only of this owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
-    /// Print a JSON array instead of a table
+    /// Of this run alone: by stage, role, model and researcher
+    #[arg(long, value_name = "ID", conflicts_with_all = ["by", "from", "to", "owner"])]
+    run: Option<RunId>,
+    /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,7 +51,10 @@ pub async fn run(args: UsageArgs, config: Config) -> Exit {
         Ok(store) => store,
         Err(exit) => return exit,
     };
-    let shown = show(&store, &args).await;
+    let shown = match args.run {
+        Some(run_id) => show_run(&store, run_id, args.json).await,
+        None => show(&store, &args).await,
+    };
     store.close().await;
     shown.unwrap_or_else(|error| {
         complain(&error.to_string());
@@ -71,10 +80,51 @@ async fn show(store: &Store, args: &UsageArgs) -> Result<Exit, Error> {
     Ok(print::answer(&lines.join("\n")))
 }
 
+async fn show_run(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, Error> {
+    if store.run(run_id).await?.is_none() {
+        return Ok(runs::unknown(run_id));
+    }
+    let of_run = breakdown(store, run_id).await?;
+    if as_json {
+        return Ok(print::answer(&serde_json::to_string_pretty(&of_run)?));
+    }
+    Ok(print::answer(&broken_down(&of_run).join("\n")))
+}
+
+/// A table of what a run's calls were made for.
+pub(super) fn broken_down(of_run: &Breakdown) -> Vec<String> {
+    fn line(what: &str, name: &str, used: &ModelUsage) -> String {
+        let (input, output) = (used.tokens.input_tokens, used.tokens.output_tokens);
+        let (calls, cost) = (used.calls, cost(used.tokens.cost));
+        format!("{what:<10}  {calls:>7}  {input:>12}  {output:>12}  {cost:>10}  {name}").trim_end().to_owned()
+    }
+    fn lines<'a, K: AsRef<str>>(
+        what: &'a str,
+        sums: &'a BTreeMap<K, ModelUsage>,
+    ) -> impl Iterator<Item = String> + use<'a, K> {
+        sums.iter().map(move |(name, used)| line(what, &printable_line(name.as_ref()), used))
+    }
+    let heading =
+        format!("{:<10}  {:>7}  {:>12}  {:>12}  {:>10}  NAME", "BY", "CALLS", "PROMPT TOK.", "OUTPUT TOK.", "COST");
+    let mut all = vec![heading, line("run", "", &of_run.total)];
+    all.extend(lines("stage", &of_run.by_stage));
+    all.extend(lines("role", &of_run.by_role));
+    all.extend(lines("model", &of_run.by_model));
+    all.extend(lines("researcher", &of_run.by_researcher));
+    all
+}
+
+/// `-` where a price is not known. Small sums have more digits, so that no call looks as if it were free.
+fn cost(cost: Option<Cost>) -> String {
+    match cost.map(Cost::dollars) {
+        None => "-".to_owned(),
+        Some(dollars) if dollars > 0.0 && dollars < 0.1 => format!("${dollars:.4}"),
+        Some(dollars) => format!("${dollars:.2}"),
+    }
+}
+
 /// The line of an owner, and one for each model.
 fn rows(used: &OwnerUsage) -> Vec<String> {
-    let cost =
-        |cost: Option<crate::domain::Cost>| cost.map_or("-".to_owned(), |cost| format!("${:.2}", cost.dollars()));
     let number = |number: u64| number.to_string();
     let total = &used.total;
     let mut lines = vec![row([

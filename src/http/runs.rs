@@ -61,6 +61,7 @@ struct RunLinks {
     notes: String,
     sources: String,
     steps: String,
+    usage: String,
     cancel: String,
     retry: String,
 }
@@ -99,6 +100,7 @@ impl RunLinks {
             notes: format!("{path}/notes"),
             sources: format!("{path}/sources"),
             steps: format!("{path}/steps"),
+            usage: format!("{path}/usage"),
             cancel: format!("{path}/cancel"),
             retry: format!("{path}/retry"),
             own: path,

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{OwnedRun, Step};
 use crate::{
-    domain::{ModelUsage, event::Phase},
-    store,
+    domain::{ModelUsage, RunId, event::Phase},
+    store::{self, Store},
 };
 
 /// Finished calls and their tokens and money, in all and by what they were for. Calls that a run took over from the one
@@ -15,15 +15,15 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Breakdown {
     #[serde(flatten)]
-    total: ModelUsage,
-    by_stage: BTreeMap<&'static str, ModelUsage>,
+    pub total: ModelUsage,
+    pub by_stage: BTreeMap<&'static str, ModelUsage>,
     /// As in the options, and `search` for models that search.
-    by_role: BTreeMap<String, ModelUsage>,
+    pub by_role: BTreeMap<String, ModelUsage>,
     /// By `provider:model`.
-    by_model: BTreeMap<String, ModelUsage>,
+    pub by_model: BTreeMap<String, ModelUsage>,
     /// By scope (`r1`): turns, searches by models and notes. A page is summarised for all researchers, and so for none of
     /// them.
-    by_researcher: BTreeMap<String, ModelUsage>,
+    pub by_researcher: BTreeMap<String, ModelUsage>,
 }
 
 impl Breakdown {
@@ -46,6 +46,14 @@ impl Breakdown {
         }
         breakdown
     }
+}
+
+/// What a run's model calls took so far, by what they were made for; nothing, for a run that there is not.
+///
+/// # Errors
+/// Those of the store.
+pub async fn breakdown(store: &Store, run_id: RunId) -> Result<Breakdown, store::Error> {
+    Ok(Breakdown::of(&store.steps(run_id).await?))
 }
 
 /// The stage of a step, by the journal's path.

@@ -42,6 +42,7 @@ use crate::{
     webhooks::{self, Webhooks},
 };
 use active::{Active, Leaving, RunSignals};
+pub use breakdown::{Breakdown, breakdown};
 pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;

@@ -34,6 +34,7 @@ async fn keys_are_made_listed_and_revoked(engine: Engine) {
     let secret = secret.trim_end();
     assert!(secret.starts_with("fathom_") && !secret.contains(char::is_whitespace), "{secret}");
     assert!(said.contains("is not shown again") && said.contains("FATHOM_AUTHENTICATION=keys"), "{said}");
+    assert!(!said.contains(secret), "{said}");
 
     let listed: Value = serde_json::from_str(&keys(&site, &["list", "--json"]).await.1).unwrap();
     let key = &listed[0];
@@ -44,12 +45,22 @@ async fn keys_are_made_listed_and_revoked(engine: Engine) {
 
     let id = key["id"].as_str().unwrap();
     assert!(!keys(&site, &["list", "--json"]).await.1.contains(&secret[secret.len() - 30..]), "only its hash is kept");
-    let (code, said, _) = keys(&site, &["revoke", id]).await;
-    assert!(code == Some(0) && said.contains("is revoked"), "{said}");
+    is_audited(&said, "a key was made", id);
+    let (code, revoked, said) = keys(&site, &["revoke", id]).await;
+    assert!(code == Some(0) && revoked.contains("is revoked"), "{revoked}");
+    is_audited(&said, "a key was revoked", id);
     assert!(keys(&site, &["list"]).await.1.contains("revoked "));
     let (code, _, said) = keys(&site, &["revoke", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d"]).await;
     assert!(code == Some(1) && said.contains("there is no key"), "{said}");
     site.world.finish();
+}
+
+/// As a change through the API is.
+fn is_audited(said: &str, what: &str, key: &str) {
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains(what)).collect();
+    let [line] = lines[..] else { panic!("{what}: {said}") };
+    assert!(line.contains("audit") && line.contains(key) && line.contains("ann"), "{line}");
+    assert!(line.contains("command line"), "{line}");
 }
 
 /// One line that says what would be accepted, exit code 2, and no key.

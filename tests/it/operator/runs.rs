@@ -58,7 +58,7 @@ async fn runs_are_listed_and_shown(engine: Engine) {
     let (code, stdout, _) = output(&site, &["runs", "show", &run.id.to_string()]).await;
     assert_eq!(code, Some(0));
     let steps = site.steps(run.id).await.len();
-    for fact in [format!("steps      {steps}\n"), "outcome    report".to_owned(), "calls, ".to_owned()] {
+    for fact in [format!("steps      {steps}\n"), "outcome    report".to_owned(), "PROMPT TOK.".to_owned()] {
         assert!(stdout.contains(&fact), "{fact} is not in\n{stdout}");
     }
     assert!(!stdout.contains("owner"), "nobody holds a final run:\n{stdout}");

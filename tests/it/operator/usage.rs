@@ -65,12 +65,37 @@ async fn what_a_run_used_is_shown(engine: Engine) {
     for other in [&["--owner", "bob"][..], &["--to", "2026-01-31"], &["--from", "2126-01-01", "--to", "2126-01-02"]] {
         assert_eq!(json_of(&site, other).await, json!([]), "{other:?}");
     }
+    what_it_was_used_for(&site, &run.id.to_string(), used, &shown).await;
     let table = usage(&site, &[]).await;
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 2 + used["by_model"].as_object().unwrap().len(), "{table}");
     assert!(lines[1].starts_with(&day) && lines[1].contains(" $") && lines[1].ends_with(" local"), "{table}");
     assert!(lines[2].starts_with("   ") && lines[2].contains("openai:gpt-4.1"), "{table}");
     site.world.finish();
+}
+
+/// The run's calls by stage, role, model and researcher: each kind of sum makes the whole, as tables and as JSON.
+async fn what_it_was_used_for(site: &Site, run: &str, used: &Value, shown: &Value) {
+    let of_run = json_of(site, &["--run", run]).await;
+    assert_eq!((&of_run["calls"], &of_run["cost"]), (&used["calls"], &used["cost"]));
+    assert_eq!((&of_run["by_model"], &of_run), (&used["by_model"], &shown["breakdown"]));
+    for sums in ["by_stage", "by_role", "by_model"] {
+        let calls = of_run[sums].as_object().unwrap().values().map(|sum| sum["calls"].as_u64().unwrap());
+        assert_eq!(calls.sum::<u64>(), used["calls"].as_u64().unwrap(), "{sums}: {of_run:#}");
+    }
+    assert_eq!(of_run["by_researcher"].as_object().unwrap().len(), SHAPE.researchers);
+    let table = usage(site, &["--run", run]).await;
+    let mut as_text = site.spawn(&["runs", "show", run]);
+    assert!(as_text.ends().await.success());
+    assert!(as_text.stdout().ends_with(&table), "the same table: {}", as_text.stdout());
+    for (what, name) in
+        [("stage", "research"), ("role", "summarization"), ("model", "openai:gpt-4.1"), ("researcher", "r1")]
+    {
+        let is_there = |line: &str| line.starts_with(what) && line.ends_with(name) && line.contains(" $");
+        assert!(table.lines().any(is_there), "{what} {name}: {table}");
+    }
+    let mut unknown = site.spawn(&["usage", "--run", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d"]);
+    assert!(!unknown.ends().await.success() && unknown.stderr().contains("there is no run"), "{}", unknown.stderr());
 }
 
 /// One line that says what would be accepted, and exit code 2.
