@@ -2,6 +2,7 @@
 //!
 //! Each story begins with a [`crate::crash::Site`] (a world and a database) and a [`Fleet`] of real services on it.
 
+mod budgets;
 mod control;
 mod deaf;
 mod fencing;
