@@ -19,6 +19,7 @@ mod fanout;
 mod figures;
 mod idle;
 mod journal;
+mod keys;
 mod readers;
 mod replicas;
 mod requests;
@@ -75,6 +76,8 @@ enum Mode {
     Fanout,
     /// `GET /runs/{id}` while 50 runs are in flight, the service on one core.
     Requests,
+    /// The check of a request's key.
+    Keys,
     /// From a cancel to the end of the model call.
     Cancel,
     /// Waiting for the journal, step by step, alone and with 50 runs.
@@ -150,6 +153,7 @@ async fn measure(mode: Mode, kind: Kind, arguments: &Arguments, figures: &mut Fi
         Mode::Idle => idle::idle(kind, figures).await,
         Mode::Fanout => fanout::fanout(kind, arguments.readers, figures).await,
         Mode::Requests => requests::requests(kind, figures).await,
+        Mode::Keys => keys::keys(kind, figures).await,
         Mode::Cancel => cancel::cancel(kind, figures).await,
         Mode::Journal => journal::journal(kind, figures).await,
         Mode::Events => replicas::events(arguments.readers, figures).await,
