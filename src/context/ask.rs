@@ -233,7 +233,9 @@ impl Cx {
 
     /// Tells the world that a model is asked; nobody waits for that to be stored.
     fn begins(&self, role: Role, request: &Request) {
-        let event = Event::ModelStarted { model: request.model.to_string(), role: role.as_str().to_owned() };
+        let set = self.run.options.model_context_window;
+        let window = set.or_else(|| self.run.services.llm.known_window(&request.model));
+        let event = Event::ModelStarted { model: request.model.to_string(), role: role.as_str().to_owned(), window };
         self.run.journal.try_emit(vec![self.now(event)]);
     }
 

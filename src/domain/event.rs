@@ -239,7 +239,13 @@ pub enum Event {
     },
     /// A model is asked. `usage` tells when it has answered, a warning or failure when it has not.
     #[serde(rename = "model.started")]
-    ModelStarted { model: String, role: String },
+    ModelStarted {
+        model: String,
+        role: String,
+        /// Tokens that the request and its answer may have together; `None`: nobody knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<u32>,
+    },
     #[serde(rename = "researcher.failed")]
     ResearcherFailed { problem: Failure },
     #[serde(rename = "tool.started")]

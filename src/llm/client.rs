@@ -225,6 +225,22 @@ impl Llm {
         listed.or_else(|| self.facts(model).window).unwrap_or(limits::UNKNOWN_WINDOW)
     }
 
+    /// Models of the catalogue and the settings that can be called here, sorted; there may be others.
+    pub fn known_models(&self) -> Vec<String> {
+        let own = self.inner.settings.models.keys().cloned();
+        let names: BTreeSet<String> = super::catalogue::names().map(str::to_owned).chain(own).collect();
+        let is_usable = |name: &String| name.parse().is_ok_and(|model| self.inner.usable(&model).is_ok());
+        names.into_iter().filter(is_usable).collect()
+    }
+
+    /// As [`Self::context_window`], as far as it is known without asking or guessing.
+    pub fn known_window(&self, model: &ModelName) -> Option<u32> {
+        let learned = self.inner.memory.window(model, Instant::now());
+        let set = || self.inner.settings.models.get(&model.to_string())?.window;
+        let listed = || self.inner.server(model)?.listed.get()?.as_ref()?.context_window(&model.model);
+        learned.or_else(set).or_else(listed).or_else(|| self.facts(model).window)
+    }
+
     /// Is the provider of `model` away, so that a call would have to wait? One in a while is made all the same.
     pub fn is_away(&self, model: &ModelName) -> bool {
         self.inner.circuits.of(model).is_waiting()

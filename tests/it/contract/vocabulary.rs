@@ -48,7 +48,7 @@ one_of_each!(events: Event {
     Thought { text: "Hm.".to_owned() },
     ResearcherStarted { topic: "Tides".to_owned(), tool_call_id: "call_1".to_owned() },
     ResearcherFinished { notes_chars: 10, sources: 1, turns: 2, note: Some("A tide [S1003].".to_owned()) },
-    ModelStarted { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned() },
+    ModelStarted { model: "openai:gpt-4.1".to_owned(), role: "research".to_owned(), window: Some(128_000) },
     ResearcherFailed { problem: failure() },
     ToolStarted { tool_call_id: "call_1".to_owned(), name: "search".to_owned(), kind: ToolKind::Search, server: Some("archive".to_owned()), args: json!({"queries": ["tide"]}) },
     ToolProgress { tool_call_id: "call_1".to_owned(), name: "index".to_owned(), progress: 1.5, total: Some(4.0), message: Some("Reading.".to_owned()) },
