@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use axum::{extract::State as Shared, response::Response};
 use serde::Serialize;
 
-use super::{State, error::ApiError, json::answer, page, report::rendered};
+use super::{State, error::ApiError, extract::Query, json::answer, page, report::rendered};
 use crate::{
     domain::{Envelope, Event, report::Citation},
     runs::OwnedRun,
@@ -22,10 +22,14 @@ struct Fragment<'a> {
     html: &'a str,
 }
 
-pub async fn show(Shared(state): Shared<State>, run: OwnedRun) -> Result<Response, ApiError> {
-    let events = run.report_events().await?;
+/// What is complete now, or was when the event `until` had come: a replay shows the report grow.
+pub async fn show(Shared(state): Shared<State>, run: OwnedRun, query: Query) -> Result<Response, ApiError> {
+    let until = query.number("until", i64::MAX, 0..=i64::MAX)?;
+    let mut events = run.report_events().await?;
+    events.retain(|envelope| envelope.seq <= until);
     let written = Written::of(&events);
-    let (attempt, complete, chars, html) = match run.report().await? {
+    let report = if until == i64::MAX { run.report().await? } else { None };
+    let (attempt, complete, chars, html) = match report {
         Some(report) => {
             let chars = report.markdown.chars().count();
             (

@@ -44,6 +44,33 @@ async fn a_question_becomes_a_report(database: TestDatabase) {
     world.finish();
 }
 
+/// The report as a piece of a page: whole, and as it was while it was written.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_is_shown_as_it_was_at_an_event(database: TestDatabase) {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    service.ended(&started.run).await;
+    let events = service.events(&started.events_path()).await;
+    let seq = |event: &Value| event["seq"].as_u64().unwrap();
+    let deltas: Vec<u64> = events.iter().filter(|event| event["type"] == "report.delta").map(seq).collect();
+    let begins = events.iter().find(|event| event["type"] == "report.started").map(seq).unwrap();
+    let path = format!("{}/report/fragment", started.run_path());
+    let at = async |seq: u64| service.get(&format!("{path}?until={seq}")).await.expect(200).json();
+    let whole = service.get(&path).await.expect(200).json();
+    assert!(whole["complete"] == true && whole["html"].as_str().unwrap().contains("id=\"source-1\""), "{whole}");
+    assert_eq!(at(begins - 1).await, json!({ "attempt": 0, "complete": false, "chars": 0, "html": "" }));
+    let shown: Vec<Value> = futures::future::join_all(deltas.iter().map(|seq| at(*seq))).await;
+    let chars: Vec<u64> = shown.iter().map(|fragment| fragment["chars"].as_u64().unwrap()).collect();
+    assert!(chars.is_sorted() && *chars.last().unwrap() > 0, "{chars:?}");
+    assert!(shown.iter().all(|fragment| fragment["complete"] == false && fragment["attempt"] == 1));
+    service.get(&format!("{path}?until=-1")).await.refused(422, "validation_failed");
+    service.stop().await;
+    world.finish();
+}
+
 /// What a run took is the same however it is summed up.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_run_took_is_there_by_what_it_was_for() {
