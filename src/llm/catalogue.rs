@@ -90,6 +90,11 @@ pub(super) fn facts(model: &ModelName, settings_of: &str, is_own_cloud: bool) ->
     known.map_or(family, |known| known.or(family))
 }
 
+/// The models that have an entry of their own, as `provider:model`.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    CATALOGUE.models.keys().map(String::as_str)
+}
+
 /// What is known of the family whose name the model's begins with.
 pub fn of_family(model: &str) -> Facts {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();

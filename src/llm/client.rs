@@ -1,7 +1,7 @@
 //! [`Llm`], the handle all callers hold: queue, time limits and retries around one call.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

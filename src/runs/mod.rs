@@ -27,12 +27,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub use crate::search::UploadError;
 use crate::{
-    domain::{Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits},
+    domain::{
+        Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits, options::MODEL_OPTIONS,
+    },
     events::{EventLog, WriterHandle},
     process,
     prompts::Prompts,
@@ -201,7 +203,24 @@ impl Runs {
         // One of them, for who picks; several are joined by commas.
         let engines = ["auto"].into_iter().chain(self.parts.means.engines.usable());
         schema["properties"]["search_api"]["enum"] = engines.collect();
+        // Some of them, for who picks: others can be named, too.
+        let models = self.known_models();
+        for role in MODEL_OPTIONS {
+            schema["properties"][role]["examples"] = json!(models);
+        }
         schema
+    }
+
+    /// Models that requests may name and that can be called here; there may be others.
+    fn known_models(&self) -> Vec<String> {
+        let caps = &self.parts.settings.caps;
+        let own = self.parts.settings.options.models().map(ToString::to_string);
+        let known = self.parts.means.llm.known_models().into_iter();
+        let mut models: Vec<String> =
+            own.chain(known).filter(|name| caps.check(MODEL_OPTIONS[1], &json!(name)).is_ok()).collect();
+        models.sort();
+        models.dedup();
+        models
     }
 
     /// What a run uses unless its thread or its request says otherwise.

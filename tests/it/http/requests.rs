@@ -79,6 +79,9 @@ async fn a_server_names_the_models_that_requests_may_name() {
     let offer = service.get("/api/v1/options").await.expect(200).json();
     let property = &offer["schema"]["properties"]["research_model"];
     assert!(property["pattern"].as_str().is_some_and(|pattern| pattern.contains("small-")), "{property}");
+    let named: Vec<&str> = property["examples"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(named.contains(&offer["defaults"]["research_model"].as_str().unwrap()), "{named:?}");
+    assert!(!named.contains(&"openai:gpt-5.6"), "requests may not name it: {named:?}");
     let ask = async |model: &str| {
         let options = json!({ "research_model": model });
         service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await
@@ -92,6 +95,20 @@ async fn a_server_names_the_models_that_requests_may_name() {
     for model in ["openai:small-1", own] {
         service.ended(&ask(model).await.expect(201).started().run).await;
     }
+    service.stop().await;
+    world.finish();
+}
+
+/// For who picks: those that can be called here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn options_name_the_models_that_are_known() {
+    let world = small_world().await;
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    let offer = service.get("/api/v1/options").await.expect(200).json();
+    let models = &offer["schema"]["properties"]["research_model"]["examples"];
+    let models: Vec<&str> = models.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(models.contains(&"openai:gpt-5.6") && models.is_sorted(), "{models:?}");
+    assert!(!models.iter().any(|model| model.starts_with("anthropic:")), "there is no key for it: {models:?}");
     service.stop().await;
     world.finish();
 }
