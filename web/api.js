@@ -37,8 +37,11 @@ const json = async (path, given) => (await send(path, given)).json();
 /** @param {string} run @param {string} accept */
 export const report = async (run, accept) => (await send(`runs/${run}/report`, { accept })).text();
 
-/** What is complete of a report, as HTML. @param {string} run @returns {Promise<import("./types").Fragment>} */
-export const fragment = (run) => json(`runs/${run}/report/fragment`);
+/** The citations of a report, as they follow one another. @param {string} run @returns {Promise<import("./types").Citation[]>} */
+export const citations = async (run) => (await json(`runs/${run}/report`)).citations;
+
+/** What is complete of a report, as HTML; or was when an event had come. @param {string} run @param {number} [until] @returns {Promise<import("./types").Fragment>} */
+export const fragment = (run, until) => json(`runs/${run}/report/fragment${until === undefined ? "" : `?until=${until}`}`);
 
 /** @returns {Promise<import("./types").Options>} */
 export const options = () => json("options");

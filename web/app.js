@@ -61,9 +61,16 @@ async function route() {
 }
 
 async function ask() {
-  const view = new AskView({ failed, asked: (thread) => { location.hash = `#/t/${thread}`; void list.load(); } }, new URLSearchParams(location.search).get("q") ?? "");
+  const view = new AskView({ failed, asked }, new URLSearchParams(location.search).get("q") ?? "");
   fill(main, view.element);
   await view.open();
+}
+
+/** The question in the address has been asked. @param {string} thread */
+function asked(thread) {
+  history.pushState(null, "", `${location.pathname}#/t/${thread}`);
+  void list.load();
+  route().catch(failed);
 }
 
 /** @param {boolean} isShown */

@@ -1,9 +1,9 @@
 // The question box: how deep to go, with which model and engine, and every option with its range.
 import * as api from "./api.js";
 import { Documents } from "./documents.js";
-import { el, fill } from "./dom.js";
+import { el, fill, say } from "./dom.js";
 import { sendOnEnter } from "./thread.js";
-import { count, money, named, word } from "./words.js";
+import { count, exactly, money, named, word } from "./words.js";
 
 /** @typedef {{name: string, schema: import("./types").OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement}} Field */
 
@@ -26,11 +26,21 @@ export class AskView {
     this.advanced = el("div", { class: "fields" });
     this.drawer = el("details", { hidden: true }, el("summary", {}, word("advanced")), this.advanced);
     this.start = el("button", { class: "main" }, word("start"));
-    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: () => this.estimateSoon() },
+    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: () => { this.showDefaults(); this.estimateSoon(); } },
       el("label", { for: "q" }, el("h1", {}, word("ask"))), this.box,
       el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.depths, this.estimate, this.pickers, this.drawer, this.start);
     this.documents.dropOn(this.form);
     this.element = el("div", { class: "ask" }, this.form);
+  }
+
+  /** The fields show what counts where nothing is set: what the depth sets, else the server's choice. */
+  showDefaults() {
+    const set = this.presets.find(({ name }) => name === this.depth())?.options ?? {};
+    for (const { name, byDefault, input } of this.fields) {
+      const value = set[name] ?? byDefault;
+      if (input instanceof HTMLSelectElement) say(input.options[0], word(name in set ? "byDefault" : "serverDefault", { value: inWords(value) }));
+      else input.placeholder = String(value ?? "");
+    }
   }
 
   async open() {
@@ -46,6 +56,7 @@ export class AskView {
       engines?.schema.enum?.includes("local") && el("p", { class: "dim" }, word("attached")));
     fill(this.advanced, this.fields.filter((field) => field !== models && field !== engines).map((field) => labelled(field.name, field, false)));
     this.drawer.hidden = false;
+    this.showDefaults();
     void this.showEstimates();
   }
 
@@ -66,7 +77,7 @@ export class AskView {
     if (this.asked !== asked) return;
     const shown = this.depths.querySelectorAll(".depth .dim");
     estimates.forEach((estimate, place) => { if (estimate) shown[place].textContent = usual(estimate); });
-    const chosen = estimates[this.presets.findIndex(({ name }) => name === this.depth())];
+    const at = this.presets.findIndex(({ name }) => name === this.depth()), chosen = estimates[at];
     this.estimate.textContent = chosen ? range(chosen) : "";
   }
 
@@ -109,39 +120,46 @@ function depth({ name, expected: { model_calls, tokens, minutes } }) {
 function usual({ model_calls, input_tokens, output_tokens, minutes, cost_usd }) {
   const tokens = count(input_tokens.expected + output_tokens.expected);
   const expected = word("expected", { calls: count(model_calls.expected), tokens, minutes: count(Math.max(1, Math.round(minutes.expected))) });
-  return cost_usd ? `${expected} · ${word("money", { money: money(cost_usd.expected) })}` : expected;
+  return cost_usd ? `${expected} · ${cost_usd.high ? word("money", { money: money(cost_usd.expected) }) : word("free")}` : expected;
 }
 
 /** From small to large, what that rests on, and which limit ends it. @param {import("./types").Estimate} estimate */
 function range({ basis, model_calls, minutes, cost_usd, limited_by }) {
   const whole = (/** @type {number} */ number) => count(Math.round(number));
   const parts = [word("range", { calls: `${count(model_calls.low)}–${count(model_calls.high)}`, minutes: `${whole(minutes.low)}–${whole(minutes.high)}` })];
-  if (cost_usd) parts.push(`${money(cost_usd.low)}–${money(cost_usd.high)}`);
+  if (cost_usd?.high) parts.push(`${money(cost_usd.low)}–${money(cost_usd.high)}`);
   parts.push(basis.from === "runs" ? word("fromRuns", { count: count(basis.runs) }) : word("fromPreset"));
-  if (limited_by) parts.push(word("endedBy", { option: limited_by.option }));
+  if (limited_by) parts.push(word(model_calls.high ? "endedBy" : "nothingLeft", { option: limited_by.option }));
   return parts.join(" · ");
 }
 
 /** @param {string} name @param {import("./types").OptionSchema} schema @param {unknown} byDefault @returns {Field} */
 function field(name, schema, byDefault) {
-  const none = el("option", { value: "" }, word("serverDefault", { value: byDefault ?? "–" }));
+  const none = el("option", { value: "" }, word("serverDefault", { value: inWords(byDefault) }));
   const choices = schema.enum?.filter((choice) => choice !== null) ?? (schema.type === "boolean" ? ["true", "false"] : null);
   const id = `option-${name}`;
   if (choices) {
-    const shown = (/** @type {string} */ choice) => choice === "true" ? word("yes") : choice === "false" ? word("no") : choice;
-    return { name, schema, byDefault, input: el("select", { id }, none, choices.map((choice) => el("option", { value: choice }, shown(choice)))) };
+    return { name, schema, byDefault, input: el("select", { id }, none, choices.map((choice) => el("option", { value: choice }, inWords(choice)))) };
   }
   const isNumber = [schema.type].flat().includes("integer") || [schema.type].flat().includes("number");
-  const input = el("input", { id, type: isNumber ? "number" : "text", min: schema.minimum, max: schema.maximum, step: [schema.type].flat().includes("number") ? "any" : undefined, placeholder: byDefault ?? "", autocomplete: "off" });
+  const input = el("input", { id, type: isNumber ? "number" : "text", min: schema.minimum, max: schema.maximum, step: [schema.type].flat().includes("number") ? "any" : undefined, placeholder: byDefault ?? "", autocomplete: "off", list: schema.examples && `${id}-known` });
   return { name, schema, byDefault, input };
+}
+
+/** @param {unknown} value */
+function inWords(value) {
+  if (value === null || value === undefined || value === "") return "–";
+  return String(value) === "true" ? word("yes") : String(value) === "false" ? word("no") : String(value);
 }
 
 /** @param {string} title @param {Field} field @param {boolean} isShort */
 function labelled(title, field, isShort) {
-  const { minimum, maximum, description } = field.schema;
-  const range = minimum !== undefined && maximum !== undefined ? word("from", { low: count(minimum), high: count(maximum) }) : "";
+  const { minimum, exclusiveMinimum, maximum, description, examples } = field.schema;
+  const low = minimum ?? exclusiveMinimum;
+  const range = low !== undefined && maximum !== undefined ? word(minimum === undefined ? "above" : "from", { low: exactly(low), high: exactly(maximum) }) : "";
+  const known = examples && el("datalist", { id: `${field.input.id}-known` }, examples.map((value) => el("option", { value })));
   const hint = isShort ? "" : [description, range].filter(Boolean).join(" · ");
-  return el("label", { class: "field" }, isShort ? el("span", {}, title) : el("code", {}, title), field.input, hint && el("span", { class: "dim" }, hint));
+  return el("label", { class: "field" }, isShort ? el("span", {}, title) : el("code", {}, title), field.input, known, hint && el("span", { class: "dim" }, hint));
 }
 
 /** @param {Field} field @returns {unknown} undefined for the server's choice */

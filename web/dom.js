@@ -1,5 +1,7 @@
 // Elements. Text goes in as text, always; the only HTML that is parsed is what the server has rendered (see `rendered`).
 
+import { word } from "./words.js";
+
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 /**
@@ -58,10 +60,20 @@ export function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
+/** Copies an address; where the browser has no clipboard for the page, nothing happens. @param {() => string} address */
+export function copyButton(address) {
+  const button = el("button", { type: "button", onclick: async () => {
+    try { await navigator.clipboard.writeText(address()); } catch { return; }
+    say(button, word("copied"));
+    setTimeout(() => say(button, word("copyLink")), 2_000);
+  } }, word("copyLink"));
+  return button;
+}
+
 /** A modal dialog that is gone when it is closed. @param {string} title @param {...Child} children */
 export function dialog(title, ...children) {
   const id = `d${Math.random().toString(36).slice(2)}`;
-  const close = el("button", { type: "button", class: "quiet close", "aria-label": "×" }, "×");
+  const close = el("button", { type: "button", class: "quiet close", "aria-label": word("close") }, "×");
   const box = el("dialog", { "aria-labelledby": id }, el("header", {}, el("h2", { id }, title), close), ...children);
   close.addEventListener("click", () => box.close());
   box.addEventListener("close", () => box.remove());

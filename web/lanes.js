@@ -1,6 +1,6 @@
 // Researchers side by side: one lane each, changed only where its researcher has done something.
 import { el, fill, outward, say } from "./dom.js";
-import { count, named, word } from "./words.js";
+import { count, named, percent, word } from "./words.js";
 
 /** Steps and sources that a lane shows; the rest is behind their number. */
 const SHOWN = 4;
@@ -36,9 +36,11 @@ class LaneView {
     this.doing = el("p", { class: "doing", dir: "auto" });
     this.steps = el("ul", { class: "steps" });
     this.sources = el("ul", { class: "found" });
+    this.warnings = el("ul", { class: "bad" });
+    this.left = el("span", { class: "dim" });
     this.note = el("div", { class: "text", dir: "auto" });
     this.notes = el("details", { hidden: true }, el("summary", {}, word("notes")), this.note);
-    this.element = el("li", { class: "lane" }, el("header", {}, el("span", { class: "who" }, id), this.topic, this.state), this.doing, this.steps, this.sources, this.notes);
+    this.element = el("li", { class: "lane" }, el("header", {}, el("span", { class: "who" }, id), this.topic, this.state), this.doing, this.steps, this.warnings, this.sources, this.left, this.notes);
   }
 
   /** @param {import("./picture.js").Lane} lane */
@@ -51,6 +53,8 @@ class LaneView {
     fill(this.steps, ...lane.steps.slice(-SHOWN).map(step));
     const more = lane.sources.length - SHOWN;
     fill(this.sources, ...lane.sources.slice(-SHOWN).reverse().map(source), more > 0 && el("li", { class: "dim" }, word("sourcesOf", { n: count(lane.sources.length) })));
+    fill(this.warnings, ...lane.warnings.slice(-2).map((text) => el("li", { dir: "auto" }, text)));
+    say(this.left, lane.left === null || lane.state !== "running" ? "" : `${word("contextLeft")} ${percent(lane.left)}`);
     if (lane.note) say(this.note, lane.note);
     this.notes.hidden = !lane.note;
   }
@@ -65,7 +69,7 @@ function doing(lane) {
 
 /** @param {import("./picture.js").Step} step */
 function step(step) {
-  const end = step.problem ? word("laneFailed", { text: step.problem }) : step.links === null ? "…" : word("results", { n: step.links });
+  const end = step.problem ? word("laneFailed", { text: step.problem }) : !step.done ? "…" : step.isRead && !step.links ? word("wasRead") : word("results", { n: step.links ?? 0 });
   return el("li", { class: step.problem ? "bad" : "" }, el("span", { dir: "auto" }, step.text), " ", el("span", { class: "dim" }, end));
 }
 

@@ -30,6 +30,20 @@ function trimmed(text, start, end) {
   return { start, end };
 }
 
+/**
+ * A stretch counted in Unicode scalar values, as the units that strings here have.
+ * @param {string} text @param {{start: number, end: number}} place @returns {{start: number, end: number} | null} null when it is none of the text
+ */
+export function unitsOf(text, { start, end }) {
+  let at = 0, scalars = 0;
+  const go = (/** @type {number} */ to) => {
+    for (; scalars < to && at < text.length; scalars += 1) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+    return at;
+  };
+  const found = { start: go(start), end: go(end) };
+  return found.end > found.start ? found : null;
+}
+
 /** The sentence of a report around one of its citations. @param {Element} mark */
 export function claimOf(mark) {
   const block = mark.closest("p, li, td, th, h1, h2, h3, h4, blockquote") ?? mark.parentElement;

@@ -3,9 +3,10 @@
 
 /**
  * @typedef {{id: string, url: string, title: string, site: string, published: string, number: number | null}} Found
- * @typedef {{id: string, text: string, links: number | null, problem: string}} Step
+ * @typedef {{id: string, text: string, links: number | null, isRead: boolean, done: boolean, problem: string}} Step
  * @typedef {{id: string, topic: string, state: "running" | "finished" | "failed", doing: Doing, steps: Step[],
- *   sources: Found[], thoughts: string[], note: string, problem: string, turns: number, changed: number}} Lane
+ *   sources: Found[], thoughts: string[], warnings: string[], note: string, problem: string, turns: number, left: number | null,
+ *   changed: number}} Lane
  * @typedef {{what: "asking" | "searching" | "reading" | "calling" | "compressing" | "thinking" | "waiting" | "", text: string}} Doing
  * @typedef {{kind: "round" | "thought", text: string, n: number, max: number}} Lead
  * @typedef {{code: string, detail: string, lane: string}} Warned
@@ -14,6 +15,7 @@
  *   lanes: Map<string, Lane>, sources: Map<number, Found>, warnings: Warned[], decision: string, asked: string,
  *   verification: string, questions: {question: string, status: "open" | "answered" | "partly" | "not_found"}[], attempt: number, text: string, written: boolean, outcome: string, problem: string, calls: number,
  *   input: number, output: number, cost: number | null, waiting: {name: string, until: string} | null, lives: number,
+ *   windows: Map<string, number>, left: number | null, seq: number,
  *   changed: number}} Run
  */
 
@@ -29,7 +31,7 @@ function begun(e) {
     id: e.run_id, question: "", retryOf: null, status: "queued", phase: "", position: null, options: {}, created: e.ts,
     started: null, ended: null, brief: "", lead: [], lanes: new Map(), sources: new Map(), warnings: [], decision: "",
     asked: "", verification: "", questions: [], attempt: 0, text: "", written: false, outcome: "", problem: "", calls: 0, input: 0,
-    output: 0, cost: null, waiting: null, lives: 1, changed: 0,
+    output: 0, cost: null, waiting: null, lives: 1, windows: new Map(), left: null, seq: 0, changed: 0,
   };
 }
 
@@ -37,11 +39,14 @@ function begun(e) {
 function lane(run, id) {
   let found = run.lanes.get(id);
   if (!found) {
-    found = { id, topic: "", state: "running", doing: { what: "", text: "" }, steps: [], sources: [], thoughts: [], note: "", problem: "", turns: 0, changed: 0 };
+    found = { id, topic: "", state: "running", doing: { what: "", text: "" }, steps: [], sources: [], thoughts: [], warnings: [], note: "", problem: "", turns: 0, left: null, changed: 0 };
     run.lanes.set(id, found);
   }
   return found;
 }
+
+/** Whose conversation it is. @param {import("./types").Envelope} e */
+const agent = ({ scope }) => scope.id ?? scope.agent;
 
 /** What a call is about, in one line. @param {any} args */
 function about(args) {
@@ -65,6 +70,7 @@ export function take(picture, e) {
   let run = picture.runs.get(e.run_id);
   if (!run) picture.runs.set(e.run_id, run = begun(e));
   run.changed += 1;
+  if (isNumbered && e.seq) run.seq = e.seq;
   const researcher = e.scope.agent === "researcher" && e.scope.id ? lane(run, e.scope.id) : null;
   if (researcher) researcher.changed = run.changed;
   const change = ofRun[e.type] ?? ofWork[e.type];
@@ -94,11 +100,15 @@ const ofRun = {
   "report.delta": (run, d) => { if (d.attempt === run.attempt) run.text += d.text; },
   "report.citation": (run, d) => cited(run, d),
   "report.finished": (run) => { run.written = true; },
-  usage: (run, d) => {
+  usage: (run, d, e, lane) => {
     run.calls += 1;
     run.input += d.input_tokens;
     run.output += d.output_tokens;
     if (d.cost !== undefined) run.cost = (run.cost ?? 0) + d.cost;
+    // Of an agent's own conversation: a page's summary is another one.
+    const window = run.windows.get(agent(e));
+    if (!window || d.role !== "research") return;
+    (lane ?? run).left = Math.max(0, 1 - (d.input_tokens + d.output_tokens) / window);
   },
   "run.completed": (run, d, e) => Object.assign(run, { status: "completed", outcome: d.outcome, ended: e.ts, waiting: null }),
   "run.failed": (run, d, e) => Object.assign(run, { status: "failed", problem: d.problem?.message ?? "", ended: e.ts, waiting: null }),
@@ -118,20 +128,23 @@ const ofWork = {
   "researcher.failed": (run, d, _, lane) => {
     if (lane) Object.assign(lane, { state: "failed", problem: d.problem?.message ?? "", doing: { what: "", text: "" } });
   },
-  "model.started": (run, d, _, lane) => { if (lane) lane.doing = { what: d.role === "summarization" ? "reading" : "asking", text: d.model }; },
+  "model.started": (run, d, e, lane) => {
+    if (d.window && d.role === "research") run.windows.set(agent(e), d.window);
+    if (lane) lane.doing = { what: d.role === "summarization" ? "reading" : "asking", text: d.model };
+  },
   "tool.started": (run, d, _, lane) => {
     if (!lane) return;
     const text = about(d.args);
     const named = d.server ? `${d.server}: ${d.name} ${text}`.trim() : text;
     lane.doing = { what: d.server ? "calling" : d.kind === "read" ? "reading" : "searching", text: named };
-    lane.steps.push({ id: d.tool_call_id, text: named || d.name, links: null, problem: "" });
+    lane.steps.push({ id: d.tool_call_id, text: named || d.name, links: null, isRead: d.kind === "read" || Boolean(d.server), done: false, problem: "" });
     if (lane.steps.length > KEPT) lane.steps.shift();
   },
   "tool.progress": (run, d, _, lane) => {
     if (lane) lane.doing = { what: "calling", text: `${d.name} ${d.progress}${d.total ? `/${d.total}` : ""} ${d.message ?? ""}`.trim() };
   },
   "sign_in.required": (run, d, e) => { run.warnings.push({ code: "sign_in", detail: `${d.server}: ${d.message} ${d.url}`, lane: e.scope.id ?? "" }); },
-  "tool.finished": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.links = d.results?.length ?? 0; }); },
+  "tool.finished": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.links = d.results?.length ?? 0; s.done = true; }); },
   "tool.failed": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.problem = d.problem; }); },
   "source.found": (run, d, _, lane) => {
     const found = { id: String(d.source_id), url: d.url, title: d.title || d.url, site: d.site ?? "", published: d.published ?? "", number: null };
@@ -142,7 +155,9 @@ const ofWork = {
   },
   "summary.finished": (run, d, _, lane) => { if (lane) lane.doing = { what: "reading", text: d.url }; },
   "compress.started": (run, _, __, lane) => { if (lane) lane.doing = { what: "compressing", text: "" }; },
-  warning: (run, d, e) => {
+  warning: (run, d, e, lane) => {
+    lane?.warnings.push(d.detail);
+    if (lane && lane.warnings.length > KEPT) lane.warnings.shift();
     run.warnings.push({ code: d.code, detail: d.detail, lane: e.scope.id ?? "" });
     if (d.wait) run.waiting = { name: d.wait.for, until: d.wait.until };
   },

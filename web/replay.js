@@ -1,18 +1,32 @@
 // A finished run once more, from its event log, at the speed one likes.
 import * as api from "./api.js";
 import { openCard } from "./card.js";
-import { dialog, el, say } from "./dom.js";
+import { copyButton, dialog, el, say } from "./dom.js";
 import { empty, take } from "./picture.js";
 import { RunView } from "./run.js";
 import { span, word } from "./words.js";
 
-/** Events that one may want to jump to. */
-const MARKS = ["run.created", "brief.created", "supervisor.iteration", "researcher.started", "researcher.finished", "researcher.failed", "warning", "report.started", "report.finished", "run.completed", "run.failed", "run.cancelled"];
+/** Events that one may want to jump to, in words. @type {Record<string, (e: import("./types").Envelope) => string>} */
+const MARKS = {
+  "run.created": () => word("question"),
+  "brief.created": () => word("briefTitle"),
+  "supervisor.iteration": ({ data }) => word("round", data),
+  "researcher.started": ({ scope, data }) => word("startedLane", { n: scope.id }) + (data.topic ? `: ${data.topic.slice(0, 60)}` : ""),
+  "researcher.finished": ({ scope }) => `${scope.id} ${word("completed")}`,
+  "researcher.failed": ({ scope }) => `${scope.id} ${word("failed")}`,
+  "warning": ({ scope, data }) => `${scope.id ?? ""} ${data.detail.slice(0, 60)}`.trim(),
+  "report.started": () => word("report"),
+  "report.finished": () => word("reportDone"),
+  "run.completed": () => word("completed"),
+  "run.failed": () => word("failed"),
+  "run.cancelled": () => word("cancelled"),
+};
 
 class Replay {
-  /** @param {string} run @param {import("./types").Envelope[]} log @param {(error: unknown) => void} failed */
-  constructor(run, log, failed) {
+  /** @param {string} run @param {import("./types").Envelope[]} log @param {(error: unknown) => void} failed @param {(seq: number) => void} moved */
+  constructor(run, log, failed, moved) {
     this.run = run;
+    this.moved = moved;
     this.log = log;
     this.failed = failed;
     this.begin = Date.parse(log[0].ts);
@@ -23,27 +37,27 @@ class Replay {
     this.before = 0;
     this.playing = false;
     this.stage = el("div", { class: "stage" });
-    this.bar = el("input", { type: "range", min: "0", max: String(this.length), value: "0", "aria-label": word("time"), oninput: () => this.go(Number(this.bar.value)) });
+    this.bar = el("input", { type: "range", min: "0", max: String(this.length), value: "0", "aria-label": word("time"), oninput: () => { this.go(Number(this.bar.value)); this.tell(); } });
     this.clock = el("output", {});
     this.button = el("button", { type: "button", class: "main", onclick: () => this.toggle() });
     this.speed = el("select", { "aria-label": word("speed") }, [1, 10, 60].map((n) => el("option", { value: String(n) }, `${n}×`)));
     this.speed.value = "10";
     this.jump = el("select", { "aria-label": word("jump"), onchange: () => this.goTo(Number(this.jump.value)) },
       el("option", { value: "" }, word("jump")), this.marks());
-    this.controls = el("div", { class: "controls" }, this.button, this.bar, this.clock, this.speed, this.jump);
+    this.controls = el("div", { class: "controls" }, this.button, this.bar, this.clock, this.speed, this.jump, copyButton(() => location.href));
     this.restart();
     this.toggle(false);
   }
 
   marks() {
-    return this.log.filter((e) => MARKS.includes(e.type)).slice(0, 500).map((e) =>
-      el("option", { value: String(e.seq) }, `${span(Date.parse(e.ts) - this.begin)} ${e.scope.id ?? ""} ${e.type}`));
+    return this.log.filter((e) => e.type in MARKS).slice(0, 500).map((e) =>
+      el("option", { value: String(e.seq) }, `${span(Date.parse(e.ts) - this.begin)} · ${MARKS[e.type](e)}`));
   }
 
   restart() {
     this.picture = empty();
     this.next = 0;
-    this.view = new RunView(this.run, { failed: this.failed, card: (run, source, claim) => void openCard(run, source, claim).catch(this.failed) }, true);
+    this.view = new RunView(this.run, { failed: this.failed, card: (run, source, at) => void openCard(run, source, at).catch(this.failed) }, true);
     this.stage.replaceChildren(this.view.element);
   }
 
@@ -60,7 +74,13 @@ class Replay {
     this.next += 1;
   }
 
-  /** Shows the run right after one event. @param {number} seq */
+  /** The event that is shown has an address. */
+  tell() {
+    const shown = this.log[this.next - 1];
+    if (shown) this.moved(shown.seq);
+  }
+
+  /** Shows the run right after one event, and stops there. @param {number} seq */
   goTo(seq) {
     const index = this.log.findIndex((e) => e.seq === seq);
     if (index < 0) return;
@@ -68,6 +88,7 @@ class Replay {
     while (this.next <= index) this.take();
     this.at = Date.parse(this.log[index].ts) - this.begin;
     this.draw();
+    this.toggle(false);
   }
 
   draw() {
@@ -81,7 +102,7 @@ class Replay {
   toggle(playing = !this.playing) {
     this.playing = playing;
     say(this.button, word(playing ? "pause" : "play"));
-    if (!playing) return;
+    if (!playing) return this.tell();
     if (this.at >= this.length) this.go(0);
     this.before = performance.now();
     requestAnimationFrame((now) => this.tick(now));
@@ -98,19 +119,19 @@ class Replay {
 }
 
 /**
- * Opens the replay of a run, at an event if one is given.
- * @param {string} run @param {number} [seq]
+ * Opens the replay of a run, at an event if one is given; tells which event is shown, and `null` when it is closed.
+ * @param {string} run @param {{seq?: number, moved: (seq: number | null) => void}} given
  * @returns {Promise<boolean>} false when the run has no such event
  */
-export async function openReplay(run, seq) {
+export async function openReplay(run, { seq, moved }) {
   const log = await api.log(run);
   if (!log.length || (seq !== undefined && !log.some((e) => e.seq === seq))) return false;
   const box = dialog(word("replay"));
   const failed = (/** @type {unknown} */ error) => { box.append(el("p", { class: "problem" }, String(error))); };
-  const replay = new Replay(run, log, failed);
+  const replay = new Replay(run, log, failed, moved);
   box.classList.add("large");
   box.append(replay.controls, replay.stage);
-  box.addEventListener("close", () => replay.toggle(false));
+  box.addEventListener("close", () => { replay.toggle(false); moved(null); });
   if (seq === undefined) replay.toggle(true);
   else replay.goTo(seq);
   return true;

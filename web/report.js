@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { el, fill, rendered, save, say } from "./dom.js";
 import { isOver } from "./picture.js";
+import { claimOf } from "./passage.js";
 import { word } from "./words.js";
 
 /** The least time between two looks at a report that is being written, in ms. */
@@ -17,6 +18,8 @@ export class ReportView {
     this.have = { attempt: 0, chars: 0, complete: false };
     this.loading = false;
     this.looked = 0;
+    /** @type {Promise<import("./types").Citation[]> | undefined} */
+    this.citations = undefined;
     /** @type {import("./picture.js").Run | null} */
     this.run = null;
     this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": word("report"), hidden: true });
@@ -33,16 +36,8 @@ export class ReportView {
     if (run.attempt === 0) return;
     const complete = isOver(run) && run.status === "completed";
     this.note.hidden = complete || isOver(run);
-    if (this.isReplay && !complete) return this.plain(run.text);
     const behind = run.attempt !== this.have.attempt || run.text.length !== this.have.chars || complete !== this.have.complete;
     if (behind) this.look(complete);
-  }
-
-  /** In a replay nothing is asked of the server until the end. @param {string} text */
-  plain(text) {
-    this.have = { attempt: 0, chars: 0, complete: false };
-    this.contents.hidden = this.tools.hidden = true;
-    fill(this.body, el("div", { class: "text" }, text));
   }
 
   /** Asks for what is complete, not more often than the pace allows. @param {boolean} complete */
@@ -59,10 +54,13 @@ export class ReportView {
 
   async load() {
     const asked = this.run && { attempt: this.run.attempt, chars: this.run.text.length };
-    const fragment = await api.fragment(this.id);
+    const fragment = await api.fragment(this.id, this.isReplay && this.run && !isOver(this.run) ? this.run.seq : undefined);
     this.have = { attempt: asked?.attempt ?? 0, chars: asked?.chars ?? 0, complete: fragment.complete };
-    if (fragment.html) rendered(this.body, fragment.html);
+    if (fragment.html || this.isReplay) rendered(this.body, fragment.html);
+    // A few letters of another script do not turn a whole report round.
+    this.body.dir = direction(this.body.textContent ?? "");
     if (fragment.complete) this.finish();
+    else this.contents.hidden = this.tools.hidden = true;
   }
 
   finish() {
@@ -98,11 +96,11 @@ export class ReportView {
   listContents() {
     const headings = [...this.body.querySelectorAll("h1, h2, h3")];
     this.contents.hidden = headings.length < 3;
-    fill(this.contents, el("strong", {}, word("contents")), el("ul", {}, headings.map((heading) => {
+    fill(this.contents, el("details", { open: matchMedia("(min-width: 60rem)").matches }, el("summary", {}, word("contents")), el("ul", {}, headings.map((heading) => {
       const text = (heading.textContent ?? "").replace(/\s*\[\d+\]/g, "");
       const go = () => { heading.setAttribute("tabindex", "-1"); /** @type {HTMLElement} */ (heading).focus(); heading.scrollIntoView(); };
-      return el("li", { class: heading.tagName.toLowerCase() }, el("button", { type: "button", class: "link", onclick: go }, text));
-    })));
+      return el("li", { class: heading.tagName.toLowerCase(), dir: "auto" }, el("button", { type: "button", class: "link", onclick: go }, text));
+    }))));
   }
 
   /** Links inside the report: a citation opens its source, one in the list goes back to the text. @param {MouseEvent} event */
@@ -115,7 +113,22 @@ export class ReportView {
     const target = this.body.querySelector(`[id="${CSS.escape(name)}"]`);
     if (kind !== "source") return target?.scrollIntoView({ block: "center" });
     const found = [...(this.run?.sources ?? [])].find(([, source]) => source.number === Number(number));
-    if (found) import("./passage.js").then(({ claimOf }) => this.actions.card(this.id, found[0], claimOf(link)));
+    if (found) this.open(link, found[0]).catch(this.actions.failed);
     else target?.scrollIntoView({ block: "center" });
   }
+
+  /** Opens what a citation rests on, as the check of the report has found it. @param {Element} link @param {number} source */
+  async open(link, source) {
+    const place = [...this.body.querySelectorAll("a.cite[href^='#source-']")].indexOf(link);
+    this.citations ??= api.citations(this.id).catch(() => []);
+    const citation = (await this.citations)[place];
+    const known = citation && link.textContent === `[${citation.number}]` ? citation : undefined;
+    this.actions.card(this.id, known?.source_id ?? source, { claim: claimOf(link), passage: known?.passage, verdict: known?.verdict });
+  }
+}
+
+/** Which way most letters of a text run. @param {string} text @returns {"ltr" | "rtl"} */
+function direction(text) {
+  const turned = text.match(/[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/gu)?.length ?? 0;
+  return turned > (text.match(/\p{L}/gu)?.length ?? 0) / 2 ? "rtl" : "ltr";
 }

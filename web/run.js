@@ -4,9 +4,9 @@ import { el, fill, say } from "./dom.js";
 import { Lanes } from "./lanes.js";
 import { isOver } from "./picture.js";
 import { ReportView } from "./report.js";
-import { count, hour, money, named, span, word } from "./words.js";
+import { count, hour, money, named, percent, span, word } from "./words.js";
 
-/** @typedef {{replay?: (run: string) => void, versions?: () => void, failed: (error: unknown) => void, card: (run: string, source: number, claim: string) => void}} Actions */
+/** @typedef {{replay?: (run: string) => void, versions?: () => void, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
 
 export class RunView {
   /** @param {string} id @param {Actions} actions @param {boolean} [isReplay] */
@@ -26,7 +26,8 @@ export class RunView {
     this.brief = el("div", { class: "text", dir: "auto" });
     this.briefBox = el("details", { hidden: true }, el("summary", {}, word("briefTitle")), this.brief);
     this.questions = el("ul", { class: "questions" });
-    this.questionsBox = el("details", { hidden: true, open: true }, el("summary", {}, word("subQuestions")), this.questions);
+    this.questionsTitle = el("summary", {});
+    this.questionsBox = el("details", { hidden: true, open: true }, this.questionsTitle, this.questions);
     this.plan = el("ol", { class: "plan" });
     this.planBox = el("details", { hidden: true }, el("summary", {}, word("plan")), this.plan);
     this.lanes = new Lanes();
@@ -38,7 +39,8 @@ export class RunView {
     this.asked = el("div", { class: "asked", hidden: true });
     this.report = new ReportView(id, actions, isReplay);
     const status = el("div", { class: "status" }, this.phase, this.figures, this.stop, this.again);
-    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, this.briefBox, this.questionsBox, this.planBox, this.work, this.warningBox, this.asked, this.report.element);
+    const how = el("div", { class: "how" }, this.briefBox, this.questionsBox, this.planBox, this.work, this.warningBox);
+    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, how, this.asked, this.report.element);
   }
 
   /** @param {() => Promise<unknown>} act @param {HTMLButtonElement} button */
@@ -48,7 +50,7 @@ export class RunView {
     try { await act(); } catch (error) { this.actions.failed(error); button.disabled = false; say(button, word(button === this.stop ? "cancel" : "retry")); }
   }
 
-  /** @param {import("./picture.js").Run} run @param {{isLast: boolean, now: number}} at */
+  /** @param {import("./picture.js").Run} run @param {{isLast: boolean, now: number, title?: string}} at */
   update(run, at) {
     this.run = run;
     const changed = this.shown !== run.changed;
@@ -59,7 +61,8 @@ export class RunView {
     if (!changed) return;
     this.element.dataset.status = run.status;
     say(this.question, run.retryOf ? "" : run.question);
-    this.question.hidden = Boolean(run.retryOf) || !run.question;
+    // What the heading says already is not said again.
+    this.question.hidden = Boolean(run.retryOf) || !run.question || run.question === at.title;
     say(this.phase, phase(run));
     this.problem.hidden = !run.problem;
     say(this.problem, run.problem);
@@ -71,10 +74,12 @@ export class RunView {
   /** @param {import("./picture.js").Run} run @param {number} now */
   showFigures(run, now) {
     const end = run.ended ? Date.parse(run.ended) : now;
+    const most = run.options.max_cost_usd;
     const rows = [
       [word("elapsed"), span(end - Date.parse(run.started ?? run.created))], [word("calls"), count(run.calls)],
       [word("tokens"), count(run.input + run.output)], [word("found"), count(run.sources.size)],
-      ...(run.cost === null ? [] : [[word("cost"), money(run.cost)]]),
+      ...(run.cost === null ? [] : [[word("cost"), most ? word("ofMost", { used: money(run.cost), most: money(most) }) : money(run.cost)]]),
+      ...(run.left === null || isOver(run) ? [] : [[word("contextLeft"), percent(run.left)]]),
     ];
     const text = rows.map((row) => row.join(" ")).join("|");
     if (this.figures.dataset.text === text) return;
@@ -91,9 +96,13 @@ export class RunView {
     while (this.plan.childElementCount < run.lead.length) this.plan.append(lead(run.lead[this.plan.childElementCount]));
     const states = [...run.lanes.values()];
     this.work.hidden = !states.length;
+    say(this.questionsTitle, `${word("subQuestions")} (${count(run.questions.filter(({ status }) => status === "answered").length)}/${count(run.questions.length)})`);
     say(this.lanesTitle, `${word("researchers")}: ${states.filter((lane) => lane.state !== "running").length} / ${states.length}`);
     // Once it is over, the report is what is read.
-    if (isOver(run) && this.work.dataset.closed !== "yes" && run.outcome) { this.work.open = false; this.work.dataset.closed = "yes"; }
+    if (isOver(run) && this.work.dataset.closed !== "yes" && run.outcome) {
+      this.work.open = this.questionsBox.open = false;
+      this.work.dataset.closed = "yes";
+    }
     this.lanes.update(run);
     this.warningBox.hidden = !run.warnings.length;
     say(this.warned, word("warnings", { n: run.warnings.length }));

@@ -1,14 +1,14 @@
 // A thread: its runs in order, and the box below them for the next message.
 import * as api from "./api.js";
 import { openCard } from "./card.js";
-import { difference } from "./difference.js";
 import { Documents } from "./documents.js";
-import { dialog, el, fill, say } from "./dom.js";
+import { el, fill, say } from "./dom.js";
 import { empty, isOver, take } from "./picture.js";
 import { openReplay } from "./replay.js";
 import { RunView } from "./run.js";
 import { openShares } from "./share.js";
 import { sourceList } from "./sources.js";
+import { openVersions } from "./versions.js";
 import { word } from "./words.js";
 
 /** The longest the page may work on events at a stretch, in ms. */
@@ -36,7 +36,7 @@ export class ThreadView {
     this.box = el("textarea", { rows: "2", maxlength: "100000", "aria-label": word("followUp"), placeholder: word("followUp"), onkeydown: sendOnEnter });
     this.send = el("button", { class: "main" }, word("send"));
     this.form = el("form", { class: "reply", hidden: true, onsubmit: (/** @type {Event} */ event) => this.reply(event) }, this.box, this.send);
-    this.element = el("div", { class: "thread" }, el("header", {}, this.title, this.share), this.line, this.documents.element, this.runs, this.form);
+    this.element = el("div", { class: "thread" }, el("header", {}, this.title, this.share), this.line, this.runs, this.documents.element, this.form);
     this.documents.dropOn(this.element);
     this.clock = setInterval(() => this.draw(), 1_000);
     this.leave = () => {};
@@ -96,7 +96,7 @@ export class ThreadView {
 
   draw() {
     const runs = [...this.picture.runs.values()], now = Date.now();
-    runs.forEach((run, i) => this.view(run).update(run, { isLast: i === runs.length - 1, now }));
+    runs.forEach((run, i) => this.view(run).update(run, { isLast: i === runs.length - 1, now, title: i === 0 ? this.title.textContent ?? "" : "" }));
     const last = runs.at(-1);
     this.share.hidden = !runs.some((run) => run.written);
     this.form.hidden = !last || !isOver(last) || this.picture.gone;
@@ -107,20 +107,32 @@ export class ThreadView {
   view(run) {
     const found = this.views.get(run.id);
     if (found) return found;
-    const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {string} */ claim) => this.card(id, source, claim);
+    const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(this.page.failed);
     const view = new RunView(run.id, {
-      failed: this.page.failed, card, replay: (id) => void openReplay(id).catch(this.page.failed), versions: () => void this.compare(),
+      failed: this.page.failed, card, replay: (id) => void this.replay(id).catch(this.page.failed), versions: () => void this.compare().catch(this.page.failed),
     });
-    view.element.append(sourceList(run.id, (source) => card(run.id, source, ""), () => view.report.body));
+    view.element.append(sourceList(run.id, (source) => card(run.id, source, {}), () => view.report.body));
     this.views.set(run.id, view);
     this.runs.append(view.element);
     return view;
   }
 
-  /** @param {string} run @param {number} source @param {string} claim */
-  card(run, source, claim) {
-    history.replaceState(null, "", `#/t/${this.id}/r/${run}/s/${source}`);
-    openCard(run, source, claim).catch(this.page.failed);
+  /** The address of a place in the thread, without the page going there. @param {string} [place] */
+  address(place = "") {
+    if (location.hash.startsWith(`#/t/${this.id}`)) history.replaceState(null, "", `#/t/${this.id}${place}`);
+  }
+
+  /** @param {string} run @param {number} source @param {import("./card.js").At} at */
+  async card(run, source, at) {
+    const { passage } = at;
+    this.address(`/r/${run}/s/${source}${passage ? `/${passage.start}-${passage.end}` : ""}`);
+    const box = await openCard(run, source, at);
+    box.addEventListener("close", () => this.address());
+  }
+
+  /** @param {string} run @param {number} [seq] @returns {Promise<boolean>} */
+  replay(run, seq) {
+    return openReplay(run, { seq, moved: (at) => this.address(at === null ? "" : `/e/${at}`) });
   }
 
   /** @param {Event} event */
@@ -136,34 +148,28 @@ export class ThreadView {
     } catch (error) { this.page.failed(error); } finally { this.send.disabled = false; }
   }
 
-  /** The newest report beside the one before it. */
+  /** Two of the thread's reports, the newest beside the one before it at first. */
   async compare() {
-    const written = [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed").slice(-2);
-    if (written.length < 2) return;
-    try {
-      const [older, newer] = await Promise.all(written.map((run) => api.report(run.id, "text/markdown")));
-      const rows = difference(older, newer).map(({ left, right }) => el("tr", { class: left === right ? "" : "differs" },
-        el("td", { class: left === null ? "none" : "", dir: "auto" }, left), el("td", { class: right === null ? "none" : "", dir: "auto" }, right)));
-      const head = el("thead", {}, el("tr", {}, el("th", {}, word("older")), el("th", {}, word("newer"))));
-      dialog(word("versions"), el("div", { class: "wide", tabindex: "0" }, el("table", { class: "versions" }, head, el("tbody", {}, rows)))).classList.add("large");
-    } catch (error) { this.page.failed(error); }
+    const written = [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed");
+    if (written.length > 1) await openVersions(written.map(({ id, question, ended }) => ({ id, question, ended })));
   }
 
   /** Goes to a run, a source or an event named by the address. @param {string[]} place */
   async show(place) {
-    const [kind, id, , source] = place;
+    const [kind, id, , source, stretch] = place;
     if (kind === "e") return this.showEvent(Number(id));
     if (kind !== "r") return;
     for (let tries = 0; tries < 100 && !this.views.has(id); tries += 1) await new Promise((done) => setTimeout(done, 50));
     this.views.get(id)?.element.scrollIntoView();
-    if (source) this.card(id, Number(source), "");
+    const [start, end] = (stretch ?? "").split("-").map(Number);
+    if (source) await this.card(id, Number(source), end > start ? { passage: { start, end } } : {});
   }
 
   /** @param {number} seq */
   async showEvent(seq) {
     for (let tries = 0; tries < 100 && this.picture.seq < seq; tries += 1) await new Promise((done) => setTimeout(done, 50));
     for (const run of this.picture.runs.keys()) {
-      if (await openReplay(run, seq)) return;
+      if (await this.replay(run, seq)) return;
     }
   }
 }

@@ -32,6 +32,12 @@ export interface Source {
   cited_as: number | null;
   snapshot?: string;
 }
+export interface Citation {
+  number: number;
+  source_id: number;
+  verdict?: "supported" | "partly" | "not_supported" | "not_checkable";
+  passage?: { start: number; end: number };
+}
 export interface Document {
   id: string;
   name: string;
@@ -50,6 +56,8 @@ export interface OptionSchema {
   minimum?: number;
   maximum?: number;
   enum?: string[];
+  examples?: string[];
+  exclusiveMinimum?: number;
   description?: string;
   default?: unknown;
 }
@@ -67,6 +75,8 @@ export interface Estimate {
   basis: { from: "runs" | "preset"; runs: number; effort: string };
   model_calls: Range;
   searches: Range;
+  pages: Range;
+  researchers: Range;
   input_tokens: Range;
   output_tokens: Range;
   minutes: Range;

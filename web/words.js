@@ -9,6 +9,9 @@ const tables = { en, de, zh };
 /** The first language of the reader that there are words in. */
 export const language = navigator.languages.map((name) => name.split("-")[0]).find((name) => name in tables) ?? "en";
 
+/** The same with the reader's country: it decides how dates and numbers are written. */
+const locale = navigator.languages.find((name) => name.split("-")[0] === language) ?? language;
+
 /** @param {keyof typeof en} name @param {Record<string, unknown>} [values] */
 export function word(name, values = {}) {
   return tables[language][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? ""));
@@ -17,16 +20,22 @@ export function word(name, values = {}) {
 /** A word for a name that the service gave, or the name itself. @param {string} name */
 export const named = (name) => name in en ? word(/** @type {keyof typeof en} */ (name)) : name;
 
-const whole = new Intl.NumberFormat(language, { notation: "standard" });
-const short = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
-const dollars = new Intl.NumberFormat(language, { style: "currency", currency: "USD", maximumFractionDigits: 2 });
-const days = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
-const clock = new Intl.DateTimeFormat(language, { timeStyle: "short" });
+const whole = new Intl.NumberFormat(locale, { notation: "standard" });
+const short = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
+const dollars = new Intl.NumberFormat(locale, { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol", maximumFractionDigits: 2 });
+const cents = new Intl.NumberFormat(locale, { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol", maximumSignificantDigits: 2 });
+const parts = new Intl.NumberFormat(locale, { style: "percent" });
+const days = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+const clock = new Intl.DateTimeFormat(locale, { timeStyle: "short" });
 
 /** @param {number} n */
 export const count = (n) => n < 10_000 ? whole.format(n) : short.format(n);
 /** @param {number} n */
-export const money = (n) => dollars.format(n);
+export const money = (n) => (n > 0 && n < 0.1 ? cents : dollars).format(n);
+/** @param {number} part of 1 */
+export const percent = (part) => parts.format(part);
+/** @param {number} n every digit of it */
+export const exactly = (n) => whole.format(n);
 /** @param {string | number | Date} time */
 export const day = (time) => isNaN(+new Date(time)) ? String(time) : days.format(new Date(time));
 /** @param {string} time */

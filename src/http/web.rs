@@ -42,6 +42,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("sources.js", SCRIPT, include_str!("../../web/sources.js")),
     ("style.css", "text/css; charset=utf-8", include_str!("../../web/style.css")),
     ("thread.js", SCRIPT, include_str!("../../web/thread.js")),
+    ("versions.js", SCRIPT, include_str!("../../web/versions.js")),
     ("words.js", SCRIPT, include_str!("../../web/words.js")),
     ("words/de.js", SCRIPT, include_str!("../../web/words/de.js")),
     ("words/en.js", SCRIPT, include_str!("../../web/words/en.js")),

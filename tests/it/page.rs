@@ -164,6 +164,14 @@ async fn a_wide_run_is_taken_in_smoothly() {
     service.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_keeps_to_its_budget() {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    tell("budget.mjs", &service.url(""), &world, async |_| {}).await;
+    service.stop().await;
+}
+
 /// The parts that need no browser, and the types.
 #[tokio::test(flavor = "multi_thread")]
 async fn its_parts_fold_compare_and_find_and_its_types_fit() {

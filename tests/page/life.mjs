@@ -38,7 +38,10 @@ await story(async (page) => {
   await page.locator(".report a.cite").first().focus();
   await page.keyboard.press("Enter");
   await page.waitForSelector("dialog[open] .source-title");
-  assert(/\/s\/\d+$/.test(page.url()), "the source has an address");
+  assert(/\/s\/\d+\/\d+-\d+$/.test(page.url()), `the passage has an address: ${page.url()}`);
+  assert((await page.textContent("dialog[open]")).includes("The passage it rests on"), "the checked passage is shown");
+  const passage = await page.textContent("dialog[open] blockquote mark");
+  const place = page.url();
   await accessible(page, "source");
   await page.keyboard.press("Escape");
   await page.waitForSelector("dialog", { state: "detached" });
@@ -46,6 +49,11 @@ await story(async (page) => {
   const picture = () => page.evaluate(() => [...document.querySelectorAll(".lane")].map((lane) => lane.textContent).join("|")
     + document.querySelector(".report").textContent + document.querySelectorAll(".plan li").length);
   const before = await picture();
+  assert(!page.url().includes("/s/"), "a closed source leaves the address");
+  await page.goto("about:blank");
+  await page.goto(place);
+  assert(await page.textContent("dialog[open] blockquote mark") === passage, "the address opens the same passage");
+  await page.keyboard.press("Escape");
   const thread = page.url().split("/t/")[1].split("/")[0];
   await page.goto(`${base}/#/t/${thread}`);
   await page.reload();
@@ -57,8 +65,19 @@ await story(async (page) => {
   await page.click(".reply button");
   await page.waitForFunction(() => document.querySelectorAll(".run").length === 3 && document.querySelectorAll(".tools:not([hidden])").length === 2);
 
+  await page.locator(".tools:not([hidden]) button:has-text('Compare versions')").last().click();
+  await page.waitForSelector("dialog .versions tbody tr");
+  assert(await page.locator("dialog .versions ins, dialog .versions del").count() > 0, "what differs is marked");
+  await accessible(page, "versions");
+  await page.keyboard.press("Escape");
+
   await page.locator(".tools:not([hidden]) button:has-text('Replay')").first().click();
   await page.waitForSelector("dialog .lane", { state: "attached" });
+  await page.locator("dialog select[aria-label=Speed]").selectOption("1");
+  const jumps = await page.locator("dialog select[aria-label='Jump to'] option").allTextContents();
+  await page.locator("dialog select[aria-label='Jump to']").selectOption({ index: jumps.findIndex((name) => name.includes("has begun")) });
+  await page.waitForFunction(() => /\/e\/\d+$/.test(location.hash));
+  assert(await page.locator("dialog .lane[data-state=running]").count() === 1, "the moment at which a researcher begins");
   await page.locator("dialog input[type=range]").fill("0");
   await accessible(page, "replay");
   await page.keyboard.press("Escape");
@@ -97,4 +116,11 @@ await story(async (page) => {
   assert(!await page.isVisible("#find"), "and closes");
   await page.emulateMedia({ colorScheme: "dark" });
   await accessible(page, "a phone in the dark");
+
+  await page.click("#menu");
+  const deleted = page.waitForResponse((response) => response.request().method() === "DELETE", { timeout: 15_000 });
+  const begun = Date.now();
+  await page.click(".threads button[title=Delete]");
+  await page.waitForSelector("#notices button");
+  assert((await deleted).status() === 204 && Date.now() - begun > 9_000, "it is deleted when ten seconds are over");
 });

@@ -1,7 +1,7 @@
 // The parts of the page that need no browser: the picture, the difference, the passage.
 import { strict as assert } from "node:assert";
 import { difference } from "../../web/difference.js";
-import { passage } from "../../web/passage.js";
+import { passage, unitsOf } from "../../web/passage.js";
 import { empty, take } from "../../web/picture.js";
 
 const event = (seq, type, data, id) => ({ seq, ts: new Date(seq * 1000).toISOString(), run_id: "r", scope: id ? { agent: "researcher", id } : { agent: "root" }, type, data });
@@ -21,9 +21,21 @@ assert.equal(run.text, "new");
 assert.equal(run.status, "completed");
 assert.deepEqual(run.questions, [{ question: "A?", status: "partly" }]);
 assert.deepEqual([run.calls, run.input, run.output], [1, 3, 4]);
-assert.deepEqual(run.lanes.get("r1").steps, [{ id: "c", text: "a · b", links: 1, problem: "" }]);
+assert.deepEqual(run.lanes.get("r1").steps, [{ id: "c", text: "a · b", links: 1, isRead: false, done: true, problem: "" }]);
 for (const one of log) take(picture, one);
 assert.equal(run.calls, 1, "what comes twice counts once");
+
+const agent = empty();
+const turn = [
+  event(1, "run.created", { question: "Q", options: {} }), event(2, "researcher.started", { topic: "T" }, "r1"),
+  event(3, "model.started", { model: "m", role: "research", window: 1_000 }, "r1"), event(4, "usage", { role: "research", input_tokens: 200, output_tokens: 50 }, "r1"),
+  event(5, "model.started", { model: "s", role: "summarization", window: 400 }, "r1"), event(6, "usage", { role: "summarization", input_tokens: 300, output_tokens: 0 }, "r1"),
+  event(7, "warning", { code: "search_failed", detail: "no" }, "r1"), event(8, "usage", { role: "research", input_tokens: 9, output_tokens: 0 }),
+];
+for (const one of turn) take(agent, one);
+const lane = agent.runs.get("r").lanes.get("r1");
+assert.deepEqual([lane.left, agent.runs.get("r").left], [0.75, null], "what is left of the researcher's own conversation; of the lead nothing is known");
+assert.deepEqual(lane.warnings, ["no"]);
 
 const rows = difference("a\nb\nc\nd", "a\nx\nc\nd\ne");
 assert.deepEqual(rows.map((row) => [row.left, row.right]), [["a", "a"], ["b", "x"], ["c", "c"], ["d", "d"], [null, "e"]]);
@@ -35,6 +47,11 @@ const text = "The gate opened in 1998. Dues of 4 crowns pay for it. Nobody knows
 const found = passage(text, "Dues of 4 crowns pay the gate.");
 assert.equal(text.slice(found.start, found.end), "Dues of 4 crowns pay for it.");
 assert.equal(passage(text, "Completely different matters"), null);
+// The API counts characters beyond the basic plane once, strings here twice.
+const wide = "𝄞𝄞 Dues pay. 𝄞";
+const place = unitsOf(wide, { start: 3, end: 12 });
+assert.equal(wide.slice(place.start, place.end), "Dues pay.");
+assert.equal(unitsOf(wide, { start: 40, end: 50 }), null);
 const begin = performance.now();
 passage("word 12 ".repeat(100_000), "word 12");
 assert.ok(performance.now() - begin < 5_000);

@@ -35,4 +35,9 @@ export default {
   attach: "Dokumente anhängen", readingFile: "liest {name}…", removeFile: "{name} entfernen", characters: "{n} Zeichen",
   subQuestions: "Was man wissen muss", fullyAnswered: "beantwortet", partlyAnswered: "teilweise beantwortet", notAnswered: "nicht gefunden",
   signInThrough: "Mit dem eigenen Konto anmelden",
+  contextLeft: "Kontext übrig", ofMost: "{used} von {most}", wasRead: "gelesen",
+  goTo: "Zum Beleg {n} im Bericht", text: "Text", snapshotAt: "Ganzer Text, wie er gelesen wurde, an dieser Stelle",
+  sameLines: "{n} gleiche Zeilen", supported: "von dieser Quelle gestützt", partly: "teilweise gestützt",
+  not_supported: "nicht gestützt", not_checkable: "nicht prüfbar", free: "kostet nichts",
+  nothingLeft: "von {option} ist nichts übrig", above: "über {low}, bis {high}", reportDone: "Der Bericht ist geschrieben",
 };

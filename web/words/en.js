@@ -22,7 +22,7 @@ export default {
   asked: "A question back to you", reply: "Your reply", send: "Send", followUp: "Ask a follow-up question",
   answered: "answered from what was found", revised: "report revised", researched: "researched further",
   contents: "Contents", copy: "Copy", markdown: "Markdown", html: "HTML", json: "JSON", print: "Print", replay: "Replay", versions: "Compare versions",
-  writing: "The report is being written; this is what is complete so far.", limited: "limited by {name}", cited: "cited {n} times", notCited: "not cited",
+  writing: "The report is being written; this is what is complete so far.", limited: "limited by {name}", cited: "cited {n}×", notCited: "not cited",
   sourceOf: "Source {n}", published: "Published {date}", addresses: "{n} more addresses with the same text or page", fetched: "Read {date}", foundWith: "found with {engine}", passage: "The passage it rests on",
   nearest: "The closest passage in the text that was read", noPassage: "No sentence of this text fits well; see the whole text.", snapshot: "Whole text as it was read",
   open: "Open the original", play: "Play", pause: "Pause", speed: "Speed", jump: "Jump to", time: "Time", older: "Before", newer: "After",
@@ -35,4 +35,9 @@ export default {
   attach: "Attach documents", readingFile: "reading {name}…", removeFile: "Remove {name}", characters: "{n} characters",
   subQuestions: "What has to be known", fullyAnswered: "answered", partlyAnswered: "partly answered", notAnswered: "not found",
   signInThrough: "Sign in with your account",
+  contextLeft: "Context left", ofMost: "{used} of {most}", wasRead: "read",
+  goTo: "To citation {n} in the report", text: "text", snapshotAt: "Whole text as it was read, at this passage",
+  sameLines: "{n} lines are the same", supported: "supported by this source", partly: "partly supported",
+  not_supported: "not supported", not_checkable: "could not be checked", free: "costs nothing",
+  nothingLeft: "nothing is left of {option}", above: "above {low}, up to {high}", reportDone: "The report is written",
 };

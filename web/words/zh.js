@@ -35,4 +35,9 @@ export default {
   attach: "添加文档", readingFile: "正在读取 {name}…", removeFile: "移除 {name}", characters: "{n} 个字符",
   subQuestions: "需要弄清的问题", fullyAnswered: "已回答", partlyAnswered: "部分回答", notAnswered: "未找到",
   signInThrough: "使用您的账户登录",
+  contextLeft: "剩余上下文", ofMost: "{used} / {most}", wasRead: "已读",
+  goTo: "转到报告中的引用 {n}", text: "原文", snapshotAt: "读取时的全文（定位到此处）",
+  sameLines: "{n} 行相同", supported: "此来源支持", partly: "部分支持",
+  not_supported: "不支持", not_checkable: "无法核查", free: "免费",
+  nothingLeft: "{option} 已用完", above: "大于 {low}，至 {high}", reportDone: "报告已写完",
 };
