@@ -28,7 +28,7 @@ enum Kind {
     Number,
 }
 
-const KINDS: [(Kind, &str); 16] = [
+const KINDS: [(Kind, &str); 19] = [
     (Kind::Money, "money"),
     (Kind::Date, "date"),
     (Kind::Time, "time"),
@@ -42,6 +42,9 @@ const KINDS: [(Kind, &str); 16] = [
     (Kind::Measure("mass"), "mass"),
     (Kind::Measure("length"), "length"),
     (Kind::Measure("heat"), "heat"),
+    (Kind::Measure("energy"), "energy"),
+    (Kind::Measure("volume"), "volume"),
+    (Kind::Measure("area"), "area"),
     (Kind::Phone, "phone"),
     (Kind::Count, "count"),
     (Kind::Number, "number"),
@@ -77,13 +80,16 @@ pub(super) struct Kinds {
     kinds: Vec<Kind>,
     /// Words of the question: what it says itself is no answer to it.
     asked: HashSet<String>,
+    /// Words by which it asks for a measure: a unit answers `how much energy` without the word.
+    measured: Vec<&'static str>,
 }
 
 impl Kinds {
     /// Of a `part` of `question`.
     pub fn asked_by(part: &str, question: &str) -> Self {
         let text = format!(" {} ", part.to_lowercase().replace(['?', '.', ',', '\u{ff1f}'], " "));
-        let asks = |name: &str| list(&format!("ask {name}")).split('|').any(|phrase| asks(&text, phrase));
+        let phrase = |name: &str| list(&format!("ask {name}")).split('|').find(|phrase| asks(&text, phrase));
+        let asks = |name: &str| phrase(name).is_some();
         let mut kinds: Vec<Kind> = KINDS.iter().filter(|(_, name)| asks(name)).map(|(kind, _)| *kind).collect();
         // `How much did it cost` asks for money, `how long` for a time, and any number would not do.
         let vague = |kind: &Kind| matches!(kind, Kind::Number | Kind::Count);
@@ -93,7 +99,14 @@ impl Kinds {
         if kinds.contains(&Kind::Count) {
             kinds.retain(|kind| *kind != Kind::Number);
         }
-        Self { kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
+        let measures = kinds.iter().filter_map(|kind| if let Kind::Measure(name) = kind { phrase(name) } else { None });
+        let measured = measures.flat_map(str::split_whitespace).collect();
+        Self { measured, kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
+    }
+
+    /// The words by which it asks for a measure, lower case.
+    pub fn measured(&self) -> &[&'static str] {
+        &self.measured
     }
 
     /// May anything answer it, as far as kinds go?
@@ -317,6 +330,8 @@ mod tests {
         check("How long does it take?", "It takes one hour and forty minutes.", 1.0);
         check("How heavy is it?", "It weighs 2.3 kg.", 1.0);
         check("How heavy is it?", "It is 14 metres long.", 0.0);
+        check("How much energy does it store?", "It stores 2.4 MWh.", 1.0);
+        check("How much energy does it store?", "It stores 9 tins.", 0.0);
         check("At what temperature?", "At 134 degrees.", 1.0);
         check("Which company insures it?", "It is insured by Polder Mutual.", 1.0);
         check("Which company insures it?", "It heats the baths.", 0.0);

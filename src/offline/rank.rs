@@ -146,6 +146,8 @@ struct Part {
     focus: Vec<usize>,
     /// What follows a preposition.
     complements: Vec<usize>,
+    /// What a unit says as well: the `energy` of `how much energy`.
+    measured: Vec<usize>,
 }
 
 /// What a sentence has of the words of the question: word and share.
@@ -175,7 +177,9 @@ impl Question {
             own[number].iter().for_each(|word| weights[*word] = 1.0);
             let focus = question.numbers_of(&plan::focus(part), language);
             let complements = question.numbers_of(&plan::complements(part), language);
-            question.parts.push(Part { weights, kinds: Kinds::asked_by(part, text), focus, complements });
+            let kinds = Kinds::asked_by(part, text);
+            let measured = question.numbers_of(kinds.measured(), language);
+            question.parts.push(Part { weights, kinds, focus, complements, measured });
         }
         question
     }
@@ -345,17 +349,20 @@ impl Scored<'_> {
     fn answers(&self, fit: f64, shares: &[f64]) -> bool {
         let part = self.part;
         let near: Vec<f64> = shares.iter().map(|share| (share / IN_SENTENCE_BEFORE).min(1.0)).collect();
-        let asks =
-            |word: &Word| !word.is_name && !word.is_number && !word.is_month && (!word.is_said || part.kinds.is_open());
+        let is_said = |number: usize, word: &Word| word.is_said || part.measured.contains(&number);
+        let asks = |number: usize, word: &Word| {
+            let is_thing = !word.is_name && !word.is_number && !word.is_month;
+            is_thing && (!is_said(number, word) || part.kinds.is_open())
+        };
         let in_focus = |number: usize| part.focus.contains(&number);
         let follows = |number: usize| part.complements.contains(&number) && !in_focus(number);
         let asked = |number: usize, word: &Word| match in_focus(number) || follows(number) {
-            _ if !asks(word) => 0.0,
+            _ if !asks(number, word) => 0.0,
             false if word.is_unheard => UNHEARD,
             _ => 1.0,
         };
-        let focus = |number: usize, word: &Word| one_if(in_focus(number) && !word.is_said);
-        let complements = |number: usize, word: &Word| one_if(follows(number) && asks(word));
+        let focus = |number: usize, word: &Word| one_if(in_focus(number) && !is_said(number, word));
+        let complements = |number: usize, word: &Word| one_if(follows(number) && asks(number, word));
         let named = |_: usize, word: &Word| one_if(word.is_name);
         let (names, own_focus) = (self.cover(&near, named), self.cover(shares, focus));
         let names_it = self.has_name() && self.cover(shares, named) >= NAMED;
