@@ -92,6 +92,7 @@ impl Ask<'_> {
             name: TOOL.to_owned(),
             description: "Takes the depth of the well in metres.".to_owned(),
             parameters: schema(),
+            dispensable: false,
         };
         let request = Request { tools: vec![tool], tool_choice: choice, ..self.request(&question) };
         match self.complete(request).await {

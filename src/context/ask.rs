@@ -335,8 +335,9 @@ impl Cx {
             Some(window) => window,
             None => llm.context_window(model).await,
         };
+        let mut request = self.run.refused_tools.left_out(&call.request);
         for shortening in 0.. {
-            let fitted = fit::fit(&call.request, window, llm.facts(model).max_output);
+            let fitted = fit::fit(&request, window, llm.facts(model).max_output);
             if let Some(detail) = fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
@@ -362,7 +363,14 @@ impl Cx {
                     return Ok(Tried::Answered(completion));
                 }
                 Ok(Err(broken_off)) => return Ok(Tried::BrokenOff(broken_off)),
-                Err(failed) => return Ok(Tried::Failed(failed)),
+                Err(failed) => {
+                    let refused = self.run.refused_tools.note(&fitted.request, &failed);
+                    if refused.is_empty() {
+                        return Ok(Tried::Failed(failed));
+                    }
+                    self.warn_of_refused_tools(&refused, &failed).await?;
+                    request = self.run.refused_tools.left_out(&call.request);
+                }
             }
         }
         unreachable!("the loop returns")

@@ -7,6 +7,7 @@ mod ask;
 mod fit;
 mod pages;
 mod paid;
+mod refused_tools;
 mod role;
 mod spending;
 mod waits;
@@ -31,6 +32,7 @@ pub use spending::{Pages, Refusal, Spending, Standing, is_refusal};
 pub use waits::{Deadline, RunCaller};
 
 use pages::KnownSources;
+use refused_tools::RefusedTools;
 use spending::Reserved;
 use waits::{RunWaits, WaitClock};
 
@@ -121,6 +123,7 @@ struct RunContext {
     spending: Arc<Spending>,
     /// Models that answer in place of a role's own, as was announced last. Locked for map access only.
     stand_ins: Mutex<HashMap<Role, ModelName>>,
+    refused_tools: RefusedTools,
     /// Turns of pages to be summarised.
     summaries: Semaphore,
     /// `report.started` events of earlier lives of this run.
@@ -170,6 +173,7 @@ impl Cx {
         }
         let summaries = Semaphore::new(options.max_concurrent_summaries as usize);
         let run = RunContext {
+            refused_tools: RefusedTools::default(),
             summaries,
             journal,
             services,

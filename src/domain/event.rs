@@ -516,7 +516,7 @@ pub enum WarningCode {
     FindingsLeftOut,
     /// The database could not be reached for a while.
     StorageDelayed,
-    /// An MCP server could not be used, or no longer; the run goes on without its tools.
+    /// An MCP server, or a tool of it, could not be used, or no longer; the run goes on without it.
     McpServerFailed,
     /// A role's model is away, out of quota or refuses its key; another one stands in.
     ModelReplaced,

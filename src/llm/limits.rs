@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_request_is_the_sum_of_its_parts() {
-        let tool = ToolSpec { name: "think".into(), description: "d".into(), parameters: json!({}) };
+        let tool =
+            ToolSpec { name: "think".into(), description: "d".into(), parameters: json!({}), dispensable: false };
         let call = ToolCall { id: "1".into(), name: "think".into(), arguments: "{}".into(), problem: None };
         let request = Request {
             model: "openai:m".parse().unwrap(),

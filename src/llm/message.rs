@@ -125,6 +125,9 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON Schema of the arguments object.
     pub parameters: Value,
+    /// The run can do without it, as it can where a provider refuses the schema of a tool of others.
+    #[serde(skip)]
+    pub dispensable: bool,
 }
 
 /// Must the model call a tool?

@@ -196,7 +196,7 @@ impl<'a> Strategies<'a> {
 
     fn tool(&self) -> ToolSpec {
         let description = (self.prompts.tool)();
-        ToolSpec { name: ANSWER_TOOL.to_owned(), description, parameters: self.schema.clone() }
+        ToolSpec { name: ANSWER_TOOL.to_owned(), description, parameters: self.schema.clone(), dispensable: false }
     }
 }
 
@@ -329,7 +329,7 @@ mod tests {
 
         assert!(strategies.unsupported());
         let parameters = json!({"type": "object"});
-        let tool = ToolSpec { name: "answer".into(), description: "Takes it.".into(), parameters };
+        let tool = ToolSpec { name: "answer".into(), description: "Takes it.".into(), parameters, dispensable: false };
         let expected = Request { tools: vec![tool], tool_choice: ToolChoice::Required, ..base() };
         assert_eq!(strategies.request(&base()), expected);
 

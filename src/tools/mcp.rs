@@ -103,6 +103,7 @@ impl Loaded {
                 let name = free_name(server, &offered.name, &taken);
                 taken.insert(name.clone());
                 let spec = spec(&name, untrusted(&offered.description), offered.schema.clone());
+                let spec = ToolSpec { dispensable: true, ..spec };
                 let (server, tool) = (server.clone(), offered.name.clone());
                 tools.push(Box::new(McpTool { clients: Arc::clone(&self.clients), server, tool, spec }));
             }

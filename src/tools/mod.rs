@@ -399,7 +399,7 @@ fn source_id(text: &str) -> Option<SourceId> {
 }
 
 fn spec(name: &str, description: String, parameters: Value) -> ToolSpec {
-    ToolSpec { name: name.to_owned(), description, parameters }
+    ToolSpec { name: name.to_owned(), description, parameters, dispensable: false }
 }
 
 /// The schema of arguments with one required property.

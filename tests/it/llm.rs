@@ -65,7 +65,7 @@ fn model(name: &str) -> ModelName {
 
 fn tool(name: &str) -> ToolSpec {
     let parameters = json!({"type": "object", "properties": {"queries": {"type": "array"}}});
-    ToolSpec { name: name.into(), description: "Searches.".into(), parameters }
+    ToolSpec { name: name.into(), description: "Searches.".into(), parameters, dispensable: false }
 }
 
 fn answer(text: &str) -> Completion {

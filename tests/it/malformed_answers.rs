@@ -105,7 +105,12 @@ fn request(model: &str) -> Request {
     Request {
         model: model.parse().unwrap(),
         messages: vec![Message::system("Be brief."), Message::user("How deep is it?")],
-        tools: vec![ToolSpec { name: "search_web".into(), description: "Searches.".into(), parameters }],
+        tools: vec![ToolSpec {
+            name: "search_web".into(),
+            description: "Searches.".into(),
+            parameters,
+            dispensable: false,
+        }],
         tool_choice: ToolChoice::Auto,
         output: OutputFormat::Text,
         max_tokens: 100,

@@ -145,7 +145,12 @@ fn schema() -> Value {
 }
 
 fn tools() -> Vec<ToolSpec> {
-    let spec = |name: &str, parameters| ToolSpec { name: name.into(), description: "It helps.".into(), parameters };
+    let spec = |name: &str, parameters| ToolSpec {
+        name: name.into(),
+        description: "It helps.".into(),
+        parameters,
+        dispensable: false,
+    };
     vec![spec("search_web", schema()), spec("finish", json!({"type": "object", "properties": {}}))]
 }
 

@@ -39,7 +39,7 @@ fn llm(vendor: &FakeVendor, provider: &'static str) -> Llm {
 
 fn tool(name: &str) -> ToolSpec {
     let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    ToolSpec { name: name.into(), description: "Searches.".into(), parameters }
+    ToolSpec { name: name.into(), description: "Searches.".into(), parameters, dispensable: false }
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {

@@ -190,7 +190,7 @@ struct Function<'a> {
 
 impl<'a> Tool<'a> {
     fn of(spec: &'a ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters } = spec;
+        let ToolSpec { name, description, parameters, .. } = spec;
         Self { kind: "function", function: Function { name, description, parameters, strict: false } }
     }
 }

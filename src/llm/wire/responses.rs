@@ -143,7 +143,7 @@ impl<'a> Body<'a> {
 
 impl<'a> Tool<'a> {
     fn of(spec: &'a ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters } = spec;
+        let ToolSpec { name, description, parameters, .. } = spec;
         Self { kind: "function", name, description, parameters, strict: false }
     }
 }

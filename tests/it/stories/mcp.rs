@@ -12,7 +12,7 @@ use super::engine::{Engine, QUESTION, Story, config};
 use crate::{
     crash::until,
     database::TestDatabase,
-    world::{FakeMcp, Kind, Reply, Script, Shape, Transport, When, World, reply},
+    world::{Call, FakeMcp, Kind, Reply, Script, Shape, Transport, When, World, reply},
 };
 
 /// A settings file of other programs with these servers; the variables that name it.
@@ -459,4 +459,25 @@ async fn the_doctor_lists_servers_with_their_tools_or_errors() {
     assert!(text.contains("ok    mcp        register at python3: look_up, tell; 1 resource"), "{text}");
     assert!(text.contains("FAIL  mcp        away at http://127.0.0.1:1/mcp: ") && !text.contains("hunter2"), "{text}");
     assert!(!output.status.success());
+}
+
+/// One call more is made, the first that offers the tool; from then on it is offered to nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_whose_schema_a_provider_refuses_costs_itself_alone() {
+    let refused = r#"{"error": {"message": "Invalid schema for function 'look_up': In context=('properties', 'query'), array schema missing items.", "type": "invalid_request_error", "param": "tools[3].function.parameters", "code": "invalid_function_parameters"}}"#;
+    let calls = [reply::calls([("tell", json!({"text": "The gate opened in 1931."}))]), reply::complete_research()];
+    let script = Script::whole_run(Shape::SMALL)
+        .always(When::offers("look_up"), reply::body(400, refused))
+        .first(When::kind(Kind::Researcher), calls);
+    let world = World::start(script).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "");
+    let story = story_of(&world, &[], &servers(&world, &[("register", fake.settings())])).await;
+    assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
+    let warned = story.warned(WarningCode::McpServerFailed);
+    assert!(warned.len() == 1 && warned[0].contains("(look_up)") && warned[0].contains("missing items"), "{warned:?}");
+    let asked = world.models.calls_of(Kind::Researcher);
+    let offers = |call: &Call| call.tools().into_iter().any(|name| name == "look_up");
+    assert_eq!(asked.iter().map(|call| offers(call)).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(fake.count("tools/call"), 1, "its other tool is called");
+    world.finish();
 }

@@ -85,6 +85,7 @@ impl Tool for Archive {
             name: "ask_archive".to_owned(),
             description: "Look into the archive.".to_owned(),
             parameters: json!({"type": "object", "properties": {"signature": signature}, "required": ["signature"]}),
+            dispensable: false,
         }
     }
 
