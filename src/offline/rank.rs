@@ -2,7 +2,7 @@
 //! rare they are among all sentences at hand, helped by headings, titles and neighbours, and by numbers, dates or names
 //! where the question asks for them.
 
-use std::collections::HashMap;
+use std::{cell::LazyCell, collections::HashMap};
 
 use super::{
     is_in,
@@ -321,8 +321,9 @@ impl Scored<'_> {
         let shares = self.shares(place);
         let (cover, others) = (self.cover(&shares, |_, _| 1.0), self.others(&shares));
         let before = place.checked_sub(1).map_or("", |before| self.piece.sentences[before].text.as_str());
-        let language = Language::of(text);
-        let fit = self.part.kinds.fit(text, before, |word| self.is_counted(word, language));
+        // Only some questions want it, and it takes long.
+        let language = LazyCell::new(|| Language::of(text));
+        let fit = self.part.kinds.fit(text, before, |word| self.is_counted(word, *language));
         let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
         let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance(text);
         Score { value, answers: self.answers(fit, &self.with_table(place, shares)) }
