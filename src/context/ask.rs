@@ -363,14 +363,10 @@ impl Cx {
                     return Ok(Tried::Answered(completion));
                 }
                 Ok(Err(broken_off)) => return Ok(Tried::BrokenOff(broken_off)),
-                Err(failed) => {
-                    let refused = self.run.refused_tools.note(&fitted.request, &failed);
-                    if refused.is_empty() {
-                        return Ok(Tried::Failed(failed));
-                    }
-                    self.warn_of_refused_tools(&refused, &failed).await?;
-                    request = self.run.refused_tools.left_out(&call.request);
-                }
+                Err(failed) => match self.without_refused_tools(&call.request, &fitted.request, &failed).await? {
+                    Some(fewer) => request = fewer,
+                    None => return Ok(Tried::Failed(failed)),
+                },
             }
         }
         unreachable!("the loop returns")

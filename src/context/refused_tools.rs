@@ -52,11 +52,22 @@ impl RefusedTools {
 }
 
 impl Cx {
-    pub(super) async fn warn_of_refused_tools(&self, names: &[String], failed: &llm::Failed) -> Result<(), Stop> {
-        let names = names.join(", ");
-        let detail =
-            format!("the run goes on without the tools that a model's provider refuses ({names}): {}", failed.error);
-        self.emit(vec![Event::warning(WarningCode::McpServerFailed, detail)]).await
+    /// The request without the tools that a provider refused when it was `sent`, which is announced; `None` when the
+    /// failure is about something else.
+    pub(super) async fn without_refused_tools<'a>(
+        &self,
+        request: &'a Request,
+        sent: &Request,
+        failed: &llm::Failed,
+    ) -> Result<Option<Cow<'a, Request>>, Stop> {
+        let names = self.run.refused_tools.note(sent, failed).join(", ");
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let why = &failed.error;
+        let detail = format!("the run goes on without the tools that a model's provider refuses ({names}): {why}");
+        self.emit(vec![Event::warning(WarningCode::McpServerFailed, detail)]).await?;
+        Ok(Some(self.run.refused_tools.left_out(request)))
     }
 }
 
