@@ -7,7 +7,7 @@ use std::time::Instant;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::MutexGuard;
 
-use super::{CONNECT_LIMIT, PING_LIMIT, TRUSTED_IDLE, answers, connect, limit_waits, pool::Trust};
+use super::{CONNECT_LIMIT, PING_LIMIT, connect, limit_waits, pool::Trust};
 use crate::store::Error;
 
 /// Opened when it is first wanted, and again whenever it has broken.
@@ -53,14 +53,11 @@ impl Dedicated {
         if matches!(*state, State::Closed) {
             return Err(sqlx::Error::PoolClosed.into());
         }
-        let State::Idle(open) = std::mem::replace(&mut *state, State::Absent) else {
+        let State::Idle(mut open) = std::mem::replace(&mut *state, State::Absent) else {
             return Ok(InUse { open: Some(self.open().await?), state });
         };
-        let open = if open.since < trust.since() { None } else { still_answers(open).await };
-        let open = match open {
-            Some(open) => open,
-            None => self.open().await?,
-        };
+        let allowed = trust.allows(&mut open.connection, open.since, open.used.elapsed()).await;
+        let open = if allowed.is_ok() { open } else { self.open().await? };
         Ok(InUse { state, open: Some(open) })
     }
 
@@ -88,14 +85,6 @@ impl Dedicated {
             _ = tokio::time::timeout(PING_LIMIT, open.connection.close()).await;
         }
     }
-}
-
-/// One that has been idle for a while is tried first, since the server may have gone.
-async fn still_answers(mut open: Open) -> Option<Open> {
-    if open.used.elapsed() <= TRUSTED_IDLE {
-        return Some(open);
-    }
-    answers(&mut open.connection).await.ok().map(|()| open)
 }
 
 impl InUse<'_> {

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
+use deadpool::managed::{self, Metrics, Object, PoolError, RecycleResult};
 use sqlx::{
     Connection as _, TransactionManager,
     postgres::{PgConnectOptions, PgConnection},
@@ -64,7 +64,7 @@ impl Trust {
         Self(Arc::new(Mutex::new(Instant::now())))
     }
 
-    pub fn since(&self) -> Instant {
+    fn since(&self) -> Instant {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,6 +81,22 @@ impl Trust {
             *since = Instant::now();
         }
         renews
+    }
+
+    /// May a connection be used again that was made then and has been idle for so long?
+    ///
+    /// # Errors
+    /// Why not: it leads to a server that has gone, or does not answer.
+    pub async fn allows(
+        &self,
+        connection: &mut PgConnection,
+        made: Instant,
+        idle: Duration,
+    ) -> Result<(), sqlx::Error> {
+        if made < self.since() {
+            return Err(sqlx::Error::WorkerCrashed);
+        }
+        if idle > TRUSTED_IDLE { self.is_kept_by(connection).await } else { Ok(()) }
     }
 
     /// Tries a connection. Where one has been cut off from its server, so have the others.
@@ -154,13 +170,7 @@ impl managed::Manager for Connector {
     }
 
     async fn recycle(&self, connection: &mut PgConnection, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
-        if metrics.created < self.trust.since() {
-            return Err(RecycleError::message("it leads to a server that has gone"));
-        }
-        if metrics.last_used() > TRUSTED_IDLE {
-            self.trust.is_kept_by(connection).await?;
-        }
-        Ok(())
+        Ok(self.trust.allows(connection, metrics.created, metrics.last_used()).await?)
     }
 }
 
