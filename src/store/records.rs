@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::domain::{

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use sqlx::{Row as _, query, query_scalar};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
