@@ -7,6 +7,7 @@ use crate::{
     auth::{Keys, Wanted},
     config::{Authentication, Config},
     domain::{ApiKey, ApiKeyId, Cost, KeyScope, Owner, Timestamp, UseLimits, printable_line, shortened, time},
+    http::audit,
     store::Error,
 };
 
@@ -161,18 +162,12 @@ async fn create(keys: &Keys, args: CreateArgs, config: &Config) -> Result<Exit, 
     let expires_at = args.expires.map(|days| Timestamp::now().plus(time::days(days)));
     let wanted = Wanted { name, owner, scope: args.scope, expires_at, limits: args.limits.limits() };
     let (key, secret) = keys.create(wanted).await?;
-    audit(&key, "a key was made");
+    audit::key_by_hand(&key, "a key was made");
     complain(&format!("key {} of {}, scope {}; it is not shown again:", key.id, key.owner, key.scope.as_str()));
     if config.http.authentication == Authentication::None {
         complain("note: the service asks for keys only with FATHOM_AUTHENTICATION=keys");
     }
     Ok(print::answer(&secret))
-}
-
-/// A line in the log of who did what, as `http/audit.rs` writes it for the API. Who reaches the database needs no key, and
-/// so has no name here.
-fn audit(key: &ApiKey, what: &str) {
-    tracing::info!(target: "audit", by = "command line", owner = %key.owner, key = %key.id, scope = key.scope.as_str(), "{what}");
 }
 
 async fn list(keys: &Keys, as_json: bool) -> Result<Exit, Error> {
@@ -210,7 +205,7 @@ fn day(at: Timestamp) -> String {
 async fn revoke(keys: &Keys, id: ApiKeyId) -> Result<Exit, Error> {
     match keys.revoke(id).await? {
         Some(key) => {
-            audit(&key, "a key was revoked");
+            audit::key_by_hand(&key, "a key was revoked");
             Ok(print::answer(&format!("key {} of {} is revoked", key.id, key.owner)))
         }
         None => {

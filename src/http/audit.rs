@@ -38,6 +38,11 @@ pub fn key(by: &Principal, key: &ApiKey, what: &str) {
     tracing::info!(target: "audit", %by, %by_key, owner = %key.owner, key = %key.id, scope = key.scope.as_str(), "{what}");
 }
 
+/// From the command line: who reaches the database needs no key, and so has no name here.
+pub fn key_by_hand(key: &ApiKey, what: &str) {
+    tracing::info!(target: "audit", by = "command line", owner = %key.owner, key = %key.id, scope = key.scope.as_str(), "{what}");
+}
+
 pub fn share(by: &Caller, owner: &Owner, thread_id: ThreadId, share: ShareId, what: &str) {
     tracing::info!(target: "audit", by = %by.owner, by_key = key_of(by), %owner, %thread_id, %share, "{what}");
 }

@@ -3,7 +3,7 @@
 //! One file per noun; `extract.rs` takes requests apart, `error.rs` alone picks the status of an error, `serve.rs` owns
 //! the sockets. The contract is openapi.yaml at the top level; a test holds it against [`router`].
 
-mod audit;
+pub mod audit;
 mod auth;
 mod clients;
 pub mod docs;
