@@ -58,6 +58,13 @@ async fn tell(name: &str, arguments: &str, world: &World, mut help: impl AsyncFn
     tokio::time::timeout(LIMIT, ended).await.unwrap_or_else(|_| panic!("{name} does not end"));
 }
 
+/// Plays the story on a service that nothing disturbs.
+async fn on_a_service(story: &str, world: &World) {
+    let service = Service::start(world, &TestDatabase::sqlite()).await;
+    tell(story, &service.url(""), world, async |_| {}).await;
+    service.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_lives_from_its_question_to_its_end() {
     let script = Script::whole_run(Shape { researchers: 3, ..Shape::SMALL })
@@ -66,9 +73,7 @@ async fn a_thread_lives_from_its_question_to_its_end() {
         })
         .first(When::kind(Kind::FollowUp), [reply::follow_up("answer")]);
     let world = World::start(script).await;
-    let service = Service::start(&world, &TestDatabase::sqlite()).await;
-    tell("life.mjs", &service.url(""), &world, async |_| {}).await;
-    service.stop().await;
+    on_a_service("life.mjs", &world).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -114,9 +119,7 @@ async fn hostile_text_stays_text() {
         Page::new("https://harbour.test/dues", "Dues", "The gate is paid by harbour dues of 4 crowns."),
     ];
     world.web.always("", Found::Pages(pages.to_vec()));
-    let service = Service::start(&world, &TestDatabase::sqlite()).await;
-    tell("hostile.mjs", &service.url(""), &world, async |_| {}).await;
-    service.stop().await;
+    on_a_service("hostile.mjs", &world).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,25 +154,19 @@ async fn a_thread_is_shared_by_a_link_that_ends() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_are_attached_and_removed() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
-    let service = Service::start(&world, &TestDatabase::sqlite()).await;
-    tell("documents.mjs", &service.url(""), &world, async |_| {}).await;
-    service.stop().await;
+    on_a_service("documents.mjs", &world).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wide_run_is_taken_in_smoothly() {
     let world = World::start(Script::new()).await;
-    let service = Service::start(&world, &TestDatabase::sqlite()).await;
-    tell("smooth.mjs", &service.url(""), &world, async |_| {}).await;
-    service.stop().await;
+    on_a_service("smooth.mjs", &world).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_keeps_to_its_budget() {
     let world = World::start(Script::new()).await;
-    let service = Service::start(&world, &TestDatabase::sqlite()).await;
-    tell("budget.mjs", &service.url(""), &world, async |_| {}).await;
-    service.stop().await;
+    on_a_service("budget.mjs", &world).await;
 }
 
 /// The parts that need no browser, and the types.
