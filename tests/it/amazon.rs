@@ -15,14 +15,15 @@ use axum::{
     http::{HeaderMap, Method, StatusCode, Uri},
     routing::any,
 };
-use fathom::llm::{
-    Endpoint, Error, Llm, Message, OutputFormat, Request, Sending, Settings, ToolChoice, Wait, providers::PROVIDERS,
-};
+use fathom::llm::{Endpoint, Error, Llm, Request, Settings, Wait, providers::PROVIDERS};
 use fathom_testkit::program::tool;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::fake_vendor::{FakeVendor, Reply};
+use crate::{
+    fake_vendor::{FakeVendor, Reply},
+    requests::bare_question,
+};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wires/credentials.py");
 const KEY: &str = "s3cret/of+a+test/0123456789";
@@ -150,15 +151,7 @@ fn llm(vendor: &FakeVendor, others: &Others, environment: Vec<(&'static str, Str
 }
 
 fn request() -> Request {
-    Request {
-        model: "bedrock:us.amazon.nova-pro-v1:0".parse().unwrap(),
-        messages: vec![Message::user("How deep is it?")],
-        tools: Vec::new(),
-        tool_choice: ToolChoice::Auto,
-        output: OutputFormat::Text,
-        max_tokens: 100,
-        sending: Sending::default(),
-    }
+    bare_question("bedrock:us.amazon.nova-pro-v1:0")
 }
 
 fn quietly(_: Wait) {}

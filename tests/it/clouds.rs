@@ -21,11 +21,11 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::fake_vendor::{FakeVendor, Reply, Sent};
-use fathom::llm::{
-    Completion, Delta, Endpoint, Error, Llm, Message, OutputFormat, Request, Sending, Settings, StopReason, ToolCall,
-    ToolChoice, ToolSpec, Wait,
+use crate::{
+    fake_vendor::{FakeVendor, Reply, Sent},
+    requests::{after, with_search as request},
 };
+use fathom::llm::{Completion, Delta, Endpoint, Error, Llm, Settings, StopReason, ToolCall, Wait};
 
 const TOKEN: &str = "ya29.token-of-a-test-0123456789";
 
@@ -48,38 +48,10 @@ fn llm(vendor: &FakeVendor, provider: &'static str, others: &[(&'static str, &st
     Llm::new(settings).unwrap()
 }
 
-fn request(model: &str) -> Request {
-    let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    Request {
-        model: model.parse().unwrap(),
-        messages: vec![Message::system("Be brief."), Message::user("How deep is it?")],
-        tools: vec![ToolSpec {
-            name: "search_web".into(),
-            description: "Searches.".into(),
-            parameters,
-            dispensable: false,
-        }],
-        tool_choice: ToolChoice::Auto,
-        output: OutputFormat::Text,
-        max_tokens: 100,
-        sending: Sending::default(),
-    }
-}
-
 fn file(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("credentials");
     std::fs::write(&path, text).unwrap();
     path
-}
-
-/// The conversation after that turn.
-fn after(request: &Request, completion: &Completion) -> Request {
-    let mut messages = request.messages.clone();
-    messages.push(Message::turn_of(completion));
-    for call in &completion.tool_calls {
-        messages.push(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content: "found".into() });
-    }
-    Request { messages, ..request.clone() }
 }
 
 mod google {

@@ -7,13 +7,16 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk};
+use crate::{
+    fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk},
+    requests::bare_question,
+};
 use fathom::domain::{ModelName, Usage};
 use fathom::llm::providers::{Auth, Key, Lists, OutputLimit, PROVIDERS, Provider, Quirks, Variables};
 use fathom::llm::wire::Wire;
 use fathom::llm::{
-    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Part, Request, Sending, Settings,
-    StopReason, Text, ToolCall, ToolChoice, ToolSpec, Wait,
+    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Part, Request, Settings, StopReason, Text,
+    ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
 const USAGE: Usage = Usage {
@@ -48,15 +51,7 @@ async fn world(script: impl IntoIterator<Item = Reply>) -> (FakeVendor, Llm) {
 }
 
 fn request() -> Request {
-    Request {
-        model: model("openai:local"),
-        messages: vec![Message::user("How deep is it?")],
-        tools: Vec::new(),
-        tool_choice: ToolChoice::Auto,
-        output: OutputFormat::Text,
-        max_tokens: 100,
-        sending: Sending::default(),
-    }
+    bare_question("openai:local")
 }
 
 fn model(name: &str) -> ModelName {

@@ -27,6 +27,7 @@ mod page;
 mod pages;
 mod prompts;
 mod replicas;
+mod requests;
 mod research;
 mod search;
 mod store;

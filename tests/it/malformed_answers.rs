@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use aws_smithy_eventstream::frame::write_message_to;
 use aws_smithy_types::event_stream::{Header, HeaderValue, Message as Frame};
 use fathom::llm::{
-    Completion, Delta, Endpoint, Llm, Message, OutputFormat, Request, Sending, Settings, ToolChoice, ToolSpec,
+    Completion, Delta, Endpoint, Llm, Settings,
     structured::{Prompts, Strategies},
     wire::Wire,
 };
@@ -15,7 +15,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk};
+use crate::{
+    fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk},
+    requests::with_search as request,
+};
 
 /// What a model says, before a dialect writes it.
 struct Said {
@@ -98,24 +101,6 @@ fn cases() -> Vec<(&'static str, Said, Read)> {
             Read::Call("search_web", r#"["depth"]"#, ""),
         ),
     ]
-}
-
-fn request(model: &str) -> Request {
-    let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    Request {
-        model: model.parse().unwrap(),
-        messages: vec![Message::system("Be brief."), Message::user("How deep is it?")],
-        tools: vec![ToolSpec {
-            name: "search_web".into(),
-            description: "Searches.".into(),
-            parameters,
-            dispensable: false,
-        }],
-        tool_choice: ToolChoice::Auto,
-        output: OutputFormat::Text,
-        max_tokens: 100,
-        sending: Sending::default(),
-    }
 }
 
 fn model(wire: Wire) -> (&'static str, &'static str) {

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, process::Command};
 use url::Url;
 
-use crate::fake_vendor::{FakeVendor, Reply};
+use crate::{
+    fake_vendor::{FakeVendor, Reply},
+    requests::question,
+};
 use fathom::llm::{
     Endpoint, Llm, Message, OutputFormat, Request, Sending, Settings, ToolCall, ToolChoice, ToolSpec, Tuning,
 };
@@ -155,15 +158,7 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 fn plain(model: &str) -> Request {
-    Request {
-        model: model.parse().unwrap(),
-        messages: vec![Message::system("Be brief."), Message::user("How deep is it?")],
-        tools: Vec::new(),
-        tool_choice: ToolChoice::Auto,
-        output: OutputFormat::Text,
-        max_tokens: 2_000,
-        sending: Sending::default(),
-    }
+    Request { max_tokens: 2_000, ..question(model) }
 }
 
 /// Turns of another vendor's model: two calls at once, one of which is no JSON, and a turn without words.

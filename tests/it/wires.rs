@@ -5,11 +5,14 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::fake_vendor::{FakeVendor, Reply, Sent};
+use crate::{
+    fake_vendor::{FakeVendor, Reply, Sent},
+    requests::{self, question as request, search_tool},
+};
 use fathom::domain::{ModelName, Usage};
 use fathom::llm::{
-    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Request, Sending, Settings, StopReason,
-    ToolCall, ToolChoice, ToolSpec, Wait,
+    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Request, Settings, StopReason, ToolCall,
+    ToolChoice, Wait,
 };
 
 const KEY: &str = "key-test-0123456789";
@@ -37,40 +40,19 @@ fn llm(vendor: &FakeVendor, provider: &'static str) -> Llm {
     Llm::new(settings).unwrap()
 }
 
-fn tool(name: &str) -> ToolSpec {
-    let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    ToolSpec { name: name.into(), description: "Searches.".into(), parameters, dispensable: false }
-}
-
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), arguments: arguments.into(), problem: None }
 }
 
-fn request(model: &str) -> Request {
-    Request {
-        model: model.parse().unwrap(),
-        messages: vec![Message::system("Be brief."), Message::user("How deep is it?")],
-        tools: Vec::new(),
-        tool_choice: ToolChoice::Auto,
-        output: OutputFormat::Text,
-        max_tokens: 100,
-        sending: Sending::default(),
-    }
-}
-
 fn with_tools(model: &str) -> Request {
-    Request { tools: vec![tool("search_web"), tool("think_tool")], ..request(model) }
+    Request { tools: vec![search_tool("search_web"), search_tool("think_tool")], ..request(model) }
 }
 
 /// The conversation after a turn of two calls that the model made itself, or another one.
 fn after(request: &Request, completion: &Completion) -> Request {
-    let mut messages = request.messages.clone();
-    messages.push(Message::turn_of(completion));
-    for call in &completion.tool_calls {
-        messages.push(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content: "found".into() });
-    }
-    messages.push(Message::user("Go on."));
-    Request { messages, ..request.clone() }
+    let mut next = requests::after(request, completion);
+    next.messages.push(Message::user("Go on."));
+    next
 }
 
 async fn complete(provider: &'static str, reply: Reply, request: &Request) -> (Result<Completion, Failed>, Vec<Sent>) {
@@ -177,7 +159,7 @@ mod messages {
         assert_eq!(sent[0].headers["anthropic-version"], "2023-06-01");
         assert!(!sent[0].headers.contains_key("authorization"));
         let mark = json!({"type": "ephemeral"});
-        let schema = tool("").parameters;
+        let schema = search_tool("").parameters;
         let expected = json!({
             "model": "claude-sonnet-5", "max_tokens": 100, "stream": false,
             "tools": [{"name": "search_web", "description": "Searches.", "input_schema": schema},
@@ -283,7 +265,7 @@ mod messages {
 
     #[tokio::test]
     async fn a_form_of_answer_is_asked_for() {
-        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: tool("").parameters };
+        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: search_tool("").parameters };
         let body = body("anthropic", &Request { output, ..request(MODEL) }).await;
         let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"],
             "additionalProperties": false});
@@ -409,7 +391,7 @@ mod responses {
         assert!(done.is_ok(), "{done:?}");
         assert_eq!(sent[0].path, "/v1/responses");
         assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
-        let schema = tool("").parameters;
+        let schema = search_tool("").parameters;
         let function = |name: &str| json!({"type": "function", "name": name, "description": "Searches.", "parameters": schema, "strict": false});
         let expected = json!({
             "model": "gpt-5.4", "stream": false, "store": false, "max_output_tokens": 100,
@@ -463,7 +445,7 @@ mod responses {
     async fn reports_stream_and_forms_are_asked_for() {
         let (text, end) = streamed("openai-responses", events(&stream_of_turn()), &request(MODEL)).await;
         assert_eq!((&*text, end.is_ok()), ("Looking.", true));
-        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: tool("").parameters };
+        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: search_tool("").parameters };
         let body = body("openai-responses", &Request { output, ..request(MODEL) }).await;
         let format = &body["text"]["format"];
         assert_eq!(
@@ -561,7 +543,7 @@ mod gemini {
         assert!(done.is_ok(), "{done:?}");
         assert_eq!(sent[0].path, "/v1/models/gemini-3.6-flash:generateContent");
         assert_eq!(sent[0].headers["x-goog-api-key"], KEY);
-        let schema = tool("").parameters;
+        let schema = search_tool("").parameters;
         let function = |name: &str| json!({"name": name, "description": "Searches.", "parametersJsonSchema": schema});
         let expected = json!({
             "tools": [{"functionDeclarations": [function("search_web"), function("think_tool")]}],
@@ -620,7 +602,7 @@ mod gemini {
 
     #[tokio::test]
     async fn a_form_of_answer_is_asked_for() {
-        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: tool("").parameters };
+        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: search_tool("").parameters };
         let config = body("google", &Request { output, ..request(MODEL) }).await["generationConfig"].clone();
         assert_eq!(
             (&config["responseMimeType"], &config["responseJsonSchema"]["required"]),
