@@ -6,11 +6,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, no_arguments, source_id, spec};
+use super::{Admitted, Refusal, Site, Tool, ToolFuture, ToolOutput, no_arguments, source_id, spec};
 use crate::{
     context::Cx,
     domain::{AnswerStatus, SourceId, ToolKind},
@@ -98,12 +98,7 @@ impl Tool for Complete {
         Ok(Admitted::new(Value::Null))
     }
 
-    fn call<'a>(
-        &'a self,
-        _cx: &'a Cx,
-        site: Site<'a>,
-        _arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, _cx: &'a Cx, site: Site<'a>, _arguments: Value) -> ToolFuture<'a> {
         let text = if site.has_worked { "" } else { &self.nudge };
         async move { Ok(ToolOutput::text(text)) }.boxed()
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, property, spec};
+use super::{Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, property, spec};
 use crate::{
     context::{Cx, Error},
     domain::{Failure, FailureCode, Note, ToolKind, WarningCode},
@@ -193,12 +193,7 @@ impl Tool for Delegate {
         Ok(Admitted::new(json!(job)))
     }
 
-    fn call<'a>(
-        &'a self,
-        cx: &'a Cx,
-        site: Site<'a>,
-        arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move { self.research(cx, site, admitted(arguments)?).await }.boxed()
     }
 }

@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, spec};
+use super::{Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, spec};
 use crate::{
     context::Cx,
     domain::{Event, Source, SourceId, Timestamp, ToolKind, WarningCode, digest, event::ResultLink, shortened},
@@ -174,12 +174,7 @@ impl Tool for McpTool {
         Ok(Admitted { source_ids: sources_per_call(), ..Admitted::new(Value::Object(given)) })
     }
 
-    fn call<'a>(
-        &'a self,
-        cx: &'a Cx,
-        site: Site<'a>,
-        arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
             let given: Map<String, Value> = admitted(arguments)?;
             let origin = Origin::of(&self.server, &self.tool, &given);
@@ -220,12 +215,7 @@ impl Tool for ReadResource {
         Ok(Admitted { source_ids: sources_per_call(), ..Admitted::new(json!(given)) })
     }
 
-    fn call<'a>(
-        &'a self,
-        cx: &'a Cx,
-        site: Site<'a>,
-        arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
             let wanted: ResourceArguments = admitted(arguments)?;
             let origin =

@@ -8,6 +8,7 @@ pub mod delegate;
 mod hits;
 pub mod mcp;
 pub mod open_document;
+mod opened;
 mod passages;
 pub mod read_page;
 mod results;
@@ -72,9 +73,11 @@ pub trait Tool: Send + Sync {
     ///
     /// # Errors
     /// [`ToolError`], which says who has to know.
-    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value)
-    -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a>;
 }
+
+/// A call that is being carried out.
+pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
 /// A call that is to be carried out.
 #[derive(Clone, Debug)]

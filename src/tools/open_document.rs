@@ -3,26 +3,23 @@
 //!
 //! A call is one step of the journal. Everything comes from the index of the engine that found the document.
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, place_in, read_page::address_of,
-    source_id, spec,
+    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, opened, place_in,
+    read_page::address_of, source_id, spec,
 };
 use crate::{
     context::Cx,
-    domain::{Source, SourceId, Timestamp, ToolKind, digest, event::ResultLink},
-    llm::{Part, Text, ToolCall, ToolSpec},
-    offline::Evidence,
+    domain::{Source, SourceId, Timestamp, ToolKind, digest},
+    llm::{ToolCall, ToolSpec},
     prompts::{Prompts, untrusted},
     search::{Opened, Passage},
 };
 
 const NAME: &str = "open_document";
-/// Characters shown of a document by one call.
-const SHOWN_CHARS: usize = 8_000;
 /// Passages on each side of the one that was found.
 const NEIGHBOURS: usize = 2;
 
@@ -79,7 +76,7 @@ impl OpenDocument {
             (None, Share::Around) => at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(total),
         };
         let first = wanted.start;
-        let shown = fitting(&opened.passages[wanted]);
+        let shown = opened::fitting(opened.passages[wanted].iter().map(|passage| passage.text.as_str()));
         Ok(output(cx, site.first_source, &opened, first, shown))
     }
 }
@@ -96,53 +93,24 @@ fn section(passages: &[Passage], at: usize) -> std::ops::Range<usize> {
     at - before..at + after
 }
 
-/// As many from the first on as are shown at once; at least one.
-fn fitting(passages: &[Passage]) -> usize {
-    let mut room = SHOWN_CHARS;
-    let fits = |passage: &&Passage| {
-        let fits = room > 0;
-        room = room.saturating_sub(passage.text.chars().count());
-        fits
-    };
-    passages.iter().take_while(fits).count()
-}
-
 fn output(cx: &Cx, id: SourceId, opened: &Opened, first: usize, count: usize) -> ToolOutput {
-    let shown = &opened.passages[first..first + count];
-    let numbered: Vec<_> = (first + 1..)
-        .zip(shown)
-        .map(|(number, passage)| {
-            let heading = passage.section.as_deref().map(untrusted);
-            json!({"number": number, "heading": heading, "text": untrusted(&passage.text)})
-        })
+    let found = &opened.passages[first..first + count];
+    let numbered = (first + 1..).zip(found);
+    let passages: Vec<_> = numbered
+        .map(|(number, passage)| opened::Passage { number, heading: passage.section.as_deref(), text: &passage.text })
         .collect();
     let total = opened.passages.len();
-    let source = source(id, opened, shown);
-    let values = json!({
-        "tool": NAME,
-        "id": id.to_string(),
-        "title": untrusted(&source.title),
-        "location": untrusted(source.url.split('#').next().unwrap_or_default()),
-        "author": opened.author.as_deref().map(untrusted),
-        "published": opened.published.as_deref().map(untrusted),
-        "missing": null,
-        "passages": numbered,
-        "total": total,
-        "next": Some(first + count + 1).filter(|next| *next <= total),
-    });
-    ToolOutput {
-        text: Text(vec![Part::Flexible(cx.prompts().text("page", values).into())]),
-        links: vec![ResultLink { source_id: id, url: source.url.clone(), title: source.title.clone() }],
-        evidence: vec![Evidence {
-            source_id: id,
-            title: source.title.clone(),
-            url: source.url.clone(),
-            published: source.published.clone(),
-            text: source.snapshot.clone(),
-        }],
-        sources: vec![source],
-        ..ToolOutput::default()
-    }
+    let source = source(id, opened, found);
+    let evidence = source.snapshot.clone();
+    let shown = opened::Shown {
+        tool: NAME,
+        location: untrusted(source.url.split('#').next().unwrap_or_default()),
+        missing: None,
+        passages: &passages,
+        total,
+        next: Some(first + count + 1).filter(|next| *next <= total),
+    };
+    shown.output(cx, source, evidence)
 }
 
 /// What was shown, under the address of its first passage.
@@ -198,12 +166,7 @@ impl Tool for OpenDocument {
         Ok(Admitted { source_ids: 1, ..Admitted::new(json!(given)) })
     }
 
-    fn call<'a>(
-        &'a self,
-        cx: &'a Cx,
-        site: Site<'a>,
-        arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move { Self::open(cx, site, admitted(arguments)?).await }.boxed()
     }
 }
@@ -212,26 +175,20 @@ impl Tool for OpenDocument {
 mod tests {
     use super::*;
 
-    fn passages(sections: &[Option<&str>], chars: usize) -> Vec<Passage> {
+    fn passages(sections: &[Option<&str>]) -> Vec<Passage> {
         let passage = |section: &Option<&str>| Passage {
             url: "x".to_owned(),
             section: section.map(str::to_owned),
-            text: "x".repeat(chars),
+            text: "x".to_owned(),
         };
         sections.iter().map(passage).collect()
     }
 
     #[test]
     fn a_section_is_what_hangs_together() {
-        let all = passages(&[None, Some("a"), Some("a"), Some("b"), Some("a")], 1);
+        let all = passages(&[None, Some("a"), Some("a"), Some("b"), Some("a")]);
         assert_eq!(section(&all, 2), 1..3);
         assert_eq!(section(&all, 4), 4..5);
         assert_eq!(section(&all, 0), 0..1);
-    }
-
-    #[test]
-    fn a_long_document_comes_in_pieces() {
-        assert_eq!(fitting(&passages(&[None; 5], 3_000)), 3);
-        assert_eq!(fitting(&passages(&[None], 30_000)), 1);
     }
 }

@@ -3,16 +3,19 @@
 //! A call is one step of the journal. Reading on in a page is another call, which usually finds the page among those
 //! read lately (`pages::Web`).
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, place_in, source_id, spec};
+use super::{
+    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments,
+    opened::{Passage, SHOWN_CHARS, Shown, fitting},
+    place_in, source_id, spec,
+};
 use crate::{
     context::Cx,
-    domain::{Source, SourceId, Timestamp, ToolKind, digest, event::ResultLink, printable_line},
-    llm::{Part, Text, ToolCall, ToolSpec},
-    offline::Evidence,
+    domain::{Source, SourceId, Timestamp, ToolKind, digest, printable_line},
+    llm::{ToolCall, ToolSpec},
     pages::{Web, WebPage, extract::passages},
     prompts::{Prompts, untrusted},
 };
@@ -20,8 +23,6 @@ use crate::{
 const NAME: &str = "read_page";
 /// The engine of sources that were found by reading them.
 const ENGINE: &str = "page";
-/// Characters shown of a page by one call.
-const SHOWN_CHARS: usize = 8_000;
 
 pub struct ReadPage {
     spec: ToolSpec,
@@ -38,13 +39,6 @@ struct Arguments {
     /// From 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<usize>,
-}
-
-/// A passage of a page.
-struct Passage<'a> {
-    /// From 1.
-    number: usize,
-    text: &'a str,
 }
 
 impl ReadPage {
@@ -69,13 +63,23 @@ impl ReadPage {
         if first > all.len() {
             return Err(ToolError::Model(format!("{address} has {} passages", all.len())));
         }
-        let numbered: Vec<_> = (1..).zip(&all).map(|(number, text)| Passage { number, text }).collect();
-        let (shown, next) = match arguments.question.as_deref().filter(|_| arguments.place.is_none()) {
-            Some(question) => (best(&numbered, question), None),
-            None => following(&numbered[first - 1..]),
+        let all_numbered: Vec<_> =
+            (1..).zip(&all).map(|(number, text)| Passage { number, heading: None, text }).collect();
+        let (passages, next) = match arguments.question.as_deref().filter(|_| arguments.place.is_none()) {
+            Some(question) => (best(&all_numbered, question), None),
+            None => following(&all_numbered[first - 1..]),
         };
         room.read(1);
-        Ok(output(cx, id, &page, &shown, all.len(), next))
+        let evidence = passages.iter().map(|passage| passage.text).collect::<Vec<_>>().join("\n\n");
+        let shown = Shown {
+            tool: NAME,
+            location: location(&page),
+            missing: page.missing.as_deref(),
+            passages: &passages,
+            total: all.len(),
+            next,
+        };
+        Ok(ToolOutput { pages: 1, ..shown.output(cx, source(cx, id, &page), evidence) })
     }
 }
 
@@ -86,69 +90,23 @@ pub(super) fn address_of(cx: &Cx, id: SourceId) -> Result<String, ToolError> {
 }
 
 /// As many as are shown at once, and the number of the next one.
-fn following<'a>(passages: &'a [Passage<'a>]) -> (Vec<&'a Passage<'a>>, Option<usize>) {
-    let mut room = SHOWN_CHARS;
-    let fits = |passage: &&Passage<'_>| {
-        let fits = room > 0;
-        room = room.saturating_sub(passage.text.chars().count());
-        fits
-    };
-    let shown: Vec<_> = passages.iter().take_while(fits).collect();
-    let next = passages.get(shown.len()).map(|passage| passage.number);
-    (shown, next)
+fn following<'a>(passages: &[Passage<'a>]) -> (Vec<Passage<'a>>, Option<usize>) {
+    let (shown, rest) = passages.split_at(fitting(passages.iter().map(|passage| passage.text)));
+    (shown.to_vec(), rest.first().map(|passage| passage.number))
 }
 
 /// The passages that fit a question best, in reading order; the beginning when none does.
-fn best<'a>(passages: &'a [Passage<'a>], question: &str) -> Vec<&'a Passage<'a>> {
+fn best<'a>(passages: &[Passage<'a>], question: &str) -> Vec<Passage<'a>> {
     let texts: Vec<&str> = passages.iter().map(|passage| passage.text).collect();
     let chosen = super::passages::best(&texts, question, SHOWN_CHARS);
-    if chosen.is_empty() { following(passages).0 } else { chosen.into_iter().map(|place| &passages[place]).collect() }
+    if chosen.is_empty() { following(passages).0 } else { chosen.into_iter().map(|place| passages[place]).collect() }
 }
 
-fn output(
-    cx: &Cx,
-    id: SourceId,
-    page: &WebPage,
-    shown: &[&Passage<'_>],
-    total: usize,
-    next: Option<usize>,
-) -> ToolOutput {
+fn location(page: &WebPage) -> String {
     let host = page.url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
-    let location = match &page.site {
+    match &page.site {
         Some(site) => format!("{} ({})", untrusted(site), untrusted(host)),
         None => untrusted(host),
-    };
-    let texts: Vec<_> = shown
-        .iter()
-        .map(|passage| json!({"number": passage.number, "heading": null, "text": untrusted(passage.text)}))
-        .collect();
-    let values = json!({
-        "tool": NAME,
-        "id": id.to_string(),
-        "title": untrusted(&page.title),
-        "location": location,
-        "author": page.author.as_deref().map(untrusted),
-        "published": page.published.as_deref().map(untrusted),
-        "missing": page.missing.as_deref().map(untrusted),
-        "passages": texts,
-        "total": total,
-        "next": next,
-    });
-    let evidence = shown.iter().map(|passage| passage.text).collect::<Vec<_>>().join("\n\n");
-    let source = source(cx, id, page);
-    ToolOutput {
-        text: Text(vec![Part::Flexible(cx.prompts().text("page", values).into())]),
-        links: vec![ResultLink { source_id: id, url: source.url.clone(), title: source.title.clone() }],
-        evidence: vec![Evidence {
-            source_id: id,
-            title: source.title.clone(),
-            url: source.url.clone(),
-            published: source.published.clone(),
-            text: evidence,
-        }],
-        pages: 1,
-        sources: vec![source],
-        ..ToolOutput::default()
     }
 }
 
@@ -201,12 +159,7 @@ impl Tool for ReadPage {
         Ok(Admitted { source_ids, ..Admitted::new(json!(given)) })
     }
 
-    fn call<'a>(
-        &'a self,
-        cx: &'a Cx,
-        site: Site<'a>,
-        arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move { self.read(cx, site, admitted(arguments)?).await }.boxed()
     }
 }
@@ -228,7 +181,7 @@ mod tests {
     fn a_question_gets_the_passages_that_fit_it() {
         let texts =
             ["The harbour is old.", "Dues of four crowns pay the gate.", "Gulls nest here.", "The loan pays too."];
-        let passages: Vec<_> = (1..).zip(texts).map(|(number, text)| Passage { number, text }).collect();
+        let passages: Vec<_> = (1..).zip(texts).map(|(number, text)| Passage { number, heading: None, text }).collect();
         let numbers =
             |question: &str| best(&passages, question).iter().map(|passage| passage.number).collect::<Vec<_>>();
         assert_eq!(numbers("Which loan and dues are there?"), [2, 4]);
@@ -238,7 +191,7 @@ mod tests {
     #[test]
     fn a_long_page_is_read_in_pieces() {
         let text = "x".repeat(3_000);
-        let passages: Vec<_> = (1..=5).map(|number| Passage { number, text: &text }).collect();
+        let passages: Vec<_> = (1..=5).map(|number| Passage { number, heading: None, text: &text }).collect();
         let (shown, next) = following(&passages);
         assert_eq!((shown.len(), next), (3, Some(4)));
         let (shown, next) = following(&passages[3..]);

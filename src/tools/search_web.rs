@@ -5,12 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures::{FutureExt, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Admitted, LeftOut, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments,
+    Admitted, LeftOut, Refusal, Site, Tool, ToolFuture, ToolOutput, admitted, arguments,
     hits::{StoredHit, source, stored},
     property,
     results::{FailedQuery, PageShown, output},
@@ -157,12 +157,7 @@ impl Tool for SearchWeb {
         })
     }
 
-    fn call<'a>(
-        &'a self,
-        cx: &'a Cx,
-        site: Site<'a>,
-        arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
             let given: Arguments = admitted(arguments)?;
             let mut filters = Filters::from(cx.options());

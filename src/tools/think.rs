@@ -1,10 +1,10 @@
 //! `think_tool`: the model writes down a reflection, which readers of the run see.
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, admitted, arguments, property, spec};
+use super::{Admitted, Refusal, Site, Tool, ToolFuture, ToolOutput, admitted, arguments, property, spec};
 use crate::{
     context::Cx,
     domain::{Event, ToolKind},
@@ -51,12 +51,7 @@ impl Tool for Think {
         Ok(Admitted::new(json!({"reflection": reflection})))
     }
 
-    fn call<'a>(
-        &'a self,
-        cx: &'a Cx,
-        site: Site<'a>,
-        arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
             let Arguments { reflection } = admitted(arguments)?;
             let text = format!("Reflection recorded: {reflection}");

@@ -15,9 +15,9 @@ use fathom::{
     research::Toolbox,
     runs::Ended,
     store::Store,
-    tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, arguments},
+    tools::{Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, arguments},
 };
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 use test_case::test_case;
 use tokio_util::sync::CancellationToken;
@@ -101,12 +101,7 @@ impl Tool for Archive {
         }
     }
 
-    fn call<'a>(
-        &'a self,
-        _cx: &'a Cx,
-        site: Site<'a>,
-        arguments: Value,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(&'a self, _cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         async move {
             match arguments["signature"].as_str() {

@@ -1,0 +1,101 @@
+//! What a model is shown of a page or a document that it has opened: numbered passages, and where to read on.
+
+use serde_json::json;
+
+use super::ToolOutput;
+use crate::{
+    context::Cx,
+    domain::{Source, event::ResultLink},
+    llm::{Part, Text},
+    offline::Evidence,
+    prompts::untrusted,
+};
+
+/// Characters shown by one call.
+pub const SHOWN_CHARS: usize = 8_000;
+
+/// A passage of a page or document.
+#[derive(Clone, Copy)]
+pub struct Passage<'a> {
+    /// From 1.
+    pub number: usize,
+    pub heading: Option<&'a str>,
+    pub text: &'a str,
+}
+
+/// What one call shows.
+pub struct Shown<'a> {
+    /// The tool that reads on.
+    pub tool: &'a str,
+    /// Where it lies; harmless for prompts.
+    pub location: String,
+    /// What could not be read of it.
+    pub missing: Option<&'a str>,
+    pub passages: &'a [Passage<'a>],
+    /// Passages of the whole.
+    pub total: usize,
+    /// The number of the passage to read on from.
+    pub next: Option<usize>,
+}
+
+impl Shown<'_> {
+    /// The answer of the call: one source, whose evidence is that text.
+    pub fn output(&self, cx: &Cx, source: Source, evidence: String) -> ToolOutput {
+        ToolOutput {
+            text: Text(vec![Part::Flexible(self.rendered(cx, &source).into())]),
+            links: vec![ResultLink { source_id: source.id, url: source.url.clone(), title: source.title.clone() }],
+            evidence: vec![Evidence {
+                source_id: source.id,
+                title: source.title.clone(),
+                url: source.url.clone(),
+                published: source.published.clone(),
+                text: evidence,
+            }],
+            sources: vec![source],
+            ..ToolOutput::default()
+        }
+    }
+
+    fn rendered(&self, cx: &Cx, source: &Source) -> String {
+        let passage = |passage: &Passage<'_>| {
+            let heading = passage.heading.map(untrusted);
+            json!({"number": passage.number, "heading": heading, "text": untrusted(passage.text)})
+        };
+        let values = json!({
+            "tool": self.tool,
+            "id": source.id.to_string(),
+            "title": untrusted(&source.title),
+            "location": self.location,
+            "author": source.author.as_deref().map(untrusted),
+            "published": source.published.as_deref().map(untrusted),
+            "missing": self.missing.map(untrusted),
+            "passages": self.passages.iter().map(passage).collect::<Vec<_>>(),
+            "total": self.total,
+            "next": self.next,
+        });
+        cx.prompts().text("page", values)
+    }
+}
+
+/// How many of these texts one call shows; at least one.
+pub fn fitting<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
+    let mut room = SHOWN_CHARS;
+    let fits = |text: &&str| {
+        let fits = room > 0;
+        room = room.saturating_sub(text.chars().count());
+        fits
+    };
+    texts.into_iter().take_while(fits).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_comes_in_pieces() {
+        let passage = "x".repeat(3_000);
+        assert_eq!(fitting([passage.as_str(); 5]), 3);
+        assert_eq!(fitting([passage.repeat(10).as_str()]), 1);
+    }
+}
