@@ -25,21 +25,17 @@ struct Fragment<'a> {
 /// What is complete now, or was when the event `until` had come: a replay shows the report grow.
 pub async fn show(Shared(state): Shared<State>, run: OwnedRun, query: Query) -> Result<Response, ApiError> {
     let until = query.number("until", i64::MAX, 0..=i64::MAX)?;
-    let mut events = run.report_events().await?;
-    events.retain(|envelope| envelope.seq <= until);
-    let written = Written::of(&events);
     let report = if until == i64::MAX { run.report().await? } else { None };
     let (attempt, complete, chars, html) = match report {
         Some(report) => {
-            let chars = report.markdown.chars().count();
-            (
-                written.attempt.max(1),
-                true,
-                chars,
-                page::main_of(&rendered(&state, run.id(), report, async || run.sources().await).await?),
-            )
+            let (attempt, chars) = (run.report_attempts().await?.max(1), report.markdown.chars().count());
+            let page = rendered(&state, run.id(), report, async || run.sources().await).await?;
+            (attempt, true, chars, page::main_of(&page))
         }
-        None => (written.attempt, false, written.settled().chars().count(), state.pages.part(written).await?),
+        None => {
+            let written = Written::of(&run.report_events(until).await?);
+            (written.attempt, false, written.settled().chars().count(), state.pages.part(written).await?)
+        }
     };
     answer(&Fragment { attempt, complete, chars, html: str::from_utf8(&html).unwrap_or_default() })
 }

@@ -398,7 +398,7 @@ fn too_deep(line: &str) -> Option<usize> {
 const META: &str = "<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
 <meta name=\"color-scheme\" content=\"light dark\">";
 
-const STYLE: &str = "\
+pub const STYLE: &str = "\
 :root{color-scheme:light dark;--line:#8884;--soft:#8881;--mark:#ffec9e}\
 body{font:1.0625rem/1.65 system-ui,sans-serif;margin:0}\
 main{max-width:44rem;margin:2.5rem auto;padding:0 1.25rem;overflow-wrap:break-word}\

@@ -1,5 +1,7 @@
 //! A run's report as Markdown, as a page, or as data.
 
+use std::sync::LazyLock;
+
 use axum::{
     body::Bytes,
     extract::{FromRequestParts, State as Shared},
@@ -10,14 +12,17 @@ use serde::Serialize;
 
 use super::{
     State,
+    docs::CONTRACT,
     error::{ApiError, Code},
     extract::{has_version, negotiate},
     json::{ListBody, answer},
+    page,
 };
 use crate::{
     domain::{
         Outcome, Run, RunId, Source, SourceId, SubQuestion,
         claim::{Claim, Contradiction, Verdict},
+        digest,
         report::{Citation, Report},
     },
     runs::{OwnedRun, StoreError},
@@ -26,6 +31,13 @@ use crate::{
 pub const MARKDOWN: &str = "text/markdown";
 const HTML: &str = "text/html";
 pub const JSON: &str = "application/json";
+
+/// Names what makes pages and data of reports: with another release, what a browser has kept may not fit any more what the
+/// headers allow, such as the hash of the page's style.
+static RENDERER: LazyLock<String> = LazyLock::new(|| {
+    let parts = [page::STYLE, CONTRACT, env!("CARGO_PKG_VERSION")];
+    digest::sha256_json(&parts)[..8].to_owned()
+});
 
 /// A cited statement, and what each of its sources says about it.
 #[derive(Serialize)]
@@ -136,8 +148,9 @@ pub async fn answered(
     sources: impl AsyncFnOnce() -> Result<Vec<Source>, StoreError>,
 ) -> Result<Response, ApiError> {
     let run_id = run.id;
-    // A report never changes, so its run and form name it.
-    let tag = format!("\"{run_id}-{}\"", media_type.rsplit('/').next().unwrap_or_default());
+    // A report never changes, so its run and form name it, and what puts it into that form.
+    let form = media_type.rsplit('/').next().unwrap_or_default();
+    let tag = format!("\"{run_id}-{form}-{}\"", &*RENDERER);
     let mut response = if has_version(headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
@@ -155,7 +168,7 @@ pub async fn answered(
     }
     headers.insert(header::CONTENT_TYPE, content_type(media_type));
     if media_type == HTML {
-        headers.insert(header::CONTENT_SECURITY_POLICY, super::page::policy());
+        headers.insert(header::CONTENT_SECURITY_POLICY, page::policy());
     }
     Ok(response)
 }

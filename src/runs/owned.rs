@@ -257,9 +257,14 @@ impl OwnedRun {
         self.access.store().report(self.run.id).await
     }
 
-    /// The events that made its report, ascending.
-    pub async fn report_events(&self) -> Result<Vec<Envelope>, store::Error> {
-        self.access.store().report_events(self.run.id).await
+    /// The events that made its report, ascending, up to the event of that number.
+    pub async fn report_events(&self, until: i64) -> Result<Vec<Envelope>, store::Error> {
+        self.access.store().report_events(self.run.id, until).await
+    }
+
+    /// How often it began to write its report.
+    pub async fn report_attempts(&self) -> Result<u32, store::Error> {
+        self.access.store().report_attempts(self.run.id).await
     }
 
     /// What its researchers found, by researcher.

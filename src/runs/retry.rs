@@ -4,16 +4,20 @@
 //! whose missing steps are looked up among those of the runs it goes on from before anybody is asked; see
 //! [`crate::journal::Journal::inherited`].
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::{Accepted, Key, Parts, Refusal, Runs, owned::OwnedRun};
 use crate::{
-    domain::{GivenKeys, MessageId, Run, RunId, RunOptions, RunStatus, Source, ThreadId},
+    domain::{GivenKeys, MessageId, Run, RunId, RunOptions, RunStatus, Source, ThreadId, digest},
     store::{self, Admission, NewRun, RetryOf, Step},
 };
 
 /// Runs that one goes on from, at most; steps of older ones are asked for again.
 const CHAIN: u32 = 16;
+/// Nor are those of further runs looked up once so much was taken over.
+const INHERITED_BYTES: usize = 64 << 20;
 
 /// Messages that ask for nothing but to go on, in lower case and without punctuation. A list and no model: who is
 /// taken at his word wrongly would have been answered about something else.
@@ -128,6 +132,10 @@ pub struct Inheritance {
     pub steps: Vec<Step>,
     /// With snapshots.
     pub sources: Vec<Source>,
+    /// Keys of steps and addresses of sources, with the hash of what is there.
+    known: HashSet<(String, [u8; 32])>,
+    /// Of values and snapshots.
+    bytes: usize,
 }
 
 impl Runs {
@@ -232,10 +240,30 @@ pub async fn chain(parts: &Parts, run: &Run) -> Result<Vec<RunId>, store::Error>
 pub async fn inheritance(parts: &Parts, run: &Run) -> Result<Inheritance, store::Error> {
     let mut inheritance = Inheritance::default();
     for earlier in chain(parts, run).await? {
-        inheritance.steps.extend(parts.store.journal(earlier).await?);
-        inheritance.sources.extend(parts.store.snapshots(earlier).await?);
+        if inheritance.bytes >= INHERITED_BYTES {
+            break;
+        }
+        inheritance.add(parts.store.journal(earlier).await?, parts.store.snapshots(earlier).await?);
     }
     Ok(inheritance)
+}
+
+impl Inheritance {
+    /// What an older run has and the newer ones do not: these hold copies of what they took over from it.
+    fn add(&mut self, steps: Vec<Step>, sources: Vec<Source>) {
+        for step in steps {
+            if self.known.insert((step.key.clone(), digest::sha256(step.value.as_bytes()))) {
+                self.bytes += step.value.len();
+                self.steps.push(step);
+            }
+        }
+        for source in sources {
+            if self.known.insert((source.url.clone(), digest::sha256(source.content_hash.as_bytes()))) {
+                self.bytes += source.snapshot.len();
+                self.sources.push(source);
+            }
+        }
+    }
 }
 
 /// Does the message say no more than that it shall go on?

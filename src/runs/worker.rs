@@ -124,7 +124,7 @@ async fn work_and_release(
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(lease.run_id, lease.epoch, pause, Clock::Database).await;
         if matches!(result, Ok(Ended::Lost)) {
-            let _ = parts.store.clear_crash_count(&lease).await;
+            let _ = parts.store.excuse_unexplained_end(&lease).await;
         }
         parts.log.wakes().queue();
     }
@@ -141,17 +141,19 @@ async fn supervise(
     if lease.deaths >= MAX_DEATHS && lease.suspected_for >= parts.settings.crash_loop {
         return give_up(parts, lease, &run).await;
     }
+    let mut renewer = LeaseRenewer::new(parts, lease);
     let prepared = async { Ok((prepare(parts, &lease, &run).await?, conversation(parts, &run).await?)) };
-    let (Prepared { journal, cx, spending, _means }, conversation) = match prepared.await {
-        Err(WorkError::Store(error @ store::Error::Corrupt(_))) => {
+    let (Prepared { journal, cx, spending, _means }, conversation) = match renewer.beside(prepared).await {
+        Some(Err(WorkError::Store(error @ store::Error::Corrupt(_)))) => {
             return end_unworked(parts, lease, &run, corrupt(&error)).await;
         }
-        prepared => prepared?,
+        Some(prepared) => prepared?,
+        None => return Ok(Ended::Lost),
     };
+    renewer.extends(&journal);
     let mut tasks = JoinSet::new();
     let toolbox = parts.toolbox.clone();
     tasks.spawn(signals.mark.over(span.over(async move { research::research(&cx, conversation, &toolbox).await })));
-    let mut renewer = LeaseRenewer::new(parts, &journal, lease);
     let mut grace = std::pin::pin!(grace(parts, signals, &journal));
     let verdict = loop {
         tokio::select! {
@@ -168,7 +170,12 @@ async fn supervise(
     };
     // Dropping the set ends what is left of the run, its calls included.
     drop(tasks);
-    conclude(parts, &journal, &run, verdict, spending.limited_by()).await
+    let mut concluded = std::pin::pin!(conclude(parts, &journal, &run, verdict, spending.limited_by()));
+    match renewer.beside(concluded.as_mut()).await {
+        Some(ended) => ended,
+        // A run that has just ended has no lease any more; only its end knows whether it was written.
+        None => concluded.await,
+    }
 }
 
 /// Resolves when a process that stops has to let go of the run: when all its work waits with nothing under way, or the
@@ -488,9 +495,13 @@ fn stopped(stop: Stop) -> WorkError {
 /// Renews the lease three times as often as it runs out, and notices when it is lost.
 struct LeaseRenewer<'a> {
     parts: &'a Parts,
-    /// Learns how long it may begin new work.
-    journal: &'a Journal,
     lease: Lease,
+    /// Until when it certainly holds.
+    holds_until: Instant,
+    /// Was that heard while something else was done?
+    asked_to_cancel: bool,
+    /// Learns how long it may begin new work.
+    journal: Option<&'a Journal>,
     ticks: Interval,
     /// Rings when somebody elsewhere wants something of the run.
     control: Control,
@@ -504,18 +515,51 @@ enum Renewed {
 }
 
 impl<'a> LeaseRenewer<'a> {
-    fn new(parts: &'a Parts, journal: &'a Journal, lease: Lease) -> Self {
+    fn new(parts: &'a Parts, lease: Lease) -> Self {
         let mut ticks = tokio::time::interval(parts.settings.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let control = parts.log.wakes().on_control(lease.run_id);
-        Self { parts, journal, lease, ticks, control }
+        let holds_until = lease.asked_at + parts.settings.lease;
+        Self { parts, lease, holds_until, asked_to_cancel: false, journal: None, ticks, control }
+    }
+
+    /// From here on the journal learns of each renewal.
+    fn extends(&mut self, journal: &'a Journal) {
+        journal.extend(self.holds_until);
+        self.journal = Some(journal);
+    }
+
+    /// Keeps the lease while something else is done; `None` once it is lost.
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Some(done),
+                renewed = self.renewed() => match renewed {
+                    Renewed::Held => {}
+                    Renewed::CancelRequested => self.asked_to_cancel = true,
+                    Renewed::Lost => return None,
+                },
+            }
+        }
+    }
+
+    /// What the next renewal finds, or an earlier one that nobody has acted on.
+    ///
+    /// # Cancel safety
+    /// As [`Self::renewed`].
+    async fn next(&mut self) -> Renewed {
+        match std::mem::take(&mut self.asked_to_cancel) {
+            true => Renewed::CancelRequested,
+            false => self.renewed().await,
+        }
     }
 
     /// Waits until the lease is due, or another process has a signal, and renews it.
     ///
     /// # Cancel safety
     /// A renewal that is dropped half-way has happened or not; the next one tells.
-    async fn next(&mut self) -> Renewed {
+    async fn renewed(&mut self) -> Renewed {
         // Losing an arm loses nothing: the row is looked at in both cases.
         tokio::select! {
             _ = self.ticks.tick() => {}
@@ -525,7 +569,10 @@ impl<'a> LeaseRenewer<'a> {
         let renewal = self.parts.store.renew(&self.lease, self.parts.settings.lease, Clock::Database);
         match tokio::time::timeout(self.ticks.period(), renewal).await {
             Ok(Ok(Renewal::Held { cancel_requested })) => {
-                self.journal.extend(sent + self.parts.settings.lease);
+                self.holds_until = sent + self.parts.settings.lease;
+                if let Some(journal) = self.journal {
+                    journal.extend(self.holds_until);
+                }
                 if cancel_requested { Renewed::CancelRequested } else { Renewed::Held }
             }
             Ok(Ok(Renewal::Lost)) => Renewed::Lost,

@@ -65,8 +65,8 @@ impl Store {
 
     /// Takes back the unexplained end that was counted when another owner claimed the run: the former owner is alive, it was
     /// frozen or cut off for a while.
-    pub async fn clear_crash_count(&self, lost: &Lease) -> Result<(), Error> {
-        ask!(self, engine => engine.clear_crash_count(lost).await)
+    pub async fn excuse_unexplained_end(&self, lost: &Lease) -> Result<(), Error> {
+        change!(self, engine => engine.excuse_unexplained_end(lost).await)
     }
 
     /// The runs that `owner` holds.

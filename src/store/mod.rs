@@ -13,6 +13,7 @@ mod keys;
 mod leases;
 mod log;
 mod log_records;
+mod migrations;
 mod postgres;
 mod records;
 mod shares;
@@ -44,9 +45,6 @@ pub use shares::NewShare;
 pub use uploads::{NewUpload, ThreadOf, Uploaded};
 pub use usage::{UsageFilter, UsageRow};
 pub use wakes::{Heard, Listener, Wake};
-
-/// The version of the newest migration this program knows.
-const NEWEST_SCHEMA: i64 = 6;
 
 /// How long a reader waits for a connection.
 const READER_LIMIT: Duration = Duration::from_secs(3);
@@ -131,7 +129,7 @@ impl Store {
     /// may be replaced by an older one, or an empty one, beneath it.
     pub async fn has_migrations(&self) -> Result<bool, Error> {
         match ask!(self, engine => engine.schema_version().await) {
-            Ok(version) => Ok(version >= NEWEST_SCHEMA),
+            Ok(version) => Ok(version >= migrations::NEWEST),
             // There is no table of migrations.
             Err(Error::Unusable(_)) => Ok(false),
             Err(error) => Err(error),

@@ -5,12 +5,14 @@ use std::{str::FromStr, time::Duration};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
     ConnectOptions, Connection as _, Executor as _,
-    migrate::{Migration, MigrationType, Migrator},
     postgres::{PgConnectOptions, PgConnection},
 };
 use uuid::Uuid;
 
-use super::{Error, NEWEST_SCHEMA, READER_LIMIT};
+use super::{
+    Error, READER_LIMIT,
+    migrations::{self, scripts},
+};
 use dedicated::Dedicated;
 use pool::{Pool, Pooled, Transaction, Trust};
 use write::write_group;
@@ -81,8 +83,9 @@ impl Engine {
     pub async fn open(url: &SecretString, max_connections: u32) -> Result<Self, Error> {
         let options = connect_options(url)?;
         let mut connection = connect(&options).await?;
-        migrator().run_direct(&mut connection).await?;
-        queries::check_schema(&mut connection, NEWEST_SCHEMA).await?;
+        // It takes an advisory lock while it works, so that replicas that start together do not collide.
+        migrations::migrator(scripts!("postgres")).run_direct(&mut connection).await?;
+        queries::check_schema(&mut connection, migrations::NEWEST).await?;
         connection.close().await?;
         let trust = Trust::new();
         let pool = Pool::new(&options, max_connections, trust.clone())?;
@@ -177,30 +180,6 @@ async fn unreachable_because(options: &PgConnectOptions, error: &std::io::Error)
 /// Host and port; never the user or password.
 fn address(options: &PgConnectOptions) -> String {
     format!("{}:{}", options.get_host(), options.get_port())
-}
-
-/// Takes an advisory lock while it works, so that replicas that start together do not collide.
-fn migrator() -> Migrator {
-    let first = include_str!("../../migrations/postgres/0001_first.sql");
-    let service = include_str!("../../migrations/postgres/0002_service.sql");
-    let promises = include_str!("../../migrations/postgres/0003_promises.sql");
-    let owners = include_str!("../../migrations/postgres/0004_owners.sql");
-    let limits = include_str!("../../migrations/postgres/0005_limits.sql");
-    let sources = include_str!("../../migrations/postgres/0006_sources.sql");
-    let migrations = vec![
-        migration(1, "first", first),
-        migration(2, "service", service),
-        migration(3, "promises", promises),
-        migration(4, "owners", owners),
-        migration(5, "limits", limits),
-        migration(NEWEST_SCHEMA, "sources", sources),
-    ];
-    // Those of a newer release are ignored: it says by itself whether this program may go on.
-    Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }
-}
-
-fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
-    Migration::new(version, description.into(), MigrationType::Simple, sql.into(), false)
 }
 
 #[cfg(test)]

@@ -7,12 +7,14 @@ use std::{
 
 use sqlx::{
     ConnectOptions, Connection as _, SqlitePool,
-    migrate::{Migration, MigrationType, Migrator},
     pool::PoolConnection,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::{Error, NEWEST_SCHEMA, READER_LIMIT, Synchronous};
+use super::{
+    Error, READER_LIMIT, Synchronous,
+    migrations::{self, scripts},
+};
 use crate::files;
 use write::write_group;
 use writer::{InUse, Transaction, Writer};
@@ -159,37 +161,16 @@ async fn migrate_patiently(options: &SqliteConnectOptions, path: &Path) -> Resul
 async fn migrate(options: &SqliteConnectOptions) -> Result<(), Error> {
     let mut connection = options.connect().await?;
     let mut tx = connection.begin_with(BEGIN).await?;
-    migrator().run_direct(&mut *tx).await?;
-    queries::check_schema(&mut tx, NEWEST_SCHEMA).await?;
+    migrations::migrator(scripts!("sqlite")).run_direct(&mut *tx).await?;
+    queries::check_schema(&mut tx, migrations::NEWEST).await?;
     tx.commit().await?;
     Ok(connection.close().await?)
 }
 
-fn migrator() -> Migrator {
-    let first = include_str!("../../migrations/sqlite/0001_first.sql");
-    let service = include_str!("../../migrations/sqlite/0002_service.sql");
-    let promises = include_str!("../../migrations/sqlite/0003_promises.sql");
-    let owners = include_str!("../../migrations/sqlite/0004_owners.sql");
-    let limits = include_str!("../../migrations/sqlite/0005_limits.sql");
-    let sources = include_str!("../../migrations/sqlite/0006_sources.sql");
-    let migrations = vec![
-        migration(1, "first", first),
-        migration(2, "service", service),
-        migration(3, "promises", promises),
-        migration(4, "owners", owners),
-        migration(5, "limits", limits),
-        migration(NEWEST_SCHEMA, "sources", sources),
-    ];
-    // Those of a newer release are ignored: it says by itself whether this program may go on.
-    Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }
-}
-
-fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
-    Migration::new(version, description.into(), MigrationType::Simple, sql.into(), false)
-}
-
 #[cfg(test)]
 mod tests {
+    use sqlx::Row as _;
+
     use super::*;
     use crate::{
         domain::{Event, MessageId, Owner, RunId, RunOptions, Scope, ThreadId, Timestamp},
@@ -233,6 +214,29 @@ mod tests {
         assert!(written(&[first, entry(lease)]).await.is_empty(), "one of them is there already");
         assert!(written(&[entry(Lease { epoch: 9, ..lease })]).await.is_empty(), "the lease is lost");
         assert_eq!(written(&[entry(lease), entry(lease)]).await, [(0, 3)].into());
+    }
+
+    /// What is asked every second, or while the one writer is held, must not grow with the runs that have ended.
+    #[tokio::test]
+    async fn what_looks_for_runs_to_do_does_not_read_those_that_have_ended() {
+        use queries::{claims, runs, threads};
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let asked =
+            [claims::CLAIM_NEXT, claims::CLAIMABLE, claims::WAITING_SUSPECT, runs::PLACE_IN_QUEUE, runs::PLACES];
+        let of_active = ["runs_one_active_per_thread", "runs_claimable", "runs_active_by_owner", "runs_claimed"];
+        for sql in asked.into_iter().chain([threads::QUEUED]) {
+            let plan = format!("EXPLAIN QUERY PLAN {sql}");
+            let rows = sqlx::query(&plan).fetch_all(&mut *engine.reader().await.unwrap()).await.unwrap();
+            let steps: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+            let tables = ["runs", "own", "before"];
+            let reads = steps.iter().filter(|step| step.split(' ').nth(1).is_some_and(|name| tables.contains(&name)));
+            for step in reads {
+                let few = of_active.iter().any(|index| step.contains(index)) || step.contains("(id=?)");
+                assert!(few, "{step}\n{sql}");
+            }
+            assert!(!steps.is_empty());
+        }
     }
 
     async fn limit_pages(engine: &Engine, pages: i64) {

@@ -1,8 +1,10 @@
 //! Documents of threads: given, listed, removed, and read by the runs that may search them.
 
+use std::time::Instant;
+
 use super::{
     Error, Store,
-    attempts::{ask, attempt, change, ensure},
+    attempts::{AGAIN_WITHIN, ask, attempt, change},
 };
 use crate::domain::{DocumentId, Owner, RunId, ThreadId, Timestamp, Upload};
 
@@ -52,7 +54,14 @@ impl Store {
 
     /// Removes a document and its text; `false` when the thread has none of that id.
     pub async fn remove_upload(&self, thread_id: ThreadId, id: DocumentId, now: Timestamp) -> Result<bool, Error> {
-        ensure!(self, engine => engine.remove_upload(thread_id, id, now).await)
+        let begun = Instant::now();
+        match change!(self, engine => engine.remove_upload(thread_id, id, now).await) {
+            // Then it was there, or nothing says that it was not.
+            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => {
+                change!(self, engine => engine.remove_upload(thread_id, id, now).await).map(|_| true)
+            }
+            answer => answer,
+        }
     }
 
     /// Were there documents in the thread when the run was created? So it stays, whatever is removed since.

@@ -35,7 +35,7 @@ macro_rules! is_suspect {
 
 /// Gives a run to `$2` for `$3` milliseconds, now being `$4`. A lease that was neither given back nor settled is the end of
 /// an owner that nobody explains, unless that is evidently alive: it claims again after an outage, or says so later
-/// ([`Engine::clear_crash_count`]). It is a death when nothing else was worked on there.
+/// ([`Engine::excuse_unexplained_end`]). It is a death when nothing else was worked on there.
 macro_rules! set_claimed {
     () => {
         concat!(
@@ -81,13 +81,27 @@ macro_rules! claimable {
 }
 
 /// Runs that were begun go first, then those of the owner with the fewest at work, then the oldest.
-const CLAIM_NEXT: &str = concat!(
-    "SELECT runs.id FROM runs LEFT JOIN (SELECT owner, COUNT(*) AS runs FROM runs WHERE status = 'running' GROUP BY owner) \
-     AS busy ON busy.owner = runs.owner WHERE ",
+pub const CLAIM_NEXT: &str = concat!(
+    "SELECT runs.id FROM runs LEFT JOIN (SELECT owner, COUNT(*) AS runs FROM runs WHERE ",
+    in_state!("", "running"),
+    " GROUP BY owner) AS busy ON busy.owner = runs.owner WHERE ",
     claimable!(),
     " ORDER BY CASE runs.status WHEN 'running' THEN 0 ELSE 1 END, COALESCE(busy.runs, 0), runs.created_at, runs.id \
      LIMIT 1",
     skip_locked!()
+);
+
+pub const CLAIMABLE: &str = concat!("SELECT runs.id FROM runs WHERE ", claimable!(), " LIMIT 1");
+
+/// A run to be worked on alone that anybody could have taken `$2` milliseconds before `$1`.
+pub const WAITING_SUSPECT: &str = concat!(
+    "SELECT runs.id FROM runs WHERE ",
+    in_state!("runs.", "running"),
+    " AND runs.lease_expires_at <= ",
+    time!("$1"),
+    " - $2 AND ",
+    is_suspect!(),
+    " LIMIT 1"
 );
 
 impl Engine {
@@ -193,9 +207,8 @@ impl Engine {
 
     /// A look without a lock, since most looks find nothing and should cost the writers nothing.
     async fn has_claimable(&self, claimant: &Claimant, wanted: ClaimFilter) -> Result<bool, Error> {
-        const SELECT: &str = concat!("SELECT runs.id FROM runs WHERE ", claimable!(), " LIMIT 1");
         let mut connection = self.reader().await?;
-        let select = query(SELECT)
+        let select = query(CLAIMABLE)
             .bind(claimant.clock.given())
             .bind(owned(&claimant.owner))
             .bind(wanted.queued)
@@ -206,15 +219,8 @@ impl Engine {
 
     /// Does a run to be worked on alone wait for longer than that?
     pub async fn suspect_waits(&self, longer: Duration, clock: Clock) -> Result<bool, Error> {
-        const SELECT: &str = concat!(
-            "SELECT runs.id FROM runs WHERE runs.status = 'running' AND runs.lease_expires_at <= ",
-            time!("$1"),
-            " - $2 AND ",
-            is_suspect!(),
-            " LIMIT 1"
-        );
         let mut connection = self.reader().await?;
-        let select = query(SELECT).bind(clock.given()).bind(ms(longer));
+        let select = query(WAITING_SUSPECT).bind(clock.given()).bind(ms(longer));
         Ok(select.fetch_optional(&mut *connection).await?.is_some())
     }
 
@@ -260,12 +266,12 @@ impl Engine {
         Ok(park.execute(&mut *connection).await?.rows_affected() == 1)
     }
 
-    /// Gives back what a dead owner held, and counts the death of whom it was a death. Who has taken a run over meanwhile
-    /// did so without knowing: then the end is explained afterwards. `pauses` are those after the first death, the second
-    /// and so on.
+    /// Gives back what a dead owner held, and counts the death of whom it was a death, once for each lease. Who has taken a
+    /// run over meanwhile did so without knowing: then the end is explained afterwards. `pauses` are those after the first
+    /// death, the second and so on.
     pub async fn settle(&self, owner: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
         const SETTLE: &str = concat!(
-            "UPDATE runs SET deaths = deaths + $4, suspect_since = CASE WHEN suspect_since > 0 OR $4 = 0 THEN suspect_since \
+            "UPDATE runs SET settled_epoch = $2, deaths = deaths + $4, suspect_since = CASE WHEN suspect_since > 0 OR $4 = 0 THEN suspect_since \
              ELSE ",
             time!("$9"),
             " END, unexplained = unexplained - CASE WHEN epoch > $2 AND unexplained > 0 THEN 1 ELSE 0 END, \
@@ -273,7 +279,7 @@ impl Engine {
             time!("$9"),
             " + $4 * (CASE deaths WHEN 0 THEN $5 WHEN 1 THEN $6 WHEN 2 THEN $7 ELSE $8 END) END, \
              claimed_by = CASE WHEN epoch > $2 THEN claimed_by ELSE NULL END \
-             WHERE id = $1 AND status = 'running' AND ((epoch = $2 AND claimed_by = $3) OR (epoch = $2 + 1 AND claimed_by <> $3))"
+             WHERE id = $1 AND status = 'running' AND settled_epoch < $2 AND ((epoch = $2 AND claimed_by = $3) OR (epoch = $2 + 1 AND claimed_by <> $3))"
         );
         let mut tx = self.begin().await?;
         // In the order of their ids, as commits lock them.
@@ -291,7 +297,7 @@ impl Engine {
     }
 
     /// Takes back the end that was counted when somebody else claimed the run.
-    pub async fn clear_crash_count(&self, lost: &Lease) -> Result<(), Error> {
+    pub async fn excuse_unexplained_end(&self, lost: &Lease) -> Result<(), Error> {
         const CLEAR: &str = "UPDATE runs SET unexplained = unexplained - 1 \
             WHERE id = $1 AND epoch > $2 AND status = 'running' AND unexplained > 0";
         let mut connection = self.writer().await?;

@@ -137,8 +137,7 @@ fn within<'a>(new_run: &'a NewRun, allowances: &[Allowance]) -> Result<Cow<'a, N
     let mut capped = new_run.clone();
     if let Some(tokens) = tokens {
         if tokens < UseLimits::FEWEST_TOKENS {
-            let none = |allowance: &Allowance| Allowance { left: 0, ..*allowance };
-            return Err(Error::UsedUp(allowances.iter().map(none).filter(|one| one.limited.is_budget()).collect()));
+            return Err(Error::UsedUp(allowances.iter().map(without_leftovers).collect()));
         }
         let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
         capped.options.max_tokens = capped.options.max_tokens.min(tokens);
@@ -148,6 +147,13 @@ fn within<'a>(new_run: &'a NewRun, allowances: &[Allowance]) -> Result<Cow<'a, N
         capped.options.max_cost_usd = Some(Cost(own));
     }
     Ok(Cow::Owned(capped))
+}
+
+/// The allowance, or none where what is left of it is too little for any run.
+fn without_leftovers(allowance: &Allowance) -> Allowance {
+    let counts_tokens = allowance.limited.is_budget() && !allowance.limited.is_money();
+    let too_little = counts_tokens && allowance.for_one_run() < UseLimits::FEWEST_TOKENS;
+    Allowance { left: if too_little { 0 } else { allowance.left }, ..*allowance }
 }
 
 async fn used(

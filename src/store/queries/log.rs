@@ -24,6 +24,23 @@ static SELECT_STEPS: LazyLock<String> =
 static SELECT_STEPS_WITHOUT_VALUES: LazyLock<String> =
     LazyLock::new(|| SELECT_STEPS.replace(", value,", ", '' AS value,"));
 
+/// The events of run `$1`, by the part of its thread's log that is the run's: up to where the next run begins.
+macro_rules! events_of_run {
+    ($columns:literal, $which:literal) => {
+        concat!(
+            "WITH own AS MATERIALIZED (SELECT thread_id, first_seq, COALESCE((SELECT MIN(later.first_seq) FROM runs AS later \
+             WHERE later.thread_id = runs.thread_id AND later.first_seq > runs.first_seq), 9223372036854775807) AS end_seq \
+             FROM runs WHERE id = $1) SELECT ",
+            $columns,
+            " FROM own JOIN events ON events.thread_id = own.thread_id AND events.seq >= own.first_seq \
+             AND events.seq <= own.end_seq WHERE events.run_id = $1 AND ",
+            $which
+        )
+    };
+}
+
+pub(super) use events_of_run;
+
 impl Engine {
     pub async fn events_after(&self, thread_id: ThreadId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
         const SELECT: &str = "SELECT seq, run_id, ts, agent, agent_id, body FROM events \
@@ -34,28 +51,26 @@ impl Engine {
     }
 
     pub async fn run_events_after(&self, run_id: RunId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
-        const SELECT: &str = "SELECT events.seq, events.run_id, events.ts, events.agent, events.agent_id, events.body \
-            FROM runs JOIN events ON events.thread_id = runs.thread_id \
-            WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq AND events.seq > $2 \
-            ORDER BY events.seq LIMIT $3 + 0";
+        const SELECT: &str = events_of_run!(
+            "events.seq, events.run_id, events.ts, events.agent, events.agent_id, events.body",
+            "events.seq > $2 ORDER BY events.seq LIMIT $3 + 0"
+        );
         let mut connection = self.reader().await?;
         let select = query(SELECT).bind(run_id.0).bind(after_seq).bind(i64::from(limit));
         select.fetch_all(&mut *connection).await?.iter().map(envelope).collect()
     }
 
-    pub async fn report_events(&self, run_id: RunId) -> Result<Vec<Envelope>, Error> {
-        const SELECT: &str = "SELECT events.seq, events.run_id, events.ts, events.agent, events.agent_id, events.body \
-            FROM runs JOIN events ON events.thread_id = runs.thread_id \
-            WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq \
-            AND events.name IN ('report.started', 'report.delta', 'report.citation') ORDER BY events.seq";
+    pub async fn report_events(&self, run_id: RunId, until: i64) -> Result<Vec<Envelope>, Error> {
+        const SELECT: &str = events_of_run!(
+            "events.seq, events.run_id, events.ts, events.agent, events.agent_id, events.body",
+            "events.seq <= $2 AND events.name IN ('report.started', 'report.delta', 'report.citation') ORDER BY events.seq"
+        );
         let mut connection = self.reader().await?;
-        query(SELECT).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(envelope).collect()
+        query(SELECT).bind(run_id.0).bind(until).fetch_all(&mut *connection).await?.iter().map(envelope).collect()
     }
 
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
-        const COUNT: &str = "SELECT COUNT(*) FROM runs JOIN events ON events.thread_id = runs.thread_id \
-            WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq \
-            AND events.name = 'report.started'";
+        const COUNT: &str = events_of_run!("COUNT(*)", "events.name = 'report.started'");
         let mut connection = self.reader().await?;
         unsigned(query_scalar(COUNT).bind(run_id.0).fetch_one(&mut *connection).await?)
     }

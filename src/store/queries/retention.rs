@@ -19,11 +19,10 @@ impl Engine {
     /// is the last number of the run before it. A thread's first run has no run before it, hence the 1.
     pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<Pruned, Error> {
         const SELECT: &str = "SELECT id, pruned_through, boundary FROM \
-            (SELECT threads.id, threads.pruned_through, \
-             COALESCE(MIN(CASE WHEN runs.finished_at <= $1 THEN NULL ELSE runs.first_seq END), threads.last_seq) \
-             AS boundary FROM threads JOIN runs ON runs.thread_id = threads.id \
-             WHERE threads.created_at <= $1 AND threads.pruned_through < threads.last_seq \
-             GROUP BY threads.id, threads.pruned_through, threads.last_seq) AS old \
+            (SELECT threads.id, threads.pruned_through, COALESCE((SELECT \
+             MIN(CASE WHEN runs.finished_at <= $1 THEN NULL ELSE runs.first_seq END) FROM runs \
+             WHERE runs.thread_id = threads.id), threads.last_seq) AS boundary FROM threads \
+             WHERE threads.created_at <= $1 AND threads.pruned_through < threads.last_seq) AS old \
             WHERE boundary > pruned_through AND boundary > 1 LIMIT $2 + 0";
         let mut connection = self.reader().await?;
         let rows = query(SELECT).bind(before.0).bind(THREADS).fetch_all(&mut *connection).await?;

@@ -16,6 +16,20 @@ use crate::{
     store::{Cancelling, Clock, Cursor, Error, Load, NewEvent, Page, RunFilter},
 };
 
+/// How many queued runs are as old as the queued run `$1`, or older.
+pub const PLACE_IN_QUEUE: &str = concat!(
+    "SELECT COUNT(*) FROM runs AS own JOIN runs AS before ON ",
+    in_state!("before.", "queued"),
+    " AND (before.created_at, before.id) <= (own.created_at, own.id) WHERE own.id = $1 AND own.status = 'queued'"
+);
+
+/// The places of all that are queued, from 1.
+pub const PLACES: &str = concat!(
+    "SELECT id, place FROM (SELECT id, ROW_NUMBER() OVER (ORDER BY created_at, id) AS place FROM runs WHERE ",
+    in_state!("", "queued"),
+    ") AS waiting"
+);
+
 impl Engine {
     /// Locks the run's row before the thread's, as commits do.
     pub async fn request_cancel(&self, run_id: RunId, clock: Clock) -> Result<Option<Cancelling>, Error> {
@@ -141,10 +155,8 @@ impl Engine {
 
     /// `None` when there is no such run, or it does not wait.
     pub async fn place_in_queue(&self, run_id: RunId) -> Result<Option<u64>, Error> {
-        const COUNT: &str = "SELECT COUNT(*) FROM runs AS own JOIN runs AS before ON before.status = 'queued' \
-            AND (before.created_at, before.id) <= (own.created_at, own.id) WHERE own.id = $1 AND own.status = 'queued'";
         let mut connection = self.reader().await?;
-        let place: i64 = query_scalar(COUNT).bind(run_id.0).fetch_one(&mut *connection).await?;
+        let place: i64 = query_scalar(PLACE_IN_QUEUE).bind(run_id.0).fetch_one(&mut *connection).await?;
         Ok(Some(unsigned(place)?).filter(|place| *place > 0))
     }
 
@@ -224,10 +236,8 @@ async fn queue_positions(connection: &mut Connection, runs: &[Run]) -> Result<Ha
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let mut select = QueryBuilder::<Db>::new(
-        "SELECT id, place FROM (SELECT id, ROW_NUMBER() OVER (ORDER BY created_at, id) AS place FROM runs \
-         WHERE status = 'queued') AS waiting WHERE id IN (",
-    );
+    let mut select = QueryBuilder::<Db>::new(PLACES);
+    select.push(" WHERE id IN (");
     let mut list = select.separated(", ");
     for id in padded(&ids) {
         list.push_bind(id);

@@ -3,7 +3,7 @@
 use futures::TryStreamExt as _;
 use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 
-use super::{Connection, Db, Engine, Row, rows::named};
+use super::{Connection, Db, Engine, Row, log::events_of_run, rows::named};
 use crate::{
     domain::{RunId, RunStatus, ThreadId, Timestamp},
     store::{Error, EventRow, EventRows, Gap, PageLimit, RunPosition, ThreadPosition},
@@ -70,8 +70,7 @@ impl Engine {
     }
 
     pub async fn event_names(&self, run_id: RunId, after_seq: i64) -> Result<Vec<String>, Error> {
-        const SELECT: &str = "SELECT DISTINCT events.name FROM runs JOIN events ON events.thread_id = runs.thread_id \
-            WHERE runs.id = $1 AND events.run_id = $1 AND events.seq >= runs.first_seq AND events.seq > $2";
+        const SELECT: &str = events_of_run!("DISTINCT events.name", "events.seq > $2");
         let mut connection = self.reader().await?;
         Ok(query_scalar(SELECT).bind(run_id.0).bind(after_seq).fetch_all(&mut *connection).await?)
     }

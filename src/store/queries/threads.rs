@@ -287,11 +287,16 @@ pub(super) async fn may_have_more_threads(
     if own >= most { Err(Error::TooManyThreads { limit }) } else { Ok(()) }
 }
 
+/// How many runs are queued, and how many of them are `$1`'s.
+pub const QUEUED: &str = concat!(
+    "SELECT COUNT(*) AS total, CAST(COALESCE(SUM(CASE WHEN owner = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) AS own \
+     FROM runs WHERE ",
+    in_state!("", "queued")
+);
+
 /// The place in the queue that the run will have. The limits may be passed by a few when replicas look at once.
 async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission: &Admission) -> Result<u64, Error> {
-    const COUNT: &str = "SELECT COUNT(*) AS total, \
-        CAST(COALESCE(SUM(CASE WHEN owner = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) AS own FROM runs WHERE status = 'queued'";
-    let row = query(COUNT).bind(owned(new_run.owner.as_str())).fetch_one(connection).await?;
+    let row = query(QUEUED).bind(owned(new_run.owner.as_str())).fetch_one(connection).await?;
     let (total, own): (u64, u64) = (unsigned(row.try_get("total")?)?, unsigned(row.try_get("own")?)?);
     match &admission.limits {
         Some(limits) if total >= limits.total.saturating_add(limits.room) => {

@@ -533,7 +533,7 @@ impl Real<'_> {
                 Outcome::Done
             }
             Op::Survive(at) => {
-                store.clear_crash_count(&self.leases[lease(at)].0).await.unwrap();
+                store.excuse_unexplained_end(&self.leases[lease(at)].0).await.unwrap();
                 Outcome::Done
             }
             Op::Cancel(run) => {

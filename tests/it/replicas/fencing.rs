@@ -126,6 +126,27 @@ async fn a_replica_frozen_in_the_middle_of_a_commit_keeps_its_run_no_longer_than
     site.world.finish();
 }
 
+/// A database that answers slowly while a run is made ready costs time: nobody takes the run away, and nobody is blamed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_kept_while_its_run_is_made_ready() {
+    let site = Site::new(Engine::Postgres, slow()).await;
+    let fleet = site.fleet(2).await;
+    let Database::Postgres { url, .. } = &site.database.database else { panic!("only on Postgres") };
+    let mut blocker = PgConnection::connect(url.expose_secret()).await.unwrap();
+    // Of this run, nothing but making it ready reads that table.
+    blocker.execute("BEGIN; LOCK TABLE run_keys IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let id = run_id(&fleet.replicas[0].ask(QUESTION).await);
+    site.holder(&fleet).await;
+    tokio::time::sleep(LEASE * 3).await;
+    blocker.execute("ROLLBACK").await.unwrap();
+    let run = site.is_final(id).await;
+    assert_eq!(run.status, RunStatus::Completed, "{:?}", run.error);
+    assert_eq!(site.blamed().await, 0);
+    assert!(site.resumed_at(&run).await.is_empty(), "one process did it all");
+    check_ledger(&site.store, &run).await;
+    site.world.finish();
+}
+
 /// Nobody tells it that its connections are dead: every answer it waits for is one too many.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_whose_database_was_replaced_goes_on_over_new_connections() {
