@@ -69,8 +69,8 @@ pub async fn of_notes(cx: &Cx, notes: &[Note], question: &str, sources: &[Source
     }
     let (sources, others, question) = (cx.snapshots(ids).await?, cx.other_texts(), question.to_owned());
     let made = aside(move || {
-        let texts = Texts::read(&sources, &others);
-        let by_id: BTreeMap<SourceId, &Source> = sources.iter().map(|source| (source.id, source)).collect();
+        let by_id: BTreeMap<SourceId, Source> = sources.iter().map(|source| (source.id, source.bare())).collect();
+        let texts = Texts::read(sources, &others);
         let of_note =
             |(note, mut citations): (Note, Vec<Citation>)| cards(&note.text, &mut citations, &texts, &by_id, &question);
         let mut cards: Vec<Card> = cited.into_iter().flat_map(of_note).collect();
@@ -103,7 +103,7 @@ fn cards(
     text: &str,
     citations: &mut [Citation],
     texts: &Texts,
-    sources: &BTreeMap<SourceId, &Source>,
+    sources: &BTreeMap<SourceId, Source>,
     question: &str,
 ) -> Vec<Card> {
     let claims = claims::check(text, citations, texts, question);
@@ -146,8 +146,9 @@ mod tests {
         let chars: Vec<char> = text.chars().collect();
         let shown: Vec<String> = citations.iter().map(|one| chars[one.start..one.end].iter().collect()).collect();
         assert_eq!(shown, ["[S2001]", "[S1001]"]);
-        let texts = Texts::read(std::slice::from_ref(&source), &HashMap::new());
-        let cards = cards(text, &mut citations, &texts, &BTreeMap::from([(source.id, &source)]), "");
+        let sources = BTreeMap::from([(source.id, source.bare())]);
+        let texts = Texts::read(vec![source], &HashMap::new());
+        let cards = cards(text, &mut citations, &texts, &sources, "");
         let expected = Card {
             id: SourceId(1001),
             statement: "Ünder the gate, dues of 4 crowns pay".to_owned(),

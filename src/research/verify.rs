@@ -81,7 +81,7 @@ async fn verify(cx: &Cx, name: &'static str, question: &str, draft: &mut Draft) 
     ids.sort_unstable();
     ids.dedup();
     let (sources, others) = (cx.snapshots(ids).await?, cx.other_texts());
-    let texts = aside(move || Texts::read(&sources, &others)).await?;
+    let texts = aside(move || Texts::read(sources, &others)).await?;
     let (texts, question) = (Arc::new(texts), Arc::<str>::from(question));
     check(draft, &texts, &question).await?;
     let may_repair = !cx.options().final_report_model.first().is_offline() && draft.report.claims.iter().any(is_wrong);

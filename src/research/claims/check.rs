@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     figures::{Figure, Number, PlacedFigure, Reading},
-    page::Page,
+    page::{Page, WordKey},
     words::{self, ONE},
 };
 
@@ -24,7 +24,7 @@ pub struct Statement<'a> {
     pub text: &'a str,
     pub figures: Vec<PlacedFigure>,
     /// The keys of its words; ordered, so that whatever is summed up over them is the same in each process.
-    pub keys: BTreeSet<u64>,
+    pub keys: BTreeSet<WordKey>,
 }
 
 /// Where a figure of a statement was found in a page.
@@ -78,9 +78,8 @@ impl Statement<'_> {
 
     /// The first sentence with the number that is, for a small number, about the same as the statement.
     fn place(&self, value: i128, page: &Page) -> Option<usize> {
-        let sentences = page.sentences_with(value);
-        let fits = |sentence: &&usize| value >= SMALL || page.is_about(**sentence, &self.keys);
-        sentences.iter().take(MOST_PLACES).find(fits).copied()
+        let fits = |sentence: &usize| value >= SMALL || page.is_about(*sentence, &self.keys);
+        page.sentences_with(value).take(MOST_PLACES).find(fits)
     }
 
     /// Does the number follow from those near the best sentences of the pages?

@@ -1,5 +1,7 @@
 //! The numbers, dates, times and codes of a text.
 
+use std::borrow::Cow;
+
 use super::{
     tokens::{Kind, Token, digit, is_space},
     words::{self, ONE, Unit},
@@ -122,8 +124,9 @@ impl<'a> Reader<'a> {
         pair.is_some_and(|(one, next)| one.end() == next.at)
     }
 
-    fn word(self, ahead: usize) -> Option<String> {
-        self.token(ahead).filter(Token::is_word).map(|token| token.text.to_lowercase())
+    /// The word at a token, in lower case.
+    fn word(self, ahead: usize) -> Option<Cow<'a, str>> {
+        self.token(ahead).filter(Token::is_word).map(|token| lower(token.text))
     }
 
     /// A plain whole number of so many digits at most.
@@ -152,8 +155,8 @@ impl<'a> Reader<'a> {
     /// `2030-11-14`, `14.11.2030`, `11/14/2030`.
     fn by_numbers(self) -> Option<(Figure, usize)> {
         let token = self.token(0).filter(Token::is_number)?;
-        let dotted: Vec<Option<i64>> = token.text.split('.').map(plain).collect();
-        if let [Some(one), Some(two), Some(three)] = dotted[..] {
+        let mut dotted = token.text.split('.').map(plain);
+        if let [Some(Some(one)), Some(Some(two)), Some(Some(three)), None] = [(); 4].map(|()| dotted.next()) {
             return Some((Figure::Date(dates([one, two, three])?), 1));
         }
         let mark = self.token(1).filter(|mark| mark.is('-') || mark.is('/') || mark.is('‑'))?;
@@ -240,7 +243,7 @@ impl<'a> Reader<'a> {
             (minute, used) = (minutes, 3);
         }
         let word = self.word(used).unwrap_or_default();
-        let half = match word.as_str() {
+        let half = match &*word {
             "pm" => Some(12),
             "am" => Some(0),
             "p" | "a"
@@ -255,7 +258,7 @@ impl<'a> Reader<'a> {
             Some(half) if hour <= 12 => hour % 12 + half,
             _ => hour,
         };
-        used += match (half, word.as_str()) {
+        used += match (half, &*word) {
             (Some(_), "pm" | "am") | (None, "uhr" | "点" | "時" | "시") => 1,
             (Some(_), _) => 3,
             _ if used == 3 => 0,
@@ -357,9 +360,8 @@ impl<'a> Reader<'a> {
             || (["per", "pour", "por"].contains(&&*word)
                 && self.word(used + 1).is_some_and(|next| next.starts_with("cent") || next.starts_with("cient")));
         let before = |back: usize| self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
-        number.is_about = (1..=2).any(|back| {
-            before(back).is_some_and(|token| token.is_word() && words::is_about(&token.text.to_lowercase()))
-        });
+        number.is_about = (1..=2)
+            .any(|back| before(back).is_some_and(|token| token.is_word() && words::is_about(&lower(token.text))));
         number.is_about |= (1..=2).any(|back| before(back).is_some_and(|token| token.is('~') || token.is('≈')));
         (Figure::Number(number), used)
     }
@@ -375,6 +377,14 @@ const EMPTY: Number = Number {
     is_about: false,
 };
 
+/// In lower case. Most words are, and a page has thousands.
+fn lower(word: &str) -> Cow<'_, str> {
+    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(word.to_lowercase()),
+    }
+}
+
 fn is_ordinal(word: &str) -> bool {
     ["st", "nd", "rd", "th", "er", "ère", "e", "º", "ª"].contains(&word)
 }
@@ -385,14 +395,16 @@ fn is_currency(word: &str) -> bool {
 }
 
 fn is_numeral(text: &str) -> bool {
-    text.chars().all(|char| "〇零一二两兩三四五六七八九十百千万萬亿億".contains(char))
+    text.starts_with(is_unspaced) && text.chars().all(|char| "〇零一二两兩三四五六七八九十百千万萬亿億".contains(char))
 }
 
 /// The value of digits alone.
 fn plain(text: &str) -> Option<i64> {
-    let digits: Option<Vec<u8>> = text.chars().map(digit).collect();
-    let digits = digits.filter(|digits| (1..=18).contains(&digits.len()))?;
-    Some(digits.into_iter().fold(0, |value, digit| value * 10 + i64::from(digit)))
+    let add = |(value, count): (i64, usize), char| {
+        let digit = digit(char).filter(|_| count < 18)?;
+        Some((value * 10 + i64::from(digit), count + 1))
+    };
+    text.chars().try_fold((0, 0), add).filter(|(_, count)| *count > 0).map(|(value, _)| value)
 }
 
 /// What three numbers in a row may be: year, month, day, or day and month before the year.
@@ -410,6 +422,9 @@ fn dates([one, two, three]: [i64; 3]) -> Option<Vec<Date>> {
 
 /// Which numbers a run of digits with separators may be: one number, read in one of several ways, or several numbers.
 fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return (reading(text, "").into_iter().collect(), Vec::new());
+    }
     let marks: Vec<char> = text
         .chars()
         .filter(|char| digit(*char).is_none())

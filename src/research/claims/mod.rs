@@ -14,14 +14,17 @@ mod statements;
 mod tokens;
 mod words;
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::OnceLock,
+};
 
 pub use statements::without_marks;
 
 use self::{
     check::{Standing, Statement},
     figures::Figure,
-    page::{Page, word_keys},
+    page::{Page, WordKey, word_keys},
     tokens::{Token, tokens},
 };
 use crate::domain::{
@@ -31,37 +34,57 @@ use crate::domain::{
     wording,
 };
 
+/// Bytes of a source by which its language is recognised.
+const LANGUAGE_BYTES: usize = 4_000;
 /// Characters of a statement that are kept.
 const CLAIM_CHARS: usize = 600;
 
 /// The sources that a report cites, with their texts.
 #[derive(Debug, Default)]
 pub struct Texts {
-    pages: HashMap<SourceId, (Page, Option<&'static str>)>,
+    pages: HashMap<SourceId, Cited>,
+}
+
+#[derive(Debug)]
+struct Cited {
+    page: Page,
+    language: OnceLock<Option<&'static str>>,
+}
+
+impl Cited {
+    /// ISO 639-1 of the text, as far as its beginning tells. Few statements depend on it, and telling takes time.
+    fn language(&self) -> Option<&'static str> {
+        let text = self.page.text();
+        *self.language.get_or_init(|| wording::language_code(&text[..text.floor_char_boundary(LANGUAGE_BYTES)]))
+    }
 }
 
 impl Texts {
     /// Reads the snapshots of `sources`, and what else the run saw under their addresses.
-    pub fn read(sources: &[Source], others: &HashMap<String, Vec<String>>) -> Self {
-        let mut pages = HashMap::new();
-        for source in sources {
+    pub fn read(sources: Vec<Source>, others: &HashMap<String, Vec<String>>) -> Self {
+        let read = |source: Source| {
             let around = [
                 source.title.as_str(),
                 source.section.as_deref().unwrap_or_default(),
                 source.published.as_deref().unwrap_or_default(),
                 &source.url,
             ];
+            let around = around.join("\n");
             let addresses = std::iter::once(&source.url).chain(&source.addresses);
             let more = addresses.filter_map(|address| others.get(address)).flatten();
-            let text = std::iter::once(&source.snapshot).chain(more).map(String::as_str).collect::<Vec<_>>().join("\n");
-            pages.insert(source.id, (Page::read(&text, &around.join("\n")), wording::language_code(&text)));
-        }
-        Self { pages }
+            let mut text = source.snapshot;
+            for more in more {
+                text.push('\n');
+                text.push_str(more);
+            }
+            (source.id, Cited { page: Page::read(text, &around), language: OnceLock::new() })
+        };
+        Self { pages: sources.into_iter().map(read).collect() }
     }
 
     /// A passage with so many characters before and behind it; the begin of the text without one.
     pub fn around(&self, id: SourceId, passage: Option<&Passage>, chars: usize) -> Option<String> {
-        let (page, _) = self.pages.get(&id)?;
+        let page = &self.pages.get(&id)?.page;
         let (start, end) = passage.map_or((0, 0), |passage| (passage.start, passage.end));
         let from = start.saturating_sub(chars);
         let text: String = page.text().chars().skip(from).take(end + chars - from).collect();
@@ -75,7 +98,7 @@ pub struct Reference(Page);
 
 impl Reference {
     pub fn of(text: &str) -> Self {
-        Self(Page::read(text, ""))
+        Self(Page::read(text.to_owned(), ""))
     }
 
     /// The figures and dates of a statement, as written there, that the text does not hold.
@@ -93,7 +116,7 @@ impl Reference {
 /// need not stand in a source.
 pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &str) -> Vec<Claim> {
     let question_tokens = tokens(question);
-    let asked: HashSet<u64> = word_keys(&question_tokens).map(|(key, _)| key).collect();
+    let asked: HashSet<WordKey> = word_keys(&question_tokens).map(|(key, _)| key).collect();
     let language = wording::language_code(text);
     let cited = statements::cited(text, citations);
     let mut chars = CharCount::new(text);
@@ -129,7 +152,7 @@ fn checked(
     text: &str,
     citations: &mut [Citation],
     texts: &Texts,
-    asked: &HashSet<u64>,
+    asked: &HashSet<WordKey>,
     language: Option<&str>,
 ) -> (Verdict, Vec<String>) {
     let tokens = tokens(text);
@@ -138,9 +161,9 @@ fn checked(
     let names = if names::has_names(language) { telling(&tokens, asked) } else { Vec::new() };
     let mut checkable = HashSet::new();
     let held = citations.iter().map(|citation| {
-        let (page, its_language) = texts.pages.get(&citation.source_id)?;
-        let names = if *its_language == language { names.as_slice() } else { &[] };
-        Some(held_against(page, &statement, names, &mut checkable))
+        let cited = texts.pages.get(&citation.source_id)?;
+        let names = if !names.is_empty() && cited.language() == language { names.as_slice() } else { &[] };
+        Some(held_against(&cited.page, &statement, names, &mut checkable))
     });
     let mut held: Vec<Option<Held<'_>>> = held.collect();
     add_derived(&statement, &checkable, &mut held);
@@ -162,7 +185,7 @@ fn checked(
 fn held_against<'a>(
     page: &'a Page,
     statement: &Statement<'_>,
-    names: &[(String, Vec<u64>)],
+    names: &[(String, Vec<WordKey>)],
     checkable: &mut HashSet<usize>,
 ) -> Held<'a> {
     let (mut found, mut sentences) = (HashSet::new(), Vec::new());
@@ -210,7 +233,7 @@ fn verdict(found: usize, checkable: usize) -> Verdict {
 }
 
 /// The names of a statement that the question does not have, with the keys of their telling words.
-fn telling(tokens: &[Token<'_>], asked: &HashSet<u64>) -> Vec<(String, Vec<u64>)> {
+fn telling(tokens: &[Token<'_>], asked: &HashSet<WordKey>) -> Vec<(String, Vec<WordKey>)> {
     let names = names::names(tokens).into_iter().map(|name| {
         let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();
         let own = name.iter().filter(|at| names::is_telling(tokens[**at].text));

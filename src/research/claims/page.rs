@@ -2,8 +2,8 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    hash::{DefaultHasher, Hash, Hasher},
     ops::Range,
+    sync::OnceLock,
 };
 
 use super::{
@@ -26,59 +26,75 @@ const MOST_NUMBERS: usize = 3_000;
 /// Characters of a passage.
 const PASSAGE_CHARS: usize = 400;
 
+/// What a word is known by: its first letters, or, in a script without spaces, two characters.
+pub type WordKey = u64;
+
 /// A source as claims are held against it.
 #[derive(Debug, Default)]
 pub struct Page {
     text: String,
     /// Bytes of its sentences, in order, without gaps.
     sentences: Vec<Range<usize>>,
-    /// The text in lower case, and where its sentences end there: some letters have a shorter or longer lower case.
-    lower: String,
-    lower_ends: Vec<usize>,
-    /// Sentences by the words in them; each once, in order.
-    words: HashMap<u64, Vec<usize>>,
-    numbers: HashMap<i128, Vec<usize>>,
+    lower: OnceLock<Lower>,
+    /// Words and numbers with the sentences they stand in, in order; each pair once.
+    words: Vec<(WordKey, usize)>,
+    numbers: Vec<(i128, usize)>,
     all_numbers: Vec<(Number, usize)>,
     dates: Vec<(Date, usize)>,
     times: Vec<(u8, u8, usize)>,
     codes: HashMap<String, usize>,
     /// What the text says of itself elsewhere: its title, date and address.
     around: Vec<Figure>,
-    around_words: HashSet<u64>,
+    around_words: HashSet<WordKey>,
+}
+
+/// A text in lower case, and where its sentences end there: some letters have a shorter or longer lower case.
+#[derive(Debug)]
+struct Lower {
+    text: String,
+    ends: Vec<usize>,
 }
 
 impl Page {
     /// Reads a text; `around` is what else is known of it.
-    pub fn read(text: &str, around: &str) -> Self {
-        let mut page = Self { text: text.to_owned(), sentences: sentences(text), ..Self::default() };
-        for range in &page.sentences {
-            page.lower.push_str(&text[range.clone()].to_lowercase());
-            page.lower_ends.push(page.lower.len());
-        }
-        let tokens = tokens(text);
+    pub fn read(text: String, around: &str) -> Self {
+        let mut page = Self { sentences: sentences(&text), ..Self::default() };
+        let tokens = tokens(&text);
         let mut sentence = 0;
-        let ends: Vec<usize> = page.sentences.iter().map(|range| range.end).collect();
-        for word in word_keys(&tokens) {
-            while ends.get(sentence).is_some_and(|end| *end <= word.1) {
+        for (key, at) in word_keys(&tokens) {
+            while page.sentences.get(sentence).is_some_and(|range| range.end <= at) {
                 sentence += 1;
             }
-            let places = page.words.entry(word.0).or_default();
-            if places.last() != Some(&sentence) {
-                places.push(sentence);
-            }
+            page.words.push((key, sentence));
         }
-        for found in figures::figures(text, &tokens) {
+        for found in figures::figures(&text, &tokens) {
             let sentence = page.sentence_at(found.start);
             page.add(found.figure, sentence);
         }
+        in_order(&mut page.words);
+        in_order(&mut page.numbers);
+        page.all_numbers.shrink_to_fit();
         let around_tokens = super::tokens::tokens(around);
         page.around_words = word_keys(&around_tokens).map(|(key, _)| key).collect();
         page.around = figures::figures(around, &around_tokens).into_iter().map(|found| found.figure).collect();
+        page.text = text;
         page
     }
 
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Few statements ask for it, and it takes as much room as the text.
+    fn lower(&self) -> &Lower {
+        self.lower.get_or_init(|| {
+            let mut lower = Lower { text: String::with_capacity(self.text.len()), ends: Vec::new() };
+            for range in &self.sentences {
+                lower.text.push_str(&self.text[range.clone()].to_lowercase());
+                lower.ends.push(lower.text.len());
+            }
+            lower
+        })
     }
 
     fn add(&mut self, figure: Figure, sentence: usize) {
@@ -87,10 +103,7 @@ impl Page {
                 let values = number.readings.iter().map(|reading| reading.value);
                 let unmultiplied = number.readings.iter().map(|reading| reading.value / number.multiple);
                 let parts = number.parts.iter().copied();
-                let all: HashSet<i128> = values.chain(unmultiplied).chain(parts).collect();
-                for value in all {
-                    self.numbers.entry(value).or_default().push(sentence);
-                }
+                self.numbers.extend(values.chain(unmultiplied).chain(parts).map(|value| (value, sentence)));
                 if self.all_numbers.len() < MOST_NUMBERS {
                     self.all_numbers.push((number, sentence));
                 }
@@ -99,20 +112,20 @@ impl Page {
                 for date in dates {
                     let parts = [date.year.map(i128::from), date.day.map(i128::from)];
                     for part in parts.into_iter().flatten() {
-                        self.numbers.entry(part * ONE).or_default().push(sentence);
+                        self.numbers.push((part * ONE, sentence));
                     }
                     self.dates.push((date, sentence));
                 }
             }
             Figure::Time(hour, minute) => {
-                self.numbers.entry(i128::from(hour) * ONE).or_default().push(sentence);
+                self.numbers.push((i128::from(hour) * ONE, sentence));
                 self.times.push((hour, minute, sentence));
             }
             Figure::Code(code) => {
                 let digits: Vec<&str> =
                     code.split(|char: char| !char.is_ascii_digit()).filter(|part| !part.is_empty()).collect();
                 for part in digits.iter().filter_map(|part| part.parse::<i128>().ok()?.checked_mul(ONE)) {
-                    self.numbers.entry(part).or_default().push(sentence);
+                    self.numbers.push((part, sentence));
                 }
                 self.codes.insert(squeezed(&code), sentence);
             }
@@ -124,8 +137,8 @@ impl Page {
     }
 
     /// The sentences that hold the number, however it is written there.
-    pub fn sentences_with(&self, value: i128) -> &[usize] {
-        self.numbers.get(&value).map_or(&[], Vec::as_slice)
+    pub fn sentences_with(&self, value: i128) -> impl Iterator<Item = usize> {
+        with_key(&self.numbers, value).iter().map(|(_, sentence)| *sentence)
     }
 
     /// The numbers, as many as are compared one by one, and the sentences they stand in.
@@ -149,7 +162,7 @@ impl Page {
 
     fn knows_year(&self, year: Option<i32>) -> bool {
         let Some(year) = year else { return true };
-        self.numbers.contains_key(&(i128::from(year) * ONE)) || self.around_has(i128::from(year) * ONE)
+        self.sentences_with(i128::from(year) * ONE).next().is_some() || self.around_has(i128::from(year) * ONE)
     }
 
     /// Do title, date or address hold the number?
@@ -170,7 +183,7 @@ impl Page {
         let exact = self.times.iter().find(|(h, m, _)| (*h, *m) == (hour, minute)).map(|(_, _, sentence)| *sentence);
         // `from 16 to 18 Uhr`, and clocks of twelve hours.
         let bare = || {
-            let hours = [hour, hour % 12].map(|hour| self.sentences_with(i128::from(hour) * ONE).first().copied());
+            let hours = [hour, hour % 12].map(|hour| self.sentences_with(i128::from(hour) * ONE).next());
             (minute == 0).then(|| hours.into_iter().flatten().next()).flatten()
         };
         exact.or_else(bare)
@@ -180,8 +193,9 @@ impl Page {
         let known = self.codes.get(&squeezed(code)).copied();
         known
             .or_else(|| {
-                let at = self.lower.find(code)?;
-                Some(self.lower_ends.partition_point(|end| *end <= at))
+                let lower = self.lower();
+                let at = lower.text.find(code)?;
+                Some(lower.ends.partition_point(|end| *end <= at))
             })
             .or_else(|| {
                 self.around
@@ -193,43 +207,46 @@ impl Page {
 
     /// Does one of the words, in lower case, stand in the text by itself, in whatever case?
     pub fn has_any(&self, words: impl IntoIterator<Item = &'static str>) -> bool {
+        let text = &self.lower().text;
         let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphabetic() || is_unspaced(char));
         let stands = |word: &str, at: usize| {
-            is_end(self.lower[..at].chars().next_back()) && is_end(self.lower[at + word.len()..].chars().next())
+            is_end(text[..at].chars().next_back()) && is_end(text[at + word.len()..].chars().next())
         };
-        words.into_iter().any(|word| self.lower.match_indices(word).take(MOST_PLACES).any(|(at, _)| stands(word, at)))
+        words.into_iter().any(|word| text.match_indices(word).take(MOST_PLACES).any(|(at, _)| stands(word, at)))
     }
 
     /// Does a word with this key stand in the text, its title or its address?
-    pub fn has_word(&self, key: u64) -> bool {
-        self.words.contains_key(&key) || self.around_words.contains(&key)
+    pub fn has_word(&self, key: WordKey) -> bool {
+        !with_key(&self.words, key).is_empty() || self.around_words.contains(&key)
     }
 
     /// Do a sentence or its neighbours hold one of the words? Always so when the text holds none of them.
-    pub fn is_about(&self, sentence: usize, keys: &BTreeSet<u64>) -> bool {
-        let mut shared = keys.iter().filter_map(|key| self.words.get(key)).peekable();
-        let near = |sentences: &Vec<usize>| {
-            let first = sentences.partition_point(|other| other + 1 < sentence);
-            sentences.get(first).is_some_and(|other| *other <= sentence + 1)
+    pub fn is_about(&self, sentence: usize, keys: &BTreeSet<WordKey>) -> bool {
+        let places = keys.iter().map(|key| with_key(&self.words, *key));
+        let mut shared = places.filter(|places| !places.is_empty()).peekable();
+        let near = |places: &[(WordKey, usize)]| {
+            let first = places.partition_point(|(_, other)| other + 1 < sentence);
+            places.get(first).is_some_and(|(_, other)| *other <= sentence + 1)
         };
         shared.peek().is_none() || shared.any(near)
     }
 
     /// The sentence that shares most with a claim, figures and rare words counting most; `None` when it shares nothing.
-    pub fn best_sentence(&self, keys: &BTreeSet<u64>, figures: &[usize]) -> Option<usize> {
-        let mut scores: HashMap<usize, f64> = HashMap::new();
+    pub fn best_sentence(&self, keys: &BTreeSet<WordKey>, figures: &[usize]) -> Option<usize> {
+        let mut scores = vec![0.0; self.sentences.len()];
         let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        let rare = |sentences: &&Vec<usize>| sentences.len() <= MOST_PLACES;
-        for sentences in keys.iter().filter_map(|key| self.words.get(key)).filter(rare) {
-            let weight = (1.0 + number(self.sentences.len()) / number(sentences.len())).ln();
-            for sentence in sentences {
-                *scores.entry(*sentence).or_default() += weight;
+        let places = keys.iter().map(|key| with_key(&self.words, *key));
+        for places in places.filter(|places| (1..=MOST_PLACES).contains(&places.len())) {
+            let weight = (1.0 + number(self.sentences.len()) / number(places.len())).ln();
+            for (_, sentence) in places {
+                scores[*sentence] += weight;
             }
         }
         for sentence in figures.iter().filter(|sentence| **sentence < self.sentences.len()) {
-            *scores.entry(*sentence).or_default() += 4.0;
+            scores[*sentence] += 4.0;
         }
-        let best = scores.into_iter().max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.cmp(one)));
+        let shared = scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0);
+        let best = shared.max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.cmp(one)));
         best.map(|(sentence, _)| sentence)
     }
 
@@ -252,25 +269,41 @@ impl Page {
     }
 }
 
-/// What a word is known by: its first letters in lower case; with the byte at which it begins.
-pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (u64, usize)> + 'a {
+/// Sorts pairs, and keeps each once.
+fn in_order<T: Ord>(pairs: &mut Vec<(T, usize)>) {
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs.shrink_to_fit();
+}
+
+/// Of pairs in order, those with that key.
+fn with_key<T: Ord>(pairs: &[(T, usize)], key: T) -> &[(T, usize)] {
+    let from = pairs.partition_point(|(other, _)| *other < key);
+    let count = pairs[from..].partition_point(|(other, _)| *other == key);
+    &pairs[from..from + count]
+}
+
+/// The words of a text by their first letters in lower case, each with the byte at which it begins; of scripts without
+/// spaces, by two characters in a row.
+pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (WordKey, usize)> + 'a {
     let single = |at: usize| tokens.get(at).filter(|token| token.is_word() && token.text.starts_with(is_unspaced));
     (0..tokens.len()).filter_map(move |at| {
         let token = &tokens[at];
         if let Some(first) = single(at) {
             let second = single(at + 1).filter(|second| second.at == first.end())?;
-            return Some((hash(first.text.chars().chain(second.text.chars())), token.at));
+            return Some((key(first.text.chars().chain(second.text.chars())), token.at));
         }
         let letters = || token.text.chars().flat_map(char::to_lowercase);
         let counts = token.is_word() && letters().nth(SHORTEST - 1).is_some();
-        counts.then(|| (hash(letters().take(STEM)), token.at))
+        counts.then(|| (key(letters().take(STEM)), token.at))
     })
 }
 
-fn hash(letters: impl Iterator<Item = char>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    letters.for_each(|letter| letter.hash(&mut hasher));
-    hasher.finish()
+/// The hash of some letters, the same in each process. Fast rather than safe from those who look for equal ones: what they
+/// could gain, a page gets by simply stating what it wants to.
+fn key(letters: impl Iterator<Item = char>) -> WordKey {
+    const MIX: u64 = 0x517c_c1b7_2722_0a95;
+    letters.fold(0, |key: u64, letter| (key.rotate_left(5) ^ u64::from(u32::from(letter))).wrapping_mul(MIX))
 }
 
 fn squeezed(code: &str) -> String {

@@ -24,7 +24,7 @@ fn judged_after(filler: &str, statement: &str, page: &str) -> (Verdict, Vec<Stri
     let text = format!("{filler}{statement} [1].");
     let at = text.chars().count() - 4;
     let mut citations = vec![Citation::new(1, SourceId(1001), at, at + 3)];
-    let texts = Texts::read(&[source(1001, page)], &HashMap::new());
+    let texts = Texts::read(vec![source(1001, page)], &HashMap::new());
     let claims = check(&text, &mut citations, &texts, "What happened at Skelderwick?");
     let [claim] = &claims[..] else { panic!("{claims:?}") };
     assert_eq!(citations[0].verdict, Some(claim.verdict));
@@ -106,7 +106,7 @@ fn each_citation_has_its_own_verdict_and_passage() {
     let text = "The repair cost 412,000 crowns [1][2].";
     let mut citations = vec![Citation::new(1, SourceId(1001), 31, 34), Citation::new(2, SourceId(1002), 34, 37)];
     let other = Source { url: "https://other.test/".to_owned(), ..source(1002, "Gulls nest on 7 roofs.") };
-    let texts = Texts::read(&[source(1001, PAGE), other], &HashMap::new());
+    let texts = Texts::read(vec![source(1001, PAGE), other], &HashMap::new());
     let claims = check(text, &mut citations, &texts, "");
     assert_eq!((claims[0].verdict, claims[0].start, claims[0].end), (Supported, 0, 37));
     assert_eq!([citations[0].verdict, citations[1].verdict], [Some(Supported), Some(NotSupported)]);
@@ -120,7 +120,7 @@ fn each_citation_has_its_own_verdict_and_passage() {
 #[test]
 fn a_code_is_found_behind_letters_whose_lower_case_is_longer() {
     let page = format!("{}.\nThe permit is hr-2217 of May.\nGulls nest on the roof of the old mill.", "İ".repeat(40));
-    let texts = Texts::read(&[source(1001, &page)], &HashMap::new());
+    let texts = Texts::read(vec![source(1001, &page)], &HashMap::new());
     let mut citations = vec![Citation::new(1, SourceId(1001), 22, 25)];
     let claims = check("It is permit HR-2217 [1].", &mut citations, &texts, "");
     assert_eq!(claims[0].verdict, Supported);
@@ -152,7 +152,7 @@ fn one_digit_makes_the_difference() {
     let (mut unsupported, mut unnoticed) = (Vec::new(), Vec::new());
     for path in markdown_files(&library) {
         let page = std::fs::read_to_string(path).unwrap();
-        let texts = Texts::read(&[source(1001, &page)], &HashMap::new());
+        let texts = Texts::read(vec![source(1001, &page)], &HashMap::new());
         let verdict = |statement: &str| {
             let text = format!("{statement} [1]");
             let end = text.chars().count();
@@ -207,7 +207,7 @@ proptest::proptest! {
         let chars: Vec<char> = text.chars().collect();
         let starts = (0..chars.len().saturating_sub(2)).filter(|at| chars[*at..*at + 3] == ['[', '1', ']']);
         let mut citations: Vec<Citation> = starts.map(|at| Citation::new(1, SourceId(1001), at, at + 3)).collect();
-        let texts = Texts::read(&[source(1001, &page)], &HashMap::new());
+        let texts = Texts::read(vec![source(1001, &page)], &HashMap::new());
         for claim in check(&text, &mut citations, &texts, &page) {
             proptest::prop_assert!(claim.start < claim.end && claim.end <= chars.len());
             proptest::prop_assert!(claim.first_citation + claim.citations <= citations.len());
@@ -221,7 +221,7 @@ fn long_texts_take_time_that_grows_with_their_length() {
     let checked = |text: &str, page: &str| {
         let starts = text.match_indices("[1]").map(|(at, _)| at);
         let mut citations: Vec<Citation> = starts.map(|at| Citation::new(1, SourceId(1001), at, at + 3)).collect();
-        let texts = Texts::read(&[source(1001, page)], &HashMap::new());
+        let texts = Texts::read(vec![source(1001, page)], &HashMap::new());
         check(text, &mut citations, &texts, "");
     };
     growth::check("Dues 12 of 1,234 crowns on 14 November 2030; day 18.9. ", 20_000, |page| {

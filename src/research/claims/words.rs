@@ -1,6 +1,11 @@
 //! Words that stand for numbers, months, multiples and units, in the languages that reports are written in.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use foldhash::fast::FixedState;
 
 /// Numbers are counted in millionths.
 pub const ONE: i128 = 1_000_000;
@@ -84,25 +89,28 @@ const COMPUTED: &str = "total totalling sum together combined altogether differe
     soma juntos mais diferença aumento dobro metade média totaal samen meer minder verschil stijging daling dubbel helft gemiddeld \
     всего вместе больше меньше разница рост вдвое половина";
 
-static MONTH_OF: LazyLock<HashMap<&str, u8>> = LazyLock::new(|| {
+/// Every word of a page is looked up, and what is kept is ours: it needs no hash that strangers cannot foresee.
+type Words<T> = HashMap<&'static str, T, FixedState>;
+
+static MONTH_OF: LazyLock<Words<u8>> = LazyLock::new(|| {
     let of_line = |line: &'static str| (1..).zip(line.split_whitespace());
     let names = MONTHS.lines().flat_map(of_line);
     names.flat_map(|(month, names)| names.split(',').map(move |name| (name, month))).collect()
 });
 
-static NUMBER_OF: LazyLock<HashMap<&str, i128>> = LazyLock::new(|| {
+static NUMBER_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     let values = (0..=20).chain((30..=90).step_by(10)).chain([100, 1_000]);
     let of_line = |line: &'static str| line.split_whitespace().zip(values.clone());
     let words = NUMBERS.lines().flat_map(of_line).filter(|(word, _)| *word != "-");
     words.map(|(word, value)| (word, value * ONE)).collect()
 });
 
-static MULTIPLE_OF: LazyLock<HashMap<&str, i128>> = LazyLock::new(|| {
+static MULTIPLE_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     let words = MULTIPLES.iter().flat_map(|(power, words)| words.split_whitespace().map(move |word| (word, *power)));
     words.map(|(word, power)| (word, 10_i128.pow(power.unsigned_abs().into()))).collect()
 });
 
-static UNIT_OF: LazyLock<HashMap<&str, Unit>> = LazyLock::new(|| {
+static UNIT_OF: LazyLock<Words<Unit>> = LazyLock::new(|| {
     let unit = |quantity: &'static str, text: &'static str| {
         let (name, size) = text.split_once('=')?;
         Some((name, Unit { quantity, size: size.parse().ok()? }))
@@ -110,6 +118,10 @@ static UNIT_OF: LazyLock<HashMap<&str, Unit>> = LazyLock::new(|| {
     let units = UNITS.iter().flat_map(|(quantity, units)| units.split_whitespace().map(move |text| (*quantity, text)));
     units.filter_map(|(quantity, text)| unit(quantity, text)).collect()
 });
+
+static ABOUT_WORDS: LazyLock<HashSet<&str, FixedState>> = LazyLock::new(|| ABOUT.split_whitespace().collect());
+
+static COMPUTED_WORDS: LazyLock<HashSet<&str, FixedState>> = LazyLock::new(|| COMPUTED.split_whitespace().collect());
 
 /// What a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,11 +151,11 @@ pub fn unit(word: &str) -> Option<Unit> {
 }
 
 pub fn is_about(word: &str) -> bool {
-    ABOUT.split_whitespace().any(|known| known == word)
+    ABOUT_WORDS.contains(word)
 }
 
 pub fn is_computed(word: &str) -> bool {
-    COMPUTED.split_whitespace().any(|known| known == word)
+    COMPUTED_WORDS.contains(word)
 }
 
 /// The number that a word stands for, in millionths; `einundzwanzig` is one word.
