@@ -1,7 +1,5 @@
 //! Which passages of a page fit a question best: those with the rarest of its words.
 
-use std::collections::{BTreeSet, HashSet};
-
 /// A question's words of fewer letters say nothing about a passage.
 const SHORT_WORD: usize = 3;
 /// Words count as the same when they begin with as many letters.
@@ -10,16 +8,15 @@ const STEM: usize = 6;
 /// The places of the passages that fit best, in reading order, as many as there is room for (in characters; the best one
 /// may exceed it); none when no passage has a word of the question. The same in each process.
 pub fn best(passages: &[&str], question: &str, room: usize) -> Vec<usize> {
-    // Ordered, so that sums over them are equal wherever they are made.
-    let asked: BTreeSet<String> = words(question).collect();
-    let held: Vec<HashSet<String>> = passages.iter().map(|passage| words(passage).collect()).collect();
-    let weight = |word: &String| {
-        let holders = held.iter().filter(|words| words.contains(word)).count();
+    let asked = Asked::of(question);
+    let held: Vec<Vec<bool>> = passages.iter().map(|passage| asked.held_by(passage)).collect();
+    let weight = |word: usize| {
+        let holders = held.iter().filter(|held| held[word]).count();
         if holders == 0 { 0.0 } else { (1.0 + passages.len() as f64 / holders as f64).ln() }
     };
-    let weights: Vec<(&String, f64)> = asked.iter().map(|word| (word, weight(word))).collect();
-    let score = |words: &HashSet<String>| -> f64 {
-        weights.iter().filter(|(word, _)| words.contains(*word)).map(|(_, weight)| weight).sum()
+    let weights: Vec<f64> = (0..asked.words.len()).map(weight).collect();
+    let score = |held: &Vec<bool>| -> f64 {
+        weights.iter().zip(held).filter(|(_, held)| **held).map(|(weight, _)| weight).sum()
     };
     let mut scored: Vec<(usize, f64)> = held.iter().map(score).enumerate().filter(|(_, score)| *score > 0.0).collect();
     scored.sort_by(|(_, one), (_, other)| other.total_cmp(one));
@@ -35,11 +32,42 @@ pub fn best(passages: &[&str], question: &str, room: usize) -> Vec<usize> {
     chosen
 }
 
-/// The beginnings of a text's words.
-fn words(text: &str) -> impl Iterator<Item = String> {
+/// The beginnings of a question's words, each once. Ordered, so that sums over them are equal wherever they are made.
+struct Asked {
+    words: Vec<String>,
+}
+
+impl Asked {
+    fn of(question: &str) -> Self {
+        let mut words: Vec<String> = words(question).map(|word| beginning(word).collect()).collect();
+        words.sort_unstable();
+        words.dedup();
+        Self { words }
+    }
+
+    /// Which of them stand in a passage. A page has thousands of words, so none is copied for itself.
+    fn held_by(&self, passage: &str) -> Vec<bool> {
+        let mut held = vec![false; self.words.len()];
+        let mut stem = String::new();
+        for word in words(passage) {
+            stem.clear();
+            stem.extend(beginning(word));
+            if let Ok(place) = self.words.binary_search_by(|asked| asked.as_str().cmp(&stem)) {
+                held[place] = true;
+            }
+        }
+        held
+    }
+}
+
+/// The words of a text that are not too short.
+fn words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|letter: char| !letter.is_alphanumeric());
-    let long = words.filter(|word| word.chars().nth(SHORT_WORD - 1).is_some());
-    long.map(|word| word.chars().flat_map(char::to_lowercase).take(STEM).collect())
+    words.filter(|word| word.chars().nth(SHORT_WORD - 1).is_some())
+}
+
+fn beginning(word: &str) -> impl Iterator<Item = char> {
+    word.chars().flat_map(char::to_lowercase).take(STEM)
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ const EXCERPT_CHARS: usize = 1_500;
 
 /// Characters of a page that are shown instead of a summary.
 const SHOWN_CHARS: usize = 6_000;
+/// Bytes of a page whose passages are chosen at once: less than a millisecond's work.
+const CHOSEN_HERE: usize = 32 * 1024;
 /// Stands for what is left out between passages.
 const GAP: &str = "\n\n[…]\n\n";
 
@@ -77,10 +79,13 @@ fn read_event(hit: &Hit, page: &str, shown: &str) -> Event {
 }
 
 /// The passages of a page that bear on a question, in reading order, as many as there is room for; its beginning when none
-/// does. Chosen off the runtime's threads, since pages are long.
+/// does. Chosen off the runtime's threads when the page is long.
 async fn bearing(page: &Arc<str>, question: &str, room: usize) -> Arc<str> {
     if page.len() <= room {
         return Arc::clone(page);
+    }
+    if page.len() <= CHOSEN_HERE {
+        return chosen(page, question, room).into();
     }
     let (text, question) = (Arc::clone(page), question.to_owned());
     let chosen = tokio::task::spawn_blocking(move || chosen(&text, &question, room)).await;
