@@ -19,8 +19,16 @@ pub fn text_key(text: &str) -> Option<String> {
     let mut chars = 0;
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         plain.push(' ');
-        plain.extend(word.chars().flat_map(char::to_lowercase));
-        chars += word.chars().count();
+        if word.is_ascii() {
+            // As most words are: pages are long, and each is read in this way.
+            let start = plain.len();
+            plain.push_str(word);
+            plain[start..].make_ascii_lowercase();
+            chars += word.len();
+        } else {
+            plain.extend(word.chars().flat_map(char::to_lowercase));
+            chars += word.chars().count();
+        }
     }
     (chars >= TEXT_CHARS).then(|| format!("{OF_TEXT}{}", &digest::sha256_hex(plain.as_bytes())[..32]))
 }

@@ -57,7 +57,7 @@ pub fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<
             entry = entry.event(cx.scope(), Event::source_found(&source, &hit.snippet, query));
         }
         entry.sources.push(source);
-        let own_text = text.clone().filter(|_| registered == Registered::OtherText);
+        let own_text = text.as_ref().filter(|_| registered == Registered::OtherText).cloned();
         let stored = StoredHit { source_id, text_hash, own_text, text_key, hit };
         if let (Some(key), Some(text)) = (stored.page_key(), &text) {
             cx.keep_text(&key, text);

@@ -1,5 +1,7 @@
 //! Plain text: finding out how it is encoded, whether it is text at all, and cutting it without hurting words.
 
+use std::borrow::Cow;
+
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use unicode_normalization::UnicodeNormalization as _;
@@ -82,17 +84,22 @@ fn is_junk(text: &str) -> bool {
 pub(super) fn tidy(text: &str) -> String {
     let mut tidied = String::with_capacity(text.len());
     let mut empty_lines = 0;
-    for line in text.replace("\r\n", "\n").split(['\n', '\r', '\u{c}']) {
+    let text = match text.contains("\r\n") {
+        true => Cow::Owned(text.replace("\r\n", "\n")),
+        false => Cow::Borrowed(text),
+    };
+    for line in text.split(['\n', '\r', '\u{c}']) {
         let line = line.trim_end();
         empty_lines = if line.is_empty() { empty_lines + 1 } else { 0 };
         if empty_lines > 1 {
             continue;
         }
-        let visible = line.chars().filter(|char| !char.is_control() || *char == '\t');
-        if line.is_ascii() {
-            tidied.extend(visible);
+        let visible = |char: &char| !char.is_control() || *char == '\t';
+        if line.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t')) {
+            // As most lines are: in one piece.
+            tidied.push_str(line);
         } else {
-            tidied.extend(visible.flat_map(letters).nfc());
+            tidied.extend(line.chars().filter(visible).flat_map(letters).nfc());
         }
         tidied.push('\n');
     }
