@@ -60,25 +60,39 @@ pub type Judgements = Arc<Mutex<BTreeMap<usize, Judgement>>>;
 pub async fn judged(cx: &Cx, questions: &[String], judgements: &Judgements, notes: &[Note]) -> Vec<Judged> {
     let said = judgements.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let cited: BTreeSet<SourceId> = notes.iter().flat_map(|note| citations::cited_ids(&note.text)).collect();
-    let texts = notes.iter().map(|note| note.text.clone()).collect();
-    let by_words = offline::answered(questions.to_vec(), texts).await;
     // Whose only question is the whole conversation, the words of it decide little: what is cited counts.
     let is_whole = questions.len() == 1 && !cx.options().research_model.first().is_offline();
-    let judge = |(number, (question, by_words)): (usize, (&String, AnswerStatus))| {
-        let said = said.get(&number);
+    let mut open = Vec::new();
+    let judge = |(place, question): (usize, &String)| {
+        let said = said.get(&(place + 1));
         let ids: Vec<SourceId> =
             said.iter().flat_map(|said| &said.ids).copied().filter(|id| cited.contains(id)).collect();
-        let status = match said.map(|said| said.status) {
-            Some(AnswerStatus::NotFound) => AnswerStatus::NotFound,
+        let (at_best, is_open) = match said.map(|said| said.status) {
             // Without a source that somebody read, it is a guess.
-            Some(AnswerStatus::Answered) if ids.is_empty() => AnswerStatus::Partly.max(by_words),
-            Some(status) => status,
-            None if is_whole => AnswerStatus::Answered,
-            None => by_words,
+            Some(AnswerStatus::Answered) if ids.is_empty() => (AnswerStatus::Partly, true),
+            Some(status) => (status, false),
+            None => (AnswerStatus::Answered, !is_whole),
         };
-        Judged { question: question.clone(), status, ids }
+        open.extend(is_open.then_some(place));
+        Judged { question: question.clone(), status: at_best, ids }
     };
-    (1..).zip(questions.iter().zip(by_words)).map(judge).collect()
+    let mut judged: Vec<Judged> = questions.iter().enumerate().map(judge).collect();
+    for (place, by_words) in by_words(open, questions, notes).await {
+        judged[place].status = judged[place].status.max(by_words);
+    }
+    judged
+}
+
+/// How far the words of the notes answer the questions at some places. Reading the notes takes time, so it is not done
+/// for none.
+async fn by_words(places: Vec<usize>, questions: &[String], notes: &[Note]) -> Vec<(usize, AnswerStatus)> {
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let asked = places.iter().map(|place| questions[*place].clone()).collect();
+    let texts = notes.iter().map(|note| note.text.clone()).collect();
+    let found = offline::answered(asked, texts).await;
+    places.into_iter().zip(found).collect()
 }
 
 /// What the report makes of them: one whose sources it does not cite is answered only in part, and so is everything in a
