@@ -2,7 +2,7 @@
 
 /** A refusal or failure, with the stable code of its problem document. */
 export class Problem extends Error {
-  /** @param {number} status @param {string} code @param {string} detail @param {string} [login] where a browser may sign in, a path of the service */
+  /** @param {number} status 0 where nobody answers @param {string} code @param {string} detail @param {string} [login] where a browser may sign in, a path of the service */
   constructor(status, code, detail, login = "") {
     super(detail);
     this.status = status;
@@ -24,7 +24,7 @@ async function send(path, given = {}) {
   if (given.file) headers["content-type"] = "application/octet-stream";
   const body = given.file ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
   const request = { method: given.method ?? "GET", headers, body, keepalive: given.keepalive };
-  const answer = await fetch(`api/v1/${path}`, request);
+  const answer = await fetch(`api/v1/${path}`, request).catch((error) => { throw new Problem(0, "unreachable", String(error)); });
   if (answer.ok) return answer;
   const problem = await answer.json().catch(() => ({}));
   const login = /login_uri="\/([^"]+)"/.exec(answer.headers.get("www-authenticate") ?? "")?.[1];
@@ -133,9 +133,10 @@ export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)
 
 /**
  * Follows a thread's events for as long as the page is open. The browser comes back by itself after a cut connection;
- * what it gives up on (an error status while the service restarts) is begun again here, after the last event seen.
+ * what it gives up on (an error status while the service restarts) is begun again here, after the last event seen. Where
+ * the thread is not to be had any more, that is the end.
  * @param {string} thread
- * @param {{event: (envelope: import("./types").Envelope) => void, state: (state: "open" | "lost") => void}} to
+ * @param {{event: (envelope: import("./types").Envelope) => void, state: (state: "open" | "lost") => void, refused: (problem: Problem) => void}} to
  * @returns {() => void} ends it
  */
 export function follow(thread, to) {
@@ -145,6 +146,7 @@ export function follow(thread, to) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const open = () => {
+    if (ended) return;
     source = new EventSource(`api/v1/threads/${thread}/events?event=message&after=${last}`);
     source.onopen = () => { wait = 1_000; to.state("open"); };
     source.onmessage = (message) => {
@@ -157,10 +159,16 @@ export function follow(thread, to) {
       to.state("lost");
       if (source?.readyState !== EventSource.CLOSED) return;
       clearTimeout(timer);
-      timer = setTimeout(open, wait);
+      timer = setTimeout(again, wait);
       wait = Math.min(wait * 2, 20_000);
     };
   };
+  // An event source does not tell why it was refused.
+  const again = () => send(`threads/${thread}`).then(open, (problem) => {
+    if (ended) return;
+    if (problem.status === 401 || problem.status === 404) to.refused(problem);
+    else open();
+  });
   open();
   return () => { ended = true; clearTimeout(timer); source?.close(); };
 }

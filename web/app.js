@@ -5,13 +5,15 @@ import { AskView } from "./ask.js";
 import { el, fill, say } from "./dom.js";
 import { ThreadList } from "./list.js";
 import { SignInView } from "./sign-in.js";
-import { ThreadView } from "./thread.js";
 import { language, word } from "./words.js";
 
 const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const main = place("main"), side = place("side"), menu = place("menu"), notices = place("notices"), spoken = place("spoken");
 
-/** @type {ThreadView | null} */
+/** The least time between two things that are read aloud, in ms. */
+const PAUSE = 2_000;
+
+/** @type {import("./thread.js").ThreadView | null} */
 let open = null;
 
 document.documentElement.lang = language;
@@ -21,21 +23,51 @@ side.setAttribute("aria-label", word("threads"));
 /** Says something for a while, with something that can be done about it. @param {string} text @param {[string, () => void]} [action] @param {number} [ms] */
 function notice(text, action, ms = 8_000) {
   const box = el("p", { dir: "auto" }, text);
-  if (action) box.append(" ", el("button", { type: "button", onclick: () => { action[1](); box.remove(); } }, action[0]));
+  const end = () => { const isHere = box.contains(document.activeElement); box.remove(); if (isHere) main.focus({ preventScroll: true }); };
+  const button = action && el("button", { type: "button", onclick: () => { end(); action[1](); } }, action[0]);
+  box.append(" ", button ?? "");
   notices.append(box);
-  setTimeout(() => box.remove(), ms);
+  // What asked for it may be gone from the page, and the keyboard has little time to come here.
+  button?.focus({ preventScroll: true });
+  setTimeout(end, ms);
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let speaking;
+let unspoken = "";
+
+/** Says something to those who listen, the newest only when much happens at once. @param {string} text */
+function speak(text) {
+  unspoken = text;
+  speaking ??= setTimeout(() => { speaking = undefined; say(spoken, unspoken); }, PAUSE);
 }
 
 /** @param {unknown} error */
 function failed(error) {
   if (error instanceof Problem && error.status === 401) return void signIn(error.login);
-  const text = error instanceof Problem && error.code === "queue_full" ? word("tooMany") : error instanceof Error ? error.message : String(error);
-  notice(error instanceof Problem && error.status === 404 ? word("notFound") : word("failedToLoad", { text }));
+  notice(inWords(error));
+}
+
+/** @param {unknown} error */
+function inWords(error) {
+  if (!(error instanceof Problem)) return word("failedToLoad", { text: error instanceof Error ? error.message : String(error) });
+  if (error.status === 0) return word("unreachable");
+  if (error.status === 404) return word("notFound");
+  return error.code === "queue_full" ? word("tooMany") : word("failedToLoad", { text: error.message });
+}
+
+/** A view that cannot be shown leaves a way on. @param {unknown} error */
+function nothing(error) {
+  if (error instanceof Problem && error.status === 401) return failed(error);
+  open?.close();
+  open = null;
+  const again = el("button", { type: "button", class: "main", onclick: () => route().catch(failed) }, word("tryAgain"));
+  fill(main, el("div", { class: "sign-in" }, el("p", { role: "alert", dir: "auto" }, inWords(error)), again));
 }
 
 /** The page begins again once somebody has signed in: whatever was shown is another's. @param {string} login where a browser may sign in without a key; empty: nowhere */
 function signIn(login) {
-  if (main.querySelector(".sign-in")) return;
+  if (main.querySelector(".sign-in .brand")) return;
   open?.close();
   open = null;
   fill(side);
@@ -53,17 +85,23 @@ async function route() {
   open = null;
   list.select(kind === "t" ? id : "");
   if (kind !== "t") return ask();
-  const view = open = new ThreadView(id, { failed, speak: (text) => say(spoken, text), changed: () => void list.load() });
+  const { ThreadView } = await threads();
+  if (location.hash.split("/")[2] !== id || open) return;
+  const view = open = new ThreadView(id, { failed, nothing, speak, changed: () => void list.load() });
   fill(main, view.element);
-  try { await view.open(); } catch (error) { failed(error); return; }
+  try { await view.open(); } catch (error) { if (open === view) nothing(error); return; }
   main.focus({ preventScroll: true });
   await view.show(rest);
 }
 
+/** What shows threads is not needed to ask, and comes by itself. */
+const threads = () => import("./thread.js");
+
 async function ask() {
   const view = new AskView({ failed, asked }, new URLSearchParams(location.search).get("q") ?? "");
   fill(main, view.element);
-  await view.open();
+  try { await view.open(); } catch (error) { if (view.element.isConnected) nothing(error); }
+  void threads();
 }
 
 /** The question in the address has been asked. @param {string} thread */

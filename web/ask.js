@@ -1,8 +1,7 @@
 // The question box: how deep to go, with which model and engine, and every option with its range.
 import * as api from "./api.js";
 import { Documents } from "./documents.js";
-import { el, fill, say } from "./dom.js";
-import { sendOnEnter } from "./thread.js";
+import { el, fill, forget, remember, say, sendOnEnter } from "./dom.js";
 import { count, exactly, money, named, word } from "./words.js";
 
 /** @typedef {{name: string, schema: import("./types").OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement}} Field */
@@ -17,6 +16,7 @@ export class AskView {
     /** @type {import("./types").Preset[]} */
     this.presets = [];
     this.box = el("textarea", { id: "q", rows: "4", maxlength: "100000", required: true, value: question, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
+    remember(this.box, "");
     this.depths = el("fieldset", { class: "depths", hidden: true });
     this.estimate = el("p", { id: "estimate", class: "dim" });
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -28,8 +28,10 @@ export class AskView {
     this.start = el("button", { class: "main" }, word("start"));
     this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: () => { this.showDefaults(); this.estimateSoon(); } },
       el("label", { for: "q" }, el("h1", {}, word("ask"))), this.box,
-      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.depths, this.estimate, this.pickers, this.drawer, this.start);
+      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.depths, this.estimate, this.pickers, this.start, this.drawer);
     this.documents.dropOn(this.form);
+    // A field that the browser complains about is shown.
+    this.form.addEventListener("invalid", () => { this.drawer.open = true; }, true);
     this.element = el("div", { class: "ask" }, this.form);
   }
 
@@ -45,7 +47,7 @@ export class AskView {
 
   async open() {
     document.title = "Fathom";
-    this.box.focus();
+    if (!document.activeElement?.closest("#notices")) this.box.focus();
     const options = await api.options();
     this.presets = options.presets ?? [];
     fill(this.depths, el("legend", {}, word("depth")), this.presets.map(depth));
@@ -53,7 +55,8 @@ export class AskView {
     this.fields = Object.entries(options.schema.properties).map(([name, schema]) => field(name, schema, options.defaults[name]));
     const [models, engines] = ["research_model", "search_api"].map((name) => this.fields.find((field) => field.name === name));
     fill(this.pickers, models && labelled(word("model"), models, true), engines && labelled(word("engine"), engines, true),
-      engines?.schema.enum?.includes("local") && el("p", { class: "dim" }, word("attached")));
+      engines?.schema.enum?.includes("local") && engines.byDefault !== "local" && el("p", { class: "dim" }, word("attached")),
+      String(models?.byDefault).startsWith("offline:") && el("p", { class: "dim" }, word("noModel")));
     fill(this.advanced, this.fields.filter((field) => field !== models && field !== engines).map((field) => labelled(field.name, field, false)));
     this.drawer.hidden = false;
     this.showDefaults();
@@ -71,6 +74,7 @@ export class AskView {
 
   /** What each depth would take with what else is chosen; what the service refuses, the start says. */
   async showEstimates() {
+    if (this.fields.some(({ input }) => !input.validity.valid)) return;
     const asked = this.asked = {};
     const ask = (/** @type {import("./types").Preset} */ { name }) => api.estimate(this.chosen(name)).catch(() => null);
     const estimates = await Promise.all(this.presets.map(ask));
@@ -103,7 +107,9 @@ export class AskView {
     try {
       const begun = await this.documents.send();
       if (begun) await api.reply(begun, question, this.key, this.chosen());
-      this.page.asked(begun || (await api.ask(question, this.chosen(), this.key)).thread.id);
+      const thread = begun || (await api.ask(question, this.chosen(), this.key)).thread.id;
+      forget(this.box);
+      this.page.asked(thread);
     } catch (error) { this.page.failed(error); } finally { this.start.disabled = false; }
   }
 }
@@ -125,9 +131,11 @@ function usual({ model_calls, input_tokens, output_tokens, minutes, cost_usd }) 
 
 /** From small to large, what that rests on, and which limit ends it. @param {import("./types").Estimate} estimate */
 function range({ basis, model_calls, minutes, cost_usd, limited_by }) {
-  const whole = (/** @type {number} */ number) => count(Math.round(number));
-  const parts = [word("range", { calls: `${count(model_calls.low)}–${count(model_calls.high)}`, minutes: `${whole(minutes.low)}–${whole(minutes.high)}` })];
-  if (cost_usd?.high) parts.push(`${money(cost_usd.low)}–${money(cost_usd.high)}`);
+  const between = (/** @type {string} */ low, /** @type {string} */ high) => low === high ? low : `${low}–${high}`;
+  const whole = (/** @type {number} */ number) => count(Math.max(1, Math.round(number)));
+  const calls = between(count(model_calls.low), count(model_calls.high));
+  const parts = [word("range", { calls, minutes: between(whole(minutes.low), whole(minutes.high)) })];
+  if (cost_usd?.high) parts.push(between(money(cost_usd.low), money(cost_usd.high)));
   parts.push(basis.from === "runs" ? word("fromRuns", { count: count(basis.runs) }) : word("fromPreset"));
   if (limited_by) parts.push(word(model_calls.high ? "endedBy" : "nothingLeft", { option: limited_by.option }));
   return parts.join(" · ");

@@ -40,12 +40,30 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Puts HTML into an element that this service has rendered and cleaned. @param {Element} element @param {string} html */
-export function rendered(element, html) {
+/**
+ * Puts HTML into an element that this service has rendered and cleaned. What it begins with already stays as it is, with what
+ * is marked in it and where one reads.
+ * @param {Element} element @param {string} html @param {(content: DocumentFragment) => void} prepare
+ */
+export function rendered(element, html, prepare) {
   const template = document.createElement("template");
   template.innerHTML = html;
-  element.replaceChildren(template.content);
+  prepare(template.content);
+  const old = [...element.childNodes], fresh = [...template.content.childNodes];
+  const first = fresh.findIndex((node, i) => !old[i]?.isEqualNode(node)), same = first < 0 ? fresh.length : first;
+  old.slice(same).forEach((node) => node.remove());
+  element.append(...fresh.slice(same));
 }
+
+/** Keeps what is typed into a box in this tab, until it is sent. @param {HTMLTextAreaElement} box @param {string} name */
+export function remember(box, name) {
+  box.dataset.draft = `draft-${name}`;
+  box.value ||= sessionStorage.getItem(box.dataset.draft) ?? "";
+  box.addEventListener("input", () => sessionStorage.setItem(`draft-${name}`, box.value));
+}
+
+/** @param {HTMLTextAreaElement} box */
+export const forget = (box) => sessionStorage.removeItem(box.dataset.draft ?? "");
 
 /** A link to a place outside, or its text where it is none. @param {string} url @param {string} text */
 export function outward(url, text) {
@@ -81,4 +99,11 @@ export function dialog(title, ...children) {
   document.body.append(box);
   box.showModal();
   return box;
+}
+
+/** Enter sends, with Shift it begins a line; not while an input method composes. @param {KeyboardEvent} event */
+export function sendOnEnter(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  /** @type {HTMLTextAreaElement} */ (event.currentTarget).form?.requestSubmit();
 }

@@ -48,6 +48,7 @@ class LaneView {
     this.shown = lane.changed;
     this.element.dataset.state = lane.state;
     say(this.topic, lane.topic);
+    this.topic.title = lane.topic;
     say(this.state, named(lane.state === "finished" ? "completed" : lane.state));
     say(this.doing, doing(lane));
     fill(this.steps, ...lane.steps.slice(-SHOWN).map(step));

@@ -20,6 +20,7 @@ export class ThreadList {
     /** @type {string | null} */
     this.cursor = null;
     this.asked = 0;
+    this.drawn = "";
     this.search = el("input", { type: "search", id: "find", "aria-label": word("find"), placeholder: word("findHint"), maxlength: "200", oninput: () => this.later() });
     this.list = el("div", { class: "threads" });
     this.more = el("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.load(this.cursor ?? undefined) }, word("more"));
@@ -28,7 +29,7 @@ export class ThreadList {
     void this.person();
     setInterval(() => document.visibilityState === "visible" && !this.cursorUsed && this.load(), REFRESH);
     addEventListener("pagehide", () => this.leaving.forEach((_, id) => void api.remove(id, true)));
-    this.cursorUsed = false;
+    this.cursorUsed = this.isAway = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
   }
@@ -37,7 +38,7 @@ export class ThreadList {
   async person() {
     const { authentication, owner } = await api.session().catch(() => ({ authentication: "none", owner: "" }));
     if (authentication === "none") return;
-    const leave = () => api.signOut().then(() => location.reload(), this.page.failed);
+    const leave = () => api.signOut().then(() => { sessionStorage.clear(); location.reload(); }, this.page.failed);
     this.footer.append(" · ", el("span", { class: "owner", dir: "auto" }, word("signedInAs", { owner })), " ", el("button", { type: "button", class: "quiet", onclick: leave }, word("signOut")));
   }
 
@@ -56,11 +57,21 @@ export class ThreadList {
       this.threads = cursor ? [...this.threads, ...page.data] : page.data;
       this.cursor = page.next_cursor;
       this.draw();
-    } catch (error) { if (!cursor && this.threads.length) return; this.page.failed(error); }
+      this.isAway = false;
+    } catch (error) {
+      // Nobody has asked for it again, so it is said once.
+      if (!this.isAway || cursor) this.page.failed(error);
+      this.isAway = true;
+    }
   }
 
   draw() {
     const shown = this.threads.filter((thread) => !this.leaving.has(thread.id));
+    this.more.hidden = !this.cursor;
+    // What has not changed stays, so that nothing moves under a finger.
+    const state = JSON.stringify([shown.map(({ id, title, status, metadata }) => [id, title, status, metadata.pinned]), this.search.value, this.current, new Date().toDateString()]);
+    if (state === this.drawn) return;
+    this.drawn = state;
     const pinned = shown.filter((thread) => thread.metadata.pinned === true);
     /** @type {Map<string, import("./types").Thread[]>} */
     const groups = new Map(pinned.length ? [[word("pinned"), pinned]] : []);
@@ -72,7 +83,6 @@ export class ThreadList {
     fill(this.list, ...[...groups].map(([name, threads]) => el("section", {}, el("h2", {}, name), el("ul", {}, threads.map((thread) => this.entry(thread))))),
       !shown.length && el("p", { class: "dim" }, word(this.search.value ? "nothingFound" : "noThreads")));
     if (focused) /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-focus="${CSS.escape(focused)}"]`))?.focus();
-    this.more.hidden = !this.cursor;
   }
 
   /** @param {import("./types").Thread} thread */
@@ -100,7 +110,7 @@ export class ThreadList {
       const now = await api.change(thread.id, change);
       this.threads = this.threads.map((other) => other.id === thread.id ? now : other);
       this.draw();
-      if (thread.id === this.current) for (const title of document.querySelectorAll(".thread > h1")) say(title, now.title);
+      if (thread.id === this.current) for (const title of document.querySelectorAll(".thread > header h1")) say(title, now.title);
     } catch (error) { this.page.failed(error); }
   }
 
@@ -121,8 +131,14 @@ export class ThreadList {
     };
     this.leaving.set(thread.id, setTimeout(end, UNDO));
     this.draw();
-    if (thread.id === this.current) location.hash = "#/";
-    const undo = () => { clearTimeout(this.leaving.get(thread.id)); this.leaving.delete(thread.id); this.draw(); };
+    const isShown = thread.id === this.current;
+    if (isShown) location.hash = "#/";
+    const undo = () => {
+      clearTimeout(this.leaving.get(thread.id));
+      this.leaving.delete(thread.id);
+      this.draw();
+      if (isShown) location.hash = `#/t/${thread.id}`;
+    };
     this.page.notice(word("removed", { title: thread.title.slice(0, 60) }), [word("undo"), undo], UNDO);
   }
 }

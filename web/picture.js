@@ -168,7 +168,7 @@ const ofWork = {
 function step(lane, id, change) {
   const found = lane?.steps.findLast((step) => step.id === id);
   if (found) change(found);
-  if (lane) lane.doing = { what: "asking", text: "" };
+  if (lane) lane.doing = { what: "thinking", text: "" };
 }
 
 /** @param {Run} run @param {any} d */

@@ -56,21 +56,29 @@ export class ReportView {
     const asked = this.run && { attempt: this.run.attempt, chars: this.run.text.length };
     const fragment = await api.fragment(this.id, this.isReplay && this.run && !isOver(this.run) ? this.run.seq : undefined);
     this.have = { attempt: asked?.attempt ?? 0, chars: asked?.chars ?? 0, complete: fragment.complete };
-    if (fragment.html || this.isReplay) rendered(this.body, fragment.html);
-    // A few letters of another script do not turn a whole report round.
-    this.body.dir = direction(this.body.textContent ?? "");
+    if (fragment.html || this.isReplay) rendered(this.body, fragment.html, (content) => this.turn(content));
     if (fragment.complete) this.finish();
     else this.contents.hidden = this.tools.hidden = true;
+  }
+
+  /** A few letters of another script turn neither a report round nor a paragraph of it. @param {DocumentFragment} content */
+  turn(content) {
+    this.body.dir = direction(content.textContent ?? "");
+    for (const block of content.querySelectorAll("h1, h2, h3, h4, p, li, th, td")) {
+      if (/\p{L}/u.test(block.textContent ?? "") && direction(block.textContent ?? "") !== this.body.dir) block.classList.add("turned");
+    }
   }
 
   finish() {
     this.listContents();
     const tool = (/** @type {Parameters<typeof word>[0]} */ name, /** @type {() => void} */ act) => el("button", { type: "button", onclick: act }, word(name));
+    const file = (/** @type {Parameters<typeof word>[0]} */ name, /** @type {() => void} */ act) =>
+      el("button", { type: "button", title: word("saveAs", { name: word(name) }), onclick: act }, `${word(name)} ↓`);
     const keep = (/** @type {string} */ type, /** @type {string} */ ending) => () =>
       api.report(this.id, type).then((text) => save(`report-${this.id.slice(0, 8)}.${ending}`, type, text), this.actions.failed);
     fill(this.tools,
-      tool("copy", () => this.copy()), tool("markdown", keep("text/markdown", "md")), tool("html", keep("text/html", "html")),
-      tool("json", keep("application/json", "json")), tool("print", () => this.print()),
+      tool("copy", () => this.copy()), file("markdown", keep("text/markdown", "md")), file("html", keep("text/html", "html")),
+      file("json", keep("application/json", "json")), tool("print", () => this.print()),
       this.actions.replay && tool("replay", () => this.actions.replay?.(this.id)),
       this.actions.versions && this.run?.decision && tool("versions", () => this.actions.versions?.()));
     this.tools.hidden = this.isReplay;
@@ -94,12 +102,13 @@ export class ReportView {
   }
 
   listContents() {
-    const headings = [...this.body.querySelectorAll("h1, h2, h3")];
+    // The title stands above them all.
+    const headings = [...this.body.querySelectorAll("h1, h2, h3")].slice(this.body.firstElementChild?.tagName === "H1" ? 1 : 0);
     this.contents.hidden = headings.length < 3;
-    fill(this.contents, el("details", { open: matchMedia("(min-width: 60rem)").matches }, el("summary", {}, word("contents")), el("ul", {}, headings.map((heading) => {
+    fill(this.contents, el("details", { open: matchMedia("(min-width: 60rem)").matches }, el("summary", {}, word("contents")), el("ul", { dir: this.body.dir }, headings.map((heading) => {
       const text = (heading.textContent ?? "").replace(/\s*\[\d+\]/g, "");
       const go = () => { heading.setAttribute("tabindex", "-1"); /** @type {HTMLElement} */ (heading).focus(); heading.scrollIntoView(); };
-      return el("li", { class: heading.tagName.toLowerCase(), dir: "auto" }, el("button", { type: "button", class: "link", onclick: go }, text));
+      return el("li", { class: heading.tagName.toLowerCase() }, el("button", { type: "button", class: "link", onclick: go }, text));
     }))));
   }
 

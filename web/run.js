@@ -15,6 +15,8 @@ export class RunView {
     this.actions = actions;
     this.isReplay = isReplay;
     this.shown = -1;
+    /** @type {HTMLElement | null} */
+    this.sources = null;
     /** @type {import("./picture.js").Run | null} */
     this.run = null;
     this.question = el("p", { class: "question text", dir: "auto" });
@@ -38,7 +40,7 @@ export class RunView {
     this.warningBox = el("details", { hidden: true }, this.warned, this.warnings);
     this.asked = el("div", { class: "asked", hidden: true });
     this.report = new ReportView(id, actions, isReplay);
-    const status = el("div", { class: "status" }, this.phase, this.figures, this.stop, this.again);
+    const status = el("div", { class: "status" }, this.phase, this.stop, this.again, this.figures);
     const how = el("div", { class: "how" }, this.briefBox, this.questionsBox, this.planBox, this.work, this.warningBox);
     this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, how, this.asked, this.report.element);
   }
@@ -67,6 +69,7 @@ export class RunView {
     this.problem.hidden = !run.problem;
     say(this.problem, run.problem);
     this.showResearch(run);
+    if (this.sources) this.sources.hidden = run.sources.size === 0;
     this.showAsked(run);
     this.report.update(run);
   }
@@ -130,13 +133,14 @@ export class RunView {
 const answers = (status) => word(/** @type {const} */ ({ answered: "fullyAnswered", partly: "partlyAnswered", not_found: "notAnswered" })[status]);
 
 /** Where a run stands, in words. @param {import("./picture.js").Run} run */
-function phase(run) {
+export function phase(run) {
   const lives = run.lives > 1 ? ` · ${word("lives", { n: run.lives - 1 })}` : "";
   if (run.status === "queued") return run.position ? word("queuedAt", { n: run.position }) : word("queued");
   if (run.status === "running") {
     if (run.waiting) return word("waitingFor", { name: run.waiting.name, time: hour(run.waiting.until) }) + lives;
     return (run.phase ? named(run.phase) : word("running")) + lives;
   }
+  if (run.outcome === "clarification") return word("waiting") + lives;
   const decided = { answer: word("answered"), revise: word("revised"), research: word("researched") }[run.decision];
   return named(run.status) + (decided && run.status === "completed" ? ` · ${decided}` : "") + lives;
 }

@@ -6,13 +6,13 @@ import { count, day, word } from "./words.js";
 /** @param {string} run @param {(source: number) => void} open @param {() => Element} report */
 export function sourceList(run, open, report) {
   const list = el("ol", { class: "sources" });
-  const title = el("summary", {}, word("sources"));
+  const title = el("summary", {}, word("allSources"));
   const box = el("details", { class: "all-sources" }, title, list);
   box.addEventListener("toggle", async () => {
     if (!box.open || list.childElementCount) return;
     const { data } = await api.sources(run);
     const order = data.sort((a, b) => (a.cited_as ?? 1e9) - (b.cited_as ?? 1e9));
-    title.textContent = `${word("sources")} (${count(order.length)})`;
+    title.textContent = `${word("allSources")} (${count(order.length)})`;
     fill(list, ...order.map((source) => entry(source, open, report())));
   });
   return box;

@@ -2,10 +2,10 @@
 import * as api from "./api.js";
 import { openCard } from "./card.js";
 import { Documents } from "./documents.js";
-import { el, fill, say } from "./dom.js";
+import { el, forget, remember, say, sendOnEnter } from "./dom.js";
 import { empty, isOver, take } from "./picture.js";
 import { openReplay } from "./replay.js";
-import { RunView } from "./run.js";
+import { phase, RunView } from "./run.js";
 import { openShares } from "./share.js";
 import { sourceList } from "./sources.js";
 import { openVersions } from "./versions.js";
@@ -15,7 +15,7 @@ import { word } from "./words.js";
 const SLICE = 8;
 
 export class ThreadView {
-  /** @param {string} id @param {{failed: (error: unknown) => void, speak: (text: string) => void, changed: () => void}} page */
+  /** @param {string} id @param {{failed: (error: unknown) => void, nothing: (error: unknown) => void, speak: (text: string) => void, changed: () => void}} page */
   constructor(id, page) {
     this.id = id;
     this.page = page;
@@ -24,7 +24,7 @@ export class ThreadView {
     this.views = new Map();
     /** @type {import("./types").Envelope[]} */
     this.waiting = [];
-    this.drawing = false;
+    this.drawing = this.isAsked = false;
     /** Events up to this one were there before the page was: nothing of them is read aloud. */
     this.known = Infinity;
     this.title = el("h1", { dir: "auto" });
@@ -34,6 +34,7 @@ export class ThreadView {
     this.runs = el("div", { class: "runs" });
     this.key = api.newKey();
     this.box = el("textarea", { rows: "2", maxlength: "100000", "aria-label": word("followUp"), placeholder: word("followUp"), onkeydown: sendOnEnter });
+    remember(this.box, id);
     this.send = el("button", { class: "main" }, word("send"));
     this.form = el("form", { class: "reply", hidden: true, onsubmit: (/** @type {Event} */ event) => this.reply(event) }, this.box, this.send);
     this.element = el("div", { class: "thread" }, el("header", {}, this.title, this.share), this.line, this.runs, this.documents.element, this.form);
@@ -45,12 +46,12 @@ export class ThreadView {
   async open() {
     const thread = await api.thread(this.id);
     say(this.title, thread.title);
-    document.title = `${thread.title} · Fathom`;
     this.known = thread.last_seq;
     void this.documents.open().catch(this.page.failed);
     this.leave = api.follow(this.id, {
       event: (envelope) => { this.waiting.push(envelope); this.soon(); },
       state: (state) => this.connection(state === "open"),
+      refused: (problem) => this.page.nothing(problem),
     });
   }
 
@@ -63,6 +64,7 @@ export class ThreadView {
   connection(isOpen) {
     this.line.hidden = isOpen && !this.picture.gone && !this.picture.gap;
     say(this.line, isOpen ? (this.picture.gone ? word("gone") : this.picture.gap ? word("gap") : "") : word("reconnecting"));
+    this.line.classList.toggle("over", !isOpen);
     this.element.dataset.live = isOpen ? "yes" : "no";
   }
 
@@ -88,16 +90,16 @@ export class ThreadView {
     const run = take(this.picture, envelope);
     if (this.picture.gone || this.picture.gap) this.connection(true);
     if (!run || envelope.seq <= this.known) return;
-    if (envelope.type === "researcher.started") this.page.speak(word("startedLane", { n: envelope.scope.id }));
-    if (envelope.type === "input.required") this.page.speak(word("asked"));
-    if (envelope.type === "report.started") this.page.speak(word("report"));
-    if (isOver(run)) { this.page.speak(word("done")); this.page.changed(); }
+    if (envelope.type === "phase.started" || envelope.type === "report.started" || isOver(run)) this.page.speak(phase(run));
+    if (isOver(run)) this.page.changed();
   }
 
   draw() {
     const runs = [...this.picture.runs.values()], now = Date.now();
     runs.forEach((run, i) => this.view(run).update(run, { isLast: i === runs.length - 1, now, title: i === 0 ? this.title.textContent ?? "" : "" }));
-    const last = runs.at(-1);
+    const last = runs.at(-1), isAtWork = last && !isOver(last);
+    // Seen from another tab, too.
+    document.title = `${isAtWork ? "● " : ""}${this.title.textContent} · Fathom`;
     this.share.hidden = !runs.some((run) => run.written);
     this.form.hidden = !last || !isOver(last) || this.picture.gone;
     this.box.placeholder = last?.asked && last.outcome === "clarification" ? word("reply") : word("followUp");
@@ -111,10 +113,19 @@ export class ThreadView {
     const view = new RunView(run.id, {
       failed: this.page.failed, card, replay: (id) => void this.replay(id).catch(this.page.failed), versions: () => void this.compare().catch(this.page.failed),
     });
-    view.element.append(sourceList(run.id, (source) => card(run.id, source, {}), () => view.report.body));
+    view.element.append(view.sources = sourceList(run.id, (source) => card(run.id, source, {}), () => view.report.body));
     this.views.set(run.id, view);
     this.runs.append(view.element);
+    if (this.isAsked) this.goOn(view.element);
     return view;
+  }
+
+  /** To the run that answers what was just sent: its box is gone. @param {HTMLElement} run */
+  goOn(run) {
+    this.isAsked = false;
+    run.tabIndex = -1;
+    run.focus();
+    run.scrollIntoView();
   }
 
   /** The address of a place in the thread, without the page going there. @param {string} [place] */
@@ -140,12 +151,14 @@ export class ThreadView {
     event.preventDefault();
     const text = this.box.value.trim();
     if (!text) return;
-    this.send.disabled = true;
+    // The run may be here before the answer is.
+    this.send.disabled = this.isAsked = true;
     try {
       await api.reply(this.id, text, this.key);
       this.key = api.newKey();
       this.box.value = "";
-    } catch (error) { this.page.failed(error); } finally { this.send.disabled = false; }
+      forget(this.box);
+    } catch (error) { this.isAsked = false; this.page.failed(error); } finally { this.send.disabled = false; }
   }
 
   /** Two of the thread's reports, the newest beside the one before it at first. */
@@ -172,11 +185,4 @@ export class ThreadView {
       if (await this.replay(run, seq)) return;
     }
   }
-}
-
-/** Enter sends, with Shift it begins a line; not while an input method composes. @param {KeyboardEvent} event */
-export function sendOnEnter(event) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  /** @type {HTMLTextAreaElement} */ (event.currentTarget).form?.requestSubmit();
 }

@@ -100,6 +100,27 @@ mod tests {
         assert_eq!(files, FILES.iter().map(|(name, _, _)| (*name).to_owned()).collect());
     }
 
+    /// Each module that the page begins with is asked for at once, not when another one that imports it has come.
+    #[test]
+    fn nothing_is_waited_for_twice() {
+        let mut found = vec!["app.js"];
+        for at in 0.. {
+            let Some(name) = found.get(at) else { break };
+            let (_, _, text) = FILES.iter().find(|(known, _, _)| known == name).unwrap();
+            let imported = text.lines().filter_map(|line| line.strip_prefix("import ")?.split("from \"./").nth(1));
+            for name in imported.map(|rest| rest.trim_end_matches("\";")).collect::<Vec<_>>() {
+                if !found.contains(&name) {
+                    found.push(name);
+                }
+            }
+        }
+        assert!(found.contains(&"words/en.js") && !found.contains(&"replay.js"), "{found:?}");
+        for (name, _, _) in FILES {
+            let is_preloaded = INDEX.contains(&format!("<link rel=\"modulepreload\" href=\"web/{name}\">"));
+            assert_eq!(is_preloaded, found[1..].contains(name), "{name}");
+        }
+    }
+
     #[test]
     fn the_page_stays_small() {
         let bytes: usize = FILES.iter().map(|(_, _, content)| content.len()).sum::<usize>() + INDEX.len();

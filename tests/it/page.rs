@@ -123,6 +123,20 @@ async fn hostile_text_stays_text() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_in_arabic_reads_from_the_right() {
+    const PAID: &str = "تدفع السفن رسوم الميناء التي تبلغ 4 كرونات لكل متر من طولها، ويقرر المجلس في الرسوم كل سنة.";
+    let report = format!(
+        "# بوابة المد في سكلدرويك\n\n{PAID} [S1001]\n\nThe council of Skelderwick calls this the gate fund.\n\n## من \
+         يدفع\n\n- {PAID} [S1001]\n- {PAID} [S1001]\n\n## الجدول\n\n| السنة | الرسوم |\n|---|---|\n| 2031 | أربع كرونات \
+         |\n\n## الحساب\n\n```\ndues = length * 4\n```\n\n{PAID} [S1001]\n"
+    );
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::text(report));
+    let world = World::start(script).await;
+    world.web.always("", Found::Pages(vec![Page::new("https://mina.test/rusum", "رسوم الميناء", PAID)]));
+    on_a_service("right-to-left.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_browser_signs_in_with_a_key_and_out_again() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let database = TestDatabase::sqlite();

@@ -7,15 +7,30 @@ await story(async (page) => {
   assert(await page.inputValue("#q") === "How does it pay?", "?q= fills the box");
   await accessible(page, "ask");
   await page.screenshot({ path: "ask.png" });
+  await page.focus("#q");
+  await page.keyboard.press("End");
+  await page.keyboard.type(" And when?");
+  await page.goto(`${base}/`);
+  await page.waitForSelector(".depth");
+  assert(await page.inputValue("#q") === "How does it pay? And when?", "what was typed outlives a reload");
+  await page.fill("#q", "How does it pay?");
   await page.waitForFunction(() => document.querySelector("#estimate").textContent.includes("from the usual size of this depth"));
   await page.check(".depth:has-text('Quick') input");
   await page.click("summary:has-text('All options')");
   await page.fill("#option-max_searches", "1");
   await page.waitForFunction(() => document.querySelector("#estimate").textContent.includes("max_searches ends a run early"));
+  await page.fill("#option-max_searches", "0");
+  await page.click("summary:has-text('All options')");
+  await page.focus("#q");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement.id === "option-max_searches");
+  const [field, button] = await page.evaluate(() => ["#option-max_searches", "form > .main"].map((selector) => document.querySelector(selector).getBoundingClientRect()));
+  assert(field.top >= button.bottom, `a field that is refused is in sight: ${field.top} below ${button.bottom}`);
   await page.fill("#option-max_searches", "");
   await page.check(".depth:has-text('Standard') input");
   await page.click("summary:has-text('All options')");
   await page.click("summary:has-text('All options')");
+  if (!await page.isVisible(".fields")) await page.click("summary:has-text('All options')");
   const fields = await page.locator(".fields label").count();
   assert(fields > 15, `all options have a field: ${fields}`);
   await accessible(page, "all options");
@@ -25,6 +40,7 @@ await story(async (page) => {
 
   await page.waitForSelector(".asked");
   assert((await page.textContent(".asked")).includes("Which harbour"), "the question back is shown");
+  assert((await page.textContent(".phase")).includes("waits for a reply"), "and that it waits");
   await accessible(page, "clarification");
   await page.locator(".reply textarea").focus();
   await page.keyboard.type("The one of Skelderwick.");
@@ -64,6 +80,7 @@ await story(async (page) => {
   await page.locator(".reply textarea").fill("And who decides about it?");
   await page.click(".reply button");
   await page.waitForFunction(() => document.querySelectorAll(".run").length === 3 && document.querySelectorAll(".tools:not([hidden])").length === 2);
+  assert(await page.evaluate(() => document.activeElement === document.querySelectorAll(".run")[2]), "the keyboard is at the run that answers");
 
   await page.locator(".tools:not([hidden]) button:has-text('Compare versions')").last().click();
   await page.waitForSelector("dialog .versions tbody tr");
@@ -98,11 +115,17 @@ await story(async (page) => {
   await page.fill("dialog input", "The dues");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".threads a:has-text('The dues')");
+  await page.waitForSelector(".thread h1:has-text('The dues')");
   await page.click(".threads button[title=Delete]");
   await page.waitForSelector("#notices button");
   assert(await page.locator(".threads li").count() === 0, "it is off the list");
-  await page.click("#notices button");
+  assert(await page.evaluate(() => document.activeElement.closest("#notices") !== null), "the keyboard is at what takes it back");
+  await page.keyboard.press("Enter");
   await page.waitForSelector(".threads a:has-text('The dues')");
+  await page.waitForSelector(".report a.cite");
+  await page.goto(`${base}/#/t/019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d`);
+  await page.waitForSelector("main [role=alert]:has-text('There is no such thread')");
+  assert(await page.isVisible("main button:has-text('Try again')"), "and there is a way on");
 
   await page.setViewportSize({ width: 360, height: 740 });
   await page.goto(`${base}/#/t/${thread}`);
@@ -123,4 +146,4 @@ await story(async (page) => {
   await page.click(".threads button[title=Delete]");
   await page.waitForSelector("#notices button");
   assert((await deleted).status() === 204 && Date.now() - begun > 9_000, "it is deleted when ten seconds are over");
-});
+}, { expected: [/404/] });

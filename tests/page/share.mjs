@@ -32,4 +32,6 @@ await story(async (page, context) => {
   await page.waitForFunction(() => !document.querySelector("dialog .shares li"));
   const gone = await guest.goto(link);
   assert(gone.status() === 404, `a revoked link shows nothing: ${gone.status()}`);
+  assert((await guest.textContent("h1")) === "Nothing here", "and says so to a person");
+  await accessible(guest, "a link that has ended");
 }, { expected: [/401/, /404/] });
