@@ -302,7 +302,8 @@ struct RoleSize {
 /// Calls, searches, pages and prompt tokens are those of runs of the tests' scripted world
 /// (`cargo test --test it stories::sizes -- --nocapture` prints them, and holds these to them within a twentieth):
 /// of the standard one, which is the benchmark's, three topics with two searches of two queries each. How long answers
-/// and how many minutes they take is what hosted models usually need.
+/// and how many minutes they take is assumed, by what hosted models usually need: the scripted ones answer at once and
+/// briefly (docs/guide.md says so, too).
 #[derive(Clone, Copy, Debug)]
 pub struct Usual {
     /// In the order of `MODEL_OPTIONS`: summaries, research, notes, report.
@@ -310,10 +311,32 @@ pub struct Usual {
     pub searches: u64,
     pages: u64,
     researchers: u64,
-    pub minutes: u64,
+    seconds: u64,
 }
 
 impl Usual {
+    pub fn minutes(&self) -> u64 {
+        self.seconds / 60
+    }
+
+    /// With the model that is none, over the documents of a folder: the mean of runs of three questions on the example
+    /// library. A test holds it to them.
+    fn offline(effort: Effort) -> Self {
+        let role = |calls, input_tokens, output_tokens| RoleSize { calls, input_tokens, output_tokens };
+        let [research, notes, report] = match effort {
+            Effort::Quick => [role(6, 18_600, 200), role(2, 6_400, 3_300), role(1, 4_900, 1_500)],
+            Effort::Standard => [role(6, 19_900, 200), role(2, 7_300, 3_800), role(1, 5_400, 1_600)],
+            Effort::Deep => [role(6, 24_000, 200), role(2, 10_200, 4_900), role(1, 6_600, 1_700)],
+        };
+        Self {
+            roles: [RoleSize::default(), research, notes, report],
+            searches: 2,
+            pages: 0,
+            researchers: 2,
+            seconds: 2,
+        }
+    }
+
     pub fn of(effort: Effort) -> Self {
         let role = |calls, input_tokens, output_tokens| RoleSize { calls, input_tokens, output_tokens };
         let (roles, [searches, pages, researchers, minutes]) = match effort {
@@ -341,7 +364,7 @@ impl Usual {
                 (roles, [36, 288, 6, 20])
             }
         };
-        Self { roles, searches, pages, researchers, minutes }
+        Self { roles, searches, pages, researchers, seconds: minutes * 60 }
     }
 
     pub fn model_calls(&self) -> u64 {
@@ -355,7 +378,8 @@ impl Usual {
 
     /// Without the work that the options leave out.
     fn with(options: &RunOptions) -> Self {
-        let mut usual = Self::of(options.effort);
+        let is_offline = options.roles().iter().all(|models| models.first().is_offline());
+        let mut usual = if is_offline { Self::offline(options.effort) } else { Self::of(options.effort) };
         if options.search_api.is_none() {
             usual.searches = 0;
         }
@@ -399,7 +423,7 @@ impl Usual {
             researchers: self.researchers,
             input_tokens: self.roles.iter().map(|role| role.input_tokens).sum(),
             output_tokens: self.roles.iter().map(|role| role.output_tokens).sum(),
-            seconds: self.minutes * 60,
+            seconds: self.seconds,
             cost: cost.map(Cost),
         }
     }
@@ -436,6 +460,18 @@ mod tests {
         assert_eq!(estimate.cost_usd.unwrap().expected.dollars(), 0.8);
         assert_eq!(estimate.limited_by, None);
         assert_eq!(Estimate::of_preset(&options(&[]), &[], |_, _| None).cost_usd, None);
+    }
+
+    /// As soon as one role is another model's, the run is a usual one.
+    #[test]
+    fn without_a_model_a_run_is_small_and_quick() {
+        let roles = ["summarization_model", "research_model", "compression_model", "final_report_model"];
+        let mut set = roles.map(|role| (role, "offline:extractive")).to_vec();
+        let estimate = by_preset(&set);
+        assert_eq!((estimate.model_calls.expected, estimate.searches.expected), (9, 2));
+        assert!(estimate.minutes.high < 1.0, "{estimate:?}");
+        set[3].1 = "openai:gpt-4.1";
+        assert_eq!(by_preset(&set).model_calls.expected, 80);
     }
 
     /// Prices of long prompts are for long prompts, not for many short ones.

@@ -40,7 +40,7 @@ pub fn presets(highest: impl Fn(&str) -> Option<u64>) -> Vec<Preset> {
         };
         let usual = Usual::of(effort);
         let (model_calls, tokens) = (usual.model_calls(), usual.tokens());
-        let expected = Expected { model_calls, tokens, searches: usual.searches, minutes: usual.minutes };
+        let expected = Expected { model_calls, tokens, searches: usual.searches, minutes: usual.minutes() };
         Preset { name: effort.as_str(), options: options.into_iter().map(lowered).collect(), expected }
     };
     vec![
