@@ -83,7 +83,7 @@ impl Trust {
         renews
     }
 
-    /// May a connection be used again that was made then and has been idle for so long?
+    /// May a connection be used again that was made then and has been idle for this long?
     ///
     /// # Errors
     /// Why not: it leads to a server that has gone, or does not answer.
