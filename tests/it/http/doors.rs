@@ -1,10 +1,11 @@
 //! Who is let in: requests that name this service, and changes that come from its own pages. And what every answer tells
 //! a browser.
 
+use fathom::http::paths;
 use serde_json::json;
 use test_case::test_case;
 
-use super::{JSON, Service, small_world};
+use super::{JSON, NOBODY, Service, small_world};
 use crate::{
     database::TestDatabase,
     stories::engine::QUESTION,
@@ -15,6 +16,12 @@ const THREADS: &str = "/api/v1/threads";
 
 fn question() -> String {
     json!({ "message": QUESTION }).to_string()
+}
+
+/// A path with ids of nothing for its parameters.
+fn named(path: &str) -> String {
+    let part = |part: &str| if part.starts_with('{') { NOBODY.to_owned() } else { part.to_owned() };
+    path.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
 /// DNS rebinding: to the browser everything is of one origin, whose name leads here.
@@ -31,6 +38,11 @@ async fn a_page_whose_name_was_pointed_here_is_refused() {
         }
         let headers = [host, JSON, ("origin", &origin), ("sec-fetch-site", "same-origin")];
         service.ask("POST", THREADS, &headers, question()).await.refused(421, "host_not_allowed");
+        for (path, methods) in paths() {
+            for method in methods {
+                service.ask(method, &named(path), &headers, "{}").await.refused(421, "host_not_allowed");
+            }
+        }
         let preflight = [host, ("origin", &origin), ("access-control-request-method", "POST")];
         service.ask("OPTIONS", THREADS, &preflight, "").await.refused(421, "host_not_allowed");
     }
@@ -66,6 +78,13 @@ async fn a_page_of_another_origin_changes_nothing() {
         {
             let headers = [headers, &[JSON]].concat();
             service.ask(method, path, &headers, question()).await.refused(403, "origin_not_allowed");
+        }
+    }
+    // Every route there is, so that a new one is not forgotten.
+    for (path, methods) in paths() {
+        for method in methods.iter().filter(|method| **method != "GET") {
+            let headers = [JSON, ("origin", "http://evil.test")];
+            service.ask(method, &named(path), &headers, "{}").await.refused(403, "origin_not_allowed");
         }
     }
     // What a form can send without asking first is no JSON, from wherever it comes.

@@ -82,6 +82,15 @@ async fn each_owner_sees_their_own(database: TestDatabase) {
         assert_eq!(repeated.header("idempotent-replayed"), "true");
         assert_eq!(repeated.json(), first.json());
         ended(service, "ann", first.json()["run"]["id"].as_str().unwrap()).await;
+        let question = json!({ "message": QUESTION }).to_string();
+        let begin = async |user| {
+            let answer = service.ask("POST", "/api/v1/threads", &headers(user), question.clone()).await.expect(201);
+            ended(service, user, &answer.started().run).await;
+            answer
+        };
+        let (of_ann, of_bob) = (begin("ann").await, begin("bob").await);
+        assert_ne!(of_ann.started().thread, of_bob.started().thread, "each has a thread of their own");
+        assert_eq!(of_bob.header("idempotent-replayed"), "");
     })
     .await;
 }
