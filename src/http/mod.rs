@@ -42,6 +42,7 @@ use std::{ops::Deref, sync::Arc};
 
 use axum::{
     Router,
+    middleware::from_fn,
     routing::{MethodRouter, delete, get, post},
 };
 use tokio::sync::Semaphore;
@@ -124,8 +125,8 @@ fn routes() -> Vec<Route> {
         ("/api/v1/threads/{id}/events", &["GET"], get(stream::thread_events)),
         ("/api/v1/threads/{id}/shares", &["GET", "POST"], get(shares::list).post(shares::create)),
         ("/api/v1/threads/{id}/shares/{share_id}", &["DELETE"], delete(shares::revoke)),
-        ("/shared/{token}", &["GET"], get(shares::show)),
-        ("/shared/{token}/runs/{id}", &["GET"], get(shares::show_report)),
+        ("/shared/{token}", &["GET"], get(shares::show).layer(from_fn(shares::for_people))),
+        ("/shared/{token}/runs/{id}", &["GET"], get(shares::show_report).layer(from_fn(shares::for_people))),
         ("/api/v1/runs", &["GET"], get(runs::list)),
         ("/api/v1/runs/{id}", &["GET"], get(runs::show)),
         ("/api/v1/runs/{id}/cancel", &["POST"], post(runs::cancel)),

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use axum::{
-    extract::{FromRequestParts, Path, State as Shared},
+    extract::{FromRequestParts, Path, Request, State as Shared},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    middleware::Next,
     response::{IntoResponse as _, Response},
 };
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ use crate::{
 };
 
 const HTML: &str = "text/html";
+const PROBLEM: &str = "application/problem+json";
 const MAX_DAYS: u64 = 3_650;
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
@@ -135,6 +137,23 @@ struct SharedEntry {
     finished_at: Option<Timestamp>,
     /// A path of this service.
     url: String,
+}
+
+/// Where a link leads nowhere, a browser is answered with a page; everybody else with a problem, as everywhere.
+pub async fn for_people(request: Request, next: Next) -> Response {
+    let is_browser = negotiate(request.headers(), &[PROBLEM, HTML]) == Some(HTML);
+    let response = next.run(request).await;
+    if !is_browser || response.status() != StatusCode::NOT_FOUND {
+        return response;
+    }
+    let text =
+        "<h1>Nothing here</h1>\n<p>This link has ended, was revoked or never was. Please ask for another one.</p>\n";
+    let mut response = (StatusCode::NOT_FOUND, page::framed("Nothing here", " lang=\"en\"", text)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, report::content_type(HTML));
+    headers.insert(header::CONTENT_SECURITY_POLICY, page::policy());
+    headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
+    response
 }
 
 /// What a link shows: for people the report, or a list of the reports if there are several; for programs always the list.

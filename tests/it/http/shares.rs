@@ -74,6 +74,9 @@ async fn who_has_the_link_reads_the_report_until_it_is_revoked(database: TestDat
     assert!(revoked["revoked_at"].is_string());
     for path in [url, report] {
         service.get(path).await.refused(404, "not_found");
+        let page = service.ask("GET", path, &[("accept", "text/html,*/*;q=0.8")], "").await.expect(404);
+        assert_eq!((page.header("content-type"), page.header("x-robots-tag")), ("text/html; charset=utf-8", "noindex"));
+        assert!(page.text().contains("<main><h1>Nothing here</h1>"), "{}", page.text());
     }
     service.stop().await;
     world.finish();
