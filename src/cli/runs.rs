@@ -112,7 +112,7 @@ async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) ->
     let width = 10;
     let mut lines: Vec<String> =
         facts(&overview, &details, silence).into_iter().map(|(name, fact)| format!("{name:<width$} {fact}")).collect();
-    if of_run.total.calls > 0 {
+    if of_run.sums.total.calls > 0 {
         lines.push(String::new());
         lines.extend(usage::broken_down(&of_run));
     }

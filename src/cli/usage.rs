@@ -1,4 +1,4 @@
-//! `fathom usage`: what was used, by day or month and owner, or by one run and for what, from the ledger in the database
+//! `fathom usage`: what was used, by day or month and owner, or for what, by all runs or one, from the ledger in the database
 //! itself.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use super::{Exit, SettingsArgs, complain, print, runs};
 use crate::{
     config::Config,
     domain::{Cost, ModelUsage, Owner, RunId, Timestamp, printable_line},
-    runs::{Breakdown, OwnerUsage, Period, UsageFilter, breakdown, usage},
+    runs::{Breakdown, OwnerUsage, Period, Sums, UsageFilter, breakdown, breakdown_of_period, usage},
     store::{Error, Store},
 };
 
@@ -27,8 +27,11 @@ pub struct UsageArgs {
     /// Only of this owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
+    /// What it was for: by stage, role and model, of the runs of these days that have not been deleted
+    #[arg(long, conflicts_with = "by")]
+    breakdown: bool,
     /// Of this run alone: by stage, role, model and researcher
-    #[arg(long, value_name = "ID", conflicts_with_all = ["by", "from", "to", "owner"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["by", "breakdown", "from", "to", "owner"])]
     run: Option<RunId>,
     /// Print JSON instead of a table
     #[arg(long)]
@@ -69,15 +72,28 @@ async fn show(store: &Store, args: &UsageArgs) -> Result<Exit, Error> {
         return Ok(print::usage("--from must not be later than --to"));
     }
     let filter = UsageFilter { owner: args.owner.as_deref().map(Owner::named), from, to: to.next_day() };
-    let Some(used) = usage(store, &filter, args.by).await? else {
-        return Ok(print::usage("that is too much to be summed up at once; ask for a shorter time"));
-    };
+    if args.breakdown {
+        return show_breakdown(store, &filter, args.json).await;
+    }
+    let Some(used) = usage(store, &filter, args.by).await? else { return Ok(too_much()) };
     if args.json {
         return Ok(print::answer(&serde_json::to_string_pretty(&used)?));
     }
     let mut lines = vec![row(["PERIOD", "RUNS", "SEARCHES", "CALLS", "TOKENS", "COST", "OWNER", "MODEL"])];
     lines.extend(used.iter().flat_map(rows));
     Ok(print::answer(&lines.join("\n")))
+}
+
+async fn show_breakdown(store: &Store, filter: &UsageFilter, as_json: bool) -> Result<Exit, Error> {
+    let Some(used) = breakdown_of_period(store, filter).await? else { return Ok(too_much()) };
+    if as_json {
+        return Ok(print::answer(&serde_json::to_string_pretty(&used)?));
+    }
+    Ok(print::answer(&summed(&used.sums, &format!("{} runs", used.runs)).join("\n")))
+}
+
+fn too_much() -> Exit {
+    print::usage("that is too much to be summed up at once; ask for a shorter time")
 }
 
 async fn show_run(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, Error> {
@@ -93,25 +109,33 @@ async fn show_run(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, E
 
 /// A table of what a run's calls were made for.
 pub(super) fn broken_down(of_run: &Breakdown) -> Vec<String> {
-    fn line(what: &str, name: &str, used: &ModelUsage) -> String {
-        let (input, output) = (used.tokens.input_tokens, used.tokens.output_tokens);
-        let (calls, cost) = (used.calls, cost(used.tokens.cost));
-        format!("{what:<10}  {calls:>7}  {input:>12}  {output:>12}  {cost:>10}  {name}").trim_end().to_owned()
-    }
-    fn lines<'a, K: AsRef<str>>(
-        what: &'a str,
-        sums: &'a BTreeMap<K, ModelUsage>,
-    ) -> impl Iterator<Item = String> + use<'a, K> {
-        sums.iter().map(move |(name, used)| line(what, &printable_line(name.as_ref()), used))
-    }
-    let heading =
-        format!("{:<10}  {:>7}  {:>12}  {:>12}  {:>10}  NAME", "BY", "CALLS", "PROMPT TOK.", "OUTPUT TOK.", "COST");
-    let mut all = vec![heading, line("run", "", &of_run.total)];
-    all.extend(lines("stage", &of_run.by_stage));
-    all.extend(lines("role", &of_run.by_role));
-    all.extend(lines("model", &of_run.by_model));
+    let mut all = summed(&of_run.sums, "run");
     all.extend(lines("researcher", &of_run.by_researcher));
     all
+}
+
+/// A table of sums; `whole` is what all of it is.
+fn summed(sums: &Sums, whole: &str) -> Vec<String> {
+    let heading =
+        format!("{:<10}  {:>7}  {:>12}  {:>12}  {:>10}  NAME", "BY", "CALLS", "PROMPT TOK.", "OUTPUT TOK.", "COST");
+    let mut all = vec![heading, line(whole, "", &sums.total)];
+    all.extend(lines("stage", &sums.by_stage));
+    all.extend(lines("role", &sums.by_role));
+    all.extend(lines("model", &sums.by_model));
+    all
+}
+
+fn lines<'a, K: AsRef<str>>(
+    what: &'a str,
+    sums: &'a BTreeMap<K, ModelUsage>,
+) -> impl Iterator<Item = String> + use<'a, K> {
+    sums.iter().map(move |(name, used)| line(what, &printable_line(name.as_ref()), used))
+}
+
+fn line(what: &str, name: &str, used: &ModelUsage) -> String {
+    let (input, output) = (used.tokens.input_tokens, used.tokens.output_tokens);
+    let (calls, cost) = (used.calls, cost(used.tokens.cost));
+    format!("{what:<10}  {calls:>7}  {input:>12}  {output:>12}  {cost:>10}  {name}").trim_end().to_owned()
 }
 
 /// `-` where a price is not known. Small sums have more digits, so that no call looks as if it were free.

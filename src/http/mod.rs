@@ -146,6 +146,7 @@ fn routes() -> Vec<Route> {
         ("/api/v1/keys", &["GET", "POST"], get(keys::list).post(keys::create)),
         ("/api/v1/keys/{key_id}", &["DELETE"], delete(keys::revoke)),
         ("/api/v1/usage", &["GET"], get(usage::show)),
+        ("/api/v1/usage/breakdown", &["GET"], get(usage::breakdown)),
         ("/auth/login", &["GET"], get(sign_in::begin)),
         ("/auth/callback", &["GET"], get(sign_in::finish)),
         ("/healthz", &["GET"], get(health::alive)),

@@ -1,4 +1,4 @@
-//! What was used: by day or month, and for administrators by owner.
+//! What was used: by day or month, and by what it was for; for administrators by owner.
 
 use axum::{extract::State as Shared, http::Uri, response::Response};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{State, audit, error::ApiError, extract::Query, json::answer};
 use crate::{
     domain::{Caller, Owner, Timestamp},
-    runs::{OwnerUsage, Period, UsageFilter},
+    runs::{OwnerUsage, Period, PeriodBreakdown, UsageFilter},
 };
 
 #[derive(Serialize)]
@@ -17,26 +17,67 @@ struct UsageBody {
     data: Vec<OwnerUsage>,
 }
 
+#[derive(Serialize)]
+struct BreakdownBody {
+    from: String,
+    to: String,
+    #[serde(flatten)]
+    used: PeriodBreakdown,
+}
+
 pub async fn show(Shared(state): Shared<State>, caller: Caller, uri: Uri, query: Query) -> Result<Response, ApiError> {
     let by = match query.text("by") {
         None => Period::default(),
         Some(name) => Period::parse(name).ok_or_else(|| ApiError::parameter("by", "by must be day or month"))?,
     };
-    let to = date(&query, "to")?.unwrap_or_else(|| Timestamp::now().day());
-    let from = date(&query, "from")?.unwrap_or_else(|| by.usual_start(to));
-    if from > to {
-        return Err(ApiError::parameter("from", "from must not be later than to"));
+    let Days { from, to } = Days::asked(&query, by)?;
+    let filter = UsageFilter { owner: owner(&query)?, from, to: to.next_day() };
+    audit::list(&caller, filter.owner.as_ref(), &uri);
+    let data = state.runs.usage(&caller, filter, by).await?.ok_or_else(too_much)?;
+    answer(&UsageBody { by: by.as_str(), from: from.to_date(), to: to.to_date(), data })
+}
+
+pub async fn breakdown(
+    Shared(state): Shared<State>,
+    caller: Caller,
+    uri: Uri,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let Days { from, to } = Days::asked(&query, Period::default())?;
+    let filter = UsageFilter { owner: owner(&query)?, from, to: to.next_day() };
+    audit::list(&caller, filter.owner.as_ref(), &uri);
+    let used = state.runs.breakdown(&caller, filter).await?.ok_or_else(too_much)?;
+    answer(&BreakdownBody { from: from.to_date(), to: to.to_date(), used })
+}
+
+fn too_much() -> ApiError {
+    ApiError::parameter("from", "that is too much to be summed up at once; ask for a shorter time")
+}
+
+/// The first day and the last.
+struct Days {
+    from: Timestamp,
+    to: Timestamp,
+}
+
+impl Days {
+    fn asked(query: &Query, by: Period) -> Result<Self, ApiError> {
+        let to = date(query, "to")?.unwrap_or_else(|| Timestamp::now().day());
+        let from = date(query, "from")?.unwrap_or_else(|| by.usual_start(to));
+        match from > to {
+            true => Err(ApiError::parameter("from", "from must not be later than to")),
+            false => Ok(Self { from, to }),
+        }
     }
+}
+
+/// Whose use is asked for.
+fn owner(query: &Query) -> Result<Option<Owner>, ApiError> {
     let owner = query.text("owner");
     if owner.is_some_and(|name| name.chars().count() > Owner::MAX_CHARS) {
         return Err(ApiError::parameter("owner", format!("owner may have {} characters", Owner::MAX_CHARS)));
     }
-    let owner = owner.map(str::trim).filter(|name| !name.is_empty()).map(Owner::named);
-    audit::list(&caller, owner.as_ref(), &uri);
-    let data = state.runs.usage(&caller, UsageFilter { owner, from, to: to.next_day() }, by).await?;
-    let too_much = || ApiError::parameter("from", "that is too much to be summed up at once; ask for a shorter time");
-    let data = data.ok_or_else(too_much)?;
-    answer(&UsageBody { by: by.as_str(), from: from.to_date(), to: to.to_date(), data })
+    Ok(owner.map(str::trim).filter(|name| !name.is_empty()).map(Owner::named))
 }
 
 /// The beginning of the day that a parameter names.

@@ -1,19 +1,22 @@
-//! What a run's model calls took, by what they were made for: sums of its ledger.
+//! What model calls took, by what they were made for: sums of the ledger, of a run or of all runs of some days.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{OwnedRun, Step};
+use super::{OwnedRun, Runs, Step};
 use crate::{
-    domain::{ModelUsage, RunId, event::Phase},
-    store::{self, Store},
+    domain::{Caller, ModelUsage, RunId, event::Phase},
+    store::{self, Store, UsageFilter},
 };
+
+/// The most runs that are summed up at once: the journal of each is read.
+pub const MAX_RUNS: u32 = 2_000;
 
 /// Finished calls and their tokens and money, in all and by what they were for. Calls that a run took over from the one
 /// that it retries are not among them: that one has paid for them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Breakdown {
+pub struct Sums {
     #[serde(flatten)]
     pub total: ModelUsage,
     pub by_stage: BTreeMap<&'static str, ModelUsage>,
@@ -21,6 +24,37 @@ pub struct Breakdown {
     pub by_role: BTreeMap<String, ModelUsage>,
     /// By `provider:model`.
     pub by_model: BTreeMap<String, ModelUsage>,
+}
+
+impl Sums {
+    fn add(&mut self, key: &str, role: &str, model: &str, used: &ModelUsage) {
+        let sums = [
+            &mut self.total,
+            self.by_stage.entry(stage(key).as_str()).or_default(),
+            self.by_role.entry(role.to_owned()).or_default(),
+            self.by_model.entry(model.to_owned()).or_default(),
+        ];
+        for sum in sums {
+            sum.calls += used.calls;
+            sum.tokens += used.tokens;
+        }
+    }
+}
+
+/// What the runs of some days took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PeriodBreakdown {
+    /// Created in these days, and not deleted since.
+    pub runs: u64,
+    #[serde(flatten)]
+    pub sums: Sums,
+}
+
+/// What one run took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Breakdown {
+    #[serde(flatten)]
+    pub sums: Sums,
     /// By scope (`r1`): turns, searches by models and notes. A page is summarised for all researchers, and so for none of
     /// them.
     pub by_researcher: BTreeMap<String, ModelUsage>,
@@ -31,15 +65,10 @@ impl Breakdown {
         let mut breakdown = Self::default();
         for step in steps.iter().filter(|step| !step.inherited) {
             let Some(call) = &step.call else { continue };
-            let researcher = researcher(&step.key).map(str::to_owned);
-            let sums = [
-                Some(&mut breakdown.total),
-                Some(breakdown.by_stage.entry(stage(&step.key).as_str()).or_default()),
-                Some(breakdown.by_role.entry(call.role.clone()).or_default()),
-                Some(breakdown.by_model.entry(call.model.clone()).or_default()),
-                researcher.map(|name| breakdown.by_researcher.entry(name).or_default()),
-            ];
-            for sum in sums.into_iter().flatten() {
+            let used = ModelUsage { calls: 1, tokens: call.usage };
+            breakdown.sums.add(&step.key, &call.role, &call.model, &used);
+            if let Some(name) = researcher(&step.key) {
+                let sum = breakdown.by_researcher.entry(name.to_owned()).or_default();
                 sum.calls += 1;
                 sum.tokens += call.usage;
             }
@@ -54,6 +83,36 @@ impl Breakdown {
 /// Those of the store.
 pub async fn breakdown(store: &Store, run_id: RunId) -> Result<Breakdown, store::Error> {
     Ok(Breakdown::of(&store.steps(run_id).await?))
+}
+
+/// What runs took, by what it was for; `None` when there are more runs than can be summed up at once.
+///
+/// # Errors
+/// Those of the store.
+pub async fn breakdown_of_period(store: &Store, filter: &UsageFilter) -> Result<Option<PeriodBreakdown>, store::Error> {
+    let Some(used) = store.usage_by_place(filter, MAX_RUNS).await? else { return Ok(None) };
+    let mut all = PeriodBreakdown { runs: used.runs, ..PeriodBreakdown::default() };
+    for place in &used.places {
+        all.sums.add(&place.place, &place.role, &place.model, &place.used);
+    }
+    Ok(Some(all))
+}
+
+impl Runs {
+    /// What the caller may see of what runs took: of their own, or of everybody's for who sees everybody's.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn breakdown(
+        &self,
+        caller: &Caller,
+        filter: UsageFilter,
+    ) -> Result<Option<PeriodBreakdown>, store::Error> {
+        match filter.seen_by(caller) {
+            Some(filter) => breakdown_of_period(&self.parts.store, &filter).await,
+            None => Ok(Some(PeriodBreakdown::default())),
+        }
+    }
 }
 
 /// The stage of a step, by the journal's path.

@@ -44,7 +44,7 @@ use crate::{
     webhooks::{self, Webhooks},
 };
 use active::{Active, Leaving, RunSignals};
-pub use breakdown::{Breakdown, breakdown};
+pub use breakdown::{Breakdown, PeriodBreakdown, Sums, breakdown, breakdown_of_period};
 pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;

@@ -111,10 +111,20 @@ impl Runs {
         filter: UsageFilter,
         by: Period,
     ) -> Result<Option<Vec<OwnerUsage>>, store::Error> {
-        match (caller.sees_only(), &filter.owner) {
-            (Some(own), Some(named)) if own != named => Ok(Some(Vec::new())),
-            (Some(own), _) => usage(&self.parts.store, &UsageFilter { owner: Some(own.clone()), ..filter }, by).await,
-            (None, _) => usage(&self.parts.store, &filter, by).await,
+        match filter.seen_by(caller) {
+            Some(filter) => usage(&self.parts.store, &filter, by).await,
+            None => Ok(Some(Vec::new())),
+        }
+    }
+}
+
+impl UsageFilter {
+    /// What the caller may see of it; `None`: nothing.
+    pub(super) fn seen_by(self, caller: &Caller) -> Option<Self> {
+        match (caller.sees_only(), &self.owner) {
+            (Some(own), Some(named)) if own != named => None,
+            (Some(own), _) => Some(Self { owner: Some(own.clone()), ..self }),
+            (None, _) => Some(self),
         }
     }
 }

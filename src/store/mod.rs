@@ -43,7 +43,7 @@ pub use records::{
 };
 pub use shares::NewShare;
 pub use uploads::{NewUpload, ThreadOf, Uploaded};
-pub use usage::{UsageFilter, UsageRow};
+pub use usage::{PlaceUsage, UsageByPlace, UsageFilter, UsageRow};
 pub use wakes::{Heard, Listener, Wake};
 
 /// How long a reader waits for a connection.

@@ -4,7 +4,7 @@ use super::{
     Admission, Error, Store,
     attempts::{ask, attempt},
 };
-use crate::domain::{Allowance, ApiKeyId, Owner, Timestamp, Usage};
+use crate::domain::{Allowance, ApiKeyId, ModelUsage, Owner, Timestamp, Usage};
 
 /// Whose use is asked for, and of when.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,24 @@ pub struct UsageRow {
     pub tokens: Usage,
 }
 
+/// What the calls of runs of one role to one model have used, at one place in their journals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceUsage {
+    /// The key of the steps, or the first part of it for what agents did and for pages.
+    pub place: String,
+    pub role: String,
+    pub model: String,
+    pub used: ModelUsage,
+}
+
+/// What runs have used, by place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UsageByPlace {
+    /// That have not been deleted.
+    pub runs: u64,
+    pub places: Vec<PlaceUsage>,
+}
+
 impl Store {
     /// What an owner and, if one is named, a key have left of what `admission` lets them use; nothing of what is without
     /// a limit.
@@ -53,5 +71,14 @@ impl Store {
     /// Those of every method here.
     pub async fn usage_by_day(&self, filter: &UsageFilter, limit: u32) -> Result<Vec<UsageRow>, Error> {
         ask!(self, engine => engine.usage_by_day(filter, limit).await)
+    }
+
+    /// What the calls of runs used, by their places in the journals; `None` for more runs than `most`. Runs that have been
+    /// deleted left no journal.
+    ///
+    /// # Errors
+    /// Those of every method here.
+    pub async fn usage_by_place(&self, filter: &UsageFilter, most: u32) -> Result<Option<UsageByPlace>, Error> {
+        ask!(self, engine => engine.usage_by_place(filter, most).await)
     }
 }

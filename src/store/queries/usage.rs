@@ -8,8 +8,8 @@ use super::{
     rows::{owned, unsigned},
 };
 use crate::{
-    domain::{Allowance, ApiKeyId, Owner, Timestamp},
-    store::{Admission, Error, UsageFilter, UsageRow},
+    domain::{Allowance, ApiKeyId, ModelUsage, Owner, Timestamp},
+    store::{Admission, Error, PlaceUsage, UsageByPlace, UsageFilter, UsageRow},
 };
 
 /// Milliseconds of a day.
@@ -53,6 +53,41 @@ impl Engine {
         let mut connection = self.reader().await?;
         select.build().fetch_all(&mut *connection).await?.iter().map(usage).collect()
     }
+
+    pub async fn usage_by_place(&self, filter: &UsageFilter, most: u32) -> Result<Option<UsageByPlace>, Error> {
+        const SUMS: &str = "SELECT CASE WHEN key LIKE 'lead/%' THEN 'lead' WHEN key LIKE 'page/%' THEN 'page' \
+            ELSE key END AS place, role, model, COUNT(*) AS calls, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, \
+            CAST(SUM(cached_tokens) AS BIGINT) AS cached_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
+            CAST(SUM(reasoning_tokens) AS BIGINT) AS reasoning_tokens, CAST(SUM(cost) AS BIGINT) AS cost \
+            FROM runs JOIN steps ON steps.run_id = runs.id";
+        let mut connection = self.reader().await?;
+        let mut count = QueryBuilder::<Db>::new("SELECT COUNT(*) FROM (SELECT 1 FROM runs");
+        created(&mut count, filter);
+        count.push(" LIMIT ").push_bind(i64::from(most) + 1).push(" + 0) AS counted");
+        let runs: i64 = count.build_query_scalar().fetch_one(&mut *connection).await?;
+        if runs > i64::from(most) {
+            return Ok(None);
+        }
+        let mut select = QueryBuilder::<Db>::new(SUMS);
+        created(&mut select, filter);
+        select.push(" AND model IS NOT NULL AND NOT inherited GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
+        let places = select.build().fetch_all(&mut *connection).await?.iter().map(place).collect::<Result<_, _>>()?;
+        Ok(Some(UsageByPlace { runs: unsigned(runs)?, places }))
+    }
+}
+
+/// Only runs that the filter lets through.
+fn created(select: &mut QueryBuilder<'_, Db>, filter: &UsageFilter) {
+    select.push(" WHERE runs.created_at >= ").push_bind(filter.from.0);
+    select.push(" AND runs.created_at < ").push_bind(filter.to.0);
+    if let Some(owner) = &filter.owner {
+        select.push(" AND owner = ").push_bind(owned(owner.as_str()));
+    }
+}
+
+fn place(row: &Row) -> Result<PlaceUsage, Error> {
+    let used = ModelUsage { calls: unsigned(row.try_get("calls")?)?, tokens: usage_from(row)? };
+    Ok(PlaceUsage { place: row.try_get("place")?, role: row.try_get("role")?, model: row.try_get("model")?, used })
 }
 
 fn usage(row: &Row) -> Result<UsageRow, Error> {

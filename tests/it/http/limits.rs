@@ -3,7 +3,7 @@
 use fathom::domain::{Cost, KeyScope, UseLimits};
 use serde_json::{Value, json};
 
-use super::{Answer, JSON, Service, cancelling::silent_at, small_world};
+use super::{Answer, JSON, NOBODY, Service, cancelling::silent_at, small_world};
 use crate::{
     database::TestDatabase,
     stories::engine::QUESTION,
@@ -87,6 +87,19 @@ async fn requests_beyond_those_of_a_minute_are_refused() {
     let list = async || ask(&service, &key, "GET", "/api/v1/threads", &Value::Null).await;
     let first = list().await.expect(200);
     assert_eq!(first.header("ratelimit-policy"), "\"key-requests-per-minute\";q=20;w=60");
+    // Of whatever the answer is: a stream, what is not there, what cannot be.
+    let writer = service.key("ann", KeyScope::Write, None).await;
+    let started = start(&service, &writer).await.expect(201).started();
+    let nobody = format!("/api/v1/threads/{NOBODY}");
+    let wrong = "/api/v1/threads?limit=many".to_owned();
+    let stream = reqwest::Client::new().get(service.url(&started.events_path()));
+    let stream = stream.header("x-api-key", &key).header("accept", "text/event-stream").send().await.unwrap();
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    let mut left = vec![stream.headers()["ratelimit"].to_str().unwrap().to_owned()];
+    for (path, status) in [(&nobody, 404), (&wrong, 422)] {
+        left.extend(all(&ask(&service, &key, "GET", path, &Value::Null).await.expect(status), "ratelimit"));
+    }
+    assert!(left.len() == 3 && left.iter().all(|left| left.starts_with("\"key-requests-per-minute\";r=")), "{left:?}");
     // The minute may end while they are sent, once.
     let mut refused = None;
     for _ in 0..41 {
@@ -134,11 +147,29 @@ async fn use_is_shown_to_those_whom_it_concerns() {
     assert_eq!(used(&admin, "?by=month").await.0, [("ann".to_owned(), 2), ("bob".to_owned(), 1)]);
     assert_eq!(used(&admin, "?owner=bob").await.0, [("bob".to_owned(), 1)]);
     assert_eq!(used(&admin, "?from=2020-01-01&to=2020-01-31").await.0, []);
+    let spent = async |key: &str, query: &str| {
+        let path = format!("/api/v1/usage/breakdown{query}");
+        let answer = ask(&service, key, "GET", &path, &Value::Null).await.expect(200).json();
+        (answer["runs"].as_u64().unwrap(), answer["calls"].as_u64().unwrap(), answer)
+    };
+    let (runs, calls, sums) = spent(&ann, "").await;
+    assert_eq!((runs, calls), (2, of_models), "the ledger and the journals say the same");
+    for by in ["by_stage", "by_role", "by_model"] {
+        let calls: u64 = sums[by].as_object().unwrap().values().map(|sum| sum["calls"].as_u64().unwrap()).sum();
+        assert_eq!(calls, of_models, "{by}: {sums}");
+    }
+    assert!(sums["by_stage"]["research"]["input_tokens"].as_u64().unwrap() > 0, "{sums}");
+    let of_bob = spent(&bob, "").await;
+    assert_eq!(spent(&bob, "?owner=ann").await.0, 0, "another's is not there");
+    assert_eq!(spent(&admin, "?owner=ann").await.1, calls);
+    assert_eq!((spent(&admin, "").await.0, spent(&admin, "").await.1), (3, calls + of_bob.1));
     let long = format!("?owner={}", "a".repeat(201));
     for wrong in ["?by=year", "?from=yesterday", "?from=2026-02-30", "?from=2026-02-02&to=2026-02-01", &long] {
-        ask(&service, &ann, "GET", &format!("/api/v1/usage{wrong}"), &Value::Null)
-            .await
-            .refused(422, "validation_failed");
+        let breakdown = wrong != "?by=year";
+        for path in ["/api/v1/usage", "/api/v1/usage/breakdown"].iter().take(1 + usize::from(breakdown)) {
+            let path = format!("{path}{wrong}");
+            ask(&service, &ann, "GET", &path, &Value::Null).await.refused(422, "validation_failed");
+        }
     }
     service.stop().await;
     world.finish();

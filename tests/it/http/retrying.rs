@@ -48,6 +48,8 @@ async fn a_failed_run_is_retried_once_per_key(database: TestDatabase) {
     let steps = service.list(run["links"]["steps"].as_str().unwrap()).await;
     let inherited = steps.iter().filter(|step| step["inherited"] == true && !step["model"].is_null()).count();
     assert_eq!(json!(inherited), old["usage"]["calls"]);
+    let both = service.get("/api/v1/usage/breakdown").await.expect(200).json();
+    assert_eq!((&both["runs"], &both["calls"]), (&json!(2), &json!(inherited + 1)), "what was taken over counts once");
     let messages = service.list(&format!("{}/messages", started.thread_path())).await;
     assert_eq!(messages.iter().map(|message| &message["role"]).collect::<Vec<_>>(), ["user", "assistant"]);
     // One log, two ends, and each run draws itself.

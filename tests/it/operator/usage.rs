@@ -66,6 +66,7 @@ async fn what_a_run_used_is_shown(engine: Engine) {
         assert_eq!(json_of(&site, other).await, json!([]), "{other:?}");
     }
     what_it_was_used_for(&site, &run.id.to_string(), used, &shown).await;
+    of_all_runs(&site, &day, &shown["breakdown"]).await;
     let table = usage(&site, &[]).await;
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 2 + used["by_model"].as_object().unwrap().len(), "{table}");
@@ -98,11 +99,29 @@ async fn what_it_was_used_for(site: &Site, run: &str, used: &Value, shown: &Valu
     assert!(!unknown.ends().await.success() && unknown.stderr().contains("there is no run"), "{}", unknown.stderr());
 }
 
+/// The same of the runs of some days: of one run, what that one took, but for its researchers.
+async fn of_all_runs(site: &Site, day: &str, of_run: &Value) {
+    let mut of_all = json_of(site, &["--breakdown"]).await;
+    assert_eq!(of_all.as_object_mut().unwrap().remove("runs"), Some(json!(1)));
+    let mut expected = of_run.clone();
+    expected.as_object_mut().unwrap().remove("by_researcher");
+    assert_eq!(of_all, expected);
+    let table = usage(site, &["--breakdown", "--from", day, "--owner", "local"]).await;
+    let mut lines = table.lines();
+    assert!(lines.next().unwrap().starts_with("BY ") && lines.next().unwrap().starts_with("1 runs "), "{table}");
+    assert!(lines.any(|line| line.starts_with("stage ") && line.ends_with(" research")), "{table}");
+    for none in [&["--owner", "bob"][..], &["--to", "2026-01-31"], &["--from", "2126-01-01", "--to", "2126-01-02"]] {
+        let nothing = json_of(site, &[&["--breakdown"], none].concat()).await;
+        assert_eq!((&nothing["runs"], &nothing["calls"], &nothing["by_stage"]), (&json!(0), &json!(0), &json!({})));
+    }
+}
+
 /// One line that says what would be accepted, and exit code 2.
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_dates_and_periods_are_bad_usage() {
     let world = World::start(Script::new()).await;
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
+        (&["--breakdown", "--by", "day"], "the argument '--breakdown' cannot be used with '--by <BY>'"),
         (&["--by", "week"], "it must be day or month"),
         (&["--from", "2026-13-01"], "it must be a date such as 2026-11-21"),
         (&["--to", "yesterday"], "it must be a date such as 2026-11-21"),
