@@ -1,12 +1,49 @@
-//! The date a document gives itself: a front matter field or a line such as `Last updated: 2031-03-10`.
+//! The date a document gives itself: a front matter field or a line such as `Last updated: 2031-03-10` or
+//! `Valid from 1 October 2034`.
 
 use time::{Date, Month};
 
-/// Words before a date that make it the document's own; in English, German, French and Chinese.
-const LABELS: [&str; 18] = [
+/// Words before a date that make it the document's own, the longer ones first.
+const LABELS: [&str; 54] = [
     "last updated",
     "last modified",
     "last reviewed",
+    "last changed",
+    "last revised",
+    "revised",
+    "changed",
+    "edition of",
+    "version of",
+    "final version",
+    "final report",
+    "valid from",
+    "valid since",
+    "in force from",
+    "in force since",
+    "in effect from",
+    "in effect since",
+    "effective from",
+    "effective",
+    "applies from",
+    "adopted",
+    "approved",
+    "signed",
+    "gültig ab",
+    "gültig seit",
+    "in kraft seit",
+    "fassung vom",
+    "ausgabe vom",
+    "beschlossen am",
+    "geändert am",
+    "en vigueur depuis",
+    "en vigueur",
+    "version du",
+    "édition du",
+    "adopté",
+    "actualizado",
+    "fecha",
+    "vigente desde",
+    "en vigor desde",
     "updated",
     "published",
     "date",
@@ -24,6 +61,9 @@ const LABELS: [&str; 18] = [
     "dated",
 ];
 
+/// Between a label and its date: `adopted by the board on 16 November 2032`.
+const AFTER_LABEL: usize = 40;
+
 /// How much of a document may come before that line.
 const MAX_LINES: usize = 25;
 
@@ -35,18 +75,36 @@ pub(super) fn stated(text: &str) -> Option<String> {
 
 /// The date of a line such as `Norderwarf, den 29. Januar 2031`: short, and nothing after the date.
 fn below_letterhead(line: &str) -> Option<String> {
-    let line = line.trim().trim_matches(['*', '_']);
+    let line = first_sentence(line.trim().trim_matches(['*', '_']));
     let (_, date) = line.rsplit_once(", ").filter(|_| line.chars().count() <= 90)?;
     let date = date.strip_prefix("den ").or_else(|| date.strip_prefix("le ")).unwrap_or(date);
     (date.len() <= 20 && date.ends_with(|char: char| char.is_ascii_digit())).then(|| parse(date))?
 }
 
+/// The line up to the full stop behind a year.
+fn first_sentence(line: &str) -> &str {
+    let ends = |at: &usize| line[..*at].ends_with(|char: char| char.is_ascii_digit());
+    line.match_indices(". ").map(|(at, _)| at).find(ends).map_or(line, |at| &line[..at])
+}
+
+/// The date behind a label at the beginning of the line, or of what follows a full stop or comma in it.
 fn stated_in_line(line: &str) -> Option<String> {
-    let line = line.trim_start_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
-    let rest = LABELS.iter().find_map(|label| line.strip_prefix(label))?;
-    let rest = rest.trim_start_matches([':', ':', '*', '_', ' ', '\t']);
-    let rest = rest.strip_prefix("on ").or_else(|| rest.strip_prefix("le ")).unwrap_or(rest);
-    parse(rest)
+    let line = line.to_lowercase();
+    let starts = [". ", ", "].iter().flat_map(|mark| line.match_indices(mark)).map(|(at, mark)| at + mark.len());
+    let texts = std::iter::once(0).chain(starts).map(|at| &line[at..]);
+    texts.map(|text| text.trim_start_matches(|char: char| !char.is_alphanumeric())).find_map(|text| {
+        let rest = LABELS.iter().find_map(|label| text.strip_prefix(label))?;
+        rest.starts_with(|char: char| !char.is_alphabetic() || char > '\u{2e7f}').then(|| near(rest))?
+    })
+}
+
+/// The first date of the text, unless too much stands before it.
+fn near(text: &str) -> Option<String> {
+    let starts = text
+        .char_indices()
+        .take(AFTER_LABEL)
+        .filter(|(at, char)| char.is_alphanumeric() && !text[..*at].ends_with(char::is_alphanumeric));
+    starts.map(|(at, _)| &text[at..]).find_map(parse)
 }
 
 /// The date `text` begins with: `2031-03-10`, `10.03.2031`, `10 March 2031`, `12. Januar 2031`, `March 10, 2031`, `2031年3月10日`.
@@ -176,5 +234,12 @@ mod tests {
         check("We met on Monday, 11 February 2031, at", None);
         check("On 11 February 2031 the board decided", None);
         check("Standing charge 2031-01-01", None);
+        check("Date: Thu, 17 Mar 2033 08:47", Some("2033-03-17"));
+        check("Valid from 1 October 2034. These rules supersede those of May 2030.", Some("2034-10-01"));
+        check("Version 5, adopted by the board on 16 November 2032. It binds everybody.", Some("2032-11-16"));
+        check("Ada Lund, 21 March 2033. This page replaces earlier mails.", Some("2033-03-21"));
+        check("Datei geändert am 3. April 2031", None);
+        check("Approvals were given on 3 April 2031.", None);
+        check("Approved, after a long debate of which more is said below, in 3 April 2031", None);
     }
 }

@@ -6,13 +6,12 @@ use encoding_rs::Encoding;
 use super::{
     Document, Unreadable,
     about::{self, About},
-    date, markdown, shape, text,
+    date, hidden, markdown, shape, text,
 };
 
-/// What is never the text of a page, and what its author hid from readers: words for machines alone are no evidence.
+/// What is never the text of a page, and what is hidden from its readers; `hidden.rs` knows styles that hide.
 const FURNITURE: &str = "script, style, noscript, template, svg, canvas, iframe, object, nav, form, button, select, \
-    input, textarea, dialog, [role=dialog], [role=navigation], [role=search], [aria-hidden=true], [hidden], [style*='display:none'], [style*='display: none'], [style*='visibility:hidden'], \
-    [style*='visibility: hidden'], [style*='font-size:0'], [style*='font-size: 0']";
+    input, textarea, dialog, [role=dialog], [role=navigation], [role=search], [aria-hidden=true], [hidden]";
 
 /// Elements nested deeper than this are no page; parsing them costs time that grows with the square of the depth.
 const MAX_DEPTH: usize = 512;
@@ -46,6 +45,7 @@ pub(super) fn whole(source: &str) -> Result<String, Unreadable> {
     }
     let page = dom_query::Document::from(source);
     page.select(FURNITURE).remove();
+    hidden::remove(&page);
     shape::spell_out(&page);
     Ok(page.body().map(|body| body.md(None).to_string()).unwrap_or_default())
 }
@@ -59,6 +59,7 @@ pub(super) fn page(source: &str) -> Option<Page> {
     let mut readability = Readability::new(source, None, Some(config)).ok()?;
     let about = about::of(&readability.doc);
     readability.doc.select(FURNITURE).remove();
+    hidden::remove(&readability.doc);
     shape::spell_out(&readability.doc);
     let title = title(&readability);
     let whole = readability.doc.body().map(|body| body.md(None).to_string()).unwrap_or_default();

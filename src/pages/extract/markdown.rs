@@ -2,13 +2,16 @@
 
 use super::{Document, date, outline::Outline, text};
 
+/// Fields of a front matter with the document's date, the surest first.
+const DATES: [&str; 6] = ["date", "updated", "last_modified", "published", "valid_from", "effective"];
+
 /// Reads a Markdown file; the title is the front matter's, else the first heading.
 pub(super) fn read(source: &str) -> Document {
     let (matter, body) = front_matter(source);
     let mut document = sections(body, field(matter, "title").as_deref());
     document.author = field(matter, "author");
-    let published = field(matter, "date").or_else(|| field(matter, "published"));
-    document.published = published.and_then(|value| date::parse(&value)).or_else(|| date::stated(body));
+    let mut fields = DATES.iter().filter_map(|name| field(matter, name));
+    document.published = fields.find_map(|value| date::parse(&value)).or_else(|| date::stated(body));
     document
 }
 

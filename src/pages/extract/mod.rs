@@ -9,6 +9,7 @@ mod delimited;
 mod docx;
 mod epub;
 mod glyphs;
+mod hidden;
 pub mod html;
 mod json;
 mod markdown;

@@ -8,6 +8,11 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::{Document, Section, Unreadable, date};
 
+/// Lines among which a mail says its subject.
+const HEAD_LINES: usize = 10;
+/// Lines of a title in capitals.
+const TITLE_LINES: usize = 3;
+
 /// Bytes to text: byte order mark, else UTF-8 if it is that, else the likeliest older encoding. Line ends become `\n`.
 ///
 /// # Errors
@@ -156,13 +161,30 @@ pub fn one_line(text: &str) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// A text file: one section; the first line is the title when it stands alone and is short.
+/// A text file: one section; its title is the subject of a mail, lines in capitals at its head, or a short first line
+/// that stands alone.
 pub(super) fn read(text: &str) -> Document {
     let sections = match text.trim() {
         "" => Vec::new(),
         _ => vec![Section { label: None, path: String::new(), anchor: None, text: text.to_owned() }],
     };
-    Document { title: lone_first_line(text), published: date::stated(text), sections, ..Document::default() }
+    let title = subject(text).or_else(|| capitals(text)).or_else(|| lone_first_line(text));
+    Document { title, published: date::stated(text), sections, ..Document::default() }
+}
+
+/// The subject among the first lines of a mail, each of which is `Name: value`.
+fn subject(text: &str) -> Option<String> {
+    const NAMES: [&str; 5] = ["Subject", "Betreff", "Objet", "Asunto", "主题"];
+    let fields = text.lines().take(HEAD_LINES).map_while(|line| line.split_once([':', '：']));
+    let (_, subject) = fields.into_iter().find(|(name, _)| NAMES.contains(&name.trim()))?;
+    Some(one_line(subject)).filter(|subject| !subject.is_empty())
+}
+
+/// Two lines or more in capitals at the head of a text, as one.
+fn capitals(text: &str) -> Option<String> {
+    let is_capital = |line: &&str| line.contains(char::is_uppercase) && !line.contains(char::is_lowercase);
+    let lines: Vec<&str> = text.lines().take(TITLE_LINES + 1).take_while(is_capital).collect();
+    (2..=TITLE_LINES).contains(&lines.len()).then(|| one_line(&lines.join(" ")))
 }
 
 fn lone_first_line(text: &str) -> Option<String> {
@@ -240,5 +262,15 @@ mod tests {
         check("Hovendrift GmbH\nAbteilung Service\n", None);
         check("----\n\ntext", None);
         check("", None);
+    }
+
+    #[test]
+    fn mails_and_printed_heads_have_titles() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(read(text).title.as_deref(), expected, "{text}");
+        check("From: A\nTo: B\nSubject: Seals of Petrel\n\nDear B,", Some("Seals of Petrel"));
+        check("From: A\nWe met.\nSubject: none of a mail\n", None);
+        check("HARBOUR COMPANY\nTERMS OF SERVICE\nSkelderwick, 1 May 2030", Some("HARBOUR COMPANY TERMS OF SERVICE"));
+        check("HARBOUR COMPANY\nSkelderwick, 1 May 2030", None);
+        check("ONE\nTWO\nTHREE\nFOUR\nFIVE", None);
     }
 }
