@@ -1,4 +1,4 @@
-//! The front of a line in a list of sources: `[1] …`, `1. …`, `- [1] …`, `[^1]: …`, `| 1 | …`, `Source 1: …`.
+//! The front of a line in a list of sources: `[1] …`, `[Smith 2031] …`, `1. …`, `- [1] …`, `[^1]: …`, `| 1 | …`, `Source 1: …`.
 
 use super::{
     address::{address_in_word, address_length, is_address},
@@ -7,6 +7,9 @@ use super::{
 
 /// Characters that may follow the last address of an entry, such as `(accessed on 1 May 2031)`.
 const BEHIND_ADDRESS: usize = 40;
+
+/// Bytes of a name in brackets before an entry.
+const LONGEST_NAME: usize = 60;
 
 /// How a label is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub(super) enum Form {
     Footnote,
     /// `[name]:`
     Definition,
+    /// `[name]`
+    Name,
     /// `1.`, `1)`, `Source 1:`, a cell of a table
     Ordered,
     /// `(1)`
@@ -88,10 +93,15 @@ fn bracket(text: &str) -> Option<(Label, &str)> {
         };
         return Some((named(number, form), rest_behind));
     }
-    if !defines || inside.is_empty() || inside.contains('[') {
+    let is_link = rest.starts_with(['(', '[']);
+    if inside.is_empty() || inside.contains('[') || is_link {
         return None;
     }
     let name = inside.trim().to_lowercase();
+    if !defines {
+        let is_name = !name.starts_with('^') && name.len() <= LONGEST_NAME;
+        return is_name.then_some((Label { name, form: Form::Name }, rest));
+    }
     match name.strip_prefix('^') {
         Some(name) => Some((Label { name: name.to_owned(), form: Form::Footnote }, rest_behind)),
         None => Some((Label { name, form: Form::Definition }, rest_behind)),

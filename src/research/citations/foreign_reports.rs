@@ -57,7 +57,7 @@ type Style = fn(&[u32], usize) -> String;
 type List = fn(usize) -> String;
 
 /// Ways to cite pages of these numbers in a text.
-const STYLES: [(&str, Style); 29] = [
+const STYLES: [(&str, Style); 30] = [
     ("[1]", |numbers, _| each(numbers, |n| format!("[{n}]"))),
     ("[1, 2]", |numbers, _| format!("[{}]", list(numbers))),
     (" [1] [2]", |numbers, _| each(numbers, |n| format!(" [{n}]"))),
@@ -92,6 +92,7 @@ const STYLES: [(&str, Style); 29] = [
     ("<sup>[1](url)</sup>", |numbers, way| each(numbers, |n| format!("<sup>[{n}]({})</sup>", address(n, way)))),
     ("<sup>1, 2</sup>", |numbers, _| format!("<sup>{}</sup>", list(numbers))),
     ("【1†L3-L7】", |numbers, _| each(numbers, |n| format!("【{n}†L3-L7】"))),
+    ("[#1]", |numbers, _| each(numbers, |n| format!(" [#{n}]"))),
     ("[Ref. 1]", |numbers, _| each(numbers, |n| format!(" [Ref. {n}]"))),
 ];
 
@@ -348,16 +349,35 @@ fn citations_by_address_survive_without_a_list() {
     }
 }
 
+/// Checks the body of the settled report that a text becomes.
+fn check(text: &str, expected: &str) {
+    let mut resolver = Resolver::new(retrieved());
+    let markdown = resolver.push(text) + &resolver.finish();
+    let (_, markdown) = resolver.renumbered().unwrap_or((resolver, markdown));
+    let (body, _) = crate::domain::report::parts(&markdown);
+    assert_eq!(body.trim_end(), expected, "for {text:?}");
+}
+
+#[test]
+fn names_and_signs_of_the_models_own_list_are_read() {
+    let (a, b, foreign) = ("https://harbour.test/tariff", "https://museum.test/", "https://elsewhere.test/never");
+    // Names of the model's own.
+    check(
+        &format!(
+            "Dues [Harbour 2031], tides [M; Harbour 2031], none [X].\n\n## Sources\n[Harbour 2031] T: {a}\n[M] {b}\n"
+        ),
+        "Dues [1], tides [2][1], none [X].",
+    );
+    check(&format!("Dues [w-1].\n\n## Sources\n- [w-1] Never: {foreign}\n- [w-2] T: {a}\n"), "Dues.");
+    check(&format!("Dues [1], as [M] says.\n\n## Sources\n- [M] {a}\n"), "Dues [1], as [M] says.");
+    // A ticket is no citation, unless the list has its number.
+    check(&format!("Dues [#1], ticket [#7].\n\n## Sources\n[#1] T: {a}\n"), "Dues [1], ticket [#7].");
+    check("Dues [S1001], ticket [#1].", "Dues [1], ticket [#1].");
+}
+
 /// Lists and forms that stand alone.
 #[test]
 fn rarer_ways_to_number_sources_are_read_too() {
-    let check = |text: &str, expected: &str| {
-        let mut resolver = Resolver::new(retrieved());
-        let markdown = resolver.push(text) + &resolver.finish();
-        let (_, markdown) = resolver.renumbered().unwrap_or((resolver, markdown));
-        let (body, _) = crate::domain::report::parts(&markdown);
-        assert_eq!(body.trim_end(), expected, "for {text:?}");
-    };
     let (a, b, foreign) = ("https://harbour.test/tariff", "https://museum.test/", "https://elsewhere.test/never");
     // Every section has a list of its own, and counts from 1.
     check(

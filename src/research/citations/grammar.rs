@@ -245,14 +245,14 @@ impl<'a> Reader<'a, '_> {
         depth: usize,
     ) -> Option<usize> {
         if let Some(read) = self.own_numbers(at, inside) {
-            return self.numbered(from, &read, end);
+            return if self.may_be_ticket(from, &read) { None } else { self.numbered(from, &read, end) };
         }
         if let Some(name) = inside.strip_prefix('^') {
             return self.footnote(from, name, end);
         }
         let ids = ids_in_bracket(inside);
         if ids.is_empty() {
-            return None;
+            return if at < self.formula { None } else { self.named(from, inside, end) };
         }
         if only_ids(inside, &ids) {
             let cited = self.cited(&ids, self.is_space(from));
@@ -276,6 +276,34 @@ impl<'a> Reader<'a, '_> {
         let before = if here.trim().is_empty() { format!("{}{here}", self.before.text) } else { here.to_owned() };
         let highest = self.catalogue.sources.len().max(self.numbering.highest());
         numbers::is_citation(&read, &before, highest).then_some(read)
+    }
+
+    /// `[#1]` is a citation only if the model's own list has the number; until that is known, it is remembered.
+    fn may_be_ticket(&mut self, from: usize, read: &Numbers) -> bool {
+        let is_listed = |number: &u32| self.numbering.target(&number.to_string(), self.before.line).is_some();
+        let may_be = read.hash && !read.numbers.iter().all(is_listed);
+        let is_source = |number: &u32| usize::try_from(*number).is_ok_and(|n| n <= self.catalogue.sources.len());
+        if may_be && !self.starts_line(from) && read.numbers.iter().all(is_source) {
+            self.parsed.numbers.extend(&read.numbers);
+        }
+        may_be
+    }
+
+    /// `[Smith 2021]`, `[A; B]`: names that the model's own list has for its sources.
+    fn named(&mut self, from: usize, inside: &str, end: usize) -> Option<usize> {
+        let named = |name: &str| self.numbering.named(name, self.before.line);
+        let each = || inside.split([';', ',']).map(named).collect::<Option<Vec<_>>>();
+        let targets = named(inside).map(|target| vec![target]).or_else(each)?;
+        if self.starts_line(from) {
+            return None;
+        }
+        let sources =
+            targets.iter().filter_map(|target| if let Target::Source(index) = target { Some(*index) } else { None });
+        let mut indices: Vec<usize> = sources.collect();
+        self.parsed.dropped += u32::try_from(targets.len() - indices.len()).unwrap_or(u32::MAX);
+        indices.dedup();
+        let spaced = self.is_space(from);
+        Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
     /// Puts the sources behind numbers of the model's own in their place; `None` when they have to stay.

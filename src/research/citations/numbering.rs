@@ -49,6 +49,8 @@ pub(super) struct Numbering {
     targets: HashMap<String, Vec<(usize, Target)>>,
     /// Labels of link definitions.
     defined: HashSet<String>,
+    /// Names in brackets before the entries of a list.
+    named: HashSet<String>,
     /// Lines of lists without a heading over them.
     gone: HashSet<usize>,
     highest: u32,
@@ -105,6 +107,12 @@ impl Numbering {
             Target::Source(index) => Some(index),
             Target::Foreign | Target::Remark => None,
         }
+    }
+
+    /// Where a name in brackets leads that a list of the model's own has.
+    pub(super) fn named(&self, name: &str, line: usize) -> Option<Target> {
+        let name = name.trim().to_lowercase();
+        self.target(&name, line).filter(|_| self.named.contains(&name))
     }
 
     /// Is this line part of a list that goes?
@@ -172,7 +180,9 @@ impl<'a> Reader<'a> {
 
     /// A line under a heading like "Sources".
     fn listed(&mut self, at: usize, line: &str) {
-        let found = label(line);
+        let mut found = label(line);
+        // Where numbers cite, a bracket before an address is the title of an entry.
+        found.label = found.label.filter(|label| label.form != Form::Name || self.used.is_empty());
         let indent = line.len() - line.trim_start().len();
         let is_part = self.list.last().is_some_and(|entry| entry.label.is_some() && entry.indent < indent);
         let is_item = found.is_item && !is_part;
@@ -279,9 +289,12 @@ impl<'a> Reader<'a> {
     fn define(&mut self, entry: Entry, position: Option<usize>) {
         let (form, name) = entry.label.map_or((Form::Ordered, None), |label| (label.form, Some(label.name)));
         let Some(name) = position.map(|position| position.to_string()).or(name) else { return };
-        if form == Form::Definition {
-            self.numbering.defined.insert(name.clone());
-        }
+        match form {
+            Form::Definition => self.numbering.defined.insert(name.clone()),
+            Form::Name if entry.target.is_none() => return,
+            Form::Name => self.numbering.named.insert(name.clone()),
+            _ => false,
+        };
         self.forms.push(form);
         // A footnote without an address says something of its own.
         let without = if form == Form::Footnote { Target::Remark } else { Target::Foreign };

@@ -1,5 +1,5 @@
 //! Citations by number, as a model writes them that counts its sources itself: `[1]`, `[1, 2]`, `[3-5]`, `[^1]`,
-//! `[Source 1]`, `【1†source】`, `¹`. And what only looks like one: an interval, an index, a year.
+//! `[Source 1]`, `【1†source】`, `[#1]`, `¹`. And what only looks like one: an interval, an index, a year.
 
 use super::ids::LONGEST_LIST;
 
@@ -77,6 +77,8 @@ pub(super) struct Numbers {
     pub marked: bool,
     /// A footnote: `^1`.
     pub footnote: bool,
+    /// `#1`: as often the number of a ticket as a citation.
+    pub hash: bool,
 }
 
 impl Numbers {
@@ -91,8 +93,10 @@ impl Numbers {
             None => (inside, false),
         };
         let footnote = list.trim_start().starts_with('^');
-        let mut reader =
-            Reader { read: Self { numbers: Vec::new(), marked: marked || footnote, footnote }, range: false };
+        let mut reader = Reader {
+            read: Self { numbers: Vec::new(), marked: marked || footnote, footnote, hash: false },
+            range: false,
+        };
         let mut rest = list;
         while let Some(first) = rest.chars().next() {
             let same = |c: char| if first.is_ascii_digit() { c.is_ascii_digit() } else { c.is_alphabetic() };
@@ -125,6 +129,10 @@ impl Reader {
             '^' | ',' | ';' | '&' | '，' | '、' | '；' => Some(()),
             // As in `ref. 1` and `citation: 1`.
             '.' | ':' | '：' | '#' if self.read.marked && self.read.numbers.is_empty() => Some(()),
+            '#' if self.read.numbers.is_empty() || self.read.hash => {
+                self.read.hash = true;
+                Some(())
+            }
             sign => sign.is_whitespace().then_some(()),
         }
     }
