@@ -1,7 +1,7 @@
 //! Which sources are one: those that share a key, whatever their addresses.
 //!
 //! Each address of a run keeps a row of its own, with keys: one for each address that is certainly of the same page, one
-//! for the text. What is one source follows from the rows alone, so it does not matter who met which address first.
+//! for the text, and some under which long texts meet copies with one more sentence. What is one source follows from the rows alone, so it does not matter who met which address first.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,34 @@ use super::{Source, digest};
 
 /// Letters and digits of a text that nobody else writes by chance.
 const TEXT_CHARS: usize = 200;
+/// The same, of what is left of a text without a sentence.
+const COPY_CHARS: usize = 800;
 const OF_TEXT: &str = "text:";
+const OF_COPY: &str = "copy:";
 const OF_PAGE: &str = "page:";
 
 /// The key of a whole text: the same whatever its white space, case and punctuation; `None` when it is too short to say
 /// that two pages with it are one.
 pub fn text_key(text: &str) -> Option<String> {
+    let (plain, chars) = plain(text);
+    (chars >= TEXT_CHARS).then(|| key(OF_TEXT, &plain))
+}
+
+/// Keys under which a long text meets its copies that have a sentence of their own before or behind it: of the whole, and
+/// of what is left without the first and the last sentence, unless that has a figure and so may be what matters.
+pub fn copy_keys(text: &str) -> Vec<String> {
+    let text = text.trim();
+    let first = text.find(['\n', '。']).into_iter().chain(text.find(". ")).min();
+    let last = text.rfind(['\n', '。']).into_iter().chain(text.rfind(". ")).max();
+    let is_remark = |sentence: &str| !sentence.contains(|char: char| char.is_ascii_digit());
+    let without_first = first.filter(|at| is_remark(&text[..*at])).map(|at| &text[at..]);
+    let without_last = last.filter(|at| is_remark(&text[*at..])).map(|at| &text[..at]);
+    let parts = [Some(text), without_first, without_last].into_iter().flatten().map(plain);
+    parts.filter(|(_, chars)| *chars >= COPY_CHARS).map(|(plain, _)| key(OF_COPY, &plain)).collect()
+}
+
+/// The words of a text in lower case, and how many letters and digits they have.
+fn plain(text: &str) -> (String, usize) {
     let mut plain = String::with_capacity(text.len());
     let mut chars = 0;
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -30,12 +52,16 @@ pub fn text_key(text: &str) -> Option<String> {
             chars += word.chars().count();
         }
     }
-    (chars >= TEXT_CHARS).then(|| format!("{OF_TEXT}{}", &digest::sha256_hex(plain.as_bytes())[..32]))
+    (plain, chars)
+}
+
+fn key(of: &str, text: &str) -> String {
+    format!("{of}{}", &digest::sha256_hex(text.as_bytes())[..32])
 }
 
 /// The key of a page's address, from the spelling under which addresses of one page meet.
 pub fn page_key(same_page: &str) -> String {
-    format!("{OF_PAGE}{}", &digest::sha256_hex(same_page.as_bytes())[..32])
+    key(OF_PAGE, same_page)
 }
 
 /// Is this the key of a text?
@@ -148,6 +174,23 @@ mod tests {
         assert_ne!(text_key(&text), text_key(&text.replace("4 crowns", "5 crowns")));
         assert_eq!(text_key("The gate is paid by harbour dues of 4 crowns."), None, "short texts are equal by chance");
         assert!(!is_of_text(&page_key("harbour.test/dues")));
+    }
+
+    #[test]
+    fn copies_with_a_sentence_of_their_own_share_a_key() {
+        let article: String = (1..40).map(|n| format!("The gate takes {n} boats through in an hour. ")).collect();
+        let shares = |one: &str, other: &str| {
+            let (one, other) = (copy_keys(one), copy_keys(other));
+            one.iter().any(|key| other.contains(key))
+        };
+        assert!(shares(&article, &format!("{article}First published by the Harbour Post.")));
+        assert!(shares(&article, &format!("From our partner, the Harbour Post\n\n{article}")));
+        assert!(shares(&format!("{article}More in print."), &format!("{article}First published by the Harbour Post.")));
+        assert!(!shares(&article, &format!("{article}Since May it takes 41.")), "the figure may be what matters");
+        assert!(!shares(&article, &article.replace("takes 7 boats", "takes 8 boats")));
+        assert!(!shares(&article, &format!("{article}One. Two.")));
+        assert_eq!(copy_keys("The gate takes boats."), Vec::<String>::new());
+        assert!(copy_keys(&article).iter().all(|key| !is_of_text(key)));
     }
 
     #[test]

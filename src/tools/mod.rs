@@ -188,10 +188,11 @@ fn keys_of<'a>(addresses: impl IntoIterator<Item = &'a str>, text: Option<&str>)
     let is_page = |address: &&str| address.starts_with("http://") || address.starts_with("https://");
     let addresses: Vec<&str> = addresses.into_iter().filter(is_page).collect();
     // The passages of two documents may be equal, and are of two documents.
-    let text = text.filter(|_| !addresses.is_empty()).and_then(same::text_key);
+    let text = text.filter(|_| !addresses.is_empty());
     let mut keys: Vec<String> = addresses.into_iter().map(|address| same::page_key(&same_page(address))).collect();
     keys.dedup();
-    keys.extend(text);
+    keys.extend(text.and_then(same::text_key));
+    keys.extend(text.into_iter().flat_map(same::copy_keys));
     keys
 }
 
