@@ -109,6 +109,11 @@ impl Kinds {
         &self.measured
     }
 
+    /// Is a kind itself the thing asked for (`where`, `how long`, `at what time`), and no word of the question?
+    pub fn say_it_all(&self) -> bool {
+        self.kinds.iter().any(|kind| matches!(kind, Kind::Duration | Kind::Place | Kind::Time))
+    }
+
     /// May anything answer it, as far as kinds go?
     pub fn is_open(&self) -> bool {
         self.kinds.iter().all(|kind| *kind == Kind::Reason)

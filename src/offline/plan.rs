@@ -134,22 +134,10 @@ fn asks(text: &str) -> bool {
 /// Does it ask for several things of a kind?
 pub(super) fn asks_for_list(question: &str) -> bool {
     let lower = question.trim_start().to_lowercase();
-    const LISTS: [&str; 12] = [
-        "list ",
-        "name all",
-        "for each",
-        "which are",
-        "what are",
-        "liste",
-        "nenne alle",
-        "énumére",
-        "enumera",
-        "for every",
-        "列出",
-        "哪些",
-    ];
+    const LISTS: &str =
+        "list |name all|for each|which are|what are|liste|nenne alle|énumére|enumera|for every|列出|哪些";
     let each = [" each ", " every ", " all the ", " jede", " alle ", " chaque ", " cada "];
-    LISTS.iter().any(|opening| lower.starts_with(opening))
+    LISTS.split('|').any(|opening| lower.starts_with(opening))
         || each.iter().any(|word| lower.contains(word)) && lower.contains(" and ")
 }
 
@@ -237,36 +225,9 @@ pub(super) fn complements(text: &str) -> Vec<&str> {
 
 /// The pieces of a text without spaces that say what is asked about, without the words that ask.
 pub(super) fn telling(text: &str) -> Vec<&str> {
-    const SMALL: [&str; 26] = [
-        "什么时候",
-        "多少",
-        "多长",
-        "多久",
-        "多大",
-        "多远",
-        "几点",
-        "星期几",
-        "什么",
-        "何时",
-        "为什么",
-        "怎么",
-        "哪里",
-        "哪些",
-        "每次",
-        "可以",
-        "最多",
-        "的",
-        "是",
-        "了",
-        "吗",
-        "谁",
-        "哪",
-        "要",
-        "有",
-        "几",
-    ];
+    const SMALL: &str = "什么时候 多少 多长 多久 多大 多远 几点 星期几 什么 何时 为什么 怎么 哪里 哪些 每次 可以 最多 的 是 了 吗 谁 哪 要 有 几";
     let mut pieces = vec![text];
-    for small in SMALL {
+    for small in SMALL.split(' ') {
         pieces = pieces.into_iter().flat_map(|piece| piece.split(small)).collect();
     }
     pieces.into_iter().filter(|piece| piece.chars().nth(1).is_some()).collect()

@@ -44,12 +44,14 @@ const WITHOUT_KIND: f64 = 0.4;
 const NO_STATEMENT: f64 = 0.6;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
-/// A sentence answers when it has so much of what is asked, and of those about whom it is asked.
+/// A sentence answers when it has so much of what is asked, and of the very thing that is asked for.
 const ENOUGH: f64 = 0.5;
-/// The same of names, unless what is asked of them stands in the sentence itself, of what follows a preposition, and of a
-/// year or another figure.
+const OF_FOCUS: f64 = 0.35;
+/// The same of names, unless so much of what is asked of them stands in the sentence itself, of what follows a
+/// preposition, and of a year or another figure.
 const NAMED: f64 = 0.72;
-const OF_COMPLEMENTS: f64 = 0.42;
+const OF_THE_NAMED: f64 = 0.6;
+const OF_COMPLEMENTS: f64 = 0.25;
 const LEAST_OF_FIGURE: f64 = 0.21;
 /// What a word that no sentence at all has counts there: it may be said in other words, unless it is what is asked for.
 const UNHEARD: f64 = 0.35;
@@ -130,6 +132,8 @@ struct Word {
     /// Of somebody or something, not of a month.
     is_name: bool,
     is_number: bool,
+    /// A number behind letters, as in `E44`: nothing else is meant by it.
+    is_code: bool,
     is_month: bool,
     /// Does it only say what kind of thing is asked for?
     is_said: bool,
@@ -175,9 +179,10 @@ impl Question {
             let leans = number > 0 && (own[number].len() < LEAST_WORDS || plan::refers(part));
             own[0].iter().filter(|_| leans).for_each(|word| weights[*word] = OF_FIRST_PART);
             own[number].iter().for_each(|word| weights[*word] = 1.0);
-            let focus = question.numbers_of(&plan::focus(part), language);
-            let complements = question.numbers_of(&plan::complements(part), language);
             let kinds = Kinds::asked_by(part, text);
+            let focus = if kinds.say_it_all() { Vec::new() } else { plan::focus(part) };
+            let focus = question.numbers_of(&focus, language);
+            let complements = question.numbers_of(&plan::complements(part), language);
             let measured = question.numbers_of(kinds.measured(), language);
             question.parts.push(Part { weights, kinds, focus, complements, measured });
         }
@@ -222,9 +227,10 @@ impl Question {
             return None;
         }
         let (is_number, is_month) = (is_number(word), is_in(kinds::MONTHS, word));
+        let is_code = is_number && word.starts_with(|char: char| char.is_ascii_alphabetic());
         let is_name = is_name && !is_number && !is_month;
         let is_said = kinds::is_said_by_kind(word);
-        self.words.push(Word { is_name, is_number, is_month, is_said, is_unheard: false, rarity: 0.0 });
+        self.words.push(Word { is_name, is_number, is_code, is_month, is_said, is_unheard: false, rarity: 0.0 });
         let own = stem_of(language);
         for other in Language::ALL {
             self.form(stem_of(other), number, 1.0);
@@ -370,9 +376,9 @@ impl Scored<'_> {
         (fit > 0.0 || part.kinds.is_open())
             && self.has_figures(shares)
             && self.cover(&near, asked) >= ENOUGH
-            && self.cover(&near, focus) >= ENOUGH
+            && self.cover(&near, focus) >= OF_FOCUS
             && (names_it || self.cover(shares, complements) >= OF_COMPLEMENTS)
-            && (names >= NAMED || names >= ENOUGH && own_focus >= NAMED)
+            && (names >= NAMED || names >= ENOUGH && own_focus >= OF_THE_NAMED)
     }
 
     /// The words of the part, with their places, that it is asked in itself.
@@ -385,11 +391,12 @@ impl Scored<'_> {
         self.own_words().any(|(_, word)| word.is_name)
     }
 
-    /// Has it one of the years and other figures that the part asks about, if there are any?
+    /// Has it one of the years and other figures that the part asks about, if there are any, and each of its codes (`E44`)?
     fn has_figures(&self, shares: &[f64]) -> bool {
-        let mut figures =
-            self.own_words().filter(|(_, word)| word.is_number).map(|(number, _)| shares[number]).peekable();
-        figures.peek().is_none() || figures.any(|share| share >= LEAST_OF_FIGURE)
+        let has = |number: usize| shares[number] >= LEAST_OF_FIGURE;
+        let figures = || self.own_words().filter(|(_, word)| word.is_number);
+        let one = figures().next().is_none() || figures().any(|(number, _)| has(number));
+        one && figures().filter(|(_, word)| word.is_code).all(|(number, _)| has(number))
     }
 
     /// What each word of the question is worth here, by the best place where it stands.
@@ -540,6 +547,10 @@ mod tests {
         assert!(!best("How many boats did Holt lend?", text).1);
         assert!(best("At what time does the reading room open?", text).1);
         assert!(!best("What is the telephone number of the reading room?", text).1);
+        let text = "Alarm E12 of the P7 means air in the tubing. A device may be borrowed for 14 days.";
+        assert!(best("What does alarm E12 mean on the P7?", text).1);
+        assert!(!best("What does alarm E44 mean on the P7?", text).1, "another code is about something else");
+        assert!(best("How long may wards keep a borrowed device?", text).1, "how long is itself what is asked");
     }
 
     #[test]
