@@ -83,7 +83,7 @@ fn below_letterhead(line: &str) -> Option<String> {
 
 /// The line up to the full stop behind a year.
 fn first_sentence(line: &str) -> &str {
-    let ends = |at: &usize| line[..*at].ends_with(|char: char| char.is_ascii_digit());
+    let ends = |at: &usize| line[..*at].bytes().rev().take_while(u8::is_ascii_digit).count() == 4;
     line.match_indices(". ").map(|(at, _)| at).find(ends).map_or(line, |at| &line[..at])
 }
 
