@@ -57,7 +57,7 @@ impl App {
         let writer = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
         let parser = Parser::new(config.parser.clone());
         if config.web.enabled {
-            toolbox = toolbox.reading(Web::new(config.web, parser.clone()).context("reading pages")?);
+            toolbox = toolbox.reading(Web::new(config.web.clone(), parser.clone()).context("reading pages")?);
         }
         toolbox = toolbox.calling(config.mcp.clone());
         let prompts = Prompts::new().context("the prompts of this build")?;

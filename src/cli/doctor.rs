@@ -11,6 +11,7 @@ use crate::{
         providers::{PROVIDERS, Provider},
     },
     mcp,
+    net::Reach,
     pages::Parser,
     search::{self, Corpus, Engine, Engines, ROWS, Row},
     store::Store,
@@ -163,7 +164,7 @@ async fn probe(llm: &Llm, provider: &Provider, model: &ModelName) -> Finding {
 
 /// Each configured MCP server, with its tools or what is wrong with it.
 async fn mcp(config: &Config) -> Vec<Finding> {
-    let own = config.mcp.own.as_ref().and_then(|own| mcp::Server::original(own, true));
+    let own = config.mcp.own.as_ref().and_then(|own| mcp::Server::original(own, Reach::All));
     let servers: Vec<mcp::Server> = config.mcp.servers.iter().cloned().chain(own).collect();
     let places: Vec<String> = servers.iter().map(mcp::Server::place).collect();
     let clients = mcp::Clients::new(servers);

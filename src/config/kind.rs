@@ -18,6 +18,7 @@ use crate::{
         options::{OptionError, OptionKind, OptionSpec, unknown_provider},
     },
     llm::{ProviderLimits, providers},
+    net::Networks,
     search, telemetry, webhooks,
 };
 
@@ -285,6 +286,11 @@ fn host(name: &str) -> Option<String> {
 pub fn network(text: &str) -> Option<IpNet> {
     let one = || text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
     text.parse().ok().or_else(one)
+}
+
+/// All of them; what is none was refused before.
+pub fn networks(given: &[String]) -> Networks {
+    given.iter().filter_map(|text| network(text)).collect()
 }
 
 fn provider_limits(value: Value) -> Result<Value, String> {

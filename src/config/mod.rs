@@ -268,7 +268,8 @@ impl Config {
         let choice = Choice { layers: &layers, llm: &llm, search: &search };
         let mut options = choice.options(&mut notices)?;
         let mut caps = limits.caps()?;
-        let mcp = rooms::mcp(&layers, &file.mcp, &file.path, &options)?;
+        let networks = kind::networks(&limits.allowed_networks);
+        let mcp = rooms::mcp(&layers, &file.mcp, &file.path, &options, networks.clone())?;
         let names = mcp.servers.iter().map(|server| server.name.clone()).collect();
         caps.know_cost(&options);
         caps.know_mcp(names, limits.request_mcp, &options);
@@ -309,8 +310,8 @@ impl Config {
             sign_in,
             queue,
             request_keys: layers.section::<rooms::RequestKeys>("request_keys")?.settings()?,
-            webhooks: layers.section::<rooms::Webhooks>("webhooks")?.into(),
-            web: layers.section::<rooms::Pages>("pages")?.into(),
+            webhooks: layers.section::<rooms::Webhooks>("webhooks")?.settings(&networks),
+            web: layers.section::<rooms::Pages>("pages")?.settings(&networks),
             mcp,
             log: layers.section::<rooms::Log>("log")?.into(),
             telemetry: layers.section::<rooms::Telemetry>("telemetry")?.into(),

@@ -28,6 +28,7 @@ use crate::{
         providers::{Auth, Other, PROVIDERS, Provider},
     },
     mcp,
+    net::{Networks, Reach},
     pages::WebSettings,
     search::{self, ROWS},
     store::{Database, Synchronous},
@@ -75,6 +76,8 @@ pub struct Limits {
     #[serde(default)]
     providers: Vec<String>,
     pub request_mcp: bool,
+    #[serde(default)]
+    pub allowed_networks: Vec<String>,
     model_concurrency: usize,
     search_concurrency: usize,
 }
@@ -198,6 +201,7 @@ pub fn mcp(
     given: &Value,
     path: &Path,
     options: &RunOptions,
+    networks: Networks,
 ) -> Result<mcp::Settings, ConfigError> {
     let variables = |name: &str| layers.variable(name);
     let wrong = |path: &Path, problem: String| ConfigError::File { path: path.to_owned(), problem };
@@ -217,7 +221,7 @@ pub fn mcp(
             servers.push(server);
         }
     }
-    Ok(mcp::Settings { servers, own: options.mcp_config.clone() })
+    Ok(mcp::Settings { servers, own: options.mcp_config.clone(), networks })
 }
 
 fn endpoint(layers: &Layers<'_>, provider: &Provider) -> Endpoint {
@@ -429,15 +433,16 @@ impl RequestKeys {
     }
 }
 
-impl From<Webhooks> for webhooks::Settings {
-    fn from(table: Webhooks) -> Self {
-        Self { secret: table.secret.map(SecretString::from), allow_private: table.allow_private }
+impl Webhooks {
+    pub fn settings(self, networks: &Networks) -> webhooks::Settings {
+        let reach = Reach::new(self.allow_private, networks);
+        webhooks::Settings { secret: self.secret.map(SecretString::from), reach }
     }
 }
 
-impl From<Pages> for WebSettings {
-    fn from(table: Pages) -> Self {
-        Self { enabled: table.enabled, allow_private: table.allow_private, robots: table.robots }
+impl Pages {
+    pub fn settings(self, networks: &Networks) -> WebSettings {
+        WebSettings { enabled: self.enabled, reach: Reach::new(self.allow_private, networks), robots: self.robots }
     }
 }
 

@@ -78,6 +78,7 @@ impl Setting {
                 | "http.separate_owners"
                 | "mcp_file"
                 | "limits.request_mcp"
+                | "limits.allowed_networks"
                 | "options.mcp_config"
         );
         let of_clouds =
@@ -230,7 +231,8 @@ const TABLE: &[Row] = &[
     ("limits.cost_per_month_per_owner", "FATHOM_COST_PER_MONTH_PER_OWNER", None, Kind::Dollars, Unset, "the same, of a calendar month"),
     ("limits.allowed_models", "FATHOM_ALLOWED_MODELS", None, Kind::Models, Unset, "models that requests may name, * for any text, beside those that the server uses; unset: all"),
     ("limits.option_caps", "FATHOM_OPTION_CAPS", None, Kind::Caps, Unset, "the most that runs of the service may ask for, by research option"),
-    ("limits.request_mcp", "FATHOM_REQUEST_MCP", None, Kind::Boolean, Is("false"), "may requests name the address of an MCP server (mcp_config)? Only public ones are called for them"),
+    ("limits.request_mcp", "FATHOM_REQUEST_MCP", None, Kind::Boolean, Is("false"), "may requests name the address of an MCP server (mcp_config)? Only public ones are called for them, and those in allowed_networks"),
+    ("limits.allowed_networks", "FATHOM_ALLOWED_NETWORKS", None, Kind::Networks, Unset, "private networks that pages, webhooks and MCP servers of requests may be in, as 10.20.0.0/16, on any port; unset: none"),
     ("limits.model_concurrency", "FATHOM_MODEL_CONCURRENCY", None, CALLS, Is("10000"), "calls of one provider's models at the same time, over all runs"),
     ("limits.providers", "FATHOM_PROVIDER_LIMITS", None, Kind::ProviderLimits, Unset, "what providers of models may be asked: PROVIDER.in_flight, .requests_per_minute or .tokens_per_minute=NUMBER, over all runs"),
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),

@@ -142,10 +142,10 @@ async fn http(server: &Server, secrets: &Secrets) -> Result<StreamableHttpClient
     };
     let client = match reach {
         Reach::All => ApiClients::new(timeouts).map(|clients| clients.for_url(url).clone()),
-        Reach::Public if !reach.covers(url) => {
+        Reach::Public(_) if !reach.covers(url) => {
             return Err(Error::Unavailable("its address is not a public one".to_owned()));
         }
-        Reach::Public => net::guarded(timeouts, *reach),
+        Reach::Public(_) => net::guarded(timeouts, reach.clone()),
     };
     let client = client.map_err(|error| Error::Unavailable(error.to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).max_sse_event_size(MAX_MESSAGE_BYTES);

@@ -18,7 +18,7 @@ use crate::{
         mcp::{MAX_SERVERS, is_server_name},
         wildcard,
     },
-    net::Reach,
+    net::{Networks, Reach},
 };
 
 /// The server of `mcp_config`, among those with names.
@@ -52,6 +52,8 @@ pub struct Settings {
     pub servers: Vec<Server>,
     /// The operator's own `mcp_config`, which may be at a private address.
     pub own: Option<McpConfig>,
+    /// Where servers may be that requests name, beside the public internet.
+    pub networks: Networks,
 }
 
 impl Settings {
@@ -60,7 +62,8 @@ impl Settings {
         let chosen = self.servers.iter().filter(|server| options.mcp_servers.include(&server.name));
         let mut servers: Vec<Server> = chosen.cloned().collect();
         let Some(config) = &options.mcp_config else { return (servers, None) };
-        match Server::original(config, self.own.as_ref() == Some(config)) {
+        let reach = Reach::new(self.own.as_ref() == Some(config), &self.networks);
+        match Server::original(config, reach) {
             Some(server) => servers.push(server),
             None => return (servers, Some("mcp_config names no tools, so none of its server is offered")),
         }
@@ -93,7 +96,7 @@ pub enum Way {
         bearer: Option<SecretString>,
         /// Instead of `bearer`.
         oauth: Option<OAuth>,
-        /// `Public` for addresses that a request named.
+        /// Not all for addresses that a request named.
         reach: Reach,
     },
     /// A program that speaks on its standard streams.
@@ -111,10 +114,9 @@ impl Server {
         self.tools.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| wildcard::matches(pattern, tool)))
     }
 
-    /// The server of an `mcp_config`; `None` when it names no tool. `trusted`: the operator wrote it.
-    pub fn original(config: &McpConfig, trusted: bool) -> Option<Self> {
+    /// The server of an `mcp_config`; `None` when it names no tool.
+    pub fn original(config: &McpConfig, reach: Reach) -> Option<Self> {
         let tools = config.tools.clone().filter(|tools| !tools.is_empty())?;
-        let reach = if trusted { Reach::All } else { Reach::Public };
         let way = Way::Http { url: config.address()?, headers: Vec::new(), bearer: None, oauth: None, reach };
         Some(Self { tools: Some(tools), ..Self::new(ORIGINAL, way) })
     }
@@ -398,10 +400,28 @@ mod tests {
     #[test]
     fn the_original_form_offers_what_it_names_and_nothing_else() {
         let config = |tools| McpConfig { url: "https://tools.example".to_owned(), tools, auth_required: false };
-        assert!(Server::original(&config(None), true).is_none());
-        let server = Server::original(&config(Some(vec!["search".to_owned()])), false).unwrap();
+        assert!(Server::original(&config(None), Reach::All).is_none());
+        let server = Server::original(&config(Some(vec!["search".to_owned()])), Reach::All).unwrap();
         assert!(server.allows("search") && !server.allows("delete"));
-        let Way::Http { url, reach, .. } = server.way else { panic!() };
-        assert_eq!((url.as_str(), reach), ("https://tools.example/mcp", Reach::Public));
+        let Way::Http { url, .. } = server.way else { panic!() };
+        assert_eq!(url.as_str(), "https://tools.example/mcp");
+    }
+
+    #[test]
+    fn an_address_of_a_request_leads_to_public_and_allowed_networks_alone() {
+        let config =
+            |url: &str| McpConfig { url: url.to_owned(), tools: Some(vec!["search".to_owned()]), auth_required: false };
+        let networks = Networks::from(["10.20.0.0/16".parse().unwrap()]);
+        let own = config("http://10.9.9.9");
+        let settings = Settings { own: Some(own.clone()), networks: networks.clone(), ..Settings::default() };
+        let reach = |config: &McpConfig| {
+            let options = RunOptions { mcp_config: Some(config.clone()), ..RunOptions::default() };
+            match settings.of_run(&options).0.pop().unwrap().way {
+                Way::Http { reach, .. } => reach,
+                Way::Stdio { .. } => panic!(),
+            }
+        };
+        assert_eq!(reach(&own), Reach::All);
+        assert_eq!(reach(&config("http://10.20.0.1")), Reach::Public(networks));
     }
 }

@@ -7,29 +7,55 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 use super::{Error, Timeouts, builder, describe};
 
+/// Networks that the operator allows; none unless they say so.
+pub type Networks = Arc<[IpNet]>;
+
 /// Which addresses may be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    Public,
+    /// Public ones, and those in these networks.
+    Public(Networks),
     /// Private ones, too.
     All,
 }
 
 impl Reach {
+    /// All addresses, or public ones and those in `networks`.
+    pub fn new(all: bool, networks: &Networks) -> Self {
+        if all { Self::All } else { Self::Public(networks.clone()) }
+    }
+
     /// May this be called, as far as the address itself tells? A name is looked up when it is called.
-    pub fn covers(self, url: &Url) -> bool {
+    pub fn covers(&self, url: &Url) -> bool {
         let ip = match url.host() {
             None => return false,
             Some(Host::Domain(_)) => return true,
             Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
             Some(Host::Ipv6(ip)) => IpAddr::V6(ip),
         };
-        self == Self::All || is_public(ip)
+        self.covers_ip(ip)
+    }
+
+    /// Is nothing but the public internet meant?
+    pub fn is_public_alone(&self) -> bool {
+        matches!(self, Self::Public(networks) if networks.is_empty())
+    }
+
+    fn covers_ip(&self, ip: IpAddr) -> bool {
+        match self {
+            Self::All => true,
+            Self::Public(networks) => {
+                // An IPv4 address in the clothes of an IPv6 one is in the networks of the former.
+                let plain = ip.to_canonical();
+                is_public(ip) || networks.iter().any(|network| network.contains(&plain))
+            }
+        }
     }
 }
 
@@ -63,11 +89,10 @@ struct NotPublic;
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, found) = (self.reach, (self.lookup)(name.as_str().to_owned()));
+        let (reach, found) = (self.reach.clone(), (self.lookup)(name.as_str().to_owned()));
         Box::pin(async move {
             let found = found.await?.into_iter();
-            let allowed: Vec<SocketAddr> =
-                found.filter(|address| reach == Reach::All || is_public(address.ip())).collect();
+            let allowed: Vec<SocketAddr> = found.filter(|address| reach.covers_ip(address.ip())).collect();
             if allowed.is_empty() {
                 return Err(NotPublic.into());
             }
@@ -146,7 +171,7 @@ mod tests {
 
     #[test]
     fn numbers_in_an_address_are_seen_however_they_are_written() {
-        let covers = |url: &str| Reach::Public.covers(&url.parse().unwrap());
+        let covers = |url: &str| public().covers(&url.parse().unwrap());
         for url in ["http://127.1/", "http://0x7f000001/", "http://2130706433/", "http://[::ffff:7f00:1]/", "http://0/"]
         {
             assert!(!covers(url), "{url}");
@@ -159,10 +184,39 @@ mod tests {
     async fn a_name_of_a_private_address_is_not_connected_to() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://localhost:{}/", listener.local_addr().unwrap().port());
-        let error = guarded(Timeouts::default(), Reach::Public).unwrap().get(&url).send().await.unwrap_err();
+        let error = guarded(Timeouts::default(), public()).unwrap().get(&url).send().await.unwrap_err();
         assert!(Error::from(error).to_string().contains("not a public one"));
         let connected = std::pin::pin!(listener.accept());
         assert!(futures::FutureExt::now_or_never(connected).is_none(), "nobody connected");
+    }
+
+    #[tokio::test]
+    async fn networks_that_the_operator_allows_may_be_called_and_no_others() {
+        let networks = ["10.20.0.0/16", "fd12:3456::/32", "127.0.0.1/32"].map(|text| text.parse().unwrap());
+        let reach = Reach::Public(networks.into());
+        let check = |expected: bool, hosts: &[&str]| {
+            let covers = |host: &&str| reach.covers(&format!("http://{host}/").parse().unwrap());
+            hosts.iter().for_each(|host| assert_eq!(covers(host), expected, "{host}"));
+        };
+        check(true, &["10.20.255.1", "[fd12:3456::9]", "127.0.0.1", "127.1", "[::ffff:10.20.0.1]", "1.1.1.1"]);
+        check(false, &["10.21.0.1", "[fd12:3457::9]", "127.0.0.2", "[::1]", "169.254.169.254", "192.168.1.1"]);
+        // A way to IPv4 is no address of the network that it leads to.
+        check(false, &["[64:ff9b::10.20.0.1]", "[2002:a14:1::]", "[::10.20.0.1]"]);
+        let lookup = |_| -> BoxFuture<'static, _> {
+            let all = ["10.21.0.1:0", "10.20.0.7:0", "169.254.169.254:0"].map(|address| address.parse().unwrap());
+            Box::pin(async move { Ok(all.to_vec()) })
+        };
+        let resolver = Resolver { reach, lookup: Arc::new(lookup) };
+        assert_eq!(resolved(&resolver).await, Some(vec!["10.20.0.7".to_owned()]));
+    }
+
+    fn public() -> Reach {
+        Reach::Public(Networks::default())
+    }
+
+    async fn resolved(resolver: &Resolver) -> Option<Vec<String>> {
+        let resolved = resolver.resolve("rebinding.test".parse().unwrap()).await;
+        resolved.map(|all| all.map(|address| address.ip().to_string()).collect()).ok()
     }
 
     /// A name that is of a public address when it is looked at, and of a private one when it is called.
@@ -174,11 +228,10 @@ mod tests {
             let answer = answers[asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed)];
             Box::pin(async move { Ok(answer.iter().map(|address| address.parse().unwrap()).collect()) })
         };
-        let resolver = Resolver { reach: Reach::Public, lookup: Arc::new(lookup) };
+        let resolver = Resolver { reach: public(), lookup: Arc::new(lookup) };
         let mut found = Vec::new();
         for _ in answers {
-            let resolved = resolver.resolve("rebinding.test".parse().unwrap()).await;
-            found.push(resolved.map(|all| all.map(|address| address.ip().to_string()).collect::<Vec<_>>()).ok());
+            found.push(resolved(&resolver).await);
         }
         assert_eq!(found, [Some(vec!["1.1.1.1".to_owned()]), None, Some(vec!["2.2.2.2".to_owned()]), None]);
     }

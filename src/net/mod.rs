@@ -24,7 +24,7 @@ use url::{Host, Url};
 pub use canonical::{canonical_url, same_page};
 pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
-pub use guard::{Reach, guarded, is_public};
+pub use guard::{Networks, Reach, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};
 pub use quota::Quota;
 pub use redact::{redact, shown_url, without};

@@ -18,7 +18,7 @@ use self::{cache::Cache, host::Hosts};
 use super::{Document, Parser, extract};
 use crate::{
     domain::{printable_line, shortened},
-    net::{self, Reach, Timeouts},
+    net::{self, Networks, Reach, Timeouts},
 };
 
 /// Of a page or document, unpacked.
@@ -37,19 +37,19 @@ const ACCEPTED: &str =
     "text/markdown, text/html, application/xhtml+xml, application/pdf;q=0.9, text/plain;q=0.8, */*;q=0.1";
 
 /// How pages are fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebSettings {
     /// May pages be read at all?
     pub enabled: bool,
-    /// Are private addresses called too?
-    pub allow_private: bool,
+    /// Which addresses are called.
+    pub reach: Reach,
     /// Are pages left alone that robots.txt asks to leave alone?
     pub robots: bool,
 }
 
 impl Default for WebSettings {
     fn default() -> Self {
-        Self { enabled: true, allow_private: false, robots: true }
+        Self { enabled: true, reach: Reach::new(false, &Networks::default()), robots: true }
     }
 }
 
@@ -111,11 +111,10 @@ impl Web {
     /// # Errors
     /// [`net::Error::Client`] when TLS cannot be set up.
     pub fn new(settings: WebSettings, parser: Parser) -> Result<Self, net::Error> {
-        let reach = if settings.allow_private { Reach::All } else { Reach::Public };
         let inner = Inner {
-            client: net::guarded(TIMEOUTS, reach)?,
+            client: net::guarded(TIMEOUTS, settings.reach.clone())?,
             parser,
-            reach,
+            reach: settings.reach,
             robots: settings.robots,
             hosts: Hosts::default(),
             cache: Cache::default(),
@@ -175,7 +174,8 @@ impl Web {
 
     fn check(&self, url: &Url) -> Result<(), NotRead> {
         let port = url.port_or_known_default().unwrap_or_default();
-        if !self.inner.reach.covers(url) || (self.inner.reach == Reach::Public && !PORTS.contains(&port)) {
+        let reach = &self.inner.reach;
+        if !reach.covers(url) || (reach.is_public_alone() && !PORTS.contains(&port)) {
             return Err(NotRead::new("its address is not a public one"));
         }
         Ok(())

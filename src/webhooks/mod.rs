@@ -19,7 +19,7 @@ use url::Url;
 
 use crate::{
     domain::{Run, RunStatus, Timestamp},
-    net::{self, Reach, Timeouts},
+    net::{self, Networks, Reach, Timeouts},
     store::{Delivery, Store},
 };
 use sign::Signer;
@@ -40,12 +40,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
 const MAX_URL_CHARS: usize = 2_000;
 
 /// What the operator says about webhooks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// In the form `whsec_…`; `None`: there are no webhooks.
     pub secret: Option<SecretString>,
-    /// May receivers be at private addresses?
-    pub allow_private: bool,
+    /// Which addresses are called.
+    pub reach: Reach,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { secret: None, reach: Reach::new(false, &Networks::default()) }
+    }
 }
 
 /// Is it a secret that webhooks can be signed with?
@@ -63,7 +69,8 @@ pub enum BadAddress {
     )]
     Malformed,
     #[error(
-        "webhook_url must lead to a public address; the operator may allow others with FATHOM_WEBHOOK_ALLOW_PRIVATE"
+        "webhook_url must lead to a public address; the operator may allow others with FATHOM_ALLOWED_NETWORKS or \
+         FATHOM_WEBHOOK_ALLOW_PRIVATE"
     )]
     Private,
 }
@@ -90,9 +97,9 @@ impl Webhooks {
     /// As [`net::guarded`].
     pub fn new(settings: &Settings) -> Result<Self, net::Error> {
         use secrecy::ExposeSecret as _;
-        let reach = if settings.allow_private { Reach::All } else { Reach::Public };
         let signer = settings.secret.as_ref().and_then(|secret| Signer::new(secret.expose_secret()));
-        Ok(Self { signer, reach, client: net::guarded(TIMEOUTS, reach)? })
+        let client = net::guarded(TIMEOUTS, settings.reach.clone())?;
+        Ok(Self { signer, reach: settings.reach.clone(), client })
     }
 
     /// The address, if it can be called.
@@ -256,15 +263,18 @@ mod tests {
     #[test]
     fn addresses_are_checked() {
         let secret = SecretString::from("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
-        let of = |allow_private| Webhooks::new(&Settings { secret: Some(secret.clone()), allow_private }).unwrap();
-        let (public, all) = (of(false), of(true));
+        let of = |reach| Webhooks::new(&Settings { secret: Some(secret.clone()), reach }).unwrap();
+        let near: Networks = ["127.0.0.0/8".parse().unwrap()].into();
+        let [public, near, all] = [(false, Networks::default()), (false, near), (true, Networks::default())]
+            .map(|(all, networks)| of(Reach::new(all, &networks)));
         assert!(public.check("https://example.com/hook?x=1").is_ok());
         for url in ["", "example.com", "ftp://example.com/", "https://me:pw@example.com/", "https://", "javascript:1"] {
             assert_eq!(public.check(url), Err(BadAddress::Malformed), "{url}");
         }
         assert_eq!(public.check(&format!("https://example.com/{}", "x".repeat(2_000))), Err(BadAddress::Malformed));
         assert_eq!(public.check("http://169.254.169.254/latest"), Err(BadAddress::Private));
-        assert!(all.check("http://127.0.0.1:9/hook").is_ok());
+        assert!(all.check("http://127.0.0.1:9/hook").is_ok() && near.check("http://127.0.0.1:9/hook").is_ok());
+        assert_eq!(near.check("http://10.0.0.1/hook"), Err(BadAddress::Private));
         let none = Webhooks::new(&Settings::default()).unwrap();
         assert_eq!(none.check("https://example.com/"), Err(BadAddress::NoSecret));
     }

@@ -114,9 +114,13 @@ fn reading(replies: impl IntoIterator<Item = Reply>) -> Script {
 
 /// The run over that script, by a service that may call this machine.
 async fn story(world: &World, options: &[&str]) -> Story {
+    story_where(world, options, "FATHOM_PAGES_ALLOW_PRIVATE", "true").await
+}
+
+/// The same with that setting.
+async fn story_where(world: &World, options: &[&str], setting: &'static str, value: &str) -> Story {
     let database = TestDatabase::sqlite();
-    let open = [("FATHOM_PAGES_ALLOW_PRIVATE", "true".to_owned())];
-    let engine = Engine::with(world, &database, options, &open).await.unwrap();
+    let engine = Engine::with(world, &database, options, &[(setting, value.to_owned())]).await.unwrap();
     let story = engine.research(QUESTION).await;
     engine.app.close().await;
     story
@@ -275,6 +279,23 @@ async fn private_addresses_are_not_called() {
 }
 
 /// A run that may not read pages does not know the tool, nor does one that searches documents.
+/// A network of the operator's is called by number and by name, and none beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_that_the_operator_allows_is_called() {
+    let site = Site::start().await;
+    let named = site.at("/ledger").replace("127.0.0.1", "localhost");
+    let addresses = [site.at("/ledger"), named, "http://[::1]/".to_owned(), "http://169.254.169.254/".to_owned()];
+    let reads = addresses.iter().map(|address| ("read_page", json!({"address": address})));
+    let world = World::start(reading([reply::calls(reads), reply::search(["dues"])])).await;
+    let story = story_where(&world, &[], "FATHOM_ALLOWED_NETWORKS", "10.0.0.0/8, 127.0.0.0/8").await;
+    let answers = answers(&world);
+    let said = |answers: &[String], words: &str| answers.iter().all(|answer| answer.contains(words));
+    assert!(said(&answers[..2], "Title: The ledger"), "{answers:?}");
+    assert!(said(&answers[2..4], "not a public one"), "{answers:?}");
+    assert!(story.report.is_some());
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_are_read_only_where_that_is_wanted() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
