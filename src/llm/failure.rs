@@ -1,6 +1,6 @@
 //! What a failed call means: status, headers and error body of a vendor to our [`Error`].
 //!
-//! Structured fields and the status decide. Text decides in one case only: servers tell in many wordings, and few
+//! Structured fields and the status decide. Text decides where there is nothing else: servers tell in many wordings, and few
 //! codes, that a request is too long ([`OVERFLOWS`]).
 
 use std::time::Duration;
@@ -166,6 +166,8 @@ struct Reported {
     status: Option<u16>,
     /// `error.type`.
     kind: String,
+    /// Anthropic's further code of a limit of money, which comes as one of rate.
+    limit: String,
     message: String,
     /// llama.cpp's window per request.
     n_ctx: Option<u32>,
@@ -212,6 +214,7 @@ impl Reported {
             status: number.and_then(|number| u16::try_from(number).ok()).filter(|status| (400..600).contains(status)),
             code: text.filter(|_| number.is_none()).unwrap_or_default().to_owned(),
             kind: word("type"),
+            limit: error["details"]["error_code"].as_str().unwrap_or_default().to_owned(),
             message: message(error),
             word: word("status"),
             wait: details(error).find_map(|detail| delay(detail["retryDelay"].as_str()?)),
@@ -278,8 +281,8 @@ impl Reported {
         }
     }
 
-    fn says_no_credit(&self) -> bool {
-        self.message.contains("credit balance is too low")
+    fn says_used_up(&self) -> bool {
+        net::is_used_up([&*self.code, &*self.kind, &*self.limit], &self.message)
     }
 
     /// `Some` when the request was too long; inside, the window in tokens when known.

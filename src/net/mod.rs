@@ -26,7 +26,7 @@ pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Networks, Reach, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};
-pub use quota::Quota;
+pub use quota::{Quota, is_used_up};
 pub use redact::{redact, shown_url, without};
 pub use retry::{
     Attempt, Caller, GaveUp, LONGEST_BACKOFF, NoWait, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,

@@ -1,4 +1,4 @@
-//! What is left of a provider's own limits, as the headers of its answers say.
+//! What is left of a provider's own limits, as the headers of its answers say, and failures that say nothing is.
 //!
 //! OpenAI, Groq and Azure: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, the reset as `6m0s`, `547ms` or
 //! seconds. Anthropic: `anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{limit,remaining,reset}`, the reset
@@ -12,6 +12,27 @@ use time::format_description::well_known::Rfc3339;
 
 /// Where nothing is left, so much of the whole is waited for.
 const SHARE: u32 = 10;
+
+/// Codes and types of failures for which a provider wants money, or somebody's consent to a higher limit.
+const USED_UP: [&str; 10] = [
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_error",
+    "credit_balance_exhausted",
+    "organization_spend_limit_exceeded",
+    "project_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+    "enforced_spend_limit_reached",
+    "contract_spend_limit_reached",
+    "exceeded_current_quota_error",
+];
+/// Anthropic says it in these words alone, in a 400.
+const NO_CREDIT: &str = "credit balance is too low";
+
+/// Does a failure say that a quota is used up which no wait of ours heals? `codes` are what the provider calls it.
+pub fn is_used_up<'a>(codes: impl IntoIterator<Item = &'a str>, message: &str) -> bool {
+    codes.into_iter().any(|code| USED_UP.contains(&code)) || message.contains(NO_CREDIT)
+}
 
 /// How long to wait for each kind of which nothing is left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,6 +112,15 @@ mod tests {
         check("1e400", None);
         check("2020-01-01T00:00:00Z", None);
         check("9999-01-01T00:00:00Z", span("9999-01-01T00:00:00Z").map(|d| d.as_millis() as u64));
+    }
+
+    #[test]
+    fn quotas_that_no_wait_heals_are_known_by_their_names() {
+        for code in USED_UP {
+            assert!(is_used_up(["rate_limit_error", code], ""), "{code}");
+        }
+        assert!(is_used_up([], "Your credit balance is too low to access the API."));
+        assert!(!is_used_up(["rate_limit_exceeded", "", "quota"], "insufficient_quota of minutes"));
     }
 
     #[test]

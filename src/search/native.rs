@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     domain::{ModelName, Usage},
-    net::{ApiClients, Caller},
+    net::{self, ApiClients, Caller},
 };
 
 /// Answers that are put together when a vendor pauses in the middle of one.
@@ -192,12 +192,10 @@ fn json(body: &[u8]) -> Result<Value, Error> {
     serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))
 }
 
-/// A refusal of which only the words say that no wait heals it.
-pub fn quota(refused: &Refused<'_>, words: &[&str]) -> Option<Problem> {
-    let said = refused.said.to_lowercase();
-    let codes = [refused.text("/error/code"), refused.text("/error/type"), refused.text("/error/details/error_code")];
-    let is_quota = words.iter().any(|word| codes.contains(word) || said.contains(word));
-    is_quota.then(|| Problem::unpaid(refused.said))
+/// A refusal of which only its codes or words say that no wait heals it.
+pub fn quota(refused: &Refused<'_>) -> Option<Problem> {
+    let codes = ["/error/code", "/error/type", "/error/details/error_code"].map(|place| refused.text(place));
+    net::is_used_up(codes, refused.said).then(|| Problem::unpaid(refused.said))
 }
 
 /// A number of an answer.

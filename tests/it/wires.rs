@@ -315,6 +315,10 @@ mod messages {
         assert!(matches!(failure_of(529, "overloaded_error", "Overloaded").await, Error::Overloaded { .. }));
         let low = "Your credit balance is too low to access the API.";
         assert!(matches!(failure_of(400, "invalid_request_error", low).await, Error::Quota { .. }));
+        let spent = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down.",
+            "details": {"error_code": "enforced_spend_limit_reached"}}});
+        let spent = complete("anthropic", Reply::json(429, &spent.to_string()), &request(MODEL)).await.0.unwrap_err();
+        assert!(matches!(spent.error, Error::Quota { .. }), "{spent:?}");
         let long = failure_of(400, "invalid_request_error", "prompt is too long: 210034 tokens > 200000 maximum").await;
         assert!(matches!(long, Error::ContextWindow { limit: Some(200_000), .. }), "{long:?}");
         let html = complete("anthropic", Reply::text(200, "text/html", "<html>"), &request(MODEL)).await.0.unwrap_err();

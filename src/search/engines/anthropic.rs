@@ -33,10 +33,6 @@ pub const ROW: Row = Row {
     ..native::ROW
 };
 
-/// Words of refusals that no wait heals.
-const QUOTA: &[&str] =
-    &["billing_error", "credit balance is too low", "enforced_spend_limit_reached", "contract_spend_limit_reached"];
-
 struct Anthropic(Access);
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
@@ -89,7 +85,7 @@ impl Wire for Anthropic {
     }
 
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
-        native::quota(refused, QUOTA)
+        native::quota(refused)
     }
 }
 

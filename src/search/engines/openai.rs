@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     domain::{ModelName, Usage},
+    net,
     search::{
         Error, Limits, Row, Search, Setting,
         native::{self, Access, Native, Pages, Searcher, count, list, text},
@@ -29,16 +30,6 @@ pub const ROW: Row = Row {
     build,
     ..native::ROW
 };
-
-/// Codes of a 429 that no wait heals.
-const QUOTA: &[&str] = &[
-    "insufficient_quota",
-    "billing_hard_limit_reached",
-    "credit_balance_exhausted",
-    "organization_spend_limit_exceeded",
-    "project_spend_limit_exceeded",
-    "organization_usage_limit_exceeded",
-];
 
 struct OpenAi(Access);
 
@@ -81,7 +72,7 @@ impl Wire for OpenAi {
     }
 
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
-        native::quota(refused, QUOTA)
+        native::quota(refused)
     }
 }
 
@@ -161,7 +152,7 @@ fn failure(error: &Value) -> Error {
     match error["code"].as_str().unwrap_or_default() {
         "rate_limit_exceeded" => Error::RateLimited { retry_after: None },
         "invalid_prompt" => Error::BadQuery(said),
-        code if QUOTA.contains(&code) => Error::Quota(said),
+        code if net::is_used_up([code], &said) => Error::Quota(said),
         _ => Error::Unavailable(said),
     }
 }
