@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read},
+    io::{self, Read, Write as _},
     path::Path,
 };
 
@@ -40,6 +40,23 @@ pub fn keep_private(path: &Path) -> io::Result<File> {
         }
     }
     Ok(file)
+}
+
+/// Puts `bytes` in the place of a file, whole or not at all, for its owner alone.
+///
+/// # Errors
+/// When the folder cannot be written to.
+pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let write = || {
+        let mut file = keep_private(&beside)?;
+        file.set_len(0)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    write().inspect_err(|_| drop(std::fs::remove_file(&beside)))
 }
 
 /// Reads a file of the operator's: settings or credentials.
@@ -136,6 +153,19 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         keep_private(&path).unwrap();
         assert_eq!((mode(&path), fs::read_to_string(&path).unwrap()), (0o600, "kept".to_owned()));
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        fs::write(&path, "a longer text than the new one").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        replace_private(&path, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+        replace_private(&folder.path().join("no folder/token"), b"new").unwrap_err();
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use super::access;
 use super::catalogue::Facts;
+pub use super::cloud_settings::Other;
+use super::cloud_settings::{AMAZON_CLOUD, GOOGLE_CLOUD};
 use super::settings::Endpoint;
 use super::structured::Strategy;
 use super::wire::Wire;
@@ -40,21 +42,6 @@ pub struct Provider {
     pub example: &'static str,
     /// What its users should know; Markdown.
     pub note: &'static str,
-}
-
-/// A further setting of a provider.
-#[derive(Debug)]
-pub struct Other {
-    /// In its table of the settings file.
-    pub name: &'static str,
-    pub variable: &'static str,
-    /// Another variable that is read when that one is not set.
-    pub other_variable: Option<&'static str>,
-    pub is_secret: bool,
-    /// Does it say who the service is to a cloud, or whom it asks for that? Such are not taken from a file that was merely
-    /// found.
-    pub leads_out: bool,
-    pub meaning: &'static str,
 }
 
 /// Where a provider is, by its further settings.
@@ -245,72 +232,6 @@ const fn local(
         ..cloud(name, title, base_url, variables, example, Quirks::NONE)
     }
 }
-
-const fn other(name: &'static str, variable: &'static str, meaning: &'static str) -> Other {
-    Other { name, variable, other_variable: None, is_secret: false, leads_out: false, meaning }
-}
-
-const fn leading(name: &'static str, variable: &'static str, meaning: &'static str) -> Other {
-    Other { leads_out: true, ..other(name, variable, meaning) }
-}
-
-const fn secret(name: &'static str, variable: &'static str, meaning: &'static str) -> Other {
-    Other { is_secret: true, ..other(name, variable, meaning) }
-}
-
-const GOOGLE_CLOUD: &[Other] = &[
-    other("project", "GOOGLE_CLOUD_PROJECT", "the project that pays; Vertex AI can be used when it is set"),
-    other("location", "GOOGLE_CLOUD_LOCATION", "where models run: a region, us, eu or global, which it is unless set"),
-    leading(
-        "credentials",
-        "GOOGLE_APPLICATION_CREDENTIALS",
-        "file of a service account or of a user; unset: that of gcloud, else the machine's account",
-    ),
-    leading("metadata_host", "GCE_METADATA_HOST", "the machine's metadata server, where it is not at its usual name"),
-];
-
-const AMAZON_CLOUD: &[Other] = &[
-    Other {
-        other_variable: Some("AWS_DEFAULT_REGION"),
-        ..other("region", "AWS_REGION", "the region that is called; Bedrock can be used when it is set")
-    },
-    other("access_key_id", "AWS_ACCESS_KEY_ID", "name of an access key"),
-    secret("secret_access_key", "AWS_SECRET_ACCESS_KEY", "the access key, which signs requests"),
-    secret("session_token", "AWS_SESSION_TOKEN", "goes with an access key that counts for a while"),
-    leading(
-        "profile",
-        "AWS_PROFILE",
-        "the profile to use, and no other place; unset: see docs/providers.md for the order",
-    ),
-    leading("credentials", "AWS_SHARED_CREDENTIALS_FILE", "file of keys by profile; unset: ~/.aws/credentials"),
-    leading(
-        "config",
-        "AWS_CONFIG_FILE",
-        "file of profiles, which may name programs that print keys; unset: ~/.aws/config",
-    ),
-    leading("role_arn", "AWS_ROLE_ARN", "role that the token of web_identity_token_file entitles to"),
-    leading("web_identity_token_file", "AWS_WEB_IDENTITY_TOKEN_FILE", "file with the token of a service account"),
-    other("role_session_name", "AWS_ROLE_SESSION_NAME", "what sessions of that role are called; fathom unless set"),
-    leading("sts_url", "AWS_ENDPOINT_URL_STS", "where such tokens are exchanged; unset: STS of the region"),
-    leading(
-        "container_path",
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        "path of a task's credentials at the agent of ECS, which sets it",
-    ),
-    leading("container_url", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "address of a pod's credentials; EKS sets it"),
-    Other { leads_out: true, ..secret("container_token", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "sent to that address") },
-    leading(
-        "container_token_file",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-        "file with the token for that address; EKS sets it",
-    ),
-    leading(
-        "metadata_url",
-        "AWS_EC2_METADATA_SERVICE_ENDPOINT",
-        "the machine's metadata service, where it is not at http://169.254.169.254",
-    ),
-    other("metadata_disabled", "AWS_EC2_METADATA_DISABLED", "true: the machine is not asked for its role"),
-];
 
 /// All of them, in the order in which they are shown.
 pub const PROVIDERS: &[Provider] = &[

@@ -1,11 +1,15 @@
 //! Requests to Amazon's cloud, signed (Signature Version 4). Whose credentials sign is looked for where Amazon's own
 //! programs look (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>): [`sources`] has the
-//! order, [`profile`] the files and programs, [`remote`] the servers.
+//! order, [`profile`] the files and programs, [`remote`] the servers of containers and machines, [`roles`] roles that are
+//! assumed, [`sign_in`] what people signed in to.
 
 mod profile;
 mod remote;
+mod roles;
+mod sign_in;
 mod sources;
 
+use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -34,29 +38,8 @@ impl Signer {
 
     /// Adds the signature of the request to its headers.
     pub async fn sign(&self, url: &str, headers: &mut HeaderMap, body: &[u8]) -> Result<(), Refused> {
-        let unusable =
-            |problem: &dyn std::fmt::Display| Refused::Credentials(format!("it could not be signed: {problem}"));
-        let identity = self.sources.credentials().await?.into();
-        let params = v4::SigningParams::builder()
-            .identity(&identity)
-            .region(&self.region)
-            .name(SERVICE)
-            .time(OffsetDateTime::now_utc().into())
-            .settings(SigningSettings::default())
-            .build()
-            .map_err(|problem| unusable(&problem))?;
-        let sent: Vec<(&str, &str)> =
-            headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
-        let request = SignableRequest::new("POST", url, sent.into_iter(), SignableBody::Bytes(body));
-        let request = request.map_err(|problem| unusable(&problem))?;
-        let (instructions, _) = sign(request, &params.into()).map_err(|problem| unusable(&problem))?.into_parts();
-        for (name, value) in instructions.headers() {
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|problem| unusable(&problem))?;
-            let mut value = HeaderValue::from_str(value).map_err(|problem| unusable(&problem))?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
-        }
-        Ok(())
+        let credentials = self.sources.credentials().await?;
+        add_signature(Signing { region: &self.region, service: SERVICE, credentials }, url, headers, body)
     }
 
     /// What was found is not used again; it stays known, so that answers which quote it are still shown without it.
@@ -67,6 +50,38 @@ impl Signer {
     pub fn secrets(&self) -> Vec<String> {
         self.sources.secrets()
     }
+}
+
+/// For whom a request is signed, and by whom.
+struct Signing<'a> {
+    region: &'a str,
+    service: &'a str,
+    credentials: Credentials,
+}
+
+fn add_signature(by: Signing<'_>, url: &str, headers: &mut HeaderMap, body: &[u8]) -> Result<(), Refused> {
+    let unusable = |problem: &dyn std::fmt::Display| Refused::Credentials(format!("it could not be signed: {problem}"));
+    let identity = by.credentials.into();
+    let params = v4::SigningParams::builder()
+        .identity(&identity)
+        .region(by.region)
+        .name(by.service)
+        .time(OffsetDateTime::now_utc().into())
+        .settings(SigningSettings::default())
+        .build()
+        .map_err(|problem| unusable(&problem))?;
+    let sent: Vec<(&str, &str)> =
+        headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+    let request = SignableRequest::new("POST", url, sent.into_iter(), SignableBody::Bytes(body));
+    let request = request.map_err(|problem| unusable(&problem))?;
+    let (instructions, _) = sign(request, &params.into()).map_err(|problem| unusable(&problem))?.into_parts();
+    for (name, value) in instructions.headers() {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|problem| unusable(&problem))?;
+        let mut value = HeaderValue::from_str(value).map_err(|problem| unusable(&problem))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(())
 }
 
 /// Where the API begins in the region of the settings.

@@ -1,4 +1,4 @@
-//! Profiles in the files that Amazon's programs share: keys, programs that print keys, roles
+//! Profiles in the files that Amazon's programs share: keys, programs that print keys, roles, sign-ins
 //! (<https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html>).
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,9 @@ use aws_credential_types::Credentials;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
-use super::remote::{Role, parse};
+use super::remote::parse;
+use super::roles::{Assumed, By, Role};
+use super::sign_in::SignIn;
 use super::sources::Found;
 use crate::files;
 use crate::llm::access::Refused;
@@ -34,6 +36,8 @@ pub(super) enum Profile {
     /// A command that prints them.
     Program(String),
     Role(Role),
+    Assumed(Assumed),
+    SignIn(SignIn),
 }
 
 /// The two files, and what programs that they name are given.
@@ -61,9 +65,7 @@ impl Profiles {
     /// [`Refused::Credentials`] for a profile of a kind that is not followed.
     pub async fn get(&self, name: &str) -> Result<Option<Profile>, Refused> {
         let (credentials, config) = (text(self.credentials.as_deref()).await, text(self.config.as_deref()).await);
-        let heading = if name == "default" { name.to_owned() } else { format!("profile {name}") };
-        let values = [section(&credentials, name), section(&config, &heading)].concat();
-        of_values(name, &values)
+        Texts { credentials, config }.profile(name, &[])
     }
 
     /// Has the program print credentials.
@@ -122,26 +124,105 @@ fn section(text: &str, heading: &str) -> Vec<(String, String)> {
     trimmed.filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// The first value of a name counts.
-fn of_values(name: &str, values: &[(String, String)]) -> Result<Option<Profile>, Refused> {
-    let value = |name: &str| values.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-    if let Some((arn, file)) = value("role_arn").zip(value("web_identity_token_file")) {
-        return Ok(Some(Profile::Role(Role { arn, file: file.into(), session: value("role_session_name") })));
+/// What the two files say.
+struct Texts {
+    credentials: String,
+    config: String,
+}
+
+/// The lines of a profile; the first value of a name counts.
+struct Values(Vec<(String, String)>);
+
+impl Values {
+    fn get(&self, name: &str) -> Option<String> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
     }
-    let assumes = value("role_arn").is_some();
-    if let Some((id, key)) = value("aws_access_key_id").zip(value("aws_secret_access_key")).filter(|_| !assumes) {
-        let credentials = Credentials::new(id, key, value("aws_session_token"), None, "profile");
-        return Ok(Some(Profile::Keys(Found { credentials, counts_for: FILE_COUNTS })));
+
+    fn keys(&self) -> Option<Profile> {
+        let (id, key) = self.get("aws_access_key_id").zip(self.get("aws_secret_access_key"))?;
+        let credentials = Credentials::new(id, key, self.get("aws_session_token"), None, "profile");
+        Some(Profile::Keys(Found { credentials, counts_for: FILE_COUNTS }))
     }
-    if let Some(command) = value("credential_process").filter(|_| !assumes) {
-        return Ok(Some(Profile::Program(command)));
+}
+
+impl Texts {
+    fn values(&self, name: &str) -> Values {
+        let heading = if name == "default" { name.to_owned() } else { format!("profile {name}") };
+        Values([section(&self.credentials, name), section(&self.config, &heading)].concat())
     }
-    let kind = match values.iter().any(|(key, _)| key.starts_with("sso_")) {
-        _ if assumes => "assumes a role",
-        true => "signs in through IAM Identity Center",
-        false => return Ok(None),
-    };
-    Err(Refused::Credentials(format!("the profile {name} {kind}, which is not done here: {REMEDY}")))
+
+    /// The profile of that name, which those `above` lead to, each by naming the next one. In such a one its keys count
+    /// before its role, so a profile may name itself.
+    fn profile(&self, name: &str, above: &[&str]) -> Result<Option<Profile>, Refused> {
+        let values = self.values(name);
+        let role = values.get("role_arn");
+        if let Some((arn, file)) = role.clone().zip(values.get("web_identity_token_file")) {
+            let session = values.get("role_session_name");
+            return Ok(Some(Profile::Role(Role { arn, file: file.into(), session })));
+        }
+        let keys = values.keys();
+        if let Some(arn) = role.filter(|_| above.is_empty() || keys.is_none()) {
+            return self.assumed(arn, &values, &[above, &[name]].concat()).map(Some);
+        }
+        if values.get("sso_account_id").is_some() || values.get("sso_role_name").is_some() {
+            return self.sign_in(name, &values).map(Some);
+        }
+        let program = || values.get("credential_process").map(Profile::Program);
+        match keys.or_else(program) {
+            None if values.get("login_session").is_some() => {
+                Err(refused(name, &format!("signs in through the console, which is not done here: {REMEDY}")))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The role of the last of `path`, which are the profiles that lead there.
+    fn assumed(&self, arn: String, values: &Values, path: &[&str]) -> Result<Profile, Refused> {
+        let name = path.last().copied().unwrap_or_default();
+        if values.get("mfa_serial").is_some() {
+            return Err(refused(name, &format!("asks for a code each time, which nobody here can give: {REMEDY}")));
+        }
+        let by = match (values.get("source_profile"), values.get("credential_source").as_deref()) {
+            (Some(source), None) => By::Profile(Box::new(self.source(&source, path)?)),
+            (None, Some("Environment")) => By::Settings,
+            (None, Some("EcsContainer")) => By::Container,
+            (None, Some("Ec2InstanceMetadata")) => By::Machine,
+            (None, Some(_)) => return Err(refused(name, "has a credential_source that is none of Amazon's")),
+            _ => return Err(refused(name, "has a role_arn, and not one of source_profile and credential_source")),
+        };
+        let seconds = values.get("duration_seconds").and_then(|text| text.parse().ok());
+        let (session, external_id) = (values.get("role_session_name"), values.get("external_id"));
+        Ok(Profile::Assumed(Assumed { arn, session, external_id, seconds, by }))
+    }
+
+    fn source(&self, name: &str, path: &[&str]) -> Result<Profile, Refused> {
+        let (parent, before) = path.split_last().unwrap_or((&"", &[]));
+        let is_itself = name == *parent && self.values(name).keys().is_some();
+        if before.contains(&name) || (name == *parent && !is_itself) {
+            return Err(refused(name, "leads back to itself"));
+        }
+        let none = || refused(name, "has no credentials");
+        self.profile(name, path)?.ok_or_else(none)
+    }
+
+    /// Where a session is named, its section has what the profile does not say.
+    fn sign_in(&self, name: &str, values: &Values) -> Result<Profile, Refused> {
+        let session = values.get("sso_session");
+        let shared = session.iter().flat_map(|session| section(&self.config, &format!("sso-session {session}")));
+        let values = Values(values.0.iter().cloned().chain(shared).collect());
+        let value = |key: &str| values.get(key).ok_or_else(|| refused(name, &format!("has no {key}")));
+        Ok(Profile::SignIn(SignIn {
+            start_url: value("sso_start_url")?,
+            region: value("sso_region")?,
+            account: value("sso_account_id")?,
+            role: value("sso_role_name")?,
+            session,
+        }))
+    }
+}
+
+fn refused(profile: &str, problem: &str) -> Refused {
+    Refused::Credentials(format!("the profile {profile} {problem}"))
 }
 
 #[cfg(test)]
@@ -149,43 +230,89 @@ mod tests {
     use super::*;
 
     const CREDENTIALS: &str = "# mine\n[default]\naws_access_key_id = AKIA1\naws_secret_access_key=s1\n\n[work]\n\
-        aws_access_key_id=AKIA2\naws_secret_access_key = s2==\naws_session_token = t2\n[empty]\n";
+        aws_access_key_id=AKIA2\naws_secret_access_key = s2==\naws_session_token = t2\n[empty]\n\
+        [both]\naws_access_key_id=AKIA3\naws_secret_access_key=s3\nrole_arn = arn:both\nsource_profile = both\n";
     const CONFIG: &str = "[default]\nregion = eu-west-1\ncredential_process = /opt/keys\n[profile tool]\n\
-        credential_process = \"/opt/my keys\" --for me\ns3 =\n  max_queue_size = 7\n[profile \"far\"]\nrole_arn = arn:aws:iam::1:role/r\n\
-        source_profile = work\n[profile pod]\nrole_arn = arn:2\nweb_identity_token_file = /run/token\n\
-        [profile office]\nsso_session = office\nsso_account_id = 1\n[profile bare]\nregion = eu-west-1\n";
+        credential_process = \"/opt/my keys\" --for me\ns3 =\n  max_queue_size = 7\n[profile \"far\"]\nrole_arn = arn:far\n\
+        source_profile = work\nexternal_id = x\nduration_seconds = 900\n[profile farther]\nrole_arn = arn:farther\n\
+        source_profile = far\n[profile pod]\nrole_arn = arn:2\nweb_identity_token_file = /run/token\n\
+        [profile box]\nrole_arn = arn:box\ncredential_source = Ec2InstanceMetadata\n\
+        [profile to-both]\nrole_arn = arn:to\nsource_profile = both\n\
+        [profile office]\nsso_session = office\nsso_account_id = 1\nsso_role_name = reader\n\
+        [sso-session office]\nsso_start_url = https://office\nsso_region = eu-1\n\
+        [profile old]\nsso_start_url = https://old\nsso_region = eu-2\nsso_account_id = 2\nsso_role_name = r\n\
+        [profile bare]\nregion = eu-west-1\n";
+    const WRONG: &str = "[profile code]\nrole_arn = a\nsource_profile = code\nmfa_serial = arn:mfa\n\
+        [profile lone]\nrole_arn = a\n[profile two]\nrole_arn = a\nsource_profile = x\ncredential_source = Environment\n\
+        [profile odd]\nrole_arn = a\ncredential_source = Moon\n[profile self]\nrole_arn = a\nsource_profile = self\n\
+        [profile one]\nrole_arn = a\nsource_profile = other\n[profile other]\nrole_arn = b\nsource_profile = one\n\
+        [profile to-none]\nrole_arn = a\nsource_profile = nobody\n[profile console]\nlogin_session = arn\n\
+        [profile half]\nsso_account_id = 1\nsso_session = nobody\n";
 
-    fn described(name: &str) -> String {
-        let heading = if name == "default" { name.to_owned() } else { format!("profile {name}") };
-        let values = [section(CREDENTIALS, name), section(CONFIG, &heading)].concat();
-        match of_values(name, &values) {
-            Ok(None) => "nothing".to_owned(),
-            Ok(Some(Profile::Keys(found))) => {
-                let one = found.credentials;
+    fn words(profile: &Profile) -> String {
+        match profile {
+            Profile::Keys(found) => {
+                let one = &found.credentials;
                 format!("{} {} {:?}", one.access_key_id(), one.secret_access_key(), one.session_token())
             }
-            Ok(Some(Profile::Program(command))) => format!("{:?}", shlex::split(&command)),
-            Ok(Some(Profile::Role(role))) => format!("{} {} {:?}", role.arn, role.file.display(), role.session),
+            Profile::Program(command) => format!("{:?}", shlex::split(command)),
+            Profile::Role(role) => format!("{} {} {:?}", role.arn, role.file.display(), role.session),
+            Profile::Assumed(Assumed { arn, external_id, seconds, by, .. }) => {
+                let by = match by {
+                    By::Profile(source) => words(source),
+                    By::Settings => "settings".to_owned(),
+                    By::Container => "container".to_owned(),
+                    By::Machine => "machine".to_owned(),
+                };
+                let all = [Some(arn.clone()), external_id.clone(), seconds.map(|seconds| seconds.to_string())];
+                format!("{} by {by}", all.into_iter().flatten().collect::<Vec<_>>().join(" "))
+            }
+            Profile::SignIn(SignIn { session, start_url, region, account, role }) => {
+                format!("{session:?} {start_url} {region} {account} {role}")
+            }
+        }
+    }
+
+    fn described(config: &str, name: &str) -> String {
+        let texts = Texts { credentials: CREDENTIALS.to_owned(), config: config.to_owned() };
+        match texts.profile(name, &[]) {
+            Ok(profile) => profile.as_ref().map_or_else(|| "nothing".to_owned(), words),
             Err(Refused::Credentials(said) | Refused::Unreachable(said)) => said,
         }
     }
 
     #[test]
     fn a_profile_is_found_among_others() {
-        assert_eq!(described("default"), "AKIA1 s1 None", "keys come before programs");
-        assert_eq!(described("work"), "AKIA2 s2== Some(\"t2\")");
-        assert_eq!(described("tool"), r#"Some(["/opt/my keys", "--for", "me"])"#);
-        assert_eq!(described("pod"), "arn:2 /run/token None");
-        assert_eq!([described("empty"), described("bare"), described("other")], ["nothing", "nothing", "nothing"]);
+        let check = |name: &str, expected: &str| assert_eq!(described(CONFIG, name), expected, "{name}");
+        check("default", "AKIA1 s1 None");
+        check("work", "AKIA2 s2== Some(\"t2\")");
+        check("tool", r#"Some(["/opt/my keys", "--for", "me"])"#);
+        check("pod", "arn:2 /run/token None");
+        check("far", "arn:far x 900 by AKIA2 s2== Some(\"t2\")");
+        check("farther", "arn:farther by arn:far x 900 by AKIA2 s2== Some(\"t2\")");
+        check("box", "arn:box by machine");
+        check("both", "arn:both by AKIA3 s3 None");
+        check("to-both", "arn:to by AKIA3 s3 None");
+        check("office", "Some(\"office\") https://office eu-1 1 reader");
+        check("old", "None https://old eu-2 2 r");
+        ["empty", "bare", "other"].into_iter().for_each(|name| check(name, "nothing"));
     }
 
     #[test]
-    fn profiles_that_are_not_followed_say_what_to_do() {
-        let check = |name: &str, kind: &str| {
-            let said = described(name);
-            assert!(said.contains(kind) && said.contains("aws configure export-credentials"), "{said}");
+    fn profiles_that_cannot_be_followed_say_what_to_do() {
+        let check = |name: &str, expected: &str| {
+            let said = described(WRONG, name);
+            assert!(said.contains(expected), "{said}");
         };
-        check("far", "the profile far assumes a role");
-        check("office", "the profile office signs in through IAM Identity Center");
+        check("code", "asks for a code each time");
+        check("code", "aws configure export-credentials");
+        check("console", "aws configure export-credentials");
+        check("lone", "not one of source_profile and credential_source");
+        check("two", "not one of source_profile and credential_source");
+        check("odd", "credential_source that is none");
+        check("self", "the profile self leads back to itself");
+        check("one", "the profile one leads back to itself");
+        check("to-none", "the profile nobody has no credentials");
+        check("half", "the profile half has no sso_start_url");
     }
 }

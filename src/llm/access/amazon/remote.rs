@@ -1,7 +1,7 @@
-//! Servers that hand out credentials: that of a container, that of a machine, and the one that takes tokens of others.
+//! Servers that hand out credentials, that of a container and that of a machine, and what all such servers have in common.
 //!
-//! The first two are on networks of their own, at addresses that no page may be fetched from. The operator's settings name
-//! them, so they are called as they are, never through a proxy.
+//! Both are on networks of their own, at addresses that no page may be fetched from. The operator's settings name them, so
+//! they are called as they are, never through a proxy.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -9,15 +9,15 @@ use std::time::{Duration, SystemTime};
 use aws_credential_types::Credentials;
 use quick_xml::{Reader, events::Event};
 use reqwest::RequestBuilder;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
-use url::{Host, Url, form_urlencoded};
+use url::{Host, Url};
 
 use super::sources::Found;
 use crate::files;
-use crate::llm::access::{Refused, is_name};
+use crate::llm::access::Refused;
 use crate::llm::settings::Endpoint;
 use crate::net::{self, ApiClients};
 
@@ -30,13 +30,11 @@ const METADATA: &str = "http://169.254.169.254";
 /// For the first answer of a machine: where there is no such server, most networks say nothing at all.
 const METADATA_TIME: Duration = Duration::from_secs(2);
 /// For any other answer.
-const TIME: Duration = Duration::from_secs(10);
+pub(super) const TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer, and of a file with a token.
-const MAX_BYTES: usize = 64 * 1024;
+pub(super) const MAX_BYTES: usize = 64 * 1024;
 /// How long credentials are used whose server says no end of them.
-const COUNTS: Duration = Duration::from_secs(900);
-/// What sessions of assumed roles are called in the account's log.
-const SESSION: &str = "fathom";
+pub(super) const COUNTS: Duration = Duration::from_secs(900);
 
 /// The credentials of the task or pod that a container belongs to.
 #[derive(Debug)]
@@ -141,64 +139,8 @@ fn is_role(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.bytes().all(fits)
 }
 
-/// A role that a token of somebody else's entitles to, such as that of a Kubernetes service account.
-#[derive(Clone, Debug)]
-pub(super) struct Role {
-    pub arn: String,
-    /// Where the token is; read again each time, since it changes.
-    pub file: PathBuf,
-    pub session: Option<String>,
-}
-
-impl Role {
-    pub fn of_settings(endpoint: &Endpoint) -> Option<Self> {
-        let session = endpoint.other("role_session_name").map(str::to_owned);
-        let file = endpoint.other("web_identity_token_file")?.into();
-        Some(Self { arn: endpoint.other("role_arn")?.to_owned(), file, session })
-    }
-}
-
-/// The service that exchanges such tokens
-/// (<https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html>).
-#[derive(Debug)]
-pub(super) struct Sts {
-    /// `None` when the region is no name.
-    address: Option<Url>,
-    clients: ApiClients,
-}
-
-impl Sts {
-    pub fn new(endpoint: &Endpoint, region: &str, clients: &ApiClients) -> Self {
-        let regional = || is_name(region).then(|| format!("https://sts.{region}.amazonaws.com/"));
-        let address = endpoint.other("sts_url").map(str::to_owned).or_else(regional);
-        Self { address: address.and_then(|text| Url::parse(&text).ok()), clients: clients.clone() }
-    }
-
-    pub async fn assume(&self, role: &Role) -> Result<Found, Refused> {
-        let who = "the token service of Amazon";
-        let url = self.address.clone();
-        let url = url.ok_or_else(|| Refused::Credentials("the address of STS is none".to_owned()))?;
-        let token = token_of(&role.file).await?;
-        let form = [
-            ("Action", "AssumeRoleWithWebIdentity"),
-            ("Version", "2011-06-15"),
-            ("RoleArn", &role.arn),
-            ("RoleSessionName", role.session.as_deref().unwrap_or(SESSION)),
-            ("WebIdentityToken", token.expose_secret()),
-        ];
-        let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-        let request = self.clients.for_url(&url).post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-        let answer = body(request.body(form), TIME, who).await?;
-        let value = |name: &str| element(&answer, name);
-        let keys = value("AccessKeyId").zip(value("SecretAccessKey"));
-        let (id, key) = keys.ok_or_else(|| unreadable(who))?;
-        let end = value("Expiration").and_then(|text| time_of(&text));
-        let credentials = Credentials::new(id, key, value("SessionToken"), end, "role");
-        Ok(Found { credentials, counts_for: COUNTS })
-    }
-}
-
-async fn token_of(path: &std::path::Path) -> Result<SecretString, Refused> {
+/// The token in a file.
+pub(super) async fn token_of(path: &std::path::Path) -> Result<SecretString, Refused> {
     let unusable = |_| Refused::Credentials(format!("the token in {} cannot be read", path.display()));
     let text = files::read_text_aside(path, MAX_BYTES as u64).await.map_err(unusable)?;
     Ok(SecretString::from(text.trim()))
@@ -230,16 +172,16 @@ fn found(json: &[u8], who: &str) -> Result<Found, Refused> {
     Ok(Found { credentials, counts_for: COUNTS })
 }
 
-fn time_of(text: &str) -> Option<SystemTime> {
+pub(super) fn time_of(text: &str) -> Option<SystemTime> {
     OffsetDateTime::parse(text.trim(), &Rfc3339).ok().map(SystemTime::from)
 }
 
-fn unreadable(who: &str) -> Refused {
+pub(super) fn unreadable(who: &str) -> Refused {
     Refused::Unreachable(format!("the answer of {who} cannot be read"))
 }
 
 /// The body of an answer that says yes.
-async fn body(request: RequestBuilder, limit: Duration, who: &str) -> Result<Vec<u8>, Refused> {
+pub(super) async fn body(request: RequestBuilder, limit: Duration, who: &str) -> Result<Vec<u8>, Refused> {
     let unreachable = |problem: net::Error| Refused::Unreachable(format!("{who} does not answer: {problem}"));
     let ask = async {
         let response = request.send().await.map_err(|problem| unreachable(net::Error::from(&problem)))?;
@@ -258,16 +200,18 @@ async fn body(request: RequestBuilder, limit: Duration, who: &str) -> Result<Vec
     Err(if passes { Refused::Unreachable(detail) } else { Refused::Credentials(detail) })
 }
 
-/// The code of an error, in either form.
+/// The code of an error, in any of their forms.
 fn code(body: &[u8]) -> Option<String> {
     let json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-    let named = ["code", "Code"].iter().find_map(|name| json[*name].as_str()).map(str::to_owned);
+    let named = ["code", "Code", "error", "__type"].iter().find_map(|name| json[*name].as_str());
+    // A type may have its service before it: `com.amazonaws.sso#UnauthorizedException`.
+    let named = named.map(|code| code.rsplit('#').next().unwrap_or(code).to_owned());
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
     named.or_else(|| element(body, "Code")).filter(|code| code.len() <= 60 && code.bytes().all(fits))
 }
 
 /// The text of the first element of that name, which has no others in it.
-fn element(xml: &[u8], name: &str) -> Option<String> {
+pub(super) fn element(xml: &[u8], name: &str) -> Option<String> {
     let mut reader = Reader::from_str(std::str::from_utf8(xml).ok()?);
     let mut found: Option<String> = None;
     loop {
@@ -304,6 +248,9 @@ mod tests {
             <Code>ExpiredTokenException</Code><Message>The token has &lt;expired&gt;</Message></Error></ErrorResponse>";
         assert_eq!(code(refusal.as_bytes()).as_deref(), Some("ExpiredTokenException"));
         assert_eq!(code(br#"{"code": "AccessDenied", "message": "x"}"#).as_deref(), Some("AccessDenied"));
+        assert_eq!(code(br#"{"error": "invalid_grant", "error_description": "x"}"#).as_deref(), Some("invalid_grant"));
+        let typed = br#"{"__type": "com.amazonaws.sso#UnauthorizedException", "message": "x"}"#;
+        assert_eq!(code(typed).as_deref(), Some("UnauthorizedException"));
         assert_eq!(code(b"a page"), None);
         assert_eq!(code(br#"{"code": "quotes s3cret"}"#), None);
         assert_eq!(element(b"<a><b></b></a>", "b"), None);

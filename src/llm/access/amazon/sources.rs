@@ -7,7 +7,9 @@ use aws_credential_types::Credentials;
 use time::OffsetDateTime;
 
 use super::profile::{Profile, Profiles};
-use super::remote::{Container, Machine, Role, Sts};
+use super::remote::{Container, Machine};
+use super::roles::{By, Role, Sts};
+use super::sign_in::Portal;
 use crate::llm::access::Refused;
 use crate::llm::settings::Endpoint;
 use crate::net::ApiClients;
@@ -20,6 +22,7 @@ const LEAST_LIFE: Duration = Duration::from_secs(30);
 const LONGEST_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Credentials, and how long they are used where they do not say it themselves.
+#[derive(Clone)]
 pub(super) struct Found {
     pub credentials: Credentials,
     pub counts_for: Duration,
@@ -46,6 +49,7 @@ pub struct Sources {
     container: Option<Container>,
     machine: Option<Machine>,
     sts: Sts,
+    portal: Portal,
     /// Held by the call that looks, so that one does.
     looking: tokio::sync::Mutex<()>,
     /// Locked for a look or a change only.
@@ -64,6 +68,7 @@ impl Sources {
             container: Container::of_settings(endpoint, clients),
             machine: Machine::of_settings(endpoint, clients),
             sts: Sts::new(endpoint, region, clients),
+            portal: Portal::new(endpoint, clients),
             looking: tokio::sync::Mutex::default(),
             known: Mutex::default(),
         }
@@ -124,13 +129,13 @@ impl Sources {
     async fn find(&self) -> Result<Found, Refused> {
         if let Some(name) = &self.named {
             let none = || Refused::Credentials(format!("there are no credentials of the profile {name}"));
-            return self.of(self.profiles.get(name).await?.ok_or_else(none)?).await;
+            return self.of(&self.profiles.get(name).await?.ok_or_else(none)?).await;
         }
         if let Some(role) = &self.role {
-            return self.sts.assume(role).await;
+            return self.sts.exchange(role).await;
         }
         if let Some(profile) = self.profiles.get("default").await? {
-            return self.of(profile).await;
+            return self.of(&profile).await;
         }
         match (&self.container, &self.machine) {
             (Some(container), _) => container.ask().await,
@@ -139,12 +144,30 @@ impl Sources {
         }
     }
 
-    async fn of(&self, profile: Profile) -> Result<Found, Refused> {
+    async fn of(&self, profile: &Profile) -> Result<Found, Refused> {
         match profile {
-            Profile::Keys(found) => Ok(found),
-            Profile::Program(command) => self.profiles.run(&command).await,
-            Profile::Role(role) => self.sts.assume(&role).await,
+            Profile::Keys(found) => Ok(found.clone()),
+            Profile::Program(command) => self.profiles.run(command).await,
+            Profile::Role(role) => self.sts.exchange(role).await,
+            Profile::Assumed(role) => {
+                // Boxed, since a role may lead to the next one.
+                let entitled = Box::pin(self.by(&role.by)).await?;
+                self.sts.assume(role, entitled).await
+            }
+            Profile::SignIn(sign_in) => self.portal.credentials(sign_in).await,
         }
+    }
+
+    /// The credentials that entitle to a role.
+    async fn by(&self, by: &By) -> Result<Credentials, Refused> {
+        let missing = |who: &str| Refused::Credentials(format!("the role's credential_source is {who}, which is none"));
+        let found = match by {
+            By::Profile(profile) => self.of(profile).await?,
+            By::Settings => return self.given.clone().ok_or_else(|| missing("the access key of the settings")),
+            By::Container => self.container.as_ref().ok_or_else(|| missing("the container"))?.ask().await?,
+            By::Machine => self.machine.as_ref().ok_or_else(|| missing("the machine"))?.ask().await?,
+        };
+        Ok(found.credentials)
     }
 
     /// A machine that never answered has most likely no such server: waiting would not help.
