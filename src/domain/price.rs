@@ -25,6 +25,21 @@ pub struct Price {
     pub long: Option<LongPrompt>,
 }
 
+impl Price {
+    /// So many times as much for everything.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            input: self.input * factor,
+            cached: self.cached.map(|price| price * factor),
+            cache_write: self.cache_write.map(|price| price * factor),
+            output: self.output * factor,
+            search: self.search.map(|price| price * factor),
+            long: self.long,
+        }
+    }
+}
+
 /// By how much a call costs more whose prompt is longer than `above` tokens: all of it, not just what is above.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

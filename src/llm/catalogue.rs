@@ -3,7 +3,7 @@
 //! Nothing here is needed to call a model: of an unknown one the window is assumed, its abilities are tried, and its
 //! price stays unknown.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,17 @@ impl Facts {
 struct Catalogue {
     families: HashMap<String, Facts>,
     models: KnownModels,
+    /// By the provider that sells them.
+    resold: HashMap<String, Resold>,
+}
+
+/// One vendor's models that another provider sells, under names that lead to the vendor's.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resold {
+    of: String,
+    /// What stands before the vendor's name for a model, and how many times the vendor's price the model costs then.
+    prefixes: BTreeMap<String, f64>,
 }
 
 static CATALOGUE: LazyLock<Catalogue> =
@@ -85,9 +96,30 @@ pub(super) fn facts(model: &ModelName, settings_of: &str, is_own_cloud: bool) ->
     if !is_own_cloud {
         return family;
     }
-    let name = format!("{settings_of}:{}", model.model);
-    let known = CATALOGUE.models.get(&name).or_else(|| CATALOGUE.models.get(undated(&name)?));
+    let known = known(&format!("{settings_of}:{}", model.model)).or_else(|| resold(model));
     known.map_or(family, |known| known.or(family))
+}
+
+/// What stands under the name of a model, or under it without its date.
+fn known(name: &str) -> Option<Facts> {
+    CATALOGUE.models.get(name).or_else(|| CATALOGUE.models.get(undated(name)?)).copied()
+}
+
+fn resold(model: &ModelName) -> Option<Facts> {
+    let sold = CATALOGUE.resold.get(&*model.provider)?;
+    let after = |(prefix, factor): (&String, &f64)| Some((model.model.strip_prefix(prefix.as_str())?, *factor));
+    let (name, factor) = sold.prefixes.iter().find_map(after)?;
+    let facts = known(&format!("{}:{}", sold.of, unversioned(name)))?;
+    Some(Facts { price: facts.price.map(|price| price.times(factor)), ..facts })
+}
+
+/// The name without what clouds put behind it: `@20251001` or `@default` (Google), `-v1:0` or `-v1` (Amazon).
+fn unversioned(name: &str) -> &str {
+    let name = name.split('@').next().unwrap_or(name);
+    match name.rsplit_once("-v") {
+        Some((rest, version)) if version.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') => rest,
+        _ => name,
+    }
 }
 
 /// The models that have an entry of their own, as `provider:model`.
@@ -145,6 +177,10 @@ mod tests {
             let family = of_family(&model.model).window;
             assert!(family.is_none_or(|family| Some(family) <= facts.window), "{name}: {family:?}");
         }
+        for (provider, sold) in &CATALOGUE.resold {
+            assert!(providers::find(provider).is_some() && providers::find(&sold.of).is_some(), "{provider}");
+            assert!(sold.prefixes.values().all(|factor| (1.0..2.0).contains(factor)), "{provider}");
+        }
         for (name, facts) in &CATALOGUE.families {
             assert!(facts.price.is_none() && *name == name.to_ascii_lowercase(), "{name}");
         }
@@ -161,6 +197,32 @@ mod tests {
         assert_eq!(input("ollama:gpt-oss"), None);
         let elsewhere = facts(&"openai:gpt-4.1".parse().unwrap(), "openai", false);
         assert_eq!((elsewhere.price, elsewhere.window), (None, Some(1_047_576)), "a gateway has prices of its own");
+    }
+
+    /// The expected prices are those of LiteLLM 1.106.
+    #[test]
+    fn models_in_clouds_have_the_prices_of_their_names_there() {
+        let check = |model: &str, input: f64, output: f64, cached: f64| {
+            let price = own(model).price.unwrap_or_else(|| panic!("{model}"));
+            let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
+            let fits = near(price.input, input) && near(price.output, output) && near(price.cached.unwrap(), cached);
+            assert!(fits, "{model}: {price:?}");
+        };
+        check("bedrock:global.anthropic.claude-opus-5-5", 4.0, 20.0, 0.2);
+        check("bedrock:us.anthropic.claude-opus-5-5", 4.4, 22.0, 0.22);
+        check("bedrock:eu.anthropic.claude-opus-4-6-v1", 5.5, 27.5, 0.55);
+        check("bedrock:jp.anthropic.claude-sonnet-4-5-20250929-v1:0", 3.3, 16.5, 0.33);
+        check("bedrock:us-gov.anthropic.claude-opus-4-8", 6.0, 30.0, 0.6);
+        check("bedrock:us.amazon.nova-2-lite-v1:0", 0.33, 2.75, 0.0825);
+        check("vertex:gemini-3.6-flash", 0.75, 3.75, 0.075);
+        check("vertex-anthropic:claude-haiku-4-5@20251001", 1.0, 5.0, 0.1);
+        check("vertex-anthropic:claude-sonnet-5-5@default", 2.0, 10.0, 0.1);
+        for model in ["bedrock:anthropic.claude-opus-5-5", "bedrock:us.anthropic.claude-opus-9", "azure:gpt-4.1"] {
+            assert_eq!(own(model).price, None, "{model}");
+        }
+        assert_eq!(own("bedrock:us.anthropic.claude-opus-5-5").max_output, Some(128_000));
+        let elsewhere = facts(&"vertex:gemini-3.6-flash".parse().unwrap(), "vertex", false);
+        assert_eq!((elsewhere.price, elsewhere.window), (None, Some(1_048_576)));
     }
 
     #[test]

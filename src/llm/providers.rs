@@ -53,6 +53,8 @@ pub struct Place {
     pub base: fn(&Endpoint) -> Option<String>,
     /// What stands between that and the path of a dialect; ends with a slash unless it is empty.
     pub path: fn(&Endpoint) -> String,
+    /// Are models called wherever there is room? Where they are kept to a place, they may cost more than the catalogue says.
+    pub is_anywhere: fn(&Endpoint) -> bool,
 }
 
 /// The models of a provider that are used unless others are named.
@@ -290,7 +292,12 @@ pub const PROVIDERS: &[Provider] = &[
         original: Some("google_vertexai"),
         base_url: None,
         others: GOOGLE_CLOUD,
-        place: Some(Place { needs: "project", base: access::google_base, path: access::google_gemini }),
+        place: Some(Place {
+            needs: "project",
+            base: access::google_base,
+            path: access::google_gemini,
+            is_anywhere: access::google_is_global,
+        }),
         auth: Auth::Google,
         key: Key::Optional,
         lists: Lists::Nothing,
@@ -309,7 +316,12 @@ pub const PROVIDERS: &[Provider] = &[
         original: Some("google_anthropic_vertex"),
         base_url: None,
         others: GOOGLE_CLOUD,
-        place: Some(Place { needs: "project", base: access::google_base, path: access::google_claude }),
+        place: Some(Place {
+            needs: "project",
+            base: access::google_base,
+            path: access::google_claude,
+            is_anywhere: access::google_is_global,
+        }),
         auth: Auth::Google,
         key: Key::Optional,
         lists: Lists::Nothing,
@@ -335,7 +347,12 @@ pub const PROVIDERS: &[Provider] = &[
             headers: "BEDROCK_HEADERS",
         },
         others: AMAZON_CLOUD,
-        place: Some(Place { needs: "region", base: access::amazon_base, path: access::amazon_path }),
+        place: Some(Place {
+            needs: "region",
+            base: access::amazon_base,
+            path: access::amazon_path,
+            is_anywhere: |_| true,
+        }),
         auth: Auth::Amazon,
         key: Key::Optional,
         lists: Lists::Nothing,

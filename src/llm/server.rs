@@ -63,7 +63,9 @@ impl Server {
         let bad = |problem: String| BadSetting { provider: provider.name, problem };
         let key = endpoint.key().cloned();
         let (base_url, is_own_cloud) = match provider.place {
-            Some(place) => (placed(place, endpoint).map_err(bad)?, endpoint.base_url.is_none()),
+            Some(place) => {
+                (placed(place, endpoint).map_err(bad)?, endpoint.base_url.is_none() && (place.is_anywhere)(endpoint))
+            }
             None => {
                 let base_url = base_url(provider, endpoint.base_url.as_ref()).map_err(bad)?;
                 let is_own_cloud = is_own_cloud(provider, &base_url);

@@ -199,9 +199,19 @@ impl Tokens {
     }
 }
 
+/// Where models run.
+fn location(endpoint: &Endpoint) -> &str {
+    endpoint.other("location").unwrap_or(GLOBAL)
+}
+
+/// Do models run wherever there is room?
+pub fn is_global(endpoint: &Endpoint) -> bool {
+    location(endpoint) == GLOBAL
+}
+
 /// Where the API begins that is nearest to the models' location.
 pub fn base(endpoint: &Endpoint) -> Option<String> {
-    let location = endpoint.other("location").unwrap_or(GLOBAL);
+    let location = location(endpoint);
     is_name(location).then(|| match location {
         GLOBAL => "https://aiplatform.googleapis.com/v1".to_owned(),
         continent @ ("us" | "eu") => format!("https://aiplatform.{continent}.rep.googleapis.com/v1"),
@@ -220,8 +230,8 @@ pub fn claude(endpoint: &Endpoint) -> String {
 }
 
 fn publisher(endpoint: &Endpoint, name: &str) -> String {
-    let (project, location) = (endpoint.other("project").unwrap_or_default(), endpoint.other("location"));
-    format!("projects/{project}/locations/{}/publishers/{name}/", location.unwrap_or(GLOBAL))
+    let project = endpoint.other("project").unwrap_or_default();
+    format!("projects/{project}/locations/{}/publishers/{name}/", location(endpoint))
 }
 
 async fn answer(request: reqwest::RequestBuilder) -> Result<Answer, Refused> {

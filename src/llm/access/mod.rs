@@ -17,7 +17,9 @@ use crate::domain::ModelName;
 use crate::net::ApiClients;
 
 pub(super) use amazon::{base as amazon_base, path as amazon_path};
-pub(super) use google::{base as google_base, claude as google_claude, gemini as google_gemini};
+pub(super) use google::{
+    base as google_base, claude as google_claude, gemini as google_gemini, is_global as google_is_global,
+};
 
 /// How requests to one server are authorised, beside what its headers say.
 #[derive(Debug)]
