@@ -16,7 +16,7 @@ use super::server::Server;
 use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
 use super::structured::Strategy;
-use super::transport;
+use super::transport::{self, Answer};
 use super::wire::Reader;
 use super::{
     BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, ToolChoice, Tuning, limits,
@@ -339,16 +339,16 @@ impl Llm {
     ) -> Result<Completion, Failure> {
         let mut permit = turn(server, request, tokens, caller).await;
         may_begin(request, caller).await;
-        let body = tokio::time::timeout(self.inner.settings.total_timeout, transport::call(server, request))
-            .await
-            .map_err(|_| Error::Timeout { model: request.model.clone() })??;
+        let answer = tokio::time::timeout(self.inner.settings.total_timeout, transport::call(server, request)).await;
+        let Answer { body, cost } = answer.map_err(|_| Error::Timeout { model: request.model.clone() })??;
         let (reader, assembly) = (server.reader(), Assembly::new(request));
-        let completion = if body.len() <= READ_HERE {
+        let mut completion = if body.len() <= READ_HERE {
             read(reader, assembly, body)?
         } else {
             let lost = |problem| malformed(&request.model, format!("its answer could not be read: {problem}"));
             tokio::task::spawn_blocking(|| read(reader, assembly, body)).await.map_err(lost)??
         };
+        completion.usage.cost = completion.usage.cost.or(cost);
         permit.used(completion.usage.total());
         server.limiter.answered();
         Ok(completion)

@@ -268,8 +268,8 @@ impl Reported {
         }
         let detail = self.detail(status);
         match status {
-            _ if self.bad_key => Error::Auth { model, detail },
-            _ if self.used_up || self.is(QUOTAS) || self.says_no_credit() => Error::Quota { model, detail },
+            _ if self.bad_key || self.is(UNKNOWN_KEYS) => Error::Auth { model, detail },
+            _ if self.used_up || self.says_used_up() => Error::Quota { model, detail },
             _ if self.flagged || self.is(&["content_filter", "content_policy_violation"]) => {
                 Error::Refused { model, detail }
             }
@@ -305,18 +305,9 @@ impl Reported {
     }
 }
 
-/// Codes of quotas that no wait heals.
-const QUOTAS: &[&str] = &[
-    "insufficient_quota",
-    "billing_hard_limit_reached",
-    "credit_balance_exhausted",
-    "organization_spend_limit_exceeded",
-    "project_spend_limit_exceeded",
-    "organization_usage_limit_exceeded",
-    "enforced_spend_limit_reached",
-    "contract_spend_limit_reached",
-    "exceeded_current_quota_error",
-];
+/// Words for a key that is none although the status says otherwise: LiteLLM that keeps no keys looks for other ones than
+/// its own in vain.
+const UNKNOWN_KEYS: &[&str] = &["no_db_connection"];
 
 /// Gemini's details of an error.
 fn details(error: &Value) -> impl Iterator<Item = &Value> {
@@ -384,6 +375,8 @@ const OVERFLOWS: &[(&str, &str)] = &[
     ("input is too long", ""),
     ("reduce the length of the messages", ""),
     ("exceeds the context window", ""),
+    // LiteLLM, before the words of the provider that it called.
+    ("contextwindowexceedederror", ""),
 ];
 
 fn overflow_in(message: &str) -> Option<Option<u32>> {
@@ -476,6 +469,8 @@ mod tests {
         check("the input length exceeds the context length", None);
         check("Prompt contains 40034 tokens, too large for model with 32768 maximum context length", None);
         check("Input is too long for requested model.", None);
+        check("litellm.ContextWindowExceededError: litellm.BadRequestError: model=m. fallbacks=None.", None);
+        check("litellm.ContextWindowExceededError: maximum context length is 8192 tokens. However, …", 8192);
     }
 
     #[test]
@@ -504,6 +499,12 @@ mod tests {
         assert_eq!(error, bad_request("400 max_tokens is too large: 99999."));
         let error = openai(429, "requests", Value::Null, "Quota exceeded for input tokens per minute");
         assert_eq!(error, Error::RateLimited { model: model(), retry_after: None });
+    }
+
+    #[test]
+    fn a_key_that_litellm_does_not_know_is_a_wrong_key() {
+        let error = openai(400, "no_db_connection", json!("400"), "No connected db.");
+        assert_eq!(error, Error::Auth { model: model(), detail: "400 No connected db.".to_owned() });
     }
 
     #[test]

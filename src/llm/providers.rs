@@ -142,6 +142,8 @@ pub struct Quirks {
     pub cache_key: bool,
     /// Reasoning tokens are counted beside the output tokens.
     pub reasoning_beside: bool,
+    /// Where a whole answer says what it cost, in dollars; streams say it in their usage.
+    pub cost_header: Option<&'static str>,
     /// The model stands in the address and not in the body, which names this version of the API (Messages).
     pub versioned: Option<&'static str>,
     /// Sent with every request.
@@ -158,6 +160,7 @@ impl Quirks {
         carries: Carries::Nothing,
         cache_key: false,
         reasoning_beside: false,
+        cost_header: None,
         versioned: None,
         headers: &[],
     };
@@ -496,7 +499,8 @@ pub const PROVIDERS: &[Provider] = &[
         )
     },
     Provider {
-        quirks: Quirks::LIKE_OPENAI,
+        quirks: Quirks { cost_header: Some("x-litellm-response-cost"), ..Quirks::LIKE_OPENAI },
+        note: "tells the windows of its models, and what a call cost where it knows the price",
         ..local("litellm", "LiteLLM", "http://127.0.0.1:4000/v1", variables!("LITELLM"), "MODEL")
     },
     Provider {

@@ -15,7 +15,7 @@ use super::providers::{Auth, Key, Lists, Place, Provider, Quirks};
 use super::settings::{Endpoint, Settings};
 use super::wire::{Encoded, Reader};
 use super::{Error, Request};
-use crate::domain::ModelName;
+use crate::domain::{Cost, ModelName};
 use crate::net::{self, ApiClients, Limiter};
 
 /// Shorter keys (`ollama`, `none`) are placeholders, and hiding them would garble messages.
@@ -127,6 +127,12 @@ impl Server {
 
     pub(super) fn reader(&self) -> Reader {
         self.provider.wire.reader(&self.provider.quirks)
+    }
+
+    /// What a call cost by the headers of its answer.
+    pub(super) fn cost(&self, headers: &HeaderMap) -> Option<Cost> {
+        let value = headers.get(self.provider.quirks.cost_header?)?.to_str().ok()?;
+        Cost::reported(value.trim().parse().ok()?)
     }
 
     pub(super) fn failure(&self, model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {

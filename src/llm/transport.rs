@@ -15,7 +15,7 @@ use super::assembly::malformed;
 use super::failure::Failure;
 use super::server::Server;
 use super::{Error, Request};
-use crate::domain::ModelName;
+use crate::domain::{Cost, ModelName};
 use crate::net;
 
 /// Bytes of a whole answer.
@@ -29,16 +29,25 @@ const MAX_LINE: usize = 4 * 1024 * 1024;
 /// Bytes of a stream for each token that the model may write: servers wrap each in half a kilobyte of JSON.
 const STREAM_BYTES_PER_TOKEN: usize = 1024;
 
-/// Makes one call and returns the body of its answer.
+/// A whole answer.
+pub(super) struct Answer {
+    pub body: Vec<u8>,
+    /// What it cost, where its provider says so beside it.
+    pub cost: Option<Cost>,
+}
+
+/// Makes one call and returns its answer.
 ///
 /// # Cancel safety
 /// Dropping the future closes the connection.
-pub(super) async fn call(server: &Server, request: &Request) -> Result<Vec<u8>, Failure> {
+pub(super) async fn call(server: &Server, request: &Request) -> Result<Answer, Failure> {
     let response = send(server, request, false).await?;
-    net::read_body(response, MAX_ANSWER).await.map_err(|problem| match problem {
+    let cost = server.cost(response.headers());
+    let body = net::read_body(response, MAX_ANSWER).await.map_err(|problem| match problem {
         net::Error::TooLarge { max_bytes } => too_long(&request.model, "its answer", max_bytes),
         other => unreachable_server(&request.model, other),
-    })
+    })?;
+    Ok(Answer { body, cost })
 }
 
 /// Begins a streamed call, which ends at `ends` and never pauses for longer than `idle`.

@@ -766,6 +766,11 @@ async fn what_a_call_cost_is_known_or_said_to_be_unknown() {
     let llm = llm(&vendor, "openrouter");
     let done = llm.complete(&request("openrouter:acme/x"), &quietly).await.unwrap();
     let model = |name: &str| name.parse().unwrap();
+    let litellm = async |cost: &str| {
+        let reply = Reply::says("Hi.").header("x-litellm-response-cost", cost);
+        complete("litellm", reply, &request("litellm:x")).await.0.unwrap().usage.cost.map(|cost| cost.dollars())
+    };
+    assert_eq!((litellm("0.000245").await, litellm("None").await, litellm("-1").await), (Some(0.000245), None, None));
     assert_eq!(llm.cost(&model("openrouter:acme/x"), &done.usage).unwrap().dollars(), 0.25);
     assert_eq!(llm.cost(&model("openrouter:openai/gpt-4.1"), &USAGE), None);
     assert_eq!(llm.cost(&model("acme:x"), &USAGE), None);
