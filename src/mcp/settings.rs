@@ -95,7 +95,7 @@ pub enum Way {
         headers: Vec<(HeaderName, SecretString)>,
         bearer: Option<SecretString>,
         /// Instead of `bearer`.
-        oauth: Option<OAuth>,
+        oauth: Option<Box<OAuth>>,
         /// Not all for addresses that a request named.
         reach: Reach,
     },
@@ -271,7 +271,7 @@ fn way(given: Given, variables: Variables<'_>) -> Result<Way, String> {
             let headers = given.headers.iter().map(|(name, value)| header(name, &filled(value, variables)?));
             let headers = headers.collect::<Result<_, String>>()?;
             let bearer = given.bearer.as_deref().map(secret).transpose()?;
-            let oauth = given.oauth.map(|given| oauth(given, variables)).transpose()?;
+            let oauth = given.oauth.map(|given| oauth(given, variables).map(Box::new)).transpose()?;
             if bearer.is_some() && oauth.is_some() {
                 return Err("it needs either bearer or oauth".to_owned());
             }
