@@ -2,8 +2,15 @@
 //! (MCP's extension for programs), or the exchange of a token for one of the server's (RFC 8693), as Open Deep Research
 //! does it. What may go wrong costs that server's tools alone.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use reqwest::{Method, StatusCode};
 use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig, OAuthHttpClient, OAuthHttpClientFuture,
     OAuthHttpRequest,
@@ -75,9 +82,15 @@ impl OAuth {
             scopes: self.scopes.clone(),
             resource: Some(url.to_string()),
         };
-        let failed = |error| unavailable(&error);
-        let http = Arc::new(OAuthTransport(clients));
-        let mut manager = AuthorizationManager::new_with_oauth_http_client(url.as_str(), http).await.map_err(failed)?;
+        let http = Arc::new(OAuthTransport { clients, refused: AtomicBool::new(false) });
+        let transport = Arc::clone(&http);
+        // The SDK keeps the words of a refusal, and neither its status nor its code.
+        let failed = |error| match http.refused.load(Ordering::Relaxed) {
+            true => Error::NeedsToken,
+            false => unavailable(&error),
+        };
+        let manager = AuthorizationManager::new_with_oauth_http_client(url.as_str(), transport).await;
+        let mut manager = manager.map_err(failed)?;
         manager.set_metadata(match &self.token_url {
             Some(token_url) => endpoint(token_url)?,
             None => manager.resolve_metadata().await.map_err(failed)?.metadata,
@@ -103,9 +116,7 @@ impl OAuth {
             ("subject_token_type", ACCESS_TOKEN),
         ];
         form.extend((!scopes.is_empty()).then_some(("scope", scopes.as_str())));
-        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-        let request = clients.for_url(&token_url).post(token_url).body(body);
-        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let request = net::form(clients.for_url(&token_url).post(token_url), &form);
         let response = request.send().await.map_err(|error| unavailable(&error))?;
         let status = response.status();
         let body = net::read_body(response, MAX_ANSWER_BYTES).await.map_err(|error| unavailable(&error))?;
@@ -115,9 +126,20 @@ impl OAuth {
                     .map_err(|_| Error::Unavailable("its authorization server answers without a token".to_owned()))?;
                 Ok(granted.access_token.into())
             }
+            // The token that is given up is refused with 400 (RFC 8693, 2.2.2).
             400 | 401 | 403 => Err(Error::NeedsToken),
             _ => Err(Error::Unavailable(format!("its authorization server answered {status}"))),
         }
+    }
+}
+
+/// Is the client or its secret refused, so that the settings have to change?
+fn is_refusal(status: StatusCode, body: &[u8]) -> bool {
+    let codes = ["invalid_client", "unauthorized_client", "access_denied"];
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
+        StatusCode::BAD_REQUEST => net::refusal_code(body).is_some_and(|code| codes.contains(&code.as_str())),
+        _ => false,
     }
 }
 
@@ -141,15 +163,25 @@ fn endpoint(token_url: &Url) -> Result<AuthorizationMetadata, Error> {
 }
 
 /// The SDK's requests, over our clients and within our bounds. No redirect is followed.
-struct OAuthTransport(ApiClients);
+struct OAuthTransport {
+    clients: ApiClients,
+    /// Has a request for a token been refused?
+    refused: AtomicBool,
+}
 
 impl OAuthHttpClient for OAuthTransport {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let request = reqwest::Request::try_from(request.request)?;
-            let response = self.0.for_url(request.url()).execute(request).await?;
+            // Documents are fetched, tokens are asked for.
+            let for_token = request.method() == Method::POST;
+            let response = self.clients.for_url(request.url()).execute(request).await?;
             let (status, headers) = (response.status(), response.headers().clone());
-            let mut answer = http::Response::new(net::read_body(response, MAX_ANSWER_BYTES).await?);
+            let body = net::read_body(response, MAX_ANSWER_BYTES).await?;
+            if for_token && is_refusal(status, &body) {
+                self.refused.store(true, Ordering::Relaxed);
+            }
+            let mut answer = http::Response::new(body);
             *answer.status_mut() = status;
             *answer.headers_mut() = headers;
             Ok(answer)
@@ -160,6 +192,19 @@ impl OAuthHttpClient for OAuthTransport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_client_is_none_that_could_not_be_asked() {
+        let check = |status: u16, body: &str, expected: bool| {
+            assert_eq!(is_refusal(StatusCode::from_u16(status).unwrap(), body.as_bytes()), expected, "{status} {body}");
+        };
+        check(401, "", true);
+        check(403, "<html>", true);
+        check(400, r#"{"error": "invalid_client"}"#, true);
+        check(400, r#"{"error": "invalid_scope"}"#, false);
+        check(503, r#"{"error": "invalid_client"}"#, false);
+        check(200, r#"{"access_token": "t"}"#, false);
+    }
 
     #[test]
     fn an_exchange_happens_beside_the_server() {

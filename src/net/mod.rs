@@ -10,6 +10,7 @@ pub mod frames;
 mod gate;
 mod guard;
 mod limiter;
+mod oauth;
 mod quota;
 mod redact;
 mod retry;
@@ -26,6 +27,7 @@ pub use circuit::Circuit;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Networks, Reach, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};
+pub use oauth::{form, refusal_code};
 pub use quota::{Quota, is_used_up};
 pub use redact::{redact, shown_url, without};
 pub use retry::{
@@ -187,6 +189,9 @@ pub fn asked_wait(seconds: f64) -> Option<Duration> {
 
 /// The error and its causes in one line, without the URL, which may carry a key.
 fn describe(error: &reqwest::Error) -> String {
+    if let Some(status) = error.status() {
+        return format!("it answers {status}");
+    }
     let what = match error {
         error if error.is_timeout() => "it took too long".to_owned(),
         error if error.is_connect() => "no connection".to_owned(),

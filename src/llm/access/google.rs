@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use aws_lc_rs::{rand::SystemRandom, rsa::KeyPair, signature::RSA_PKCS1_SHA256};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use reqwest::header::CONTENT_TYPE;
 use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 use time::OffsetDateTime;
-use url::{Url, form_urlencoded};
+use url::Url;
 
 use super::{Refused, is_name};
 use crate::files;
@@ -180,9 +179,7 @@ impl Tokens {
         let url = Url::parse(token_uri).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
         let url =
             url.ok_or_else(|| Refused::Credentials("the token_uri of its credentials is no address".to_owned()))?;
-        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-        let request = self.clients.for_url(&url).post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-        answer(request.body(body)).await
+        answer(net::form(self.clients.for_url(&url).post(url), form)).await
     }
 
     /// A token of the account that the machine itself has.
@@ -243,19 +240,12 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<Answer, Refused> {
         let unreadable = |_| Refused::Unreachable("the answer with the access token cannot be read".to_owned());
         return serde_json::from_slice(&body).map_err(unreadable);
     }
-    // Its code alone: what else it says may quote what was sent.
-    let body: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-    let code = body["error"].as_str().filter(|code| is_code(code)).unwrap_or("no reason");
+    let code = net::refusal_code(&body).unwrap_or_else(|| "no reason".to_owned());
     let detail = format!("the token server answers {}: {code}", status.as_u16());
     match status.is_server_error() || status.as_u16() == 429 {
         true => Err(Refused::Unreachable(detail)),
         false => Err(Refused::Credentials(detail)),
     }
-}
-
-/// One of the short names that RFC 6749 has for refusals, and no text that may quote something.
-fn is_code(text: &str) -> bool {
-    text.len() <= 40 && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 /// What a service account says of itself, signed (RFC 7523).

@@ -250,6 +250,7 @@ async fn a_token_is_had_from_the_authorization_server(grant: &str, discoveries: 
     assert_eq!(fake.count("discovery").min(1), discoveries);
     let warnings = story.warned(WarningCode::McpServerFailed);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(format!("{warnings:?}").contains("it refuses the sign-in that the settings give"), "{warnings:?}");
     let everything = format!("{:?} {:?} {:?}", story.events, story.steps, answers(&world));
     assert!(!everything.contains("hunter2"), "a secret got out: {warnings:?}");
     world.finish();
