@@ -3,6 +3,7 @@
 //! What is needed when the browser comes back stands in a cookie of its own, so any replica can go on.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use reqwest::{Response, StatusCode, header::ACCEPT};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +14,7 @@ use super::{
     issuer::{Issuer, Refused},
     token::random,
 };
-use crate::{domain::digest, net::read_body};
+use crate::{domain::digest, net};
 
 const MAX_ANSWER_BYTES: usize = 256 << 10;
 
@@ -100,16 +101,12 @@ impl Issuer {
             ("client_id", &client.id),
             ("code_verifier", &begun.verifier),
         ];
-        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-        let mut request = self.client_for(&url).post(url.clone()).body(body);
-        request =
-            request.header("content-type", "application/x-www-form-urlencoded").header("accept", "application/json");
+        let mut request = net::form(self.client_for(&url).post(url.clone()), &form);
         if let Some(secret) = &client.secret {
             let encoded = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
             request = request.basic_auth(encoded(&client.id), Some(encoded(secret.expose_secret())));
         }
-        let response = request.send().await?.error_for_status()?;
-        let answer = read_body(response, MAX_ANSWER_BYTES).await?;
+        let answer = granted(request.header(ACCEPT, "application/json").send().await?).await?;
         let tokens: Tokens =
             serde_json::from_slice(&answer).map_err(|_| Refused::Invalid("the issuer gave no id_token".to_owned()))?;
         let claims = self.claims(&tokens.id_token, std::slice::from_ref(&client.id)).await?;
@@ -117,6 +114,21 @@ impl Issuer {
             true => Ok(claims),
             false => Err(Refused::Invalid("the token belongs to another sign-in".to_owned())),
         }
+    }
+}
+
+/// What the token endpoint gives. A code that is used up and a secret that is wrong are no better the next time.
+async fn granted(response: Response) -> Result<Vec<u8>, Refused> {
+    let status = response.status();
+    let answer = net::read_body(response, MAX_ANSWER_BYTES).await?;
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let code = net::refusal_code(&answer).unwrap_or_else(|| "no reason".to_owned());
+    let detail = format!("its token endpoint answers {}: {code}", status.as_u16());
+    match status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
+        true => Err(Refused::Invalid(detail)),
+        false => Err(Refused::Unreachable(detail)),
     }
 }
 
@@ -132,5 +144,23 @@ mod tests {
         for wrong in ["", "a.b", "a.b.c", &format!("{}.x", begun.text())] {
             assert_eq!(Begun::parse(wrong), None, "{wrong}");
         }
+    }
+
+    /// A code that is used up is no failure of the issuer, and the log says what it was.
+    #[tokio::test]
+    async fn what_the_token_endpoint_refuses_is_invalid() {
+        let check = async |status: u16, body: &'static str, expected: &str| {
+            let answer = http::Response::builder().status(status).body(body).unwrap();
+            assert_eq!(format!("{:?}", granted(answer.into()).await.unwrap_err()), expected);
+        };
+        let used_up = r#"{"error": "invalid_grant", "error_description": "hunter2 was used"}"#;
+        check(400, used_up, r#"Invalid("its token endpoint answers 400: invalid_grant")"#).await;
+        check(401, r#"{"error": "invalid_client"}"#, r#"Invalid("its token endpoint answers 401: invalid_client")"#)
+            .await;
+        check(404, "<html>", r#"Invalid("its token endpoint answers 404: no reason")"#).await;
+        check(429, "", r#"Unreachable("its token endpoint answers 429: no reason")"#).await;
+        check(503, "", r#"Unreachable("its token endpoint answers 503: no reason")"#).await;
+        let granted = granted(http::Response::new("{}").into()).await;
+        assert_eq!(granted.unwrap(), b"{}");
     }
 }

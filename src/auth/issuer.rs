@@ -1,25 +1,20 @@
-//! Sign-in through others: tokens (JWT, RFC 7519) that an issuer signed. Its public keys are read from it (RFC 8414, RFC
-//! 7517), kept, and read again when a token names one that is not among them: issuers change their keys.
+//! Sign-in through others: tokens (JWT, RFC 7519) that an issuer signed, and what is read off them. `key_set` follows its
+//! public keys.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use jsonwebtoken::{
-    Algorithm, DecodingKey, Validation, decode, decode_header,
-    jwk::{Jwk, JwkSet, PublicKeyUse},
-};
-use serde::Deserialize;
+use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::Value;
-use tokio::sync::Mutex;
 use url::Url;
 use uuid::Uuid;
 
-use super::code::Client;
+use super::{
+    code::Client,
+    key_set::{Endpoints, KeySet},
+};
 use crate::{
     domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, UseLimits, digest},
-    net::{self, ApiClients, Timeouts, read_body},
+    net::{self, ApiClients, Timeouts},
 };
 
 /// Signatures by public keys alone: with a shared secret, a key that everybody may read would sign.
@@ -34,14 +29,9 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::ES384,
     Algorithm::EdDSA,
 ];
-/// How long keys count before they are read again.
-const FRESH: Duration = Duration::from_secs(600);
-/// Between two attempts to read them, whatever tokens name.
-const PAUSE: Duration = Duration::from_secs(5);
 /// Clocks may differ by so much.
 const LEEWAY_SECONDS: u64 = 60;
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
-const MAX_DOCUMENT_BYTES: usize = 1 << 20;
 const TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(10)), idle: Duration::from_secs(10) };
 
@@ -65,7 +55,7 @@ pub struct Settings {
 }
 
 /// Why a token is not taken; for the log, not for its bearer.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Refused {
     #[error("it is no token that could be taken: {0}")]
     Malformed(String),
@@ -73,8 +63,8 @@ pub enum Refused {
     UnknownKey,
     #[error("{0}")]
     Invalid(String),
-    /// The issuer could not be asked.
-    #[error("the issuer did not answer: {0}")]
+    /// The issuer could not be asked; trying again may help.
+    #[error("the issuer cannot be asked: {0}")]
     Unreachable(String),
 }
 
@@ -98,25 +88,7 @@ pub struct Issuer(Arc<Shared>);
 struct Shared {
     settings: Settings,
     clients: ApiClients,
-    /// Held while they are read, so that they are read once.
-    known: Mutex<KnownKeys>,
-}
-
-#[derive(Debug, Default)]
-struct KnownKeys {
-    endpoints: Option<Endpoints>,
-    keys: Vec<Jwk>,
-    read: Option<Instant>,
-    tried: Option<Instant>,
-}
-
-/// What the discovery document says.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Endpoints {
-    issuer: String,
-    jwks_uri: Url,
-    pub authorization_endpoint: Option<Url>,
-    pub token_endpoint: Option<Url>,
+    keys: KeySet,
 }
 
 impl Issuer {
@@ -124,7 +96,8 @@ impl Issuer {
     /// No HTTP client can be built.
     pub fn new(settings: Settings) -> Result<Self, net::Error> {
         let clients = ApiClients::new(TIMEOUTS)?;
-        Ok(Self(Arc::new(Shared { settings, clients, known: Mutex::default() })))
+        let keys = KeySet::new(&settings.issuer, settings.jwks_url.clone(), &clients);
+        Ok(Self(Arc::new(Shared { settings, clients, keys })))
     }
 
     pub fn settings(&self) -> &Settings {
@@ -158,7 +131,7 @@ impl Issuer {
         if !ALGORITHMS.contains(&header.alg) || audiences.is_empty() {
             return Err(Refused::Malformed(format!("{:?} for this audience", header.alg)));
         }
-        let key = self.signing_key(header.kid.as_deref(), header.alg).await?;
+        let key = self.0.keys.signing_key(header.kid.as_deref(), header.alg).await?;
         let mut validation = Validation::new(header.alg);
         validation.leeway = LEEWAY_SECONDS;
         validation.validate_nbf = true;
@@ -203,81 +176,7 @@ impl Issuer {
     /// # Errors
     /// [`Refused::Unreachable`].
     pub async fn endpoints(&self) -> Result<Endpoints, Refused> {
-        let mut known = self.0.known.lock().await;
-        if let Some(endpoints) = &known.endpoints {
-            return Ok(endpoints.clone());
-        }
-        let endpoints = self.discover().await?;
-        known.endpoints = Some(endpoints.clone());
-        Ok(endpoints)
-    }
-
-    async fn signing_key(&self, id: Option<&str>, algorithm: Algorithm) -> Result<DecodingKey, Refused> {
-        let mut known = self.0.known.lock().await;
-        let is_known = find(&known.keys, id, algorithm).is_some();
-        let is_fresh = known.read.is_some_and(|read| read.elapsed() < FRESH);
-        let may_try = known.tried.is_none_or(|tried| tried.elapsed() >= PAUSE);
-        if (!is_known || !is_fresh) && may_try {
-            known.tried = Some(Instant::now());
-            match self.read_keys(&mut known).await {
-                Ok(keys) => (known.keys, known.read) = (keys, Some(Instant::now())),
-                // Those that are known go on counting: an issuer that is away signs nobody out.
-                Err(error) if is_known => tracing::warn!(%error, "the issuer's keys could not be read again"),
-                Err(error) => return Err(error),
-            }
-        }
-        let jwk = find(&known.keys, id, algorithm).ok_or(Refused::UnknownKey)?;
-        DecodingKey::from_jwk(jwk).map_err(|error| Refused::Invalid(error.to_string()))
-    }
-
-    async fn read_keys(&self, known: &mut KnownKeys) -> Result<Vec<Jwk>, Refused> {
-        let url = match &self.0.settings.jwks_url {
-            Some(url) => url.clone(),
-            None => {
-                let endpoints = self.discover().await?;
-                let url = endpoints.jwks_uri.clone();
-                known.endpoints = Some(endpoints);
-                url
-            }
-        };
-        // One at a time: a key of a kind that nobody here knows must not hide the others.
-        let set: Value = self.document(&url).await?;
-        let keys = set["keys"].as_array().cloned().unwrap_or_default();
-        let keys = JwkSet { keys: keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect() };
-        tracing::debug!(keys = keys.keys.len(), "the issuer's keys were read");
-        Ok(keys.keys)
-    }
-
-    async fn discover(&self) -> Result<Endpoints, Refused> {
-        let issuer = self.0.settings.issuer.trim_end_matches('/');
-        let url = Url::parse(&format!("{issuer}/.well-known/openid-configuration"));
-        let url = url.map_err(|error| Refused::Unreachable(error.to_string()))?;
-        let endpoints: Endpoints = self.document(&url).await?;
-        match endpoints.issuer == self.0.settings.issuer {
-            true => Ok(endpoints),
-            false => Err(Refused::Unreachable(format!("its discovery document names {}", endpoints.issuer))),
-        }
-    }
-
-    async fn document<T: for<'de> Deserialize<'de>>(&self, url: &Url) -> Result<T, Refused> {
-        let response = self.client_for(url).get(url.clone()).send().await?.error_for_status()?;
-        let body = read_body(response, MAX_DOCUMENT_BYTES).await?;
-        serde_json::from_slice(&body).map_err(|error| Refused::Unreachable(format!("{}: {error}", url.path())))
-    }
-}
-
-/// The key that signs with that algorithm: the one of that id, or of a token without one the only one.
-fn find<'a>(keys: &'a [Jwk], id: Option<&str>, algorithm: Algorithm) -> Option<&'a Jwk> {
-    let signs = |jwk: &&Jwk| {
-        let is_for_signing = !matches!(jwk.common.public_key_use, Some(PublicKeyUse::Encryption));
-        let named = jwk.common.key_algorithm.map(|named| named.to_string().parse::<Algorithm>());
-        let fits = DecodingKey::from_jwk(jwk).is_ok_and(|key| key.family() == algorithm.family());
-        is_for_signing && fits && named.is_none_or(|named| named.ok() == Some(algorithm))
-    };
-    let mut fitting = keys.iter().filter(signs);
-    match id {
-        Some(id) => fitting.find(|jwk| jwk.common.key_id.as_deref() == Some(id)),
-        None => fitting.next().filter(|_| fitting.next().is_none()),
+        self.0.keys.endpoints().await
     }
 }
 

@@ -5,18 +5,17 @@
 
 mod code;
 mod issuer;
+mod key_set;
+mod remembered;
 mod token;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use subtle::ConstantTimeEq as _;
 
 pub use code::{Begun, Client};
 pub use issuer::{Issuer, Refused, Settings};
+use remembered::Remembered;
 pub use token::{Kind, Token};
 
 use crate::{
@@ -24,10 +23,6 @@ use crate::{
     store::{Error, NewKey, NewSession, Store},
 };
 
-/// How long an answer of the database counts.
-const REMEMBERED: Duration = Duration::from_secs(5);
-/// Answers that are remembered; all are forgotten when there are more.
-const MAX_REMEMBERED: usize = 10_000;
 /// Between two notes that a key was used.
 const USE_NOTED: Duration = Duration::from_secs(60);
 /// How long a browser stays signed in.
@@ -70,16 +65,13 @@ pub struct Wanted {
     pub limits: UseLimits,
 }
 
-/// What the database said and when, by the SHA-256 of what was sent.
-type Remembered = HashMap<[u8; 32], (Option<Principal>, Instant)>;
-
 /// The keys of a service; a cheap clone.
 #[derive(Clone, Debug)]
 pub struct Keys {
     store: Store,
     /// Whose tokens are taken beside keys.
     issuer: Option<Issuer>,
-    remembered: Arc<Mutex<Remembered>>,
+    remembered: Arc<Remembered>,
 }
 
 impl Keys {
@@ -104,11 +96,11 @@ impl Keys {
     pub async fn verify(&self, text: &str, kind: Kind) -> Result<Option<Principal>, Error> {
         let Some(token) = Token::parse(text, kind) else { return Ok(self.verify_token(text, kind).await) };
         let (hash, now) = (digest::sha256(text.as_bytes()), Timestamp::now());
-        let known = match self.remembered(&hash) {
-            Some(known) => known,
-            None => {
+        let known = match self.remembered.get(&hash) {
+            Ok(known) => known,
+            Err(generation) => {
                 let found = self.look_up(&token, kind).await?;
-                self.remember(hash, found.clone());
+                self.remembered.insert(hash, found.clone(), generation);
                 found
             }
         };
@@ -119,12 +111,12 @@ impl Keys {
     async fn verify_token(&self, text: &str, kind: Kind) -> Option<Principal> {
         let issuer = self.issuer.as_ref().filter(|_| kind == Kind::Key && Issuer::is_token(text))?;
         let hash = digest::sha256(text.as_bytes());
-        let known = match self.remembered(&hash) {
-            Some(known) => known,
-            None => match issuer.verify(text).await {
+        let known = match self.remembered.get(&hash) {
+            Ok(known) => known,
+            Err(generation) => match issuer.verify(text).await {
                 Ok(key) => {
                     let principal = Some(Principal { key: Arc::new(key), session: None });
-                    self.remember(hash, principal.clone());
+                    self.remembered.insert(hash, principal.clone(), generation);
                     principal
                 }
                 Err(error) => {
@@ -158,24 +150,6 @@ impl Keys {
             let _ = self.store.key_used(principal.key.id, now, now.minus(USE_NOTED)).await;
         }
         Ok(Some(principal))
-    }
-
-    fn remembered(&self, hash: &[u8; 32]) -> Option<Option<Principal>> {
-        let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        let (principal, since) = remembered.get(hash)?;
-        (since.elapsed() < REMEMBERED).then(|| principal.clone())
-    }
-
-    fn remember(&self, hash: [u8; 32], principal: Option<Principal>) {
-        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.len() >= MAX_REMEMBERED {
-            remembered.clear();
-        }
-        remembered.insert(hash, (principal, Instant::now()));
-    }
-
-    fn forget_all(&self) {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Makes a key. The text is the only copy of its secret.
@@ -217,7 +191,7 @@ impl Keys {
     /// Those of the store.
     pub async fn revoke(&self, id: ApiKeyId) -> Result<Option<ApiKey>, Error> {
         let revoked = self.store.revoke_key(id, Timestamp::now()).await?;
-        self.forget_all();
+        self.remembered.forget_all();
         Ok(revoked)
     }
 
@@ -262,7 +236,7 @@ impl Keys {
     /// Those of the store.
     pub async fn sign_out(&self, session: Session) -> Result<(), Error> {
         self.store.end_session(session.id).await?;
-        self.forget_all();
+        self.remembered.forget_all();
         Ok(())
     }
 }
