@@ -148,7 +148,7 @@ impl Web {
             self.check(&url)?;
             let host = self.inner.hosts.of(&url);
             if self.inner.robots {
-                host.obey_robots(&self.inner.client, &url).await?;
+                host.obey_robots(&self.inner.client, &url, |url| self.may_call(url)).await?;
             }
             let turn = host.turn().await?;
             let answer = self.inner.client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
@@ -173,12 +173,13 @@ impl Web {
     }
 
     fn check(&self, url: &Url) -> Result<(), NotRead> {
+        self.may_call(url).then_some(()).ok_or_else(|| NotRead::new("its address is not a public one"))
+    }
+
+    fn may_call(&self, url: &Url) -> bool {
         let port = url.port_or_known_default().unwrap_or_default();
         let reach = &self.inner.reach;
-        if !reach.covers(url) || (reach.is_public_alone() && !PORTS.contains(&port)) {
-            return Err(NotRead::new("its address is not a public one"));
-        }
-        Ok(())
+        reach.covers(url) && (!reach.is_public_alone() || PORTS.contains(&port))
     }
 
     async fn page(&self, fetched: Fetched) -> Result<WebPage, NotRead> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{OnceCell, Semaphore, SemaphorePermit},
+    sync::{Semaphore, SemaphorePermit},
     time::Instant,
 };
 use url::Url;
@@ -24,6 +24,8 @@ const AT_ONCE: usize = 2;
 const PAUSE: Duration = Duration::from_millis(500);
 /// A host that asks for a longer rest is not waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// How long a robots.txt counts before it is fetched again (RFC 9309, 2.4).
+const RULES_COUNT: Duration = Duration::from_secs(24 * 60 * 60);
 /// After so many failures in a row a host is left alone for a while.
 const MAX_FAILURES: u32 = 3;
 const REST: Duration = Duration::from_secs(300);
@@ -41,7 +43,15 @@ pub(super) struct Hosts {
 pub(super) struct Host {
     slots: Semaphore,
     state: Mutex<State>,
-    robots: OnceCell<Robots>,
+    /// Held while they are fetched, so that they are fetched once.
+    robots: tokio::sync::Mutex<Option<Rules>>,
+}
+
+/// What a host's robots.txt said, and when.
+#[derive(Clone, Debug)]
+struct Rules {
+    robots: Arc<Robots>,
+    since: Instant,
 }
 
 #[derive(Debug)]
@@ -64,7 +74,11 @@ impl Hosts {
         }
         let host = || {
             let state = State { next: Instant::now(), failures: 0 };
-            Arc::new(Host { slots: Semaphore::new(AT_ONCE), state: Mutex::new(state), robots: OnceCell::new() })
+            Arc::new(Host {
+                slots: Semaphore::new(AT_ONCE),
+                state: Mutex::new(state),
+                robots: tokio::sync::Mutex::default(),
+            })
         };
         Arc::clone(known.entry(url.origin().ascii_serialization()).or_insert_with(host))
     }
@@ -93,19 +107,50 @@ impl Host {
 
     /// # Errors
     /// The host's robots.txt asks to leave this page alone, or cannot be had.
-    pub(super) async fn obey_robots(&self, client: &reqwest::Client, url: &Url) -> Result<(), NotRead> {
-        let robots = self.robots.get_or_try_init(|| async {
-            let turn = self.turn().await?;
-            let robots = robots::fetch(client, url).await;
-            if robots.is_err() {
-                turn.failed();
-            }
-            robots
-        });
-        if robots.await?.allows(url).await {
+    pub(super) async fn obey_robots(
+        &self,
+        client: &reqwest::Client,
+        url: &Url,
+        may_call: impl Fn(&Url) -> bool,
+    ) -> Result<(), NotRead> {
+        if self.robots(client, url, may_call).await?.allows(url).await {
             return Ok(());
         }
         Err(NotRead::new("its site asks programs not to read it (robots.txt)"))
+    }
+
+    /// The rules that count. Old ones do while new ones cannot be had.
+    async fn robots(
+        &self,
+        client: &reqwest::Client,
+        url: &Url,
+        may_call: impl Fn(&Url) -> bool,
+    ) -> Result<Arc<Robots>, NotRead> {
+        let mut known = self.robots.lock().await;
+        if let Some(rules) = known.as_ref().filter(|rules| rules.since.elapsed() < RULES_COUNT) {
+            return Ok(Arc::clone(&rules.robots));
+        }
+        match self.fetch_robots(client, url, may_call).await {
+            Ok(robots) => {
+                let rules = known.insert(Rules { robots: Arc::new(robots), since: Instant::now() });
+                Ok(Arc::clone(&rules.robots))
+            }
+            Err(refused) => known.as_ref().map(|old| Arc::clone(&old.robots)).ok_or(refused),
+        }
+    }
+
+    async fn fetch_robots(
+        &self,
+        client: &reqwest::Client,
+        url: &Url,
+        may_call: impl Fn(&Url) -> bool,
+    ) -> Result<Robots, NotRead> {
+        let turn = self.turn().await?;
+        let robots = robots::fetch(client, url, may_call).await;
+        if robots.is_err() {
+            turn.failed();
+        }
+        robots
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -130,5 +175,75 @@ impl Turn<'_> {
         if let Some(wait) = net::retry_after(answer.headers()).filter(|_| answer.status().as_u16() >= 429) {
             state.next = state.next.max(Instant::now() + wait.min(Duration::from_secs(3_600)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{
+        Router,
+        extract::State,
+        http::{StatusCode, header::LOCATION},
+        response::{IntoResponse as _, Response},
+        routing::get,
+    };
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    /// What a site answers, whatever it is asked: a status, a text, and where it sends.
+    type Said = Arc<Mutex<(u16, &'static str, Option<Url>)>>;
+
+    async fn site() -> (Url, Said, JoinSet<()>) {
+        let said: Said = Arc::new(Mutex::new((404, "", None)));
+        let answer = async |State(said): State<Said>| -> Response {
+            let (status, text, to) = said.lock().unwrap().clone();
+            let to = to.map_or_else(String::new, String::from);
+            (StatusCode::from_u16(status).unwrap(), [(LOCATION, to)], text).into_response()
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}/private", listener.local_addr().unwrap())).unwrap();
+        let (router, mut server) = (Router::new().fallback(get(answer)).with_state(Arc::clone(&said)), JoinSet::new());
+        server.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        (url, said, server)
+    }
+
+    fn client() -> reqwest::Client {
+        net::guarded(net::Timeouts::default(), net::Reach::All).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_robots_txt_counts_for_a_day() {
+        let (url, said, _server) = site().await;
+        let (hosts, client) = (Hosts::default(), client());
+        let is_free = async || hosts.of(&url).obey_robots(&client, &url, |_| true).await.is_ok();
+        let later = async |time: Duration| {
+            tokio::time::pause();
+            tokio::time::advance(time).await;
+            tokio::time::resume();
+        };
+        *said.lock().unwrap() = (200, "User-agent: *\nDisallow: /private", None);
+        assert!(!is_free().await);
+        *said.lock().unwrap() = (200, "User-agent: *\nAllow: /", None);
+        later(RULES_COUNT / 2).await;
+        assert!(!is_free().await, "they count for a day");
+        later(RULES_COUNT / 2).await;
+        assert!(is_free().await);
+        // Those that are known count while no others can be had.
+        *said.lock().unwrap() = (503, "", None);
+        later(RULES_COUNT).await;
+        assert!(is_free().await);
+    }
+
+    #[tokio::test]
+    async fn a_robots_txt_is_fetched_from_no_port_that_is_not_called() {
+        let ((url, said, _server), (other, rules, _others)) = (site().await, site().await);
+        *rules.lock().unwrap() = (200, "User-agent: *\nDisallow: /", None);
+        *said.lock().unwrap() = (302, "", Some(other.clone()));
+        let is_free = async |may_call: &dyn Fn(&Url) -> bool| {
+            Hosts::default().of(&url).obey_robots(&client(), &url, may_call).await.is_ok()
+        };
+        assert!(!is_free(&|_| true).await);
+        assert!(is_free(&|next| next.port() != other.port()).await, "the other port is not asked");
     }
 }

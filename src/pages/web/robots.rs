@@ -25,7 +25,11 @@ pub(super) enum Robots {
 ///
 /// # Errors
 /// The site fails, so nothing of it may be read now.
-pub(super) async fn fetch(client: &reqwest::Client, url: &Url) -> Result<Robots, NotRead> {
+pub(super) async fn fetch(
+    client: &reqwest::Client,
+    url: &Url,
+    may_call: impl Fn(&Url) -> bool,
+) -> Result<Robots, NotRead> {
     let broken = |why: String| NotRead::new(format!("its site's robots.txt cannot be had: {why}"));
     let mut place = url.join("/robots.txt").map_err(|error| broken(error.to_string()))?;
     for _ in 0..=MAX_REDIRECTS {
@@ -35,8 +39,8 @@ pub(super) async fn fetch(client: &reqwest::Client, url: &Url) -> Result<Robots,
         if status.is_redirection() {
             let location = answer.headers().get(reqwest::header::LOCATION).and_then(|place| place.to_str().ok());
             match location.and_then(|location| place.join(location).ok()) {
-                // Another host's rules are not this one's; a literal address was not checked.
-                Some(next) if next.host_str() == place.host_str() && next.scheme().starts_with("http") => place = next,
+                // Another host's rules are not this one's, and what a page could not be read from is not called for them.
+                Some(next) if is_beside(&next, &place) && may_call(&next) => place = next,
                 _ => return Ok(Robots::Free),
             }
             continue;
@@ -54,6 +58,11 @@ pub(super) async fn fetch(client: &reqwest::Client, url: &Url) -> Result<Robots,
         };
     }
     Ok(Robots::Free)
+}
+
+/// Is it of the same host?
+fn is_beside(next: &Url, place: &Url) -> bool {
+    next.host_str() == place.host_str() && next.scheme().starts_with("http")
 }
 
 impl Robots {
