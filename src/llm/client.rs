@@ -207,7 +207,7 @@ impl Llm {
     /// The tokens that a request to `model` and its answer may have together: what its server reported in an
     /// error, else what the settings say, what its server lists, what the catalogue knows of the name, or a cautious guess.
     ///
-    /// Servers that may know better than we do are asked once, for 3 seconds at most.
+    /// Servers that may know better than we do are asked for 3 seconds at most, and again a minute after they did not answer.
     pub async fn context_window(&self, model: &ModelName) -> u32 {
         if let Some(tokens) = self.inner.memory.window(model, Instant::now()) {
             return tokens;
@@ -217,8 +217,7 @@ impl Llm {
         }
         let listed = match self.inner.server(model) {
             Some(server) if server.tells_windows() => {
-                let listed = server.listed.get_or_init(|| self.list(server)).await;
-                listed.as_ref().and_then(|listed| listed.context_window(&model.model))
+                self.list(server).await.and_then(|listed| listed.context_window(&model.model))
             }
             _ => None,
         };
@@ -237,7 +236,7 @@ impl Llm {
     pub fn known_window(&self, model: &ModelName) -> Option<u32> {
         let learned = self.inner.memory.window(model, Instant::now());
         let set = || self.inner.settings.models.get(&model.to_string())?.window;
-        let listed = || self.inner.server(model)?.listed.get()?.as_ref()?.context_window(&model.model);
+        let listed = || self.inner.server(model)?.listing.known()?.context_window(&model.model);
         learned.or_else(set).or_else(listed).or_else(|| self.facts(model).window)
     }
 
@@ -249,7 +248,7 @@ impl Llm {
     /// The window of `model` as its server lists it; `None` when the server would not say.
     pub async fn listed_window(&self, model: &ModelName) -> Option<u32> {
         let server = self.inner.server(model).filter(|server| server.has_list())?;
-        server.listed.get_or_init(|| self.list(server)).await.as_ref()?.context_window(&model.model)
+        self.list(server).await?.context_window(&model.model)
     }
 
     /// What is known of `model`: what the settings say, and the catalogue where they say nothing.
@@ -390,9 +389,12 @@ impl Llm {
     }
 
     /// The server's models; failing is no matter, since the list only helps.
-    async fn list(&self, server: &Server) -> Option<Listed> {
-        let model = ModelName::new(server.provider().name, "models");
-        Listed::read(&self.get_models(server, &model).await.ok()?)
+    async fn list<'a>(&self, server: &'a Server) -> Option<&'a Listed> {
+        let ask = async || {
+            let model = ModelName::new(server.provider().name, "models");
+            Listed::read(&self.get_models(server, &model).await.ok()?)
+        };
+        server.listing.get(Instant::now(), ask).await
     }
 
     async fn get_models(&self, server: &Server, model: &ModelName) -> Result<String, Failure> {

@@ -1,11 +1,48 @@
 //! What a server says of its models (`GET /models`).
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::OnceCell;
+
+/// How long a server is not asked again that would not say.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
 
 /// The models a server listed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Listed(pub Vec<Model>);
+
+/// The list of a server: asked for when it is needed, and again a while after it could not be had.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    listed: OnceCell<Listed>,
+    /// When it could not be had. Locked for a look or a change only.
+    failed: Mutex<Option<Instant>>,
+}
+
+impl Listing {
+    /// The list; `ask` is called once at a time, and gives `None` when the server would not say.
+    pub(super) async fn get(&self, now: Instant, ask: impl AsyncFnOnce() -> Option<Listed>) -> Option<&Listed> {
+        let asked = async || {
+            if self.failed().is_some_and(|failed| now.saturating_duration_since(failed) < ASK_AGAIN) {
+                return Err(());
+            }
+            ask().await.ok_or_else(|| *self.failed() = Some(now))
+        };
+        self.listed.get_or_try_init(asked).await.ok()
+    }
+
+    /// The list, if it was had.
+    pub(super) fn known(&self) -> Option<&Listed> {
+        self.listed.get()
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// One model of the list.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +109,17 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_would_not_say_is_asked_again_after_a_minute() {
+        let (listing, begun) = (Listing::default(), Instant::now());
+        let listed = Listed::default();
+        assert_eq!(listing.get(begun, async || None).await, None);
+        let soon = begun + ASK_AGAIN - Duration::from_secs(1);
+        assert_eq!(listing.get(soon, async || Some(listed.clone())).await, None, "nobody is asked");
+        assert_eq!(listing.get(begun + ASK_AGAIN, async || Some(listed.clone())).await, Some(&listed));
+        assert_eq!(listing.get(begun + ASK_AGAIN, async || None).await, listing.known(), "once is enough");
+    }
 
     fn check(json: &str, model: &str, expected: Option<u32>) {
         assert_eq!(Listed::read(json).and_then(|listed| listed.context_window(model)), expected, "{json}");

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::OnceCell;
 use url::Url;
 
 use super::access::Access;
 use super::catalogue::{self, Facts, KnownModels};
 use super::failure::{Failure, one_line};
-use super::models::Listed;
+use super::models::Listing;
 use super::providers::{Auth, Key, Lists, Place, Provider, Quirks};
 use super::settings::{Endpoint, Settings};
 use super::wire::{Encoded, Reader};
@@ -46,8 +45,7 @@ pub(super) struct Server {
     access: Access,
     /// Shared with the other dialects of the same account.
     pub(super) limiter: Arc<Limiter>,
-    /// Asked once and only when needed; `None` when the server would not say.
-    pub(super) listed: OnceCell<Option<Listed>>,
+    pub(super) listing: Listing,
 }
 
 impl Server {
@@ -84,7 +82,7 @@ impl Server {
             access: Access::new(provider.auth, endpoint, clients),
             key,
             limiter,
-            listed: OnceCell::new(),
+            listing: Listing::default(),
         })
     }
 
