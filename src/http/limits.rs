@@ -43,19 +43,33 @@ struct Minute {
     counts: HashMap<Subject, u64>,
 }
 
+/// A number of requests that somebody may send in a minute.
+#[derive(Clone, Debug)]
+struct Quota {
+    subject: Subject,
+    requests: u64,
+}
+
 impl Requests {
-    /// Counts a request, unless it is one too many; what is left afterwards.
-    fn count(&self, subject: Subject, quota: u64, now: Timestamp) -> Option<u64> {
+    /// Counts a request for each of these, unless it is one too many for one of them: then for none. What each has left
+    /// afterwards; `None` where there was nothing left.
+    fn count(&self, quotas: &[Quota], now: Timestamp) -> Vec<Option<u64>> {
         let mut minute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if minute.began != now.minute().0 || minute.counts.len() >= MAX_COUNTED {
             *minute = Minute { began: now.minute().0, counts: HashMap::new() };
         }
-        let count = minute.counts.entry(subject).or_default();
-        if *count >= quota {
-            return None;
+        let left = |quota: &Quota| {
+            let sent = minute.counts.get(&quota.subject).copied().unwrap_or(0);
+            quota.requests.checked_sub(sent).filter(|left| *left > 0)
+        };
+        let left: Vec<_> = quotas.iter().map(left).collect();
+        if left.iter().any(Option::is_none) {
+            return left;
         }
-        *count += 1;
-        Some(quota - *count)
+        for quota in quotas {
+            *minute.counts.entry(quota.subject.clone()).or_default() += 1;
+        }
+        left.into_iter().map(|left| left.map(|left| left - 1)).collect()
     }
 }
 
@@ -82,16 +96,19 @@ pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -
 /// Each limit on this caller's requests, and whether it lets this one in.
 fn counted(state: &State, caller: &Caller) -> Vec<(Allowance, bool)> {
     let of_owner = state.runs.limits_of_owners().requests_per_minute;
-    let of_owner = of_owner.map(|quota| (Subject::Owner(caller.owner.clone()), quota, false));
-    let of_key =
-        caller.key.as_ref().and_then(|key| Some((Subject::Key(key.id), key.limits.requests_per_minute?, true)));
-    let at = Timestamp::now();
-    let counted = [of_key, of_owner].into_iter().flatten().map(|(subject, quota, of_key)| {
-        let left = state.requests.count(subject, quota, at);
+    let of_owner = of_owner.map(|requests| Quota { subject: Subject::Owner(caller.owner.clone()), requests });
+    let of_key = caller
+        .key
+        .as_ref()
+        .and_then(|key| Some(Quota { subject: Subject::Key(key.id), requests: key.limits.requests_per_minute? }));
+    let (quotas, at) = ([of_key, of_owner].into_iter().flatten().collect::<Vec<_>>(), Timestamp::now());
+    let left = state.requests.count(&quotas, at);
+    let allowance = |(quota, left): (Quota, Option<u64>)| {
+        let of_key = matches!(quota.subject, Subject::Key(_));
         let limited = Limited::RequestsPerMinute;
-        (Allowance { limited, of_key, quota, left: left.unwrap_or(0), at }, left.is_some())
-    });
-    counted.collect()
+        (Allowance { limited, of_key, quota: quota.requests, left: left.unwrap_or(0), at }, left.is_some())
+    };
+    quotas.into_iter().zip(left).map(allowance).collect()
 }
 
 /// Says what the limits are and what is left of them.
@@ -152,9 +169,26 @@ mod tests {
     #[test]
     fn requests_count_for_a_minute() {
         let (requests, at) = (Requests::default(), Timestamp(1_795_239_286_123));
-        let count = |at| requests.count(Subject::Owner(Owner::local()), 2, at);
+        let quota = |subject, requests| Quota { subject, requests };
+        let count = |at| requests.count(&[quota(Subject::Owner(Owner::local()), 2)], at)[0];
         assert_eq!([count(at), count(at), count(at)], [Some(1), Some(0), None]);
-        assert_eq!(requests.count(Subject::Key(ApiKeyId::new()), 2, at), Some(1), "others have their own");
+        let other = quota(Subject::Key(ApiKeyId::new()), 2);
+        assert_eq!(requests.count(&[other], at), [Some(1)], "others have their own");
         assert_eq!(count(at.plus(std::time::Duration::from_secs(60))), Some(1));
+    }
+
+    /// A key that goes on after its last request takes nothing from its owner's other keys, nor the other way round.
+    #[test]
+    fn a_refused_request_counts_for_nobody() {
+        let (requests, at) = (Requests::default(), Timestamp(1_795_239_286_123));
+        let (key, owner) = (Subject::Key(ApiKeyId::new()), Subject::Owner(Owner::local()));
+        let quotas = |of_key, of_owner| {
+            [Quota { subject: key.clone(), requests: of_key }, Quota { subject: owner.clone(), requests: of_owner }]
+        };
+        assert_eq!(requests.count(&quotas(1, 3), at), [Some(0), Some(2)]);
+        assert_eq!(requests.count(&quotas(1, 3), at), [None, Some(2)]);
+        assert_eq!(requests.count(&quotas(1, 3), at), [None, Some(2)]);
+        assert_eq!(requests.count(&quotas(2, 1), at), [Some(1), None]);
+        assert_eq!(requests.count(&quotas(2, 2), at), [Some(0), Some(0)], "the key had one left");
     }
 }
