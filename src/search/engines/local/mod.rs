@@ -171,10 +171,12 @@ impl Local {
         self.shared.index.read().await.search(expression, MAX_CANDIDATES).await
     }
 
-    /// Brings the index up to date with the folder, unless that was done a moment ago; gives up after `budget`.
+    /// Brings the index up to date with the folder, unless that was done a moment ago; gives up after `budget`. Who waits
+    /// for another search to do it goes on with what that one left.
     async fn refresh(&self, budget: Duration) -> Result<(), Error> {
+        let called = Instant::now();
         let mut progress = self.shared.progress.lock().await;
-        if progress.is_fresh(self.shared.settings.rescan_after) {
+        if progress.is_fresh(self.shared.settings.rescan_after) || progress.ended_since(called) {
             return Ok(());
         }
         let end = Instant::now() + budget;
@@ -237,5 +239,32 @@ fn hit(score: f64, candidate: Candidate) -> Hit {
         published: candidate.published,
         engine: ROW.name.into(),
         about: super::super::About::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::pages;
+
+    /// A parser that never answers leaves the index incomplete.
+    #[tokio::test]
+    async fn searches_that_wait_for_another_do_not_index_in_turn() {
+        let (documents, aside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(documents.path().join("ledger.txt"), "Dues of 4 crowns").unwrap();
+        let program = aside.path().join("parser");
+        std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let parser = Parser::new(pages::Settings { program: Some(program), ..pages::Settings::default() });
+        let budget = Duration::from_secs(1);
+        let settings = Settings { open_budget: Duration::ZERO, refresh_budget: budget, ..Settings::default() };
+        let local = Local::open(documents.path(), &aside.path().join("index"), settings, parser).await.unwrap();
+        let begun = Instant::now();
+        let looks = futures::future::join_all((0..8).map(|_| local.refresh(budget))).await;
+        assert!(looks.iter().all(Result::is_ok), "{looks:?}");
+        assert!(begun.elapsed() < 4 * budget, "{:?}", begun.elapsed());
+        assert!(!local.skipped().is_empty(), "the document waits");
     }
 }

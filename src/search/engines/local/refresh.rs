@@ -36,11 +36,17 @@ const MAX_PASSAGES: usize = 10_000;
 pub(super) struct Progress {
     /// When the last look at the folder began, if it ended with nothing left to do.
     complete_since: Option<Instant>,
+    /// When the last look ended, whether or not something was left.
+    ended: Option<Instant>,
 }
 
 impl Progress {
     pub fn is_fresh(&self, rescan_after: Duration) -> bool {
         self.complete_since.is_some_and(|since| since.elapsed() < rescan_after)
+    }
+
+    pub fn ended_since(&self, time: Instant) -> bool {
+        self.ended.is_some_and(|ended| ended >= time)
     }
 }
 
@@ -78,6 +84,7 @@ pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) 
     if left.waiting == 0 {
         progress.complete_since = Some(began);
     }
+    progress.ended = Some(Instant::now());
     Ok(())
 }
 
