@@ -1,13 +1,12 @@
 //! Documents of a thread: given, listed, removed.
 
 use axum::{
-    extract::{FromRequest, FromRequestParts as _, Path, Request, State as Shared},
+    extract::{FromRequest, FromRequestParts as _, Request, State as Shared},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use serde::Serialize;
-use uuid::Uuid;
 
 use super::{
     State, audit,
@@ -93,15 +92,10 @@ pub async fn list(thread: OwnedThread) -> Result<Response, ApiError> {
     json::answer(&Documents { data: thread.documents().await?, next_cursor: None })
 }
 
-pub async fn remove(
-    thread: OwnedThread,
-    caller: Caller,
-    Path((_, id)): Path<(String, String)>,
-) -> Result<StatusCode, ApiError> {
-    let id = Uuid::try_parse(&id).map_err(|_| ApiError::parameter("document_id", "document_id must be a UUID"))?;
-    if !thread.remove_document(DocumentId(id)).await? {
+pub async fn remove(thread: OwnedThread, caller: Caller, id: DocumentId) -> Result<StatusCode, ApiError> {
+    if !thread.remove_document(id).await? {
         return Err(ApiError::no_such("document"));
     }
-    audit::document_removed(&caller, thread.owner(), thread.thread().id, DocumentId(id));
+    audit::document_removed(&caller, thread.owner(), thread.thread().id, id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, str::FromStr
 
 use axum::{
     body::{Body, Bytes},
-    extract::{FromRequest, FromRequestParts, Request},
+    extract::{FromRequest, FromRequestParts, Path, Request},
     http::{HeaderMap, HeaderValue, header, request::Parts},
     response::Response,
 };
@@ -27,6 +27,26 @@ use crate::{domain::GivenKeys, runs::Cursor};
 /// The longest wait a client may ask for.
 const LONGEST_WAIT: u64 = 60;
 const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
+
+/// The part of the path that has this name; empty when there is none.
+///
+/// # Errors
+/// The path is no text.
+pub async fn path_text(parts: &mut Parts, name: &str) -> Result<String, ApiError> {
+    let path = Path::<BTreeMap<String, String>>::from_request_parts(parts, &()).await;
+    let Path(mut path) = path.map_err(|_| ApiError::parameter(name, "the path cannot be read"))?;
+    Ok(path.remove(name).unwrap_or_default())
+}
+
+/// The id of this name in the path. Only in the form that the service writes: 36 characters with hyphens.
+///
+/// # Errors
+/// It is no such id.
+pub async fn path_id(parts: &mut Parts, name: &str) -> Result<Uuid, ApiError> {
+    let text = path_text(parts, name).await?;
+    let parsed = Uuid::try_parse(&text).ok().filter(|_| text.len() == 36);
+    parsed.ok_or_else(|| ApiError::parameter(name, format!("{name} must be a UUID")))
+}
 
 /// A JSON body and its bytes.
 #[derive(Debug)]

@@ -1,13 +1,12 @@
 //! Keys of the API: listed, made and revoked by administrators.
 
 use axum::{
-    extract::{Path, State as Shared},
+    extract::State as Shared,
     http::{StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use super::{
     State, audit,
@@ -75,10 +74,9 @@ pub async fn create(
 pub async fn revoke(
     Administrator(by): Administrator,
     Shared(state): Shared<State>,
-    Path(id): Path<String>,
+    id: ApiKeyId,
 ) -> Result<Response, ApiError> {
-    let id = Uuid::try_parse(&id).map_err(|_| ApiError::parameter("key_id", "key_id must be a UUID"))?;
-    let revoked = state.keys.revoke(ApiKeyId(id)).await?.ok_or_else(|| ApiError::no_such("key"))?;
+    let revoked = state.keys.revoke(id).await?.ok_or_else(|| ApiError::no_such("key"))?;
     audit::key(&by, &revoked, "a key was revoked");
     json::answer(&revoked)
 }

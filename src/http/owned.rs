@@ -1,18 +1,14 @@
 //! Who asks, and the threads and runs that are theirs: handlers name what they touch, and what belongs to another owner
-//! is not found. No handler takes a bare id.
+//! is not found. No handler takes a bare id of these; other ids mean something beside their thread, or to administrators.
 
-use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc};
 
-use axum::{
-    extract::{FromRequestParts, Path},
-    http::request::Parts,
-};
-use uuid::Uuid;
+use axum::{extract::FromRequestParts, http::request::Parts};
 
-use super::{State, audit, error::ApiError, proxy::Named};
+use super::{State, audit, error::ApiError, extract::path_id, proxy::Named};
 use crate::{
     auth::Principal,
-    domain::{Caller, KeyScope, Owner, Reach, RunId, ThreadId},
+    domain::{ApiKeyId, Caller, DocumentId, KeyScope, Owner, Reach, RunId, ShareId, ThreadId},
     runs::{OwnedRun, OwnedThread},
 };
 
@@ -36,7 +32,7 @@ impl FromRequestParts<State> for OwnedThread {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
-        let thread_id = ThreadId(id(parts, state).await?);
+        let thread_id = ThreadId(path_id(parts, "id").await?);
         let Ok(caller) = Caller::from_request_parts(parts, state).await;
         let thread = state.runs.thread(&caller, thread_id).await?.ok_or_else(|| ApiError::no_such("thread"))?;
         audit::foreign(parts, &caller, thread.owner());
@@ -49,7 +45,7 @@ impl FromRequestParts<State> for OwnedRun {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
-        let run_id = RunId(id(parts, state).await?);
+        let run_id = RunId(path_id(parts, "id").await?);
         let Ok(caller) = Caller::from_request_parts(parts, state).await;
         let run = state.runs.run(&caller, run_id).await?.ok_or_else(|| ApiError::no_such("run"))?;
         audit::foreign(parts, &caller, run.owner());
@@ -57,12 +53,26 @@ impl FromRequestParts<State> for OwnedRun {
     }
 }
 
-/// The id in the path. Only in the form that the service writes: 36 characters with hyphens.
-async fn id(parts: &mut Parts, state: &State) -> Result<Uuid, ApiError> {
-    let Path(path) = Path::<BTreeMap<String, String>>::from_request_parts(parts, state)
-        .await
-        .map_err(|_| ApiError::parameter("id", "the path cannot be read"))?;
-    let text = path.get("id").map_or("", String::as_str);
-    let parsed = Uuid::try_parse(text).ok().filter(|_| text.len() == 36);
-    parsed.ok_or_else(|| ApiError::parameter("id", "id must be a UUID"))
+impl FromRequestParts<State> for DocumentId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &State) -> Result<Self, ApiError> {
+        path_id(parts, "document_id").await.map(Self)
+    }
+}
+
+impl FromRequestParts<State> for ShareId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &State) -> Result<Self, ApiError> {
+        path_id(parts, "share_id").await.map(Self)
+    }
+}
+
+impl FromRequestParts<State> for ApiKeyId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &State) -> Result<Self, ApiError> {
+        path_id(parts, "key_id").await.map(Self)
+    }
 }

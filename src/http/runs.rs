@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::{
-    extract::{FromRequestParts, Path, State as Shared},
+    extract::{FromRequestParts, State as Shared},
     http::{StatusCode, Uri, request::Parts},
     response::{IntoResponse, Response},
 };
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     State, audit,
     error::ApiError,
-    extract::{Preferences, Query},
+    extract::{Preferences, Query, path_text},
     json::{ListBody, answer},
     started::waited,
 };
@@ -193,11 +193,9 @@ pub struct SourceParameter(SourceId);
 impl<S: Send + Sync> FromRequestParts<S> for SourceParameter {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let path = Path::<BTreeMap<String, String>>::from_request_parts(parts, state).await;
-        let Path(path) = path.map_err(|_| ApiError::parameter("id", "the path cannot be read"))?;
-        let text = path.get("source_id").map_or("", String::as_str);
-        let number = text.strip_prefix('S').unwrap_or(text).parse().ok();
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        let text = path_text(parts, "source_id").await?;
+        let number = text.strip_prefix('S').unwrap_or(&text).parse().ok();
         let number = number.ok_or_else(|| ApiError::parameter("source_id", "source_id must look like S1003"))?;
         Ok(Self(SourceId(number)))
     }

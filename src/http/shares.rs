@@ -1,10 +1,8 @@
 //! Links by which anybody may read a thread: made, listed and revoked by its owner; and what their holders get, who need
 //! no key: the thread's reports with their sources, as pages, Markdown or data.
 
-use std::collections::BTreeMap;
-
 use axum::{
-    extract::{FromRequestParts, Path, Request, State as Shared},
+    extract::{FromRequestParts, Request, State as Shared},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse as _, Response},
@@ -15,7 +13,7 @@ use uuid::Uuid;
 use super::{
     State, audit,
     error::{ApiError, Code, Place},
-    extract::{OptionalBody, negotiate},
+    extract::{OptionalBody, negotiate, path_id, path_text},
     json::{self, ListBody},
     page,
     report::{self, JSON, MediaType},
@@ -84,13 +82,7 @@ pub async fn list(thread: OwnedThread) -> Result<Response, ApiError> {
     json::answer(&ListBody::whole(thread.shares().await?))
 }
 
-pub async fn revoke(
-    thread: OwnedThread,
-    caller: Caller,
-    Path(path): Path<BTreeMap<String, String>>,
-) -> Result<Response, ApiError> {
-    let id = path.get("share_id").and_then(|text| Uuid::try_parse(text).ok());
-    let id = ShareId(id.ok_or_else(|| ApiError::parameter("share_id", "share_id must be a UUID"))?);
+pub async fn revoke(thread: OwnedThread, caller: Caller, id: ShareId) -> Result<Response, ApiError> {
     let share = thread.revoke_share(id).await?.ok_or_else(|| ApiError::no_such("share"))?;
     audit::share(&caller, thread.owner(), thread.thread().id, id, "a shared link was revoked");
     json::answer(&share)
@@ -100,7 +92,6 @@ pub async fn revoke(
 pub struct Linked {
     thread: SharedThread,
     token: String,
-    run_id: Option<Uuid>,
 }
 
 impl FromRequestParts<State> for Linked {
@@ -109,16 +100,21 @@ impl FromRequestParts<State> for Linked {
     /// A link that never was, one that has ended, and one to something else are the same: there is no such link.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
         let missing = || ApiError::no_such("shared link");
-        let path = Path::<BTreeMap<String, String>>::from_request_parts(parts, state).await;
-        let Path(path) = path.map_err(|_| missing())?;
-        let text = path.get("token").ok_or_else(missing)?;
-        let token = Token::parse(text, Kind::Share).ok_or_else(missing)?;
+        let text = path_text(parts, "token").await.map_err(|_| missing())?;
+        let token = Token::parse(&text, Kind::Share).ok_or_else(missing)?;
         let thread = state.runs.shared(ShareId(token.id.0), token.hash()).await?.ok_or_else(missing)?;
-        let run_id = match path.get("id") {
-            Some(id) => Some(Uuid::try_parse(id).map_err(|_| missing())?),
-            None => None,
-        };
-        Ok(Self { thread, token: text.clone(), run_id })
+        Ok(Self { thread, token: text })
+    }
+}
+
+/// The run in the path whose report is asked for; it need not be one that the link shows.
+pub struct AskedFor(Uuid);
+
+impl FromRequestParts<State> for AskedFor {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &State) -> Result<Self, ApiError> {
+        path_id(parts, "id").await.map(Self).map_err(|_| ApiError::no_such("shared link"))
     }
 }
 
@@ -187,9 +183,9 @@ pub async fn show_report(
     Shared(state): Shared<State>,
     media_type: MediaType,
     linked: Linked,
+    AskedFor(run_id): AskedFor,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let run_id = linked.run_id.ok_or_else(|| ApiError::no_such("report"))?;
     one(&state, &linked, run_id, media_type, &headers).await
 }
 

@@ -26,6 +26,12 @@ async fn shared(service: &Service, key: &str, started: &Started, body: &str) -> 
     ask(service, key, "POST", &path, body).await.expect(201).json()
 }
 
+/// The path whose last id has no hyphens.
+fn simple(path: &str) -> String {
+    let (before, id) = path.rsplit_once('/').unwrap();
+    format!("{before}/{}", id.replace('-', ""))
+}
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -70,6 +76,9 @@ async fn who_has_the_link_reads_the_report_until_it_is_revoked(database: TestDat
     let of_bob = format!("{}/shares/{}", other.thread_path(), share["id"].as_str().unwrap());
     ask(&service, &bob, "DELETE", &of_bob, "").await.refused(404, "not_found");
     service.get(url).await.expect(200);
+    // The same ids, not as the service writes them.
+    ask(&service, &ann, "DELETE", &simple(&revoke), "").await.refused(422, "validation_failed");
+    service.get(&simple(report)).await.refused(404, "not_found");
     let revoked = ask(&service, &ann, "DELETE", &revoke, "").await.expect(200).json();
     assert!(revoked["revoked_at"].is_string());
     for path in [url, report] {
