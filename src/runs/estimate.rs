@@ -44,7 +44,7 @@ impl Runs {
     /// What the caller may still spend in the day and the month.
     async fn budgets(&self, caller: &Caller) -> Result<Vec<Cap>, Refusal> {
         let now = Timestamp::now();
-        let admission = self.admission(None, &caller.owner, caller, now);
+        let admission = self.admission(None, caller, now);
         let allowances = self.parts.store.allowances((&caller.owner, caller.key_id()), &admission, now).await?;
         Ok(Cap::of_budgets(&allowances))
     }

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     domain::{
-        Caller, Envelope, GivenKeys, Message, MessageId, Note, Owner, Reach, Run, RunDetails, RunId, Source, SourceId,
-        Thread, ThreadId, report::Report,
+        Caller, Envelope, GivenKeys, Message, MessageId, Note, Owner, Run, RunDetails, RunId, Source, SourceId, Thread,
+        ThreadId, report::Report,
     },
     events::{FramePage, Opening, Subject},
     store::{self, Clock, Step},
@@ -66,14 +66,6 @@ impl Access {
 
     pub(super) fn store(&self) -> &store::Store {
         &self.runs.parts.store
-    }
-
-    /// Whose the runs are that are added to the thread: where users share a service, of whom asks for them.
-    pub(super) fn owner_of_new_runs(&self) -> &Owner {
-        match self.caller.reach {
-            Reach::Shared => &self.caller.owner,
-            Reach::Own => &self.owner,
-        }
     }
 }
 

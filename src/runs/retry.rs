@@ -150,13 +150,12 @@ impl Runs {
         api_keys: &GivenKeys,
         key: Option<&Key>,
     ) -> Result<Accepted, Refusal> {
-        let (run, owner) = (&owned.run, owned.access.owner_of_new_runs());
+        let (run, caller) = (&owned.run, owned.access.caller());
         check_retryable(run)?;
         let options = self.options_over(run.options.clone(), options)?;
-        let caller = owned.access.caller();
         let new_run = self.retry_run(run, options, String::new(), api_keys).await?;
-        let new_run = NewRun { owner: owner.clone(), key: caller.key_id(), ..new_run };
-        let admission = self.admission(key, owner, caller, new_run.now);
+        let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), ..new_run };
+        let admission = self.admission(key, caller, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchRun)?;
         self.parts.log.wake(run.thread_id);
         Ok(self.accepted(&owned.access, created, new_run))

@@ -82,7 +82,7 @@ impl Runs {
         let new_run = self.with_keys(new_run, &submission.api_keys)?;
         let webhook_url = self.webhook(&submission)?;
         let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
-        let admission = self.admission(submission.key.as_ref(), &caller.owner, caller, new_run.now);
+        let admission = self.admission(submission.key.as_ref(), caller, new_run.now);
         let created = self.parts.store.create_thread(&new_run, &thread, &admission).await?;
         Ok(self.accepted(&Access::to_own(self, caller), created, new_run))
     }
@@ -94,7 +94,7 @@ impl Runs {
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
     pub(super) async fn add_message(&self, thread: &OwnedThread, submission: Submission) -> Result<Accepted, Refusal> {
-        let (thread_id, owner) = (thread.thread.id, thread.access.owner_of_new_runs());
+        let (thread_id, caller) = (thread.thread.id, thread.access.caller());
         let new_run = match self.asked_to_go_on(thread_id, &submission.content).await? {
             Some(run) => {
                 let options = self.options_over(run.options.clone(), &submission.options)?;
@@ -109,9 +109,8 @@ impl Runs {
             }
         };
         let webhook_url = self.webhook(&submission)?;
-        let caller = thread.access.caller();
-        let new_run = NewRun { owner: owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
-        let admission = self.admission(submission.key.as_ref(), owner, caller, new_run.now);
+        let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
+        let admission = self.admission(submission.key.as_ref(), caller, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
         self.parts.log.wake(thread_id);
         Ok(self.accepted(&thread.access, created, new_run))
@@ -172,7 +171,7 @@ impl Runs {
     }
 
     /// Under which conditions a run of that owner is let in, for which the caller asks.
-    pub(super) fn admission(&self, key: Option<&Key>, owner: &Owner, caller: &Caller, now: Timestamp) -> Admission {
+    pub(super) fn admission(&self, key: Option<&Key>, caller: &Caller, now: Timestamp) -> Admission {
         let settings = &self.parts.settings;
         let room = settings.max_concurrent_runs.saturating_sub(self.active.count());
         let limits = QueueLimits {
@@ -181,7 +180,7 @@ impl Runs {
             room: u64::try_from(room).unwrap_or(u64::MAX),
             threads_per_owner: settings.max_threads_per_owner,
         };
-        let idempotency = key.map(|key| idempotency(key, owner, now));
+        let idempotency = key.map(|key| idempotency(key, &caller.owner, now));
         let of_key = caller.key.as_ref().map(|key| key.limits).unwrap_or_default();
         Admission { limits: Some(limits), of_owner: settings.of_owner, of_key, idempotency }
     }
