@@ -239,5 +239,7 @@ mod tests {
         check("Version 5, adopted by the board on 16 November 2032. It binds everybody.", Some("2032-11-16"));
         check("Ada Lund, 21 March 2033. This page replaces earlier mails.", Some("2033-03-21"));
         check("Approvals were given on 3 April 2031.", None);
+        check("Datei geändert am 3. April 2031", None);
+        check("Approved, after a long debate of which more is said below, in 3 April 2031", None);
     }
 }
