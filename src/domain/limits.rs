@@ -1,10 +1,13 @@
 //! What a report cannot say, and why: facts that code has, written under the report in its language.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AnswerStatus, SubQuestion,
+    AnswerStatus, FailureCode, SubQuestion,
     claim::{Claim, Contradiction, Stated, Verdict},
+    limit_wording::LimitWording,
     report::Citation,
     wording::Wording,
 };
@@ -14,7 +17,7 @@ const TEXT_CHARS: usize = 200;
 /// Topics, statements and the like that are named; the rest is counted.
 const MOST_NAMED: usize = 12;
 
-/// Why the research ended before it was done.
+/// Why the research, or that of a topic, ended before it was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
@@ -24,11 +27,39 @@ pub enum EndedBy {
     Rounds,
 }
 
+impl EndedBy {
+    /// What ends research that failed so.
+    pub fn of(code: FailureCode) -> Self {
+        match code {
+            FailureCode::Timeout => Self::Time,
+            FailureCode::SpendingLimit => Self::Budget,
+            _ => Self::Failure,
+        }
+    }
+
+    fn said(self, words: &LimitWording) -> &'static str {
+        match self {
+            Self::Time => words.out_of_time,
+            Self::Budget => words.out_of_budget,
+            Self::Failure => words.failure,
+            Self::Rounds => words.out_of_rounds,
+        }
+    }
+}
+
 /// What is known of the limits of a run's research.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Topics about which nothing was found.
     pub empty_topics: Vec<String>,
+    /// Topics about which something may well be found: their research failed.
+    pub unresearched: Vec<(String, EndedBy)>,
+    /// Topics whose notes the output limit cut off.
+    pub cut_notes: BTreeSet<String>,
+    /// Topics of which only excerpts were kept, since their notes could not be written.
+    pub excerpts_only: BTreeSet<String>,
+    /// The output limit cut off the text itself.
+    pub is_cut: bool,
     pub ended_by: Option<EndedBy>,
     /// Engines, with the number of searches of each that failed.
     pub failed_searches: Vec<(String, usize)>,
@@ -62,21 +93,22 @@ impl Limits {
     /// The section under a report, heading included; empty when there is nothing to say.
     pub fn section(&self, claims: &[Claim], citations: &[Citation], wording: &Wording) -> String {
         let words = wording.limits;
-        let reason = self.ended_by.map(|reason| match reason {
-            EndedBy::Time => words.out_of_time,
-            EndedBy::Budget => words.out_of_budget,
-            EndedBy::Failure => words.failure,
-            EndedBy::Rounds => words.out_of_rounds,
-        });
+        let unresearched =
+            self.unresearched.iter().map(|(topic, by)| format!("{} ({})", quoted(topic), by.said(words)));
+        let unanswered = if self.unresearched.is_empty() { words.unanswered } else { words.left_open };
+        let cut = self.is_cut.then(|| words.the_end.to_owned());
         let searches = self.failed_searches.iter().map(|(engine, count)| format!("{engine} ({count})"));
         let lines = [
-            line(words.unanswered, self.unanswered.iter().map(|text| quoted(text))),
+            line(words.cut_off, cut.into_iter().chain(self.cut_notes.iter().map(|text| quoted(text)))),
+            line(unanswered, self.unanswered.iter().map(|text| quoted(text))),
             line(words.partly, self.partly_answered.iter().map(|text| quoted(text))),
             line(words.nothing_found, self.empty_topics.iter().map(|text| quoted(text))),
+            line(words.not_researched, unresearched),
+            line(words.excerpts_only, self.excerpts_only.iter().map(|text| quoted(text))),
             line(words.unsupported, unsupported(claims, citations)),
             line(words.contradictory, self.open_contradictions.iter().map(contradiction)),
             line(words.other_language, self.other_language.map(|(asked, written)| format!("{asked} → {written}"))),
-            line(words.ended_early, reason.map(str::to_owned)),
+            line(words.ended_early, self.ended_by.map(|by| by.said(words).to_owned())),
             line(words.failed_searches, searches),
             line(words.unread_pages, self.unread_pages.iter().map(|page| text(page))),
         ];
@@ -180,5 +212,26 @@ mod tests {
             - Searches that failed: tavily (2)\n";
         assert_eq!(section, expected);
         assert_eq!(Limits::default().section(&[], &[], Wording::of("")), "");
+    }
+
+    #[test]
+    fn what_failed_is_not_called_what_sources_lack() {
+        let limits = Limits {
+            unanswered: vec!["Who pays?".to_owned()],
+            empty_topics: vec!["The moon".to_owned()],
+            unresearched: vec![("The loan".to_owned(), EndedBy::Failure), ("The gate".to_owned(), EndedBy::Time)],
+            cut_notes: BTreeSet::from(["The dues".to_owned()]),
+            excerpts_only: BTreeSet::from(["The quay".to_owned()]),
+            is_cut: true,
+            ..Limits::default()
+        };
+        let section = limits.section(&[], &[], Wording::of(""));
+        let expected = "## Limits of this report\n\n\
+            - Cut off at the model's output limit: the end of this report; “The dues”\n\
+            - Left open, as part of the research is missing: “Who pays?”\n\
+            - Nothing was found about: “The moon”\n\
+            - Could not be researched: “The loan” (a technical failure); “The gate” (the time was over)\n\
+            - Made of excerpts, as the notes could not be written: “The quay”\n";
+        assert_eq!(section, expected);
     }
 }

@@ -52,9 +52,9 @@ pub async fn compress(
     }
     let text = match answer {
         Ok(text) if !text.trim().is_empty() => text,
-        Ok(_) => as_it_is(cx, path, "the model answered with nothing", &evidence).await?,
+        Ok(_) => as_it_is(cx, path, topic, "the model answered with nothing", &evidence).await?,
         Err(Error::Failed(failure)) if !matches!(failure.code, FailureCode::ModelAuth | FailureCode::ModelRequest) => {
-            as_it_is(cx, path, &failure.message, &evidence).await?
+            as_it_is(cx, path, topic, &failure.message, &evidence).await?
         }
         Err(error) => return Err(error),
     };
@@ -93,6 +93,7 @@ async fn ask(
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
     }
     cx.warn(&format!("{path}/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit").await?;
+    cx.limit(|limits| _ = limits.cut_notes.insert(topic.to_owned()));
     Ok(text)
 }
 
@@ -117,9 +118,10 @@ fn plain(history: Vec<Message>) -> Vec<Message> {
     vec![Message::User { content: Text(parts) }]
 }
 
-async fn as_it_is(cx: &Cx, path: &str, reason: &str, evidence: &[Evidence]) -> Result<String, Error> {
+async fn as_it_is(cx: &Cx, path: &str, topic: &str, reason: &str, evidence: &[Evidence]) -> Result<String, Error> {
     let detail = format!("the findings could not be compressed and are used as they are: {reason}");
     cx.warn(&format!("{path}/compress/failed"), WarningCode::CompressionFailed, detail).await?;
+    cx.limit(|limits| _ = limits.excerpts_only.insert(topic.to_owned()));
     let line = |evidence: &Evidence| {
         let text: String = evidence.text.chars().take(EXCERPT_CHARS).collect();
         format!("- {}: {text} [{}]", evidence.title, evidence.source_id)

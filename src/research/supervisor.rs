@@ -15,7 +15,10 @@ use super::{
 };
 use crate::{
     context::{Cx, Error, Standing},
-    domain::{Event, Failure, FailureCode, Note, Scope, WarningCode, limits::EndedBy},
+    domain::{
+        Event, Failure, FailureCode, Note, Scope, WarningCode,
+        limits::{EndedBy, Limits},
+    },
     llm::Message,
     offline::Task,
     prompts::untrusted,
@@ -112,27 +115,19 @@ async fn findings(
     delegated: Vec<(String, Result<Note, Failure>)>,
     cut_short: Option<Failure>,
 ) -> Result<Findings, Error> {
-    let (mut findings, mut last_failure) = (Findings::default(), None);
-    let mut empty: Vec<String> = Vec::new();
+    let mut findings = Findings::default();
+    let mut missing: Vec<(String, Failure)> = Vec::new();
     for (topic, outcome) in delegated {
-        let missing = format!("Nothing could be found out about this topic: {topic}");
+        // It may have failed before, and been delegated again.
+        missing.retain(|(known, _)| *known != topic);
         match outcome {
-            Ok(note) => {
-                // It may have failed before, and been delegated again.
-                findings.limits.retain(|limit| *limit != missing);
-                empty.retain(|empty| *empty != topic);
-                findings.notes.push(note);
-            }
-            Err(failure) => {
-                if !findings.limits.contains(&missing) {
-                    findings.limits.push(missing);
-                    empty.push(topic);
-                }
-                last_failure = Some(failure);
-            }
+            Ok(note) => findings.notes.push(note),
+            Err(failure) => missing.push((topic, failure)),
         }
     }
-    cx.limit(|limits| limits.empty_topics = empty);
+    findings.limits = missing.iter().map(|(topic, failure)| without(topic, failure.code)).collect();
+    cx.limit(|limits| add_missing(limits, &missing));
+    let last_failure = missing.pop().map(|(_, failure)| failure);
     if findings.notes.is_empty() {
         let nothing = || Failure::new(FailureCode::NoEvidence, "nothing was researched, so there is nothing to report");
         return Err(cut_short.or(last_failure).unwrap_or_else(nothing).into());
@@ -143,13 +138,36 @@ async fn findings(
         }
         let detail = format!("the supervisor failed, the report is made of what was found until then: {failure}");
         cx.warn("lead/failed", WarningCode::ResearcherFailed, detail).await?;
-        let (reason, ended_by) = match failure.code {
-            FailureCode::Timeout => ("a lack of time", EndedBy::Time),
-            FailureCode::SpendingLimit => ("the limits on what it may spend", EndedBy::Budget),
-            _ => ("a technical failure", EndedBy::Failure),
-        };
+        let ended_by = EndedBy::of(failure.code);
         cx.limit(|limits| limits.ended_by = Some(ended_by));
+        let reason = reason(ended_by);
         findings.limits.push(format!("The research was cut short by {reason}."));
     }
     Ok(findings)
+}
+
+/// What the writer is to know of a topic without notes.
+fn without(topic: &str, code: FailureCode) -> String {
+    match code {
+        FailureCode::NoEvidence => format!("Nothing could be found out about this topic: {topic}"),
+        code => format!("This topic could not be researched, for {}: {topic}", reason(EndedBy::of(code))),
+    }
+}
+
+/// Tells topics about which nothing was found from those whose research failed.
+fn add_missing(limits: &mut Limits, missing: &[(String, Failure)]) {
+    for (topic, failure) in missing {
+        match failure.code {
+            FailureCode::NoEvidence => limits.empty_topics.push(topic.clone()),
+            code => limits.unresearched.push((topic.clone(), EndedBy::of(code))),
+        }
+    }
+}
+
+fn reason(ended_by: EndedBy) -> &'static str {
+    match ended_by {
+        EndedBy::Time => "a lack of time",
+        EndedBy::Budget => "the limits on what it may spend",
+        EndedBy::Failure | EndedBy::Rounds => "a technical failure",
+    }
 }

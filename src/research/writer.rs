@@ -111,6 +111,7 @@ pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text
         if piece == PIECES {
             let detail = format!("the {name} was cut off by the output limit");
             cx.warn(&format!("{name}/cut"), WarningCode::OutputCut, detail).await?;
+            cx.limit(|limits| limits.is_cut = true);
         }
     }
     writing.finish(about).await

@@ -63,7 +63,7 @@ async fn research_that_takes_too_long_is_ended_and_reported(database: TestDataba
     assert!(cut.iter().any(|detail| detail.starts_with("the supervisor failed")), "{cut:?}");
     let report = world.models.calls_of(Kind::Report).pop().unwrap();
     assert!(report.says("The research was cut short by a lack of time."));
-    assert!(report.says("Nothing could be found out about this topic: The luck."));
+    assert!(report.says("This topic could not be researched, for a lack of time: The luck."));
     assert_eq!(story.run.limited_by.as_deref(), Some("max_run_seconds"));
     let calls = world.models.total();
     database
@@ -202,6 +202,8 @@ async fn notes_end_with_the_researchers_time() {
     let engine = with_long_timeouts(&world, &database).await;
     let story = engine.research(QUESTION).await;
     assert_eq!(story.warned(WarningCode::CompressionFailed).len(), 1);
+    let limit = "- Made of excerpts, as the notes could not be written: “";
+    assert!(story.markdown().contains(limit), "{}", story.markdown());
     assert!(story.notes[0].text.contains("harbour dues"), "the evidence stands in: {}", story.notes[0].text);
     engine.app.close().await;
     world.finish();

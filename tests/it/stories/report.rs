@@ -153,6 +153,8 @@ async fn a_report_that_never_ends_is_cut_with_a_warning() {
     let world = world_of_one_page(script).await;
     let story = research(&world, &database, &[]).await;
     assert_eq!(story.warned(WarningCode::OutputCut), ["the report was cut off by the output limit"]);
+    let limit = "- Cut off at the model's output limit: the end of this report\n";
+    assert!(story.markdown().contains(limit), "{}", story.markdown());
     let calls = world.models.calls_matching(|call| call.is_streamed());
     assert_eq!(calls.len(), 6);
     world.finish();

@@ -197,6 +197,8 @@ async fn notes_that_never_end_are_cut_with_a_warning() {
     let story = research(&world, &database, &[]).await;
     assert_eq!(world.models.count(Kind::Compression), 4);
     assert_eq!(story.warned(WarningCode::OutputCut), ["the notes were cut off by the output limit"]);
+    let limit = format!("- Cut off at the model's output limit: “{}", beginning(&story.notes[0].topic));
+    assert!(story.markdown().contains(&limit), "{}", story.markdown());
     world.finish();
 }
 
@@ -424,4 +426,9 @@ async fn a_provider_that_refuses_tool_messages_gets_the_same_as_text() {
     let plain = world.models.calls_of(Kind::Report);
     assert!(plain.iter().any(|call| call.first_text().contains("search_web answered:")), "asked once more, as text");
     world.finish();
+}
+
+/// As the limits of a report begin to name a topic.
+fn beginning(topic: &str) -> String {
+    topic.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }

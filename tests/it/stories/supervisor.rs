@@ -81,8 +81,11 @@ async fn a_failed_researcher_costs_its_topic_alone(database: TestDatabase) {
     assert!(answers[0].contains("brought no findings") && answers[0].contains("The broken alpha."), "{}", answers[0]);
     assert!(answers[1].contains("Established"), "{}", answers[1]);
     let [report] = &world.models.calls_of(Kind::Report)[..] else { panic!("one call writes the report") };
-    assert!(report.says("Nothing could be found out about this topic: The broken alpha."));
+    assert!(report.says("This topic could not be researched, for a technical failure: The broken alpha."));
     assert!(!report.says("brought no findings"), "findings are findings, nothing else");
+    let limit = "- Could not be researched: “The broken alpha.” (a technical failure)";
+    assert!(story.markdown().contains(limit), "{}", story.markdown());
+    assert!(!story.markdown().contains("Nothing was found about"), "nobody looked");
     world.finish();
 }
 
@@ -394,7 +397,10 @@ async fn a_topic_that_failed_may_be_delegated_again() {
     assert_eq!(story.named("researcher.failed").len(), 1);
     assert_eq!(story.notes.len(), 1);
     let report = &world.models.calls_of(Kind::Report)[0];
-    assert!(!report.says("Nothing could be found out"), "what was found at last is not missing");
+    assert!(
+        !report.says("Nothing could be found out") && !report.says("could not be researched"),
+        "what was found at last is not missing"
+    );
     world.finish();
 }
 
