@@ -417,7 +417,10 @@ fn with_runtime() -> ExitCode {
             return Exit::Failed.into();
         }
     };
-    let exit = runtime.block_on(run());
+    let exit = runtime.block_on(async {
+        signals::outlive_file_limits();
+        run().await
+    });
     // Threads that still read or compute end with the process; waiting for them could take for ever.
     runtime.shutdown_timeout(LAST_WAIT);
     exit

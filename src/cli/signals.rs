@@ -10,6 +10,17 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Exit, complain};
 
+/// Keeps the system from ending the process at a limit on the size of files (`ulimit -f`): a write beyond it then fails,
+/// as on a full disk. Needs a runtime; what it installs outlives that.
+pub fn outlive_file_limits() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        // Caught by nobody: that it is not the default is enough. Where the system refuses, the default stays.
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())));
+    }
+}
+
 /// For the last words of a process that is ended: what they are written to may be full.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
