@@ -17,7 +17,7 @@ use super::{
     started::{Started, Starter},
 };
 use crate::{
-    domain::{Caller, GivenKeys, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
+    domain::{Caller, GivenKeys, RunId, Thread, ThreadId, ThreadStatus, Timestamp, printable_line},
     runs::{NewThread, OwnedThread, Submission, ThreadChange, ThreadFilter},
 };
 
@@ -174,10 +174,7 @@ fn filter(query: &Query) -> Result<ThreadFilter, ApiError> {
 pub async fn change(owned: OwnedThread, body: JsonBody<ThreadChangeBody>) -> Result<Response, ApiError> {
     let ThreadChangeBody { title, metadata } = body.value;
     let is_too_long = title.as_ref().is_some_and(|title| title.chars().count() > MAX_TITLE_CHARS);
-    let title = title.map(|title| {
-        let words = title.split(|letter: char| letter.is_whitespace() || letter.is_control());
-        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-    });
+    let title = title.map(|title| printable_line(&title));
     if is_too_long || title.as_ref().is_some_and(String::is_empty) {
         let detail = format!("a title has 1 to {MAX_TITLE_CHARS} characters");
         return Err(ApiError::invalid(Place::Pointer("/title".to_owned()), detail));

@@ -30,7 +30,7 @@ pub enum BadInput {
 }
 
 /// The number after which the client wants to go on: the header wins over the parameter, and without both it is the
-/// start. Numbers beyond what can be stored stand for the end.
+/// start. An empty header is none. Numbers beyond what can be stored stand for the end.
 ///
 /// # Errors
 /// [`BadInput`] when one of them is not a whole number, also the one that does not count.
@@ -38,6 +38,7 @@ pub fn starting_point(headers: &HeaderMap, after: Option<&str>) -> Result<i64, B
     let after = after.map_or(Ok(0), |text| whole_number(text).ok_or(BadInput::After))?;
     headers
         .get("last-event-id")
+        .filter(|value| !value.as_bytes().trim_ascii().is_empty())
         .map_or(Ok(after), |value| value.to_str().ok().and_then(whole_number).ok_or(BadInput::LastEventId))
 }
 
@@ -138,7 +139,9 @@ mod tests {
         for bad in ["", "-1", "+1", "1.0", "1e3", "0x1", "abc", "1 2", "٣"] {
             check(None, Some(bad), Err(BadInput::After));
         }
-        for bad in ["", "-1", "abc"] {
+        check(Some(""), Some("17"), Ok(17));
+        check(Some(" "), None, Ok(0));
+        for bad in ["-1", "abc"] {
             check(Some(bad), Some("1"), Err(BadInput::LastEventId));
         }
     }

@@ -128,7 +128,7 @@ async fn what_cannot_be_given_is_refused() {
     let problem = give(&service, &path("old.docx"), "no package").await.refused(422, "document_unreadable");
     assert!(problem["detail"].as_str().unwrap().starts_with("old.docx: "), "{problem}");
     give(&service, &path("long.txt"), "x".repeat(100_001)).await.refused(413, "payload_too_large");
-    give(&service, &path("b.txt"), "another text").await.expect(201);
+    give(&service, &path(&format!("{}.txt", "b".repeat(400))), "another text").await.expect(201);
     give(&service, &path("c.txt"), "a third text").await.refused(403, "too_many_documents");
     give(&service, &path("a.txt"), "a text").await.expect(200);
     let nobody = format!("/api/v1/threads/{NOBODY}/documents?name=a.txt");

@@ -28,6 +28,8 @@ async fn a_thread_is_renamed_and_its_metadata_merged(database: TestDatabase) {
     assert_eq!(service.thread(&started.thread).await["metadata"], changed["metadata"]);
     assert_eq!(change(&json!({})).await.expect(200).json()["title"], "The tide gate");
     let patch = [("content-type", "application/merge-patch+json")];
+    let turned = change(&json!({"title": "Gate\u{202e}fdp"})).await.expect(200).json();
+    assert_eq!(turned["title"], "Gatefdp");
     let typed = service.ask("PATCH", &path, &patch, r#"{"title": "Gate"}"#).await.expect(200).json();
     assert_eq!(typed["title"], "Gate");
 

@@ -158,7 +158,9 @@ impl ReadUpload {
     pub(in crate::search) async fn of(parser: &Parser, path: &str, bytes: &[u8]) -> Result<Self, UploadError> {
         let name = file_name(path).ok_or(UploadError::NoName)?;
         let unreadable = |reason: &str| UploadError::Unreadable(format!("{name}: {reason}"));
-        let format = format_of(&name, bytes).ok_or_else(|| unreadable("files of this kind are not read"))?;
+        // Of the whole name: the one that is shown may have lost its ending.
+        let format =
+            format_of(&printable_line(path), bytes).ok_or_else(|| unreadable("files of this kind are not read"))?;
         let document = parser.document(&name, format, bytes).await.map_err(|error| match error {
             pages::Error::Unreadable(reason) => unreadable(&reason.0),
             pages::Error::Unavailable(reason) => UploadError::Unavailable(reason),
