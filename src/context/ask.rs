@@ -9,21 +9,31 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Cx, Deadline, Error, Role, RunCaller, fit, paid::Paid, spending::Purpose, watch};
+use super::{
+    Cx, Deadline, Error, Role, RunCaller,
+    asked::asked,
+    fit,
+    paid::Paid,
+    spending::{ANSWER_TOKENS, Purpose},
+    watch,
+};
 use crate::{
-    domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode, digest},
-    journal::{Asked, Entry, StepKind, Stop},
+    domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode},
+    journal::{Asked, Entry, Inherited, StepKind, Stop},
     llm::{
         self, Completion, Delta, OutputFormat, Request, Sending, StopReason,
         structured::{self, Strategies, Strategy},
     },
-    offline::{self, Evidence, Task},
+    offline::{self, Task},
 };
 
 /// How often a request is shortened further after the provider said it is too long.
 const SHORTENINGS: u32 = 4;
 /// How often a call gets twice the output limit after its model has spent all of it on thinking.
 const RAISES: u32 = 2;
+
+/// Of the text of an answer whose tokens are not known, about.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// A model call to be made.
 #[derive(Clone, Debug)]
@@ -213,7 +223,7 @@ impl Cx {
         let asked = asked(role, &call.request, &call.task);
         let mut streamed = false;
         let work = async {
-            if let Some(inherited) = self.run.journal.inherited(key, &asked) {
+            if let Some(inherited) = self.inherited_answer(key, &asked) {
                 return Ok(Entry::inherited(inherited));
             }
             streamed = true;
@@ -229,6 +239,13 @@ impl Cx {
             sink.take(&completion.text).await?;
         }
         Ok(outcome)
+    }
+
+    /// The text that a run which this one retries was given. One without a word may be what it failed for: another model,
+    /// or the same one, is asked.
+    fn inherited_answer(&self, key: &str, asked: &Asked) -> Option<Inherited<Outcome>> {
+        std::iter::from_fn(|| self.run.journal.inherited::<Outcome>(key, asked))
+            .find(|inherited| inherited.value.as_ref().is_ok_and(|completion| !completion.text.trim().is_empty()))
     }
 
     /// Tells the world that a model is asked; nobody waits for that to be stored.
@@ -358,7 +375,9 @@ impl Cx {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
-                Ok(Ok(completion)) => {
+                Ok(Ok(mut completion)) => {
+                    let written = ANSWER_TOKENS.max(completion.text.len() as u64 / BYTES_PER_TOKEN);
+                    completion.usage = completion.usage.plausible_or(fitted.tokens.into(), written);
                     reserved.answered(&completion.usage);
                     return Ok(Tried::Answered(completion));
                 }
@@ -543,51 +562,6 @@ impl TextSink for NoText {
     }
 }
 
-/// How the journal recognises a model call: by the whole request, and by what it is about. The latter leaves out our own
-/// words, the model and its limits, and for an agent's turn also what came before: that turn was answered once, and its
-/// answer counts although another one might be given today. What is made of the findings has to rest on the same ones.
-fn asked(role: Role, request: &Request, task: &Task) -> Asked {
-    let form = match &request.output {
-        OutputFormat::Text => None,
-        OutputFormat::JsonSchema { name, .. } => Some(name),
-    };
-    let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let about = match task {
-        Task::Other | Task::Clarify | Task::FollowUp => json!(null),
-        Task::Answer { message } => json!({"answer": message}),
-        Task::Brief { question } => json!({"brief": question}),
-        Task::Supervise { brief, round } => json!({"supervise": brief, "round": round}),
-        Task::Research { topic, turn, .. } => json!({"research": topic, "turn": turn}),
-        Task::Summarise { question, page } => {
-            json!({"summarise": digest::sha256_hex(page.as_bytes()), "for": question})
-        }
-        Task::Verify { statements } => json!({"verify": statements}),
-        Task::Compress { topic, evidence } => json!({"compress": topic, "evidence": shown(evidence)}),
-        Task::Report { brief, findings, sources, limits } => {
-            let findings: Vec<_> = findings.iter().map(|finding| (&finding.topic, &finding.text)).collect();
-            json!({"report": brief, "findings": findings, "sources": shown(sources), "limits": limits})
-        }
-    };
-    let is_text = matches!(task, Task::Other | Task::Answer { .. } | Task::Compress { .. } | Task::Report { .. });
-    let said: Vec<&str> = if is_text { request.messages.iter().filter_map(said).collect() } else { Vec::new() };
-    Asked {
-        request: digest::sha256_json(request),
-        inputs: digest::sha256_json(&(role.as_str(), form, request.tool_choice, tools, about, said)),
-    }
-}
-
-fn shown(evidence: &[Evidence]) -> Vec<(String, &str)> {
-    evidence.iter().map(|evidence| (evidence.source_id.to_string(), evidence.text.as_str())).collect()
-}
-
-/// What the model said before: pieces of the text that is being written, or what a researcher's notes are made of.
-fn said(message: &llm::Message) -> Option<&str> {
-    match message {
-        llm::Message::Assistant { content, .. } => Some(content),
-        _ => None,
-    }
-}
-
 /// What a failed call means for the run.
 fn failure(error: llm::Error) -> Failure {
     use llm::Error as E;
@@ -595,12 +569,12 @@ fn failure(error: llm::Error) -> Failure {
         E::ContextWindow { .. } => FailureCode::ContextWindow,
         E::Auth { .. } => FailureCode::ModelAuth,
         E::BadRequest { .. } => FailureCode::ModelRequest,
-        E::RateLimited { .. } | E::Quota { .. } | E::Overloaded { .. } | E::Transport { .. } => {
+        E::RateLimited { .. } | E::Quota { .. } | E::Overloaded { .. } | E::Transport { .. } | E::Malformed { .. } => {
             FailureCode::ModelUnavailable
         }
         E::Timeout { .. } => FailureCode::Timeout,
         E::Refused { .. } => FailureCode::ModelRefused,
-        E::Malformed { .. } => FailureCode::ModelOutput,
+        E::TooLong { .. } => FailureCode::ModelOutput,
     };
     Failure::new(code, error.to_string())
 }

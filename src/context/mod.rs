@@ -4,6 +4,7 @@
 //! them, `spending.rs` counts them. `pages.rs` keeps what was retrieved.
 
 mod ask;
+mod asked;
 mod fit;
 mod pages;
 mod paid;

@@ -1,7 +1,11 @@
 //! What calls of models took: priced one by one, counted against the run's limits, and written into the step they were
 //! made for.
 
-use super::{Cx, Role, ask::Outcome};
+use super::{
+    Cx, Role,
+    ask::Outcome,
+    spending::{ANSWER_TOKENS, SEARCH_TOKENS},
+};
 use crate::{
     domain::{Event, ModelName, Usage},
     journal::{CallRecord, Entry},
@@ -52,6 +56,7 @@ impl Cx {
     /// The step of a search with what the model took that made it.
     pub fn with_search<T>(&self, mut usage: Usage, entry: Entry<T>) -> Entry<T> {
         let Some(model) = self.search().and_then(Engine::model) else { return entry };
+        usage = usage.plausible_or(SEARCH_TOKENS, ANSWER_TOKENS);
         usage.cost = self.run.services.llm.cost(model, &usage);
         self.run.spending.end_search(&usage);
         let (model, role) = (model.to_string(), SEARCH_ROLE.to_owned());

@@ -34,13 +34,13 @@ const MOST_KEPT_CALLS: u64 = 100;
 const MOST_KEPT_TOKENS: u64 = 4_000_000;
 
 /// Tokens that an answer is taken to have before one of its kind is there: most are shorter, reports are longer.
-const ANSWER_TOKENS: u64 = 1_000;
+pub const ANSWER_TOKENS: u64 = 1_000;
 
 /// Tokens of results that a model is taken to read for one search.
-const SEARCH_TOKENS: u64 = 10_000;
+pub const SEARCH_TOKENS: u64 = 10_000;
 
-/// As many tokens as the largest context windows hold.
-const MOST_TOKENS_OF_A_CALL: u64 = 10_000_000;
+/// As many tokens as the calls of one step can have used: each reads and writes, and is repeated twice at most.
+const MOST_TOKENS_OF_A_STEP: u64 = 6 * Usage::MOST_PLAUSIBLE;
 
 /// From so many hundredths of a limit on, no new research starts.
 pub const SOFT_PERCENT: u32 = 80;
@@ -487,9 +487,9 @@ fn refused_option(step: &Step) -> Option<&'static str> {
     OPTIONS.into_iter().find(|name| option.starts_with(name))
 }
 
-/// The tokens of one call; 0 when no model can have used so many: a gateway that tells nonsense ends no run.
+/// The tokens of a step; 0 when no model can have used so many. Only steps of releases that did not estimate say so.
 fn plausible(tokens: u64) -> u64 {
-    if tokens <= MOST_TOKENS_OF_A_CALL { tokens } else { 0 }
+    if tokens <= MOST_TOKENS_OF_A_STEP { tokens } else { 0 }
 }
 
 #[cfg(test)]

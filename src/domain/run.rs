@@ -99,15 +99,15 @@ pub enum FailureCode {
     SearchUnavailable,
     /// The provider refused the key: fix it.
     ModelAuth,
-    /// The provider could not be reached or stayed overloaded: try again later.
+    /// The provider could not be reached, stayed overloaded, or what came was no answer of its own: try again later.
     ModelUnavailable,
     /// The provider rejected the request (unknown model, unsupported parameter): fix the settings.
     ModelRequest,
-    /// The model declined to answer.
+    /// The model declined to answer: use another one.
     ModelRefused,
     /// Even the shortened request did not fit the model's context window: use a larger model.
     ContextWindow,
-    /// The model's answers could not be used: empty, or never of the asked form.
+    /// The model's answers could not be used: empty, too long, or never of the asked form: use another one.
     ModelOutput,
     /// Replay met a step whose request differs from the journal's: a bug.
     JournalMismatch,
@@ -162,8 +162,10 @@ impl FailureCode {
             | Self::Timeout
             | Self::SpendingLimit
             | Self::SearchAuth
+            | Self::ModelRefused
+            | Self::ModelOutput
             | Self::CrashLoop => true,
-            Self::NoEvidence | Self::ModelRefused | Self::ModelOutput | Self::Internal => false,
+            Self::NoEvidence | Self::Internal => false,
         }
     }
 }
@@ -399,6 +401,18 @@ impl Usage {
     /// The most searches that a provider is believed to have made for one call.
     pub const MOST_SEARCHES_PER_CALL: u64 = 1_000;
 
+    /// As many tokens of a kind as the largest context windows hold.
+    pub const MOST_PLAUSIBLE: u64 = 10_000_000;
+
+    /// The usage of one call, or the estimate when no model can have used so many tokens: a gateway that tells nonsense
+    /// ends no run, and locks nobody out.
+    pub fn plausible_or(self, input_tokens: u64, output_tokens: u64) -> Self {
+        if self.input_tokens.max(self.output_tokens) <= Self::MOST_PLAUSIBLE {
+            return self;
+        }
+        Self { input_tokens, output_tokens, cost: self.cost, searches: self.searches, ..Self::default() }
+    }
+
     /// The usage as a gateway tells it, each count cut at [`Usage::MOST_PER_CALL`].
     pub fn believed(self) -> Self {
         Self {
@@ -431,6 +445,17 @@ impl std::ops::AddAssign for Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_that_no_model_can_have_used_are_estimated() {
+        let counted = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
+        let most = Usage::MOST_PLAUSIBLE;
+        assert_eq!(counted(most, most).plausible_or(7, 8), counted(most, most));
+        for nonsense in [counted(most + 1, 3), counted(3, most + 1), counted(u64::MAX, u64::MAX)] {
+            let with_more = Usage { cached_tokens: most, reasoning_tokens: u64::MAX, ..nonsense };
+            assert_eq!(with_more.plausible_or(7, 8), counted(7, 8), "{nonsense:?}");
+        }
+    }
 
     #[test]
     fn sums_of_usage_have_each_count() {

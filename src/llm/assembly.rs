@@ -202,8 +202,7 @@ impl Assembly {
     fn take_room(&mut self, text: &str) -> Result<(), Failure> {
         self.text_bytes += text.len();
         if self.text_bytes > self.max_text {
-            let problem = format!("its text is longer than {} bytes", self.max_text);
-            return Err(malformed(&self.model, problem).into());
+            return Err(failure::too_long(&self.model, "its text", self.max_text));
         }
         Ok(())
     }

@@ -41,11 +41,6 @@ impl Failure {
             _ => false,
         }
     }
-
-    /// An error that the same request would meet again.
-    pub(super) fn lasting(error: Error) -> Self {
-        Self { error, retry_after: None, trouble: None }
-    }
 }
 
 impl Attempt for Failure {
@@ -79,7 +74,8 @@ fn trouble(error: &Error) -> Option<Trouble> {
         | Error::Auth { .. }
         | Error::BadRequest { .. }
         | Error::Quota { .. }
-        | Error::Refused { .. } => None,
+        | Error::Refused { .. }
+        | Error::TooLong { .. } => None,
     }
 }
 
@@ -137,6 +133,17 @@ pub(super) fn of_exception(model: &ModelName, name: &str, message: &Value) -> Fa
 pub(super) fn broken_off(model: &ModelName) -> Failure {
     let error = Error::Overloaded { model: model.clone(), detail: "the provider broke off".to_owned() };
     Failure { trouble: Some(Trouble::Failing), retry_after: None, error }
+}
+
+/// A page for people in place of an answer: of a proxy, most likely, so no model has been asked.
+pub(super) fn web_page(model: &ModelName) -> Failure {
+    let error = Error::Malformed { model: model.clone(), detail: "an HTML page".to_owned() };
+    Failure { trouble: Some(Trouble::Failing), retry_after: None, error }
+}
+
+/// More than any answer can be; the model may have been paid for all of it, so it is not asked for again.
+pub(super) fn too_long(model: &ModelName, what: &str, max_bytes: usize) -> Failure {
+    Error::TooLong { model: model.clone(), detail: format!("{what} is longer than {max_bytes} bytes") }.into()
 }
 
 /// `text` on one line and not too long.

@@ -74,6 +74,9 @@ pub enum Error {
     /// The provider's answer is not of its own wire format.
     #[error("{model} sent an answer that cannot be read: {detail}")]
     Malformed { model: ModelName, detail: String },
+    /// There is more of the answer than any answer to the request can be.
+    #[error("{model} sent an answer that is too long: {detail}")]
+    TooLong { model: ModelName, detail: String },
 }
 
 impl Error {
@@ -85,10 +88,9 @@ impl Error {
             | Self::Quota { .. }
             | Self::Overloaded { .. }
             | Self::Transport { .. }
-            | Self::Timeout { .. } => true,
-            Self::ContextWindow { .. } | Self::BadRequest { .. } | Self::Refused { .. } | Self::Malformed { .. } => {
-                false
-            }
+            | Self::Timeout { .. }
+            | Self::Malformed { .. } => true,
+            Self::ContextWindow { .. } | Self::BadRequest { .. } | Self::Refused { .. } | Self::TooLong { .. } => false,
         }
     }
 
@@ -100,7 +102,8 @@ impl Error {
             | Self::Overloaded { detail, .. }
             | Self::Transport { detail, .. }
             | Self::Refused { detail, .. }
-            | Self::Malformed { detail, .. } => Some(detail),
+            | Self::Malformed { detail, .. }
+            | Self::TooLong { detail, .. } => Some(detail),
             Self::ContextWindow { .. } | Self::RateLimited { .. } | Self::Timeout { .. } => None,
         }
     }

@@ -12,7 +12,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use super::assembly::malformed;
-use super::failure::Failure;
+use super::failure::{self, Failure, too_long};
 use super::server::Server;
 use super::{Error, Request};
 use crate::domain::{Cost, ModelName};
@@ -127,10 +127,6 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     Err(failure)
 }
 
-fn too_long(model: &ModelName, what: &str, max: usize) -> Failure {
-    Failure::lasting(malformed(model, format!("{what} is longer than {max} bytes")))
-}
-
 /// The chunks of one streamed answer as they came, without `[DONE]`.
 pub(super) struct Frames {
     response: reqwest::Response,
@@ -205,9 +201,17 @@ impl Frames {
         let Some(left) = self.left.checked_sub(chunk.len()) else {
             return Err(too_long(&self.model, "its stream", self.max_bytes));
         };
+        if self.left == self.max_bytes && is_page(&chunk) {
+            return Err(failure::web_page(&self.model));
+        }
         self.left = left;
         if self.pieces.push(&chunk) { Ok(true) } else { Err(too_long(&self.model, "a line of its stream", MAX_LINE)) }
     }
+}
+
+/// Does a page begin here? No event of any dialect begins so.
+fn is_page(first: &[u8]) -> bool {
+    first.trim_ascii_start().starts_with(b"<")
 }
 
 /// Is it an empty event, or the mark of the end?

@@ -135,9 +135,9 @@ impl Circuit {
     ) {
         match trouble {
             Trouble::Away => self.found_nobody(begun, asked, reason, policy),
-            Trouble::Limited | Trouble::Unreadable => self.answered(),
+            Trouble::Limited => self.answered(),
             // They may be the request's fault, and say nothing of others.
-            Trouble::Failing | Trouble::Slow => {}
+            Trouble::Failing | Trouble::Slow | Trouble::Unreadable => {}
         }
     }
 

@@ -17,8 +17,8 @@ use crate::domain::{Usage, WaitKind};
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 /// After so many attempts a provider that asks for short waits gets those of an exponential backoff.
 const PATIENT_ATTEMPTS: u32 = 10;
-/// Answers nobody can read rarely get better.
-const UNREADABLE_ATTEMPTS: u32 = 3;
+/// Answers nobody can read may have been paid for, and may be a proxy's trouble, which passes: half a minute of attempts.
+const UNREADABLE_ATTEMPTS: u32 = 8;
 /// An error of the provider's own may be the request's fault: then no wait heals it.
 const FAILING_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// As often is a call made that fails while others get answers.
@@ -428,10 +428,16 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_and_unreadable_answers_are_tried_again_a_few_times() {
-        for trouble in [Trouble::Slow, Trouble::Unreadable] {
-            assert_eq!(outage(again(trouble, None), 4 * HOUR).0.unwrap_err().attempts, 3);
-        }
+    fn timeouts_are_tried_again_a_few_times() {
+        assert_eq!(outage(again(Trouble::Slow, None), 4 * HOUR).0.unwrap_err().attempts, 3);
+    }
+
+    #[test]
+    fn unreadable_answers_are_waited_for_and_not_paid_for_without_end() {
+        let (done, time) = outage(again(Trouble::Unreadable, None), 4 * HOUR);
+        assert_eq!(done.unwrap_err().attempts, UNREADABLE_ATTEMPTS);
+        // Half a minute on the average, the sum of seven random waits.
+        assert!(time > Duration::from_secs(3), "{time:?}");
     }
 
     #[test]
@@ -526,7 +532,7 @@ mod tests {
     #[test]
     fn the_end_of_waiting_is_told_however_it_ends() {
         let log = Log::default();
-        let call = || std::future::ready(Err::<(), _>(again(Trouble::Unreadable, None)));
+        let call = || std::future::ready(Err::<(), _>(again(Trouble::Slow, None)));
         run(retry(&circuit(), &policy(), &log, call)).0.unwrap_err();
         assert_eq!(*log.0.lock().unwrap(), ["first", "more", "resumed"]);
         let log = Log::default();

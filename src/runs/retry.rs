@@ -214,7 +214,7 @@ fn check_retryable(run: &Run) -> Result<(), Refusal> {
         _ if run.is_retryable() => Ok(()),
         (RunStatus::Queued | RunStatus::Running, _) => Err(Refusal::NotFinished),
         (RunStatus::Failed, Some(failure)) => Err(Refusal::NotRetryable(format!(
-            "the run failed for a reason that does not pass by itself ({}): {failure}",
+            "the run failed for a reason that neither time nor another model heals ({}): {failure}",
             failure.code.as_str()
         ))),
         _ => Err(Refusal::NotRetryable("the run is completed, so there is nothing to try again".to_owned())),

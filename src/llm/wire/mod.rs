@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use super::assembly::{Assembly, malformed, unquoted};
 use super::failure::{self, Failure};
 use super::providers::Quirks;
-use super::{Error, Message, Part, Request, Text, surrogates};
+use super::{Message, Part, Request, Text, surrogates};
 use crate::domain::ModelName;
 
 /// A dialect.
@@ -141,10 +141,10 @@ fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<(T, bool)> {
 }
 
 /// What an answer that is no JSON of the dialect is; often a page of a proxy.
-fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> Error {
+fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> Failure {
     match failure::is_html(json) {
-        true => malformed(assembly.model(), "an HTML page"),
-        false => malformed(assembly.model(), problem),
+        true => failure::web_page(assembly.model()),
+        false => malformed(assembly.model(), problem).into(),
     }
 }
 

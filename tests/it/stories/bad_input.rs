@@ -238,13 +238,13 @@ async fn a_model_that_only_calls_tools_that_are_not_there() {
     world.finish();
 }
 
-/// A captive portal answers 200 to everything: three tries, then what is wrong.
+/// A captive portal answers 200 to everything: it is waited for as for a provider that is away, then what is wrong is said.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxys_page_in_place_of_the_provider() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new().always(When::any(), reply::html())).await;
     let story = research(&world, &database, &[]).await;
-    story.failed_with(FailureCode::ModelOutput);
+    story.failed_with(FailureCode::ModelUnavailable);
     assert!(story.failure().message.contains("an answer that cannot be read"), "{}", story.failure());
     world.finish();
 }

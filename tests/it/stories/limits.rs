@@ -1,6 +1,6 @@
 //! Context windows: measured before a call, recognised in every vendor's words, and nothing else taken for one.
 
-use fathom::domain::{FailureCode, LongPrompt, Price, Usage, WarningCode};
+use fathom::domain::{FailureCode, LongPrompt, Price, WarningCode};
 use serde_json::json;
 use test_case::test_case;
 
@@ -245,7 +245,9 @@ async fn counts_that_no_model_can_have_used_end_no_run(database: TestDatabase) {
         assert!(story.markdown().contains("[1]"));
         let calls = story.steps.iter().filter(|step| step.call.is_some()).count() as u64;
         assert_eq!(calls, world.models.total() as u64, "each was asked once");
-        assert_eq!(story.usage.input_tokens, calls * Usage::MOST_PER_CALL);
+        // Estimated: what the owner's budget counts, too.
+        let counted = story.usage.input_tokens + story.usage.output_tokens;
+        assert!((calls * 1_000..calls * 100_000).contains(&counted), "{counted} tokens of {calls} calls");
         world.finish();
     }
 }

@@ -253,6 +253,33 @@ async fn a_step_that_no_longer_reads_ends_the_run_and_is_asked_again(database: T
     finish(engine, world).await;
 }
 
+/// A proxy's page for people, half an answer, and nothing at all: no model has failed there, and a retry asks again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_answer_of_the_provider_is_waited_for_and_tried_again() {
+    for broken in [reply::html(), reply::body(200, "{\"choices\": [[[ not json"), reply::body(200, "")] {
+        let database = TestDatabase::sqlite();
+        let (world, engine, before) =
+            repaired(&database, &[], breaking(Kind::Report, broken), FailureCode::ModelUnavailable).await;
+        assert!(world.models.count(Kind::Report) > 3, "{} attempts", world.models.count(Kind::Report));
+        assert!(before.failure().message.contains("cannot be read"), "{}", before.failure());
+        tried_again(&world, &engine, &before).await;
+        finish(engine, world).await;
+    }
+}
+
+/// What the model said without a word is not taken over: it is what the run failed for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_without_a_word_is_asked_for_again() {
+    let database = TestDatabase::sqlite();
+    let (world, engine, before) =
+        repaired(&database, &[], breaking(Kind::Report, reply::empty()), FailureCode::ModelOutput).await;
+    let calls = world.models.total();
+    let story = retried(&engine, &before.run).await;
+    assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
+    assert_eq!((story.markdown(), world.models.total() - calls), (whole().await.report.as_str(), 1));
+    finish(engine, world).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_reason_that_may_pass_can_be_tried_again() {
     let database = TestDatabase::sqlite();
@@ -268,9 +295,9 @@ async fn every_reason_that_may_pass_can_be_tried_again() {
         ("crash_loop", true),
         ("search_auth", true),
         ("spending_limit", true),
+        ("model_refused", true),
+        ("model_output", true),
         ("no_evidence", false),
-        ("model_refused", false),
-        ("model_output", false),
         ("internal", false),
     ];
     let whole = whole().await;
