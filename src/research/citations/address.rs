@@ -35,6 +35,28 @@ pub(super) fn address_in_word(text: &str) -> Option<usize> {
     (mail && rest[1..].starts_with(|c: char| !c.is_whitespace())).then_some(0)
 }
 
+/// A paper named by its DOI or its number on arXiv (`doi:10.1000/x`, `arXiv:2301.12345`): how many bytes the name takes,
+/// and its address.
+pub(super) fn paper(text: &str) -> Option<(usize, String)> {
+    let starts = |name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let (name, place) = [("doi:", "https://doi.org/"), ("arxiv:", "https://arxiv.org/abs/")]
+        .into_iter()
+        .find(|(name, _)| starts(name))?;
+    let id = &text[name.len()..];
+    let id = &id[..address_length(id)];
+    let (front, rest) = id.split_once(if name == "doi:" { '/' } else { '.' })?;
+    let number = if name == "doi:" { front.strip_prefix("10.")? } else { front };
+    let is_id = number.len() >= 4 && number.bytes().all(|byte| byte.is_ascii_digit()) && !rest.is_empty();
+    is_id.then(|| (name.len() + id.len(), format!("{place}{id}")))
+}
+
+/// Is the host of an address a number, which says nothing to a reader?
+pub(super) fn has_numeric_host(address: &str) -> bool {
+    let host = host(address);
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    name.parse::<std::net::Ipv4Addr>().is_ok()
+}
+
 /// What follows the scheme of an address of any kind (`mailto:`, `ftp://`), which angle brackets make a link.
 pub(super) fn behind_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;

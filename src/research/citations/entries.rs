@@ -3,6 +3,7 @@
 use super::{
     address::{address_in_word, address_length, is_address},
     numbers::{self, Numbers},
+    scan::CLOSING,
 };
 
 /// Characters that may follow the last address of an entry, such as `(accessed on 1 May 2031)`.
@@ -78,10 +79,10 @@ fn named(number: u32, form: Form) -> Label {
 
 /// A label in brackets.
 fn bracket(text: &str) -> Option<(Label, &str)> {
-    let inner = ["\\[", "[[", "[", "【"].iter().find_map(|open| text.strip_prefix(open))?;
-    let close = inner.find([']', '】'])?;
+    let inner = ["\\[", "[[", "[", "【", "［", "〔", "⟦"].iter().find_map(|open| text.strip_prefix(open))?;
+    let close = inner.find(CLOSING)?;
     let inside = inner[..close].trim_end_matches('\\');
-    let rest = inner[close..].trim_start_matches([']', '】']);
+    let rest = inner[close..].trim_start_matches(CLOSING);
     let defines = rest.starts_with([':', '：']);
     let rest_behind = rest.trim_start_matches([':', '：']);
     if let Some(read) = Numbers::read(inside) {

@@ -57,7 +57,7 @@ type Style = fn(&[u32], usize) -> String;
 type List = fn(usize) -> String;
 
 /// Ways to cite pages of these numbers in a text.
-const STYLES: [(&str, Style); 30] = [
+const STYLES: [(&str, Style); 32] = [
     ("[1]", |numbers, _| each(numbers, |n| format!("[{n}]"))),
     ("[1, 2]", |numbers, _| format!("[{}]", list(numbers))),
     (" [1] [2]", |numbers, _| each(numbers, |n| format!(" [{n}]"))),
@@ -92,7 +92,9 @@ const STYLES: [(&str, Style); 30] = [
     ("<sup>[1](url)</sup>", |numbers, way| each(numbers, |n| format!("<sup>[{n}]({})</sup>", address(n, way)))),
     ("<sup>1, 2</sup>", |numbers, _| format!("<sup>{}</sup>", list(numbers))),
     ("【1†L3-L7】", |numbers, _| each(numbers, |n| format!("【{n}†L3-L7】"))),
+    ("［1］", |numbers, _| each(numbers, |n| format!("［{n}］"))),
     ("[#1]", |numbers, _| each(numbers, |n| format!(" [#{n}]"))),
+    ("^1^", |numbers, _| each(numbers, |n| format!("^{n}^"))),
     ("[Ref. 1]", |numbers, _| each(numbers, |n| format!(" [Ref. {n}]"))),
 ];
 

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use super::{
     Catalogue,
-    address::{address_in_word, address_length, host, is_address},
+    address::{address_in_word, is_address},
     ids::{ids_in_bracket, only_ids},
     numbering::{Numbering, Target},
     numbers::{self, Numbers},
+    scan::{CLOSING, OPENING},
 };
 
 /// Brackets in brackets that are looked into; deeper ones are text.
@@ -102,9 +103,9 @@ impl<'a> Reader<'a, '_> {
         while at < to {
             at = match self.text.as_bytes()[at] {
                 b'\\' => self.backslash(at, to),
-                b' ' if self.text[at + 1..to].starts_with(['[', '【']) => self.spaced_bracket(at, to, depth),
+                b' ' if self.text[at + 1..to].starts_with(OPENING) => self.spaced_bracket(at, to, depth),
                 b'[' => self.bracket(at, to, depth, at),
-                0xE3 if self.text[at..].starts_with('【') => self.bracket(at, to, depth, at),
+                0xE2 | 0xE3 | 0xEF if self.text[at..].starts_with(OPENING) => self.bracket(at, to, depth, at),
                 b'!' if self.text[at + 1..to].starts_with('[') => self.image(at, to, depth),
                 b'`' => self.code_span(at, to),
                 b'<' => self.angle(at, to, depth),
@@ -131,7 +132,7 @@ impl<'a> Reader<'a, '_> {
         end
     }
 
-    fn is_space(&self, at: usize) -> bool {
+    pub(super) fn is_space(&self, at: usize) -> bool {
         self.text.as_bytes()[at] == b' '
     }
 
@@ -161,6 +162,9 @@ impl<'a> Reader<'a, '_> {
                 return self.replace(at, end, [Piece::Cite { indices, spaced: false }]);
             }
         }
+        if let Some(end) = self.command(at, rest) {
+            return end;
+        }
         let punctuation = rest.as_bytes().get(1).is_some_and(u8::is_ascii_punctuation);
         if punctuation { at + 2 } else { at + 1 }
     }
@@ -174,10 +178,13 @@ impl<'a> Reader<'a, '_> {
     /// the space or exclamation mark before it.
     fn bracket(&mut self, at: usize, to: usize, depth: usize, from: usize) -> usize {
         let open = self.next_char(at);
-        let Some(&close) = self.closing.get(&at).filter(|&&close| close < to && depth < DEPTH) else { return open };
+        let Some(&close) = self.closing.get(&at).filter(|&&close| close < to && depth < DEPTH) else {
+            return self.unclosed(from, at, to).unwrap_or(open);
+        };
         let end = self.next_char(close);
         let target = self.closing.get(&end).filter(|&&paren| paren < to && self.text[end..].starts_with('('));
-        if let Some(&paren) = target {
+        let may_link = self.text[at..].starts_with(['[', '【']);
+        if let Some(&paren) = target.filter(|_| may_link) {
             return self.link(from, (at, open, close), paren, depth);
         }
         if let Some(after) = self.reference(from, at, (open, close, end), to, depth) {
@@ -187,7 +194,8 @@ impl<'a> Reader<'a, '_> {
         self.citation(from, at, inside, (open, end), depth).unwrap_or(open)
     }
 
-    /// `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page.
+    /// `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page. Of another
+    /// page the text stays.
     fn reference(
         &mut self,
         from: usize,
@@ -202,12 +210,17 @@ impl<'a> Reader<'a, '_> {
         }
         let second = self.closing.get(&end).copied().filter(|&second| second < to && self.text[end..].starts_with('['));
         let label = second.map(|second| &self.text[end + 1..second]).filter(|label| !label.trim().is_empty());
-        let index = self.numbering.linked(label.unwrap_or(inside), self.before.line)?;
+        let piece = match (self.numbering.linked(label.unwrap_or(inside), self.before.line)?, second) {
+            (Target::Source(index), _) => Some(Piece::Cite { indices: vec![index], spaced: true }),
+            (Target::Foreign, Some(_)) => None,
+            (Target::Foreign | Target::Remark, _) => return None,
+        };
+        self.parsed.dropped += u32::from(piece.is_none());
         let after = second.map_or(end, |second| second + 1);
         self.replace(from, at, self.is_space(from).then_some(Piece::Text(" ")));
         self.plain = open;
         self.range(open, close, depth + 1);
-        Some(self.replace(close, after, [Piece::Cite { indices: vec![index], spaced: true }]))
+        Some(self.replace(close, after, piece))
     }
 
     /// `[inside](target)`: stays as text, with a citation when the target was retrieved.
@@ -244,13 +257,18 @@ impl<'a> Reader<'a, '_> {
         (open, end): (usize, usize),
         depth: usize,
     ) -> Option<usize> {
-        if let Some(read) = self.own_numbers(at, inside) {
-            return if self.may_be_ticket(from, &read) { None } else { self.numbered(from, &read, end) };
+        let named = inside.split_once('†').and_then(|(_, name)| self.catalogue.by_target(name.trim()));
+        if let Some(index) = named {
+            let spaced = self.is_space(from);
+            return Some(self.replace(from, end, [Piece::Cite { indices: vec![index], spaced }]));
         }
-        if let Some(name) = inside.strip_prefix('^') {
-            return self.footnote(from, name, end);
+        if let Some(read) = self.own_numbers(at, inside, end) {
+            return self.numbered(from, &read, end);
         }
         let ids = ids_in_bracket(inside);
+        if let Some(name) = inside.strip_prefix('^').filter(|_| ids.is_empty()) {
+            return self.footnote(from, name, end);
+        }
         if ids.is_empty() {
             return if at < self.formula { None } else { self.named(from, inside, end) };
         }
@@ -267,7 +285,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// The numbers in a bracket, if they are certainly a citation.
-    fn own_numbers(&self, at: usize, inside: &str) -> Option<Numbers> {
+    fn own_numbers(&self, at: usize, inside: &str, end: usize) -> Option<Numbers> {
         if at < self.formula {
             return None;
         }
@@ -275,18 +293,10 @@ impl<'a> Reader<'a, '_> {
         let here = tail(&self.text[..at]);
         let before = if here.trim().is_empty() { format!("{}{here}", self.before.text) } else { here.to_owned() };
         let highest = self.catalogue.sources.len().max(self.numbering.highest());
-        numbers::is_citation(&read, &before, highest).then_some(read)
-    }
-
-    /// `[#1]` is a citation only if the model's own list has the number; until that is known, it is remembered.
-    fn may_be_ticket(&mut self, from: usize, read: &Numbers) -> bool {
-        let is_listed = |number: &u32| self.numbering.target(&number.to_string(), self.before.line).is_some();
-        let may_be = read.hash && !read.numbers.iter().all(is_listed);
-        let is_source = |number: &u32| usize::try_from(*number).is_ok_and(|n| n <= self.catalogue.sources.len());
-        if may_be && !self.starts_line(from) && read.numbers.iter().all(is_source) {
-            self.parsed.numbers.extend(&read.numbers);
-        }
-        may_be
+        let is_data = !read.marked && numbers::is_data(&read, &before, &self.text[end..]);
+        let cites =
+            numbers::is_citation(&read, &before, highest) && (!is_data || self.all_known(&read.numbers).is_some());
+        cites.then_some(read)
     }
 
     /// `[Smith 2021]`, `[A; B]`: names that the model's own list has for its sources.
@@ -356,17 +366,22 @@ impl<'a> Reader<'a, '_> {
         self.behind(at).chars().all(|c| c.is_whitespace() || ">-*+•|".contains(c))
     }
 
-    /// The sources behind numbers, if all of them are known.
+    /// The sources behind numbers, if there are any and all of them are known.
     pub(super) fn all_known(&self, numbers: &[u32]) -> Option<Vec<usize>> {
+        if numbers.is_empty() {
+            return None;
+        }
         numbers.iter().map(|&number| self.numbering.source(number, self.before.line)).collect()
     }
 
-    fn cited(&mut self, ids: &[(usize, usize, u32)], spaced: bool) -> Option<Piece<'a>> {
+    pub(super) fn cited(&mut self, ids: &[(usize, usize, u32)], spaced: bool) -> Option<Piece<'a>> {
         let mut cited: Vec<usize> = Vec::new();
-        for (_, _, id) in ids {
+        for (start, stop, id) in ids {
             match self.catalogue.by_id.get(id) {
                 Some(&index) if !cited.contains(&index) => cited.push(index),
                 Some(_) => {}
+                // A range may leave out an id that was never given out.
+                None if start == stop => {}
                 None => self.parsed.dropped += 1,
             }
         }
@@ -386,7 +401,7 @@ impl<'a> Reader<'a, '_> {
     fn word(&mut self, at: usize, to: usize) -> usize {
         let rest = &self.text[at..to];
         let next = self.next_char(at);
-        if matches!(rest.as_bytes()[0], b'(' | 0xC2 | 0xE2)
+        if matches!(rest.as_bytes()[0], b'(' | b'^' | 0xC2 | 0xE2)
             && let Some(end) = self.unbracketed(at, to)
         {
             return end;
@@ -396,7 +411,7 @@ impl<'a> Reader<'a, '_> {
         if web {
             return self.address(at, to);
         }
-        if !starts || !(rest.as_bytes()[0].is_ascii_alphabetic() || rest.starts_with("//")) {
+        if !starts || !(rest.as_bytes()[0].is_ascii_alphabetic() || rest.starts_with(['/', '\u{E200}'])) {
             return next;
         }
         if is_address(rest) {
@@ -405,84 +420,49 @@ impl<'a> Reader<'a, '_> {
         if let Some(skipped) = address_in_word(rest) {
             return self.address(at + skipped, to);
         }
-        self.bare_id(at, to).unwrap_or(next)
-    }
-
-    /// `¹` and `(1)`, where the model numbers its sources so.
-    fn unbracketed(&mut self, at: usize, to: usize) -> Option<usize> {
-        let rest = &self.text[at..to];
-        if self.numbering.superscripts && numbers::may_carry_superscript(&self.behind(at)) {
-            return self.superscript(at, rest);
-        }
-        if self.numbering.parentheses && at >= self.formula && !self.behind(at).trim().is_empty() {
-            let inner = rest.strip_prefix('(')?;
-            let inside = &inner[..inner[..inner.floor_char_boundary(64)].find(')')?];
-            let indices = self.all_known(&Numbers::read(inside)?.numbers)?;
-            return Some(self.replace(at, at + inside.len() + 2, [Piece::Cite { indices, spaced: false }]));
-        }
-        None
-    }
-
-    /// A number in superscript digits, or several of one digit each.
-    fn superscript(&mut self, at: usize, rest: &str) -> Option<usize> {
-        let whole = numbers::superscript(rest)?;
-        let first = numbers::superscript(rest.chars().next()?.encode_utf8(&mut [0; 4]));
-        for (number, bytes) in [Some(whole), first].into_iter().flatten() {
-            let piece = match self.numbering.target(&number.to_string(), self.before.line) {
-                Some(Target::Source(index)) => Some(Piece::Cite { indices: vec![index], spaced: false }),
-                Some(Target::Foreign) => None,
-                Some(Target::Remark) | None => continue,
-            };
-            self.parsed.dropped += u32::from(piece.is_none());
-            return Some(self.replace(at, at + bytes, piece));
-        }
-        None
+        self.bare_id(at, to).or_else(|| self.foreign_name(at, to)).unwrap_or(next)
     }
 
     fn bare_id(&mut self, at: usize, to: usize) -> Option<usize> {
+        let (index, end) = self.id_at(at, to)?;
+        Some(self.replace(at, end, [Piece::Cite { indices: vec![index], spaced: false }]))
+    }
+
+    /// A bracket that is opened before an id and never closed.
+    fn unclosed(&mut self, from: usize, at: usize, to: usize) -> Option<usize> {
+        let (index, end) = self.id_at(self.next_char(at), to).filter(|_| !self.closing.contains_key(&at))?;
+        let spaced = self.is_space(from);
+        Some(self.replace(from, end, [Piece::Cite { indices: vec![index], spaced }]))
+    }
+
+    /// The source whose id stands at this place, and where the id ends.
+    fn id_at(&self, at: usize, to: usize) -> Option<(usize, usize)> {
         let rest = &self.text[at..to];
         let digits = rest.strip_prefix(['S', 's'])?.bytes().take(11).take_while(u8::is_ascii_digit).count();
         let whole = 1 + digits;
         let ends = !rest[whole..].starts_with(|next: char| next.is_alphanumeric());
         let index = *self.catalogue.by_id.get(&rest[1..whole].parse().ok()?).filter(|_| ends)?;
-        Some(self.replace(at, at + whole, [Piece::Cite { indices: vec![index], spaced: false }]))
-    }
-
-    fn address(&mut self, at: usize, to: usize) -> usize {
-        let address = &self.text[at..at + address_length(&self.text[at..to]).max(1)];
-        let piece = self.addressed(address);
-        self.replace(at, at + address.len(), [piece])
-    }
-
-    pub(super) fn addressed(&mut self, address: &'a str) -> Piece<'a> {
-        if let Some(index) = self.catalogue.by_url(address) {
-            return Piece::Cite { indices: vec![index], spaced: false };
-        }
-        self.parsed.dropped += 1;
-        Piece::Text(host(address))
+        Some((index, at + whole))
     }
 }
 
 /// Where each bracket and parenthesis is closed, by its own kind alone.
 fn closing(text: &str) -> HashMap<usize, usize> {
-    let mut open: [Vec<usize>; 3] = Default::default();
+    let mut open: [Vec<usize>; 1 + OPENING.len()] = Default::default();
     let mut closing = HashMap::new();
     let mut escaped = false;
     for (at, character) in text.char_indices() {
-        let kind = match character {
-            '[' | ']' => 0,
-            '【' | '】' => 1,
-            '(' | ')' => 2,
-            _ => {
+        let kind = |kinds: &[char], paren| {
+            if character == paren { Some(OPENING.len()) } else { kinds.iter().position(|&kind| kind == character) }
+        };
+        match (kind(&OPENING, '('), kind(&CLOSING, ')')) {
+            (None, None) => {
                 escaped = character == '\\' && !escaped;
                 continue;
             }
-        };
-        if !std::mem::take(&mut escaped) {
-            match character {
-                '[' | '【' | '(' => open[kind].push(at),
-                _ => drop(open[kind].pop().map(|start| closing.insert(start, at))),
-            }
+            _ if std::mem::take(&mut escaped) => {}
+            (Some(kind), _) => open[kind].push(at),
+            (None, Some(kind)) => drop(open[kind].pop().map(|start| closing.insert(start, at))),
         }
     }
     closing

@@ -6,6 +6,9 @@ use crate::domain::SourceId;
 
 /// A longer bracket is no list of citations.
 pub(super) const LONGEST_LIST: usize = 512;
+/// Ids of one range.
+const LONGEST_RANGE: u32 = 100;
+
 /// Ids in `text` as (start, end, number), each a word of its own.
 pub(super) fn ids_in(text: &str) -> Vec<(usize, usize, u32)> {
     let mut found = Vec::new();
@@ -24,9 +27,21 @@ pub(super) fn ids_in(text: &str) -> Vec<(usize, usize, u32)> {
     found
 }
 
-/// The ids of a bracket, when it is short enough to be a list of citations.
+/// The ids of a bracket, when it is short enough to be a list of citations. Those that a range leaves out stand at no
+/// place of their own.
 pub(super) fn ids_in_bracket(inside: &str) -> Vec<(usize, usize, u32)> {
-    if inside.len() > LONGEST_LIST { Vec::new() } else { ids_in(inside) }
+    let mut ids: Vec<(usize, usize, u32)> = Vec::new();
+    let found = if inside.len() > LONGEST_LIST { Vec::new() } else { ids_in(inside) };
+    for (start, stop, id) in found {
+        if let Some(&(_, end, last)) = ids.last()
+            && matches!(inside[end..start].trim(), "-" | "–" | "—")
+            && id.checked_sub(last).is_some_and(|count| count <= LONGEST_RANGE)
+        {
+            ids.extend((last + 1..id).map(|between| (end, end, between)));
+        }
+        ids.push((start, stop, id));
+    }
+    ids
 }
 
 /// Is there nothing beside the ids but separators and words like "Source"?

@@ -6,6 +6,7 @@
 use super::{
     address::{address_in_word, is_address},
     ids::ids_in,
+    scan::OPENING,
 };
 
 /// Headings under which models list sources, lower case.
@@ -120,7 +121,7 @@ pub(super) fn head(line: &str) -> Head {
     match rest.bytes().next() {
         None => Head::Undecided,
         Some(b'#' | b'`' | b'~' | b'[' | b'$' | b'\\') => Head::Whole,
-        Some(_) if rest.starts_with('【') => Head::Whole,
+        Some(_) if rest.starts_with(OPENING) => Head::Whole,
         Some(_) if is_part_of_marker(rest) || may_be_title(line.trim()) => Head::Undecided,
         Some(_) => Head::Ordinary,
     }
@@ -176,6 +177,11 @@ pub(super) enum Inside {
 }
 
 impl Fence {
+    /// The line that closes it; `None` where it ends with the quotation or list item that it stands in.
+    pub(super) fn end(&self) -> Option<String> {
+        (self.quotes == 0 && self.column == 0).then(|| self.mark.to_string().repeat(self.count))
+    }
+
     /// Judges a whole line.
     pub(super) fn judge(&self, line: &str) -> Inside {
         let Some(rest) = behind_quotes(line, self.quotes) else { return Inside::Outside };
@@ -310,13 +316,15 @@ pub(super) struct SourceHeading {
     pub level: usize,
     /// It says nothing but that sources follow.
     pub certain: bool,
+    /// Nothing but its place on a line of its own makes it a heading.
+    pub plain: bool,
 }
 
 /// Is this a heading over a source list, or perhaps one?
 pub(super) fn source_heading(trimmed: &str) -> Option<SourceHeading> {
     let (level, title) = heading(trimmed).unwrap_or((7, trimmed));
-    let marked = level < 7 || title.starts_with(['*', '_']) || title.ends_with([':', '：']);
-    if !marked || title.len() > LONGEST_HEADING {
+    let plain = !(level < 7 || title.starts_with(['*', '_']) || title.ends_with([':', '：']));
+    if title.len() > LONGEST_HEADING {
         return None;
     }
     // A plain line is held back only while it can become a title, so no more is forgiven here than there.
@@ -324,7 +332,7 @@ pub(super) fn source_heading(trimmed: &str) -> Option<SourceHeading> {
     let title = title.trim_matches(around).to_lowercase();
     let certain = SOURCE_HEADINGS.contains(&title.as_str());
     let perhaps = || level < 7 && SOURCE_WORDS.iter().any(|word| title.contains(word));
-    (certain || perhaps()).then_some(SourceHeading { level, certain })
+    (certain || perhaps()).then_some(SourceHeading { level, certain, plain })
 }
 
 /// Is the line a heading, or one in bold letters?
@@ -352,17 +360,31 @@ pub(super) fn ends_formula(text: &str) -> bool {
     text.ends_with("$$") || text.ends_with("\\]")
 }
 
-/// Is this the text of a footnote: `[^1]: …`?
+/// Is this the text of a footnote: `[^1]: …`? One that is called by the id of a source is none.
 pub(super) fn is_footnote(line: &str) -> bool {
     without_containers(line).strip_prefix("[^").and_then(|rest| rest.split_once(']')).is_some_and(|(label, rest)| {
-        !label.is_empty() && !label.contains('[') && !label.contains(char::is_whitespace) && rest.starts_with(':')
+        !label.is_empty()
+            && !label.contains('[')
+            && ids_in(label).is_empty()
+            && !label.contains(char::is_whitespace)
+            && rest.starts_with(':')
     })
+}
+
+/// A line of dashes or of equals signs, which makes the one above it a heading.
+pub(super) fn is_underline(trimmed: &str) -> bool {
+    ["-", "="].iter().any(|sign| !trimmed.is_empty() && trimmed.trim_start_matches(sign).is_empty())
+}
+
+/// Does the line begin with the marker of a list?
+pub(super) fn is_item(trimmed: &str) -> bool {
+    marker(trimmed).is_some_and(|width| trimmed[width..].starts_with([' ', '\t']))
 }
 
 /// Does a line belong to a list, when the list has no heading of its own?
 pub(super) fn is_list_line(trimmed: &str) -> bool {
     let first = trimmed.chars().next();
-    first.is_none_or(|first| matches!(first, '-' | '*' | '+' | '[' | '【' | '•') || first.is_ascii_digit())
+    first.is_none_or(|first| ("-*+•".contains(first) || OPENING.contains(&first)) || first.is_ascii_digit())
         || is_reference(trimmed)
 }
 
@@ -377,7 +399,9 @@ pub(super) fn is_reference(trimmed: &str) -> bool {
 /// Does a line name a source by an address, an id or a number in brackets?
 fn names_source(trimmed: &str) -> bool {
     let rest = behind_marker(trimmed);
-    let cites = rest.starts_with(['[', '【', '^']) || ids_in(rest).first().is_some_and(|(start, _, _)| *start == 0);
+    let cites = rest.starts_with(OPENING)
+        || rest.starts_with('^')
+        || ids_in(rest).first().is_some_and(|(start, _, _)| *start == 0);
     cites || holds_address(rest)
 }
 

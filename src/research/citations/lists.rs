@@ -1,6 +1,6 @@
 //! A source list of the model's own, as it may seem: judged when it ends, since prose under such a heading stays.
 
-use super::{entries, lines};
+use super::{bibliography::is_bibliographic, entries, lines};
 
 /// A list is judged when it has grown to so many bytes, at the latest.
 pub(super) const LIST_BYTES: usize = 64 * 1024;
@@ -13,11 +13,21 @@ pub(super) struct SourceList {
     /// Does the heading say nothing but "Sources"? Under another one, as "Open-source tools", only what has a label in
     /// brackets and an address is a reference.
     certain: bool,
-    /// With their numbers in the model's text.
-    lines: Vec<(usize, String)>,
+    /// Does nothing mark the heading as one? Then it goes only with a reference.
+    plain: bool,
+    lines: Vec<Line>,
     bytes: usize,
     /// References of the part of the list that has been judged already.
     earlier: usize,
+}
+
+/// A line of the model's text, by its number there.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub number: usize,
+    pub text: String,
+    /// It says something for which it cites a retrieved source by its id, so it is no entry.
+    pub states: bool,
 }
 
 /// What becomes of a list.
@@ -46,40 +56,40 @@ enum Role {
 
 impl SourceList {
     /// A list whose heading is that line.
-    pub(super) fn new(heading: lines::SourceHeading, number: usize, line: &str) -> Self {
-        let lines::SourceHeading { level, certain } = heading;
-        Self { level, certain, lines: vec![(number, line.to_owned())], bytes: 0, earlier: 0 }
+    pub(super) fn new(heading: lines::SourceHeading, line: Line) -> Self {
+        let lines::SourceHeading { level, certain, plain } = heading;
+        Self { level, certain, plain, lines: vec![line], bytes: 0, earlier: 0 }
     }
 
     /// The rest of a list that was too long to be judged at once.
-    pub(super) fn going_on(list: &Self, number: usize, line: &str) -> Self {
-        Self {
-            level: list.level,
-            certain: list.certain,
-            lines: vec![(number, line.to_owned())],
-            bytes: line.len(),
-            earlier: 1,
-        }
+    pub(super) fn going_on(&self, line: Line) -> Self {
+        let bytes = line.text.len();
+        Self { lines: vec![line], bytes, earlier: 1, ..*self }
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, number: usize, line: &str) {
+    pub(super) fn push(&mut self, line: Line) {
         // A blank line takes room too.
-        self.bytes += line.len() + 1;
-        self.lines.push((number, line.to_owned()));
+        self.bytes += line.text.len() + 1;
+        self.lines.push(line);
     }
 
-    /// Does a line stand behind the list? Under a heading that is not certain anything but an entry ends it: text under
-    /// "What the sources say" must not be held back until the section is over.
-    pub(super) fn ends_before(&self, line: &str) -> bool {
-        let trimmed = line.trim();
+    /// Does a line stand behind the list? A further heading of the kind begins a list of its own. Under one that is not
+    /// certain anything but an entry ends the list: text under "What the sources say" must not be held back until the
+    /// section is over.
+    pub(super) fn ends_before(&self, line: &Line) -> bool {
+        let trimmed = line.text.trim();
+        if lines::source_heading(trimmed).is_some() {
+            return true;
+        }
         match lines::heading(trimmed) {
-            Some((level, _)) => (level <= self.level || !self.certain) && lines::source_heading(trimmed).is_none(),
-            None if self.level > 6 => !lines::is_list_line(trimmed),
-            None => !self.certain && !self.may_hold(line, trimmed),
+            Some((level, _)) => level <= self.level || !self.certain,
+            None if self.level > 6 && line.states => !lines::is_item(trimmed),
+            None if self.level > 6 => !lines::is_list_line(trimmed) && !is_bibliographic(trimmed),
+            None => !self.certain && !self.may_hold(&line.text, trimmed),
         }
     }
 
@@ -99,8 +109,8 @@ impl SourceList {
         let roles = self.roles();
         let count = |role| roles.iter().filter(|&&found| found == role).count();
         let (references, others) = (self.earlier + count(Role::Reference), count(Role::Other));
-        let goes = references > others || (others == 0 && self.certain);
-        let judge = |((number, text), role): ((usize, String), &Role)| JudgedLine {
+        let goes = references > others || (others == 0 && self.certain && !self.plain);
+        let judge = |(Line { number, text, .. }, role): (Line, &Role)| JudgedLine {
             number,
             text,
             goes: goes && *role != Role::Other,
@@ -110,10 +120,11 @@ impl SourceList {
     }
 
     fn roles(&self) -> Vec<Role> {
-        let mut roles: Vec<Role> = self.lines.iter().map(|(_, line)| self.role(line)).collect();
+        let mut roles: Vec<Role> = self.lines.iter().map(|line| self.role(line)).collect();
         for at in 0..roles.len() {
-            let line = &self.lines[at].1;
-            if lines::is_table_rule(line.trim()) {
+            if at == 1 && lines::is_underline(self.lines[at].text.trim()) {
+                roles[at] = Role::Layout;
+            } else if lines::is_table_rule(self.lines[at].text.trim()) {
                 roles[at] = Role::Layout;
                 if at > 0 {
                     roles[at - 1] = Role::Layout;
@@ -125,21 +136,24 @@ impl SourceList {
         roles
     }
 
-    fn role(&self, line: &str) -> Role {
-        let trimmed = line.trim();
+    fn role(&self, line: &Line) -> Role {
+        let trimmed = line.text.trim();
         if trimmed.is_empty() || lines::source_heading(trimmed).is_some() {
             return Role::Layout;
         }
-        let is_reference = if self.certain { lines::is_reference(trimmed) } else { is_entry(trimmed) };
-        if is_reference { Role::Reference } else { Role::Other }
+        let is_reference = match self.certain {
+            true => lines::is_reference(trimmed) || is_bibliographic(trimmed),
+            false => is_entry(trimmed),
+        };
+        if is_reference && !line.states { Role::Reference } else { Role::Other }
     }
 
     /// Entries may be broken: an item whose address stands on the next line, or an indented line behind a reference.
     fn belongs_to_a_reference(&self, at: usize, roles: &[Role]) -> bool {
-        let line = &self.lines[at].1;
-        let next = self.lines.get(at + 1).is_some_and(|(_, next)| lines::begins_with_address(next));
-        let behind = at > 0 && roles[at - 1] == Role::Reference && (line.starts_with("  ") || line.starts_with('\t'));
-        behind || (next && lines::is_list_line(line.trim()))
+        let Line { text, states, .. } = &self.lines[at];
+        let next = self.lines.get(at + 1).is_some_and(|next| lines::begins_with_address(&next.text));
+        let behind = at > 0 && roles[at - 1] == Role::Reference && (text.starts_with("  ") || text.starts_with('\t'));
+        !states && (behind || (next && lines::is_list_line(text.trim())))
     }
 }
 

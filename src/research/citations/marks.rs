@@ -1,11 +1,13 @@
-//! Marks in a segment that are no brackets: code spans, tags and comments, formulas.
+//! Marks in a segment that are no brackets: code spans, tags and comments, formulas, raised numbers, addresses, and the
+//! marks of other programs.
 
 use super::{
-    address::{behind_scheme, is_address},
+    address::{address_length, behind_scheme, has_numeric_host, host, is_address, paper},
     grammar::{DEPTH, Piece, Reader, tail},
+    ids::{ids_in_bracket, only_ids},
     numbering::Target,
     numbers::{self, Numbers},
-    scan::FORMULA_BYTES,
+    scan::{FORMULA_BYTES, RAISED_BYTES},
 };
 
 /// One of these stands between two dollar signs that are no prices.
@@ -17,7 +19,7 @@ const REMOVED_TAGS: [&str; 12] =
 const HARMLESS_TAGS: [&str; 15] =
     ["b", "br", "del", "em", "i", "ins", "kbd", "mark", "s", "small", "strong", "sub", "sup", "u", "wbr"];
 
-impl Reader<'_, '_> {
+impl<'a> Reader<'a, '_> {
     /// `\\(…\\)` and `\\[…\\]` with a sign of mathematics are formulas.
     pub(super) fn displayed(&mut self, at: usize, rest: &str) {
         let Some(close) =
@@ -62,8 +64,7 @@ impl Reader<'_, '_> {
         }
         let inside = &self.text[at + 1..close];
         if is_address(inside) {
-            let piece = self.addressed(inside);
-            return self.replace(at, close + 1, [piece]);
+            return self.addressed(inside, (at, close + 1), to);
         }
         if let Some(rest) = behind_scheme(inside) {
             self.parsed.dropped += 1;
@@ -83,6 +84,9 @@ impl Reader<'_, '_> {
             return self.replace(at, close + 1, []);
         }
         let inside_line = self.before.inside_line || self.text[..at].contains(char::is_alphabetic);
+        if inside_line && let Some(end) = self.raised_bracket(at, to, depth) {
+            return end;
+        }
         if inside_line && is_harmless_tag(&self.text[at..=close]) {
             return self.replace(at, close + 1, [Piece::Raw(&self.text[at..=close])]);
         }
@@ -98,12 +102,121 @@ impl Reader<'_, '_> {
         let close = inner[..inner.floor_char_boundary(64)].find("</sup>")?;
         let read = Numbers::read(&inner[..close])?;
         let targets = read.numbers.iter().map(|n| self.numbering.target(&n.to_string(), self.before.line));
-        let targets: Vec<Target> = targets.collect::<Option<_>>()?;
+        let targets: Vec<Target> = targets.collect::<Option<Vec<_>>>().filter(|targets| !targets.is_empty())?;
         let known = |target: &Target| if let Target::Source(index) = target { Some(*index) } else { None };
         let indices: Vec<usize> = targets.iter().filter_map(known).collect();
         self.parsed.dropped += u32::try_from(targets.len() - indices.len()).unwrap_or(u32::MAX);
         let end = at + "<sup>".len() + close + "</sup>".len();
         Some(self.replace(at, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced: false })))
+    }
+
+    /// `<sup>[1]</sup>`: where nothing stays of the citation, the tags go too.
+    fn raised_bracket(&mut self, at: usize, to: usize, depth: usize) -> Option<usize> {
+        let inner = self.text[at..to].strip_prefix("<sup>").filter(|inner| inner.starts_with('['))?;
+        let length = inner[..inner.floor_char_boundary(RAISED_BYTES)].find("</sup>")?;
+        let (start, end) = (at + "<sup>".len(), at + "<sup>".len() + length);
+        let close = end + "</sup>".len();
+        let tag = at - usize::from(self.text[self.plain..at].ends_with(' '));
+        self.flush(tag);
+        let first = self.parsed.pieces.len();
+        self.range(start, end, (depth + 1).min(DEPTH));
+        if self.parsed.pieces.len() > first {
+            self.parsed.pieces.insert(first, Piece::Raw(&self.text[tag..start]));
+            self.parsed.pieces.push(Piece::Raw(&self.text[end..close]));
+        }
+        self.plain = close;
+        Some(close)
+    }
+
+    /// `\\cite{S1001}`, `\\citep{S1001,S1002}`
+    pub(super) fn command(&mut self, at: usize, rest: &str) -> Option<usize> {
+        let (variant, inner) = rest.strip_prefix("\\cite")?.split_once('{')?;
+        let (inside, _) = inner.split_once('}').filter(|_| matches!(variant, "" | "p" | "t" | "author" | "*"))?;
+        let ids = ids_in_bracket(inside);
+        if ids.is_empty() || !only_ids(inside, &ids) {
+            return None;
+        }
+        let cited = self.cited(&ids, false);
+        Some(self.replace(at, at + rest.len() - inner.len() + inside.len() + 1, cited))
+    }
+
+    /// The mark of a chat program, which leads nowhere, or a paper by its number.
+    pub(super) fn foreign_name(&mut self, at: usize, to: usize) -> Option<usize> {
+        let rest = &self.text[at..to];
+        if let Some(length) = numbers::tool_mark(rest) {
+            return Some(self.remove(at, at + length, to));
+        }
+        let (length, address) = paper(rest)?;
+        match self.catalogue.by_url(&address) {
+            Some(index) => Some(self.replace(at, at + length, [Piece::Cite { indices: vec![index], spaced: false }])),
+            None => Some(self.remove(at, at + length, to)),
+        }
+    }
+
+    /// Takes out a reference to nothing that was retrieved, with the parentheses and the space around it.
+    pub(super) fn remove(&mut self, at: usize, end: usize, to: usize) -> usize {
+        let pairs = [('(', ')'), ('[', ']')];
+        let is_around = |&(open, close): &(char, char)| {
+            self.text[self.plain..at].ends_with(open) && self.text[end..to].starts_with(close)
+        };
+        let around = usize::from(pairs.iter().any(is_around));
+        let (from, end) = (at - around, end + around);
+        let space = usize::from(self.text[self.plain..from].ends_with(' '));
+        self.parsed.dropped += 1;
+        self.replace(from - space, end, [])
+    }
+
+    /// `¹` and `(1)`, where the model numbers its sources so.
+    pub(super) fn unbracketed(&mut self, at: usize, to: usize) -> Option<usize> {
+        let rest = &self.text[at..to];
+        if self.numbering.superscripts && numbers::may_carry_superscript(&self.behind(at)) {
+            return self.superscript(at, rest);
+        }
+        if self.numbering.parentheses && at >= self.formula && !self.behind(at).trim().is_empty() {
+            let inner = rest.strip_prefix('(')?;
+            let inside = &inner[..inner[..inner.floor_char_boundary(64)].find(')')?];
+            let indices = self.all_known(&Numbers::read(inside)?.numbers)?;
+            return Some(self.replace(at, at + inside.len() + 2, [Piece::Cite { indices, spaced: false }]));
+        }
+        None
+    }
+
+    /// A number in superscript digits, or several of one digit each; or one between carets, `^1^`.
+    fn superscript(&mut self, at: usize, rest: &str) -> Option<usize> {
+        let carets = || {
+            let (inside, _) = rest.strip_prefix('^')?.get(..4.min(rest.len() - 1))?.split_once('^')?;
+            Some((inside.parse().ok()?, inside.len() + 2))
+        };
+        let whole = numbers::superscript(rest).or_else(carets)?;
+        let first = numbers::superscript(rest.chars().next()?.encode_utf8(&mut [0; 4]));
+        for (number, bytes) in [Some(whole), first].into_iter().flatten() {
+            let piece = match self.numbering.target(&number.to_string(), self.before.line) {
+                Some(Target::Source(index)) => Some(Piece::Cite { indices: vec![index], spaced: false }),
+                Some(Target::Foreign) => None,
+                Some(Target::Remark) | None => continue,
+            };
+            self.parsed.dropped += u32::from(piece.is_none());
+            return Some(self.replace(at, at + bytes, piece));
+        }
+        None
+    }
+
+    /// An address in the text: a citation when it was retrieved, else its host, unless that is nothing but numbers.
+    pub(super) fn address(&mut self, at: usize, to: usize) -> usize {
+        let address = &self.text[at..at + address_length(&self.text[at..to]).max(1)];
+        self.addressed(address, (at, at + address.len()), to)
+    }
+
+    /// Puts what an address stands for in the place of the text around it.
+    fn addressed(&mut self, address: &'a str, (at, end): (usize, usize), to: usize) -> usize {
+        if let Some(index) = self.catalogue.by_url(address) {
+            return self.replace(at, end, [Piece::Cite { indices: vec![index], spaced: false }]);
+        }
+        if has_numeric_host(address) {
+            return self.remove(at, end, to);
+        }
+        self.parsed.dropped += 1;
+        self.replace(at, end, [Piece::Text(host(address))])
     }
 
     /// What stands before a place, as far as one looks back.

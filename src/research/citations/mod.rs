@@ -14,6 +14,7 @@
 //! report once more, as a reader's program will.
 
 mod address;
+mod bibliography;
 mod entries;
 mod grammar;
 mod ids;
@@ -47,6 +48,8 @@ pub use proof::proof;
 
 /// A line whose kind needs all of it is ordinary text beyond so many bytes.
 const HELD_BYTES: usize = 2_048;
+/// Ids of a line that may show that it says something.
+const IDS_LOOKED_AT: usize = 8;
 /// Characters of a line's text that are remembered to judge what follows.
 const REMEMBERED: usize = 40;
 
@@ -84,12 +87,37 @@ impl Catalogue {
         self.by_url.get(&address::normal(address)).copied()
     }
 
+    /// Does a line say something for which it cites a source by its id? More than what the source is called, which an
+    /// entry of a list says.
+    fn states(&self, line: &str) -> bool {
+        ids::ids_in(line).into_iter().take(IDS_LOOKED_AT).any(|(start, end, id)| {
+            let (before, behind) =
+                (&line[..start], line[end..].trim_start_matches(scan::CLOSING).trim_start_matches(')'));
+            let behind = behind.trim_start_matches([' ', ':', '-', '–', '—', '(', '<', '：']);
+            let cites = (before.ends_with(scan::OPENING) || before.ends_with('('))
+                && !lines::holds_address(before)
+                && !address::is_address(behind);
+            cites && self.by_id.get(&id).is_some_and(|&index| !is_name_of(&self.sources[index], before))
+        })
+    }
+
     /// The source that a link leads to: by address, or by id.
     fn by_target(&self, target: &str) -> Option<usize> {
         let by_id = || self.by_id.get(&target.strip_prefix(['S', 's'])?.parse().ok()?).copied();
         let bare = || self.by_url(&address::without_scheme(target)?);
         self.by_url(target).or_else(by_id).or_else(bare)
     }
+}
+
+/// Does a text have no word but those in a source's title, author and address, or the word "source"?
+fn is_name_of(source: &Source, text: &str) -> bool {
+    let (author, site) = (source.author.as_deref(), source.site.as_deref());
+    let names = [Some("source sources quelle id"), Some(&source.title), author, site, Some(&source.url)];
+    let names = names.into_iter().flatten().collect::<Vec<_>>().join(" ").to_lowercase();
+    let is_word = |word: &&str| word.contains(char::is_alphabetic);
+    let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).filter(is_word).map(str::to_owned).collect();
+    let (names, text): (BTreeSet<String>, BTreeSet<String>) = (words(&names), words(&text.to_lowercase()));
+    text.is_subset(&names)
 }
 
 /// Resolves the citations of one report as it streams.
@@ -183,10 +211,18 @@ impl Resolver {
             self.end_line("");
         }
         self.end_list();
+        self.close_fence();
         let cited: Vec<_> = self.output.order().iter().map(|&index| &self.catalogue.sources[index]).collect();
         let list = source_list::render(&cited, &self.catalogue.sources, Wording::of(&self.text));
         self.output.append_list(&list);
         self.output.take()
+    }
+
+    /// Ends code that the model has left open, so that what follows is none. In a quotation or a list it ends by itself.
+    fn close_fence(&mut self) {
+        if let Some(end) = self.fence.take().and_then(|fence| fence.end()) {
+            self.output.end_code(&end);
+        }
     }
 
     /// The text once more, when the finished one shows that the model numbers its sources itself: resolved by its own
@@ -356,7 +392,7 @@ impl Resolver {
             return Kind::Text;
         }
         if let Some(heading) = lines::source_heading(line.trim()) {
-            self.list = Some(SourceList::new(heading, self.kinds.len(), line));
+            self.list = Some(SourceList::new(heading, self.held(line)));
             return Kind::Heading;
         }
         self.text_line(line, end)
@@ -377,7 +413,7 @@ impl Resolver {
 
     /// A line that is no heading over a source list.
     fn text_line(&mut self, line: &str, end: &str) -> Kind {
-        if self.after_blank && self.lists.is_indented(line) && !self.cites_id(line) {
+        if self.after_blank && self.lists.is_indented(line) {
             return self.code_line(line, end);
         }
         if let Some(fence) = self.lists.follow(line) {
@@ -398,25 +434,22 @@ impl Resolver {
         Kind::Text
     }
 
-    /// Does a line hold the id of a source in brackets? Then it is no code.
-    fn cites_id(&self, line: &str) -> bool {
-        let known = |(start, _, id): &(usize, usize, u32)| {
-            line[..*start].ends_with(['[', '【', ' ', ',']) && self.catalogue.by_id.contains_key(id)
-        };
-        ids::ids_in(line).iter().any(known)
+    fn held(&self, line: &str) -> lists::Line {
+        lists::Line { number: self.kinds.len(), text: line.to_owned(), states: self.catalogue.states(line) }
     }
 
     /// Takes a line into the source list; false when the list has ended before it.
     fn listed(&mut self, line: &str) -> bool {
+        let held = self.held(line);
         let Some(list) = &mut self.list else { return false };
         let full = list.bytes() > LIST_BYTES;
         let is_fence = lines::possible_fence(line).is_some();
-        let ends = list.ends_before(line);
+        let ends = list.ends_before(&held);
         if !ends && !is_fence && !full {
-            list.push(self.kinds.len(), line);
+            list.push(held);
             return true;
         }
-        let next = SourceList::going_on(list, self.kinds.len(), line);
+        let next = list.going_on(held);
         let goes_on = self.end_list() && full && !ends && !is_fence;
         if goes_on {
             self.list = Some(next);
@@ -447,5 +480,7 @@ impl Resolver {
 
 #[cfg(test)]
 mod foreign_reports;
+#[cfg(test)]
+mod hostile_reports;
 #[cfg(test)]
 mod tests;

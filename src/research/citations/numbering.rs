@@ -79,10 +79,14 @@ impl Numbering {
         reader.finish(&lines)
     }
 
-    /// Does anything here change how the text is read?
+    /// Does nothing here change how the text is read?
     pub(super) fn is_empty(&self) -> bool {
-        let leads = |(_, target): &(usize, Target)| *target != Target::Foreign;
-        !self.targets.values().flatten().any(leads)
+        self.targets.is_empty()
+    }
+
+    /// Does any number or label lead to a source, or to a remark?
+    fn leads(&self) -> bool {
+        self.targets.values().flatten().any(|(_, target)| *target != Target::Foreign)
     }
 
     /// Where a label on that line leads: as the next list says, or else the last one.
@@ -100,13 +104,10 @@ impl Numbering {
         }
     }
 
-    /// The source that `[text][label]` links to.
-    pub(super) fn linked(&self, label: &str, line: usize) -> Option<usize> {
+    /// Where `[text][label]` leads.
+    pub(super) fn linked(&self, label: &str, line: usize) -> Option<Target> {
         let label = label.trim().to_lowercase();
-        match self.target(&label, line).filter(|_| self.defined.contains(&label))? {
-            Target::Source(index) => Some(index),
-            Target::Foreign | Target::Remark => None,
-        }
+        self.target(&label, line).filter(|_| self.defined.contains(&label))
     }
 
     /// Where a name in brackets leads that a list of the model's own has.
@@ -363,6 +364,9 @@ impl<'a> Reader<'a> {
         self.take_positions();
         self.keep_lone_lines(lines);
         self.headings_over_nothing(lines);
+        if !self.numbering.leads() {
+            self.numbering.gone.clear();
+        }
         let plain = self.used.is_empty();
         self.numbering.superscripts = plain && !self.forms.contains(&Form::Parenthesis);
         self.numbering.parentheses = plain && self.forms.contains(&Form::Parenthesis);

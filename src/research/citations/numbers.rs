@@ -1,6 +1,8 @@
 //! Citations by number, as a model writes them that counts its sources itself: `[1]`, `[1, 2]`, `[3-5]`, `[^1]`,
 //! `[Source 1]`, `【1†source】`, `[#1]`, `¹`. And what only looks like one: an interval, an index, a year.
 
+use std::borrow::Cow;
+
 use super::ids::LONGEST_LIST;
 
 /// Numbers that one bracket may cite, ranges written out.
@@ -8,7 +10,10 @@ const MOST_NUMBERS: usize = 100;
 /// By their value.
 const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 /// Words that make a bracket with numbers a citation, in lower case.
-const CITING_WORDS: [&str; 28] = [
+const CITING_WORDS: [&str; 31] = [
+    "doc",
+    "fn",
+    "footnote",
     "source",
     "sources",
     "ref",
@@ -68,17 +73,42 @@ const INTERVAL_WORDS: [&str; 26] = [
     "\\in",
 ];
 
+/// Words before a bracket with several numbers that are data, in lower case.
+const DATA_WORDS: [&str; 14] = [
+    "array",
+    "arrays",
+    "coordinates",
+    "list",
+    "matrix",
+    "sequence",
+    "set",
+    "shape",
+    "tensor",
+    "tuple",
+    "vector",
+    "vectors",
+    "vektor",
+    "vektoren",
+];
+/// Words before a bracket with one number that belongs to them, in lower case.
+const NUMBERED_WORDS: [&str; 10] =
+    ["akkord", "bug", "chord", "isotop", "isotope", "issue", "issues", "nuclide", "nuklid", "ticket"];
+/// What may follow the mass number of an isotope.
+const ELEMENTS: [&str; 20] =
+    ["H", "C", "N", "O", "F", "P", "S", "K", "Ca", "Fe", "Co", "Sr", "Tc", "Cs", "Ra", "Rn", "U", "Pu", "Th", "Pb"];
+/// What the tools of chat programs call their results: `turn0search3`.
+const TOOL_RESULTS: [&str; 12] =
+    ["search", "news", "view", "fetch", "file", "image", "product", "click", "finance", "forecast", "sports", "video"];
+
 /// What a bracket cites by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Numbers {
-    /// In order, ranges written out.
+    /// In order, ranges written out; empty for a mark that names a result of another program, as `4:0†source`.
     pub numbers: Vec<u32>,
     /// A word or sign says that this is a citation: `Source`, `^`, `†`.
     pub marked: bool,
     /// A footnote: `^1`.
     pub footnote: bool,
-    /// `#1`: as often the number of a ticket as a citation.
-    pub hash: bool,
 }
 
 impl Numbers {
@@ -88,15 +118,18 @@ impl Numbers {
         if inside.len() > LONGEST_LIST {
             return None;
         }
+        let inside = &with_plain_digits(inside);
         let (list, marked) = match inside.split_once(['†', '‡']) {
             Some((list, _)) => (list, true),
-            None => (inside, false),
+            None => (inside.as_ref(), false),
         };
+        let (list, marked) = list.trim_start().strip_prefix("oai_citation").map_or((list, marked), |list| (list, true));
+        if (marked && is_place_of_result(list)) || tool_mark(inside) == Some(inside.len()) {
+            return Some(Self { numbers: Vec::new(), marked: true, footnote: false });
+        }
         let footnote = list.trim_start().starts_with('^');
-        let mut reader = Reader {
-            read: Self { numbers: Vec::new(), marked: marked || footnote, footnote, hash: false },
-            range: false,
-        };
+        let mut reader =
+            Reader { read: Self { numbers: Vec::new(), marked: marked || footnote, footnote }, range: false };
         let mut rest = list;
         while let Some(first) = rest.chars().next() {
             let same = |c: char| if first.is_ascii_digit() { c.is_ascii_digit() } else { c.is_alphabetic() };
@@ -128,11 +161,8 @@ impl Reader {
             }
             '^' | ',' | ';' | '&' | '，' | '、' | '；' => Some(()),
             // As in `ref. 1` and `citation: 1`.
-            '.' | ':' | '：' | '#' if self.read.marked && self.read.numbers.is_empty() => Some(()),
-            '#' if self.read.numbers.is_empty() || self.read.hash => {
-                self.read.hash = true;
-                Some(())
-            }
+            '#' if self.read.numbers.is_empty() => Some(()),
+            '.' | ':' | '：' if self.read.marked && self.read.numbers.is_empty() => Some(()),
             sign => sign.is_whitespace().then_some(()),
         }
     }
@@ -188,6 +218,59 @@ fn is_interval(before: &str) -> bool {
     INTERVAL_WORDS.contains(&word.as_str()) || word.ends_with(['=', '≈', '∈'])
 }
 
+/// Are the numbers behind `before`, and in front of `behind`, certainly data unless the model's own list has them?
+pub(super) fn is_data(read: &Numbers, before: &str, behind: &str) -> bool {
+    let word = before.split_whitespace().next_back().unwrap_or_default();
+    let word = word.trim_matches(['(', ':', ',', '*', '_']).to_lowercase();
+    if read.numbers.len() > 1 {
+        return DATA_WORDS.contains(&word.as_str());
+    }
+    let element = &behind[..behind.find(|c: char| !c.is_alphanumeric()).unwrap_or(behind.len())];
+    let is_isotope = || !before.ends_with(char::is_alphanumeric) && ELEMENTS.contains(&element);
+    NUMBERED_WORDS.contains(&word.as_str()) || is_isotope()
+}
+
+/// With the digits of full width and of Arabic as ASCII has them.
+fn with_plain_digits(text: &str) -> Cow<'_, str> {
+    let digit = |c: char| {
+        let zero = [0xFF10, 0x0660, 0x06F0, 0x0966].into_iter().find(|zero| (*zero..zero + 10).contains(&u32::from(c)));
+        zero.and_then(|zero| char::from_digit(u32::from(c) - zero, 10))
+    };
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| digit(c).unwrap_or(c)).collect())
+}
+
+/// `4:0`, as in `4:0†source`: the place of a result in another program.
+fn is_place_of_result(list: &str) -> bool {
+    let is_number = |text: &str| (1..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    list.trim().split_once(':').is_some_and(|(message, result)| is_number(message) && is_number(result))
+}
+
+/// Bytes of the mark of a chat program that `text` begins with: `turn0search3`, `citeturn0search0turn0news1`.
+pub(super) fn tool_mark(text: &str) -> Option<usize> {
+    let between = |c: char| matches!(c, '\u{E200}'..='\u{E20F}' | '⟦' | '⟧');
+    let rest = text.trim_start_matches(between);
+    let rest = rest.strip_prefix("file").filter(|rest| rest.starts_with("cite")).unwrap_or(rest);
+    let mut rest = rest.strip_prefix("cite").unwrap_or(rest).trim_start_matches(between);
+    let mut found = false;
+    while let Some(next) = behind_result(rest) {
+        (found, rest) = (true, next.trim_start_matches(between));
+    }
+    (found && !rest.starts_with(char::is_alphanumeric)).then(|| text.len() - rest.len())
+}
+
+/// What follows a result that `text` begins with.
+fn behind_result(text: &str) -> Option<&str> {
+    let digits = |text: &str| text.bytes().take(4).take_while(u8::is_ascii_digit).count();
+    let rest = text.strip_prefix("turn")?;
+    let (turn, rest) = rest.split_at(digits(rest));
+    let rest = TOOL_RESULTS.iter().find_map(|kind| rest.strip_prefix(kind))?;
+    let (result, rest) = rest.split_at(digits(rest));
+    (!turn.is_empty() && !result.is_empty()).then_some(rest)
+}
+
 fn is_superscript(character: char) -> bool {
     SUPERSCRIPTS.contains(&character)
 }
@@ -212,6 +295,9 @@ pub(super) fn may_carry_superscript(before: &str) -> bool {
     let mut before = before.trim_end_matches(is_superscript);
     while let Some(at) = before.strip_suffix("</sup>").and_then(|rest| rest.rfind("<sup>")) {
         before = &before[..at];
+    }
+    while let Some(raised) = before.strip_suffix('^') {
+        before = raised.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('^');
     }
     let last = before.chars().next_back();
     let letters = before.chars().rev().take_while(|c| c.is_alphabetic()).count();

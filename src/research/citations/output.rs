@@ -232,6 +232,14 @@ impl Output {
         self.blank_line(line, end);
     }
 
+    /// Writes the line that closes a block of code, on a line of its own.
+    pub(super) fn end_code(&mut self, fence: &str) {
+        if self.tail[1] != '\n' {
+            self.newline("\n");
+        }
+        self.code_line(fence, "\n");
+    }
+
     /// Writes the source list, a blank line before it.
     pub(super) fn append_list(&mut self, list: &str) {
         if list.is_empty() {

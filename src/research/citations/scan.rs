@@ -9,15 +9,19 @@ const HELD_BYTES: usize = 2_048;
 /// A formula (`$…$`) is shorter than this.
 pub(super) const FORMULA_BYTES: usize = 256;
 /// Numbers between `<sup>` and `</sup>` take less.
-const RAISED_BYTES: usize = 64;
+pub(super) const RAISED_BYTES: usize = 64;
 /// Scripts without spaces are cut after so many bytes.
 const UNSPACED_BYTES: usize = 64;
+
+/// Brackets in which models cite, opened and closed.
+pub(super) const OPENING: [char; 5] = ['[', '【', '［', '〔', '⟦'];
+pub(super) const CLOSING: [char; 5] = [']', '】', '］', '〕', '⟧'];
 
 /// Collects the segment that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Segmenter {
     text: String,
-    /// Open square and black lenticular brackets.
+    /// Open brackets of any of these kinds.
     brackets: usize,
     /// Open parentheses of a link's target.
     parens: usize,
@@ -102,12 +106,12 @@ impl Segmenter {
         match character {
             '(' if closed || self.parens > 0 => self.parens += 1,
             ')' => self.parens = self.parens.saturating_sub(1),
-            '[' | '【' if self.parens == 0 => self.brackets += 1,
-            ']' | '】' if self.brackets > 0 => {
+            open if self.parens == 0 && OPENING.contains(&open) => self.brackets += 1,
+            close if self.brackets > 0 && CLOSING.contains(&close) => {
                 self.brackets -= 1;
                 self.closed = self.brackets == 0;
             }
-            ']' | '】' => self.closed = true,
+            close if CLOSING.contains(&close) => self.closed = true,
             '>' => {
                 self.angle = false;
                 self.raised = if self.text.ends_with("<sup") { RAISED_BYTES } else { 0 };

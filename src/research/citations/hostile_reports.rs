@@ -1,0 +1,226 @@
+//! Reports that invent, or are written so that a true citation looks like one that is not: what was invented goes,
+//! with a count, and what cites a source of this run stays.
+
+use super::*;
+
+fn sources() -> Vec<Source> {
+    let source = |(id, url, title): (u32, &str, &str)| Source::example(id, url, title);
+    let all = [
+        (1001, "https://harbour.test/tariff", "Harbour tariff"),
+        (1002, "https://museum.test/", "Museum of tides"),
+        (1003, "skua.md", "Skua"),
+        (1004, "https://doi.org/10.1234/tides.7", "Tides, a paper"),
+        (1005, "https://arxiv.org/abs/2301.12345", "Tides, a preprint"),
+    ];
+    all.into_iter().map(source).collect()
+}
+
+/// The text above our own list, and how many citations and lines were removed.
+fn settled(text: &str) -> (String, u32, u32) {
+    let mut resolver = Resolver::new(sources());
+    let markdown = resolver.push(text) + &resolver.finish();
+    let (resolver, markdown) = resolver.renumbered().unwrap_or((resolver, markdown));
+    assert_eq!(proof(&markdown, resolver.citations()), None, "{text:?} became {markdown:?}");
+    let body = crate::domain::report::parts(&markdown).0.trim_end().to_owned();
+    (body, resolver.dropped(), resolver.removed())
+}
+
+fn check(text: &str, expected: &str, dropped: u32, removed: u32) {
+    assert_eq!(settled(text), (expected.to_owned(), dropped, removed), "for {text:?}");
+}
+
+#[test]
+fn references_without_an_address_go_with_their_list() {
+    let check = |list: &str, removed: u32| check(&format!("Dues [S1001].\n\n{list}\n"), "Dues [1].", 0, removed);
+    check(
+        "## References\n\nSmith, J. et al. (2023). The Turbine Book. Nowhere Press.\n\nDoe, A. (2024). \"Skua and me.\" Journal of Turbines 5(2), 1-9.",
+        2,
+    );
+    check(
+        "### Works cited\n\nSmith (2020). Made-up title. Journal of Nothing 3(2).\n\nDoe (2021). Another. DOI 10.1/abc.",
+        2,
+    );
+    check("Literatur:\n\n- Müller, H. (2021): Erfunden. Verlag.\n- Meier, K. (2022): Auch erfunden.", 2);
+    check("**Bibliography**\n\nSmith, John. \"The Turbine.\" Journal of Turbines, vol. 5, 2024, pp. 1-9.", 1);
+    check("## References\n\nWorld Bank. Turbines of the world. Washington University Press, 2023.", 1);
+    check("参考文献\n\n［1］ 王 (2023) 假的.\n［2］ 李 (2024) 假的.", 2);
+    check("Sources\n-------\n\n- Smith, private communication", 1);
+    // One list behind another.
+    check(
+        "## References\n\nSmith (2023). The Book.\n\n## Bibliography\n\n- Smith (2023), The Book\n- Doe (2024), Skua",
+        3,
+    );
+}
+
+#[test]
+fn prose_under_such_a_heading_is_no_reference() {
+    let check = |section: &str| check(section, section, 0, 0);
+    check("## References\n\nSmith (2023) found that turbines fail. Skua (2030), the third one, did not.");
+    check("## Literature\n\nThe journal was accessed in 2023 at the university. In 2024, the press closed.");
+    check("## Sources\n\nYesterday, the journal of the university was sold (2030).");
+    check("## Sources\n\nDues pay for the gate.\n\n## Bibliography\n\nThe town has one book.");
+    check("Sources\n\nare many.");
+}
+
+#[test]
+fn each_heading_over_sources_is_judged_by_its_own_lines() {
+    check(
+        "## Citations in this work\n\nSee [S1002].\n\n### Works cited\n\nDoe (2021). Another.\n\n### Bibliography of the town\n\nThe town has one book [S1001].",
+        "## Citations in this work\n\nSee [1].\n\n### Bibliography of the town\n\nThe town has one book [2].",
+        0,
+        1,
+    );
+}
+
+#[test]
+fn a_line_that_cites_what_it_says_is_no_entry() {
+    check(
+        "## Sources\n\n- Members paid most of it [S1001]\n- tariffs [S1002]\n\n## End\n\nDone.",
+        "## Sources\n\n- Members paid most of it [1]\n- tariffs [2]\n\n## End\n\nDone.",
+        0,
+        0,
+    );
+    check(
+        "**References**\n\n1. Smith https://evil.test/9\n\nIt is said [S1001] at https://evil.test/q too.\n\n> So be it [S1002]",
+        "It is said [1] at evil.test too.\n\n> So be it [2]",
+        1,
+        1,
+    );
+    // A title is not said, and an entry may name its source behind it.
+    check("A [S1001].\n\n## Sources\n- Harbour tariff [S1001]\n- Museum [S1002]: https://museum.test/", "A [1].", 0, 2);
+    check("A [S1001].\n\n## Sources\n- Dues of 2031 https://evil.test [S1001]", "A [1].", 0, 1);
+}
+
+#[test]
+fn code_left_open_ends_before_the_list_of_sources() {
+    let check = |text: &str, end: &str| {
+        let mut resolver = Resolver::new(sources());
+        let streamed: String = text.chars().map(|character| resolver.push(&character.to_string())).collect();
+        let markdown = streamed + &resolver.finish();
+        assert!(markdown.contains(end), "{text:?} became {markdown:?}");
+        let list = crate::domain::report::parts(&markdown).1;
+        assert!(list.starts_with("### Sources\n\n- [1] Harbour tariff"), "{text:?} became {markdown:?}");
+        let ends = pulldown_cmark::Parser::new(&markdown)
+            .any(|event| matches!(event, pulldown_cmark::Event::Start(pulldown_cmark::Tag::Heading { .. })));
+        assert!(ends, "the list is code in {markdown:?}");
+    };
+    check("A [S1001].\n\n```\ncode [1]", "code [1]\n```\n\n### ");
+    check("A [S1001].\n\n~~~~ rust\ncode\n\n## x\n", "## x\n~~~~\n\n### ");
+    check("A [S1001].\n\n- b\n  ```\n  code", "  code\n\n### ");
+    check("A [S1001].\n\n> ```\n> code", "> code\n\n### ");
+}
+
+#[test]
+fn indented_code_is_kept_as_fenced_code_is() {
+    check("A [S1001]:\n\n    x = a[1]  # [S1001]\n", "A [1]:\n\n    x = a[1]  # [S1001]", 0, 0);
+    check("- A [S1001]:\n\n  It goes on [S1002].\n", "- A [1]:\n\n  It goes on [2].", 0, 0);
+}
+
+#[test]
+fn marks_of_other_programs_lead_nowhere_and_go() {
+    let gone = |mark: &str| check(&format!("Dues are paid {mark}. [S1001]"), "Dues are paid. [1]", 1, 0);
+    for mark in ["【4:0†source】", "[4:0†source]", "[5†source]", "【4†L1-L9】", "[9†other.md]", "[turn0search3]"]
+    {
+        gone(mark);
+    }
+    for mark in ["［2］", "〔2〕", "⟦2⟧", "[２]", "[٢]", "[#2]", "[footnote 2]", "[Web:3]", "[Doc 2]"] {
+        gone(mark);
+    }
+    for mark in ["citeturn0search0", "citeturn0search0turn0news1", "cite⟦turn0search1⟧", "(turn0view2)"] {
+        gone(mark);
+    }
+    gone("\u{E200}cite\u{E202}turn0search0\u{E202}turn1news4\u{E201}");
+    gone("[oai_citation:1‡evil](https://evil.test/x)");
+    gone("<sup>[2]</sup>".trim_start());
+    check("Dues【2:0†skua.md】 are [S1001]［2］", "Dues[1] are [2]", 1, 0);
+    // What only looks like one.
+    for text in [
+        "I turn0 and saturn1search.",
+        "It is cited in ［括号］ and 〔2031〕 and ⟦x⟧.",
+        "Issue [#12] and [#1234].",
+        "m², 10¹², ¹⁴C and x^1^.",
+        "A dagger† and [x†y].",
+    ] {
+        check(text, text, 0, 0);
+    }
+}
+
+#[test]
+fn such_marks_lead_through_a_list_of_the_models_own() {
+    let list =
+        "## Sources\n\n1. T: https://harbour.test/tariff\n2. M: https://museum.test/\n3. Never: https://evil.test/\n";
+    for (first, second, third) in [
+        ("［1］", "［2］", "［3］"),
+        ("〔1〕", "〔2〕", "〔3〕"),
+        ("[#1]", "[#2]", "[#3]"),
+        ("[１]", "[２]", "[３]"),
+        ("^1^", "^2^", "^3^"),
+        ("【1†source】", "【2†L1】", "【3†source】"),
+        ("<sup>1</sup>", "<sup>2</sup>", "<sup>3</sup>"),
+    ] {
+        let text = format!("Tides{second} and dues{first} and nothing{third}.\n\n{list}");
+        check(&text, "Tides[1] and dues[2] and nothing.", 1, 3);
+    }
+    check(
+        "Dues¹ and tides<sup>2</sup> [S1001], 12 km².\n\n## References\n\n1. Smith (2023). The Book.\n2. Doe (2024). Other.\n",
+        "Dues and tides [1], 12 km².",
+        2,
+        2,
+    );
+}
+
+#[test]
+fn no_debris_is_left_of_a_citation() {
+    check(
+        "A [^S1001] and \\cite{S1001,S1002}, \\citep{S1003}.",
+        "A [1] and \\[1][2], [3].".replace('\\', "").as_str(),
+        0,
+        0,
+    );
+    check("A word<sup>[2]</sup> or <sup>[S1001]</sup>.", "A word or <sup>[1]</sup>.", 1, 0);
+    check("Final words [S1002", "Final words [1]", 0, 0);
+    check("All [S1001-S1003] and [S1001–S1009].", "All [1][2][3] and [1][2][3][4][5].", 1, 0);
+    check(
+        "See [ref][r1] and [tariff][r2].\n\n[r1]: https://evil.test/ref \"t\"\n[r2]: https://harbour.test/tariff\n",
+        "See ref and tariff [1].",
+        1,
+        2,
+    );
+    check("See [ref][r1].\n\n[r1]: https://evil.test/ref\n", "See ref.", 1, 1);
+    check("Dues[^S1001] here.\n\n[^S1001]: Said so.", "Dues[1] here.\n\n[1]\\: Said so.", 0, 0);
+    check("Code \\cite{key} stays.", "Code \\cite{key} stays.", 0, 0);
+}
+
+#[test]
+fn plain_data_in_brackets_stays() {
+    for text in
+        ["The vector [1, 2, 3] is short.", "Isotope [14]C and [60]Co.", "Chord [7] is played.", "An array [1, 2]."]
+    {
+        check(text, text, 0, 0);
+    }
+    // Unless the model's own list has all of these numbers.
+    check(
+        "A vector [1, 2].\n\n## Sources\n[1] https://harbour.test/tariff\n[2] https://museum.test/\n",
+        "A vector [1][2].",
+        0,
+        2,
+    );
+}
+
+#[test]
+fn papers_are_cited_or_taken_out_and_hosts_stay() {
+    check("Tides (doi:10.1234/tides.7) and arXiv:2301.12345v2.", "Tides ([1]) and [2].", 0, 0);
+    check("Tides (doi:10.1000/xyz123) and arXiv:2302.00001 too.", "Tides and too.", 2, 0);
+    check(
+        "See example.com, evil.test/path, and doi: unknown.",
+        "See example.com, evil.test/path, and doi: unknown.",
+        0,
+        0,
+    );
+    check(
+        "At http://127.0.0.1:18182/p0?a=1 or (http://10.0.0.1/x) or <http://10.0.0.2>, https://evil.test/x.",
+        "At or or, evil.test.",
+        4,
+        0,
+    );
+}
