@@ -1,7 +1,8 @@
 //! Reports that invent, or are written so that a true citation looks like one that is not: what was invented goes,
-//! with a count, and what cites a source of this run stays.
+//! with a count, and what cites a source of this run stays. However often a thing is repeated, reading it is linear.
 
 use super::*;
+use crate::domain::growth;
 
 fn sources() -> Vec<Source> {
     let source = |(id, url, title): (u32, &str, &str)| Source::example(id, url, title);
@@ -223,4 +224,84 @@ fn papers_are_cited_or_taken_out_and_hosts_stay() {
         4,
         0,
     );
+}
+
+/// Repeated, each of these has been slow in one program or another.
+const SHAPES: &[&str] = &[
+    "[",
+    "]",
+    "(",
+    "[[x](",
+    "![",
+    "`",
+    "`a",
+    "<",
+    "<a ",
+    "<a>",
+    "【",
+    "$",
+    "$a[1]",
+    "\\",
+    "\\[",
+    "> ",
+    "- ",
+    "* ",
+    "1. ",
+    "#",
+    "**",
+    "|",
+    "//",
+    "x://a.b ",
+    "http://",
+    "S1001",
+    "[S1001]",
+    "[S1001, ",
+    "[1, ",
+    "[x]: y\n",
+    "```\n",
+    "> ```\n",
+    "` \n",
+    "Sources:\n",
+    "## Sources\n- x\n",
+    "[x](y)",
+    "<!--",
+    "_a",
+    "~~~",
+    "s ",
+    "中",
+    "](",
+    "[a](<b",
+    "[1] https://a.test/x\n",
+    "1. x https://a.test\n",
+    "| 1 | https://a.test |\n",
+    "[1] [2] ",
+    "[^1]: x\n",
+    "[^1]: https://harbour.test/tariff\n[^1] ",
+    "[1]: https://harbour.test/tariff\n[x][1] ",
+    "## Sources\n[1] https://harbour.test/tariff\n",
+    "x¹ ",
+    "x^1^ ",
+    "【4:0†source】",
+    "citeturn0search0",
+    "⟦",
+    "［1］",
+    "\\cite{S1001",
+    "doi:10.1234/x ",
+    "[S1001",
+    "<sup>[1]</sup>",
+    "## Sources\nSmith (2023). x [S1001] [S1001]\n",
+    "x<sup>1</sup>",
+    "$$\n",
+    "\\(a",
+    "\\(",
+    "    [1]\n\n",
+    "\n    a",
+];
+
+#[test]
+fn work_grows_with_the_length() {
+    for shape in SHAPES {
+        growth::check(shape, 4_000, |text| drop(tests::settled(text)));
+        growth::check(shape, 64_000, |text| drop(cited_ids(text)));
+    }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{SourceId, growth};
+use crate::domain::SourceId;
 
 fn source(id: u32, aliases: &[u32], url: &str, title: &str) -> Source {
     let aliases = aliases.iter().copied().map(SourceId).collect();
@@ -110,7 +110,7 @@ fn resolved(mut resolver: Resolver, text: &str) -> (Resolver, String) {
 }
 
 /// The report as it is stored, and what was removed from it.
-fn settled(text: &str) -> (String, u32) {
+pub(super) fn settled(text: &str) -> (String, u32) {
     let (resolver, markdown) = resolved(Resolver::new(sources()), text);
     let counted = resolver.dropped() + resolver.removed();
     match proof(&markdown, resolver.citations()) {
@@ -252,86 +252,6 @@ fn a_list_goes_only_if_most_of_it_are_references() {
 #[test]
 fn controls_and_turned_text_are_not_stored() {
     check("a\u{1b}[2J\r b\u{202e}c [S1001]\0", "a[2J bc [1]", 0);
-}
-
-/// Repeated, each of these has been slow in one program or another.
-const SHAPES: &[&str] = &[
-    "[",
-    "]",
-    "(",
-    "[[x](",
-    "![",
-    "`",
-    "`a",
-    "<",
-    "<a ",
-    "<a>",
-    "【",
-    "$",
-    "$a[1]",
-    "\\",
-    "\\[",
-    "> ",
-    "- ",
-    "* ",
-    "1. ",
-    "#",
-    "**",
-    "|",
-    "//",
-    "x://a.b ",
-    "http://",
-    "S1001",
-    "[S1001]",
-    "[S1001, ",
-    "[1, ",
-    "[x]: y\n",
-    "```\n",
-    "> ```\n",
-    "` \n",
-    "Sources:\n",
-    "## Sources\n- x\n",
-    "[x](y)",
-    "<!--",
-    "_a",
-    "~~~",
-    "s ",
-    "中",
-    "](",
-    "[a](<b",
-    "[1] https://a.test/x\n",
-    "1. x https://a.test\n",
-    "| 1 | https://a.test |\n",
-    "[1] [2] ",
-    "[^1]: x\n",
-    "[^1]: https://harbour.test/tariff\n[^1] ",
-    "[1]: https://harbour.test/tariff\n[x][1] ",
-    "## Sources\n[1] https://harbour.test/tariff\n",
-    "x¹ ",
-    "x^1^ ",
-    "【4:0†source】",
-    "citeturn0search0",
-    "⟦",
-    "［1］",
-    "\\cite{S1001",
-    "doi:10.1234/x ",
-    "[S1001",
-    "<sup>[1]</sup>",
-    "## Sources\nSmith (2023). x [S1001] [S1001]\n",
-    "x<sup>1</sup>",
-    "$$\n",
-    "\\(a",
-    "\\(",
-    "    [1]\n\n",
-    "\n    a",
-];
-
-#[test]
-fn work_grows_with_the_length() {
-    for shape in SHAPES {
-        growth::check(shape, 4_000, |text| drop(settled(text)));
-        growth::check(shape, 64_000, |text| drop(cited_ids(text)));
-    }
 }
 
 proptest! {
