@@ -66,6 +66,12 @@ fn prose_under_such_a_heading_is_no_reference() {
 #[test]
 fn each_heading_over_sources_is_judged_by_its_own_lines() {
     check(
+        "A [S1002].\n\n## References\n\nDoe (2021). Another.\n\nRoe (2022). One.\n\n### Bibliography of the town\n\nThe town has one book [S1001].",
+        "A [1].\n\n### Bibliography of the town\n\nThe town has one book [2].",
+        0,
+        2,
+    );
+    check(
         "## Citations in this work\n\nSee [S1002].\n\n### Works cited\n\nDoe (2021). Another.\n\n### Bibliography of the town\n\nThe town has one book [S1001].",
         "## Citations in this work\n\nSee [1].\n\n### Bibliography of the town\n\nThe town has one book [2].",
         0,
