@@ -11,7 +11,7 @@ fn sources() -> Vec<Source> {
         (1002, "https://museum.test/", "Museum of tides"),
         (1003, "skua.md", "Skua"),
         (1004, "https://doi.org/10.1234/tides.7", "Tides, a paper"),
-        (1005, "https://arxiv.org/abs/2301.12345", "Tides, a preprint"),
+        (1005, "https://arxiv.org/abs/2301.12345", "Tides, an early paper"),
     ];
     all.into_iter().map(source).collect()
 }
