@@ -26,7 +26,7 @@ export class AskView {
     this.advanced = el("div", { class: "fields" });
     this.drawer = el("details", { hidden: true }, el("summary", {}, word("advanced")), this.advanced);
     this.start = el("button", { class: "main" }, word("start"));
-    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: () => { this.showDefaults(); this.estimateSoon(); } },
+    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: () => { this.key = api.newKey(); this.showDefaults(); this.estimateSoon(); } },
       el("label", { for: "q" }, el("h1", {}, word("ask"))), this.box,
       el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.depths, this.estimate, this.pickers, this.start, this.drawer);
     this.documents.dropOn(this.form);

@@ -33,7 +33,7 @@ export class ThreadView {
     this.line = el("p", { class: "line", role: "status", hidden: true });
     this.runs = el("div", { class: "runs" });
     this.key = api.newKey();
-    this.box = el("textarea", { rows: "2", maxlength: "100000", "aria-label": word("followUp"), placeholder: word("followUp"), onkeydown: sendOnEnter });
+    this.box = el("textarea", { rows: "2", maxlength: "100000", "aria-label": word("followUp"), placeholder: word("followUp"), onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
     remember(this.box, id);
     this.send = el("button", { class: "main" }, word("send"));
     this.form = el("form", { class: "reply", hidden: true, onsubmit: (/** @type {Event} */ event) => this.reply(event) }, this.box, this.send);

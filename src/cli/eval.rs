@@ -1,4 +1,5 @@
-//! `fathom eval`: asks questions whose answers are known, has the reports scored by code, and compares two such results.
+//! `fathom eval`: asks questions whose answers are known, has the reports scored by code, and compares two such
+//! results.
 
 use std::{
     fs,

@@ -396,8 +396,8 @@ impl SettingsArgs {
     }
 }
 
-/// All that the program does. Here and not in `main.rs`, so that the code of what is awaited below is made once, with the
-/// library, and not once more with the program.
+/// All that the program does. Here and not in `main.rs`, so that the code of what is awaited below is made once, with
+/// the library, and not once more with the program.
 pub fn main() -> ExitCode {
     // Before there is a runtime: its threads would be a large part of the memory a parser process may have.
     parse_worker().unwrap_or_else(with_runtime)

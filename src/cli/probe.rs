@@ -1,5 +1,5 @@
-//! `fathom doctor --probe MODEL`: asks a model a handful of small questions and prints what it can do, as a table for the
-//! settings file.
+//! `fathom doctor --probe MODEL`: asks a model a handful of small questions and prints what it can do, as a table for
+//! the settings file.
 
 use futures::StreamExt as _;
 use serde_json::{Value, json};

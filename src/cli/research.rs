@@ -52,8 +52,8 @@ pub async fn start(args: ResearchArgs, config: Config) -> Exit {
     session.end(exit).await
 }
 
-/// Goes on with a run of an earlier process; with one that failed or was cancelled by a new run, which takes over what that
-/// one had.
+/// Goes on with a run of an earlier process; with one that failed or was cancelled by a new run, which takes over what
+/// that one had.
 pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
     if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
         return print::usage(&message);
@@ -143,7 +143,7 @@ async fn reopen(mut config: Config, args: &ResumeArgs) -> Result<(App, Run, RunO
 }
 
 async fn open_run(config: &Config, run_id: RunId) -> Result<(Store, Run), Exit> {
-    let store = runs::open_store(config).await?;
+    let store = runs::existing_store(config).await?;
     let run = store.run(run_id).await.map_err(|error| unavailable(&error))?;
     let run = run.ok_or_else(|| print::usage(&format!("there is no run {run_id} in this database")))?;
     Ok((store, run))

@@ -13,7 +13,7 @@ use crate::{
     config::Config,
     domain::{Run, RunDetails, RunId, RunStatus, Timestamp, Waiting, printable_line, shortened},
     runs::{breakdown, longest_silence},
-    store::{Cancelling, Clock, Error, RunOverview, Store, Wake},
+    store::{Cancelling, Clock, Database, Error, RunOverview, Store, Wake},
 };
 
 /// How long the end of a cancelled run is waited for: its owner looks every second, or three times per lease.
@@ -28,7 +28,7 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
         RunsCommand::Resume(args) => return research::resume(args, config).await,
         command => command,
     };
-    let store = match open_store(&config).await {
+    let store = match existing_store(&config).await {
         Ok(store) => store,
         Err(exit) => return exit,
     };
@@ -45,6 +45,17 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
         complain(&error.to_string());
         Exit::Failed
     })
+}
+
+/// The database of the settings, in which something is looked for: none is made where there is none.
+pub(super) async fn existing_store(config: &Config) -> Result<Store, Exit> {
+    match &config.database {
+        Database::Sqlite { path, .. } if !path.exists() => Err(print::usage(&format!(
+            "there is no database at {}: nothing was asked with this data folder",
+            path.display()
+        ))),
+        _ => open_store(config).await,
+    }
 }
 
 /// The database of the settings; why it cannot be used is said.

@@ -10,8 +10,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Exit, complain};
 
-/// Keeps the system from ending the process at a limit on the size of files (`ulimit -f`): a write beyond it then fails,
-/// as on a full disk. Needs a runtime; what it installs outlives that.
+/// Keeps the system from ending the process at a limit on the size of files (`ulimit -f`): a write beyond it then
+/// fails, as on a full disk. Needs a runtime; what it installs outlives that.
 pub fn outlive_file_limits() {
     #[cfg(unix)]
     {
@@ -24,8 +24,8 @@ pub fn outlive_file_limits() {
 /// For the last words of a process that is ended: what they are written to may be full.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// Cancels the token at the first signal and reports it by `report`; ends the process at the second, or when `limit` has
-/// passed since the first. Listens as long as the value lives.
+/// Cancels the token at the first signal and reports it by `report`; ends the process at the second, or when `limit`
+/// has passed since the first. Listens as long as the value lives.
 ///
 /// On a thread and a runtime of its own, and reporting on another one, so that neither work nor an output that nobody
 /// reads keeps it from listening, or the process from ending.

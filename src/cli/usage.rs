@@ -1,5 +1,5 @@
-//! `fathom usage`: what was used, by day or month and owner, or for what, by all runs or one, from the ledger in the database
-//! itself.
+//! `fathom usage`: what was used, by day or month and owner, or for what, by all runs or one, from the ledger in the
+//! database itself.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn date(text: &str) -> Result<Timestamp, String> {
 
 /// Does what was asked for.
 pub async fn run(args: UsageArgs, config: Config) -> Exit {
-    let store = match runs::open_store(&config).await {
+    let store = match runs::existing_store(&config).await {
         Ok(store) => store,
         Err(exit) => return exit,
     };

@@ -102,9 +102,9 @@ impl File {
         for (model, facts) in models {
             let key = format!("{MODELS}.\"{model}\"");
             ModelName::from_str(&model).map_err(|expected| self.wrong(&key, &expected))?;
-            let facts: Facts = facts.try_into().map_err(|error: toml::de::Error| {
-                self.problem(format!("{key}: {}", error.message().lines().next().unwrap_or_default()))
-            })?;
+            let facts: Facts = facts
+                .try_into()
+                .map_err(|error: toml::de::Error| self.problem(format!("{key}: {}", in_words(error.message()))))?;
             facts.check().map_err(|expected| self.wrong(&key, expected))?;
             let priced = self.models.get(&model).copied().unwrap_or_default();
             self.models.insert(model, facts.or(priced));
@@ -118,9 +118,9 @@ impl File {
             if !Tuning::ROLES.contains(&role.as_str()) {
                 return Err(self.problem(format!("unknown role '{role}': there are {}", Tuning::ROLES.join(", "))));
             }
-            let tuning: Tuning = tuning.try_into().map_err(|error: toml::de::Error| {
-                self.problem(format!("{key}: {}", error.message().lines().next().unwrap_or_default()))
-            })?;
+            let tuning: Tuning = tuning
+                .try_into()
+                .map_err(|error: toml::de::Error| self.problem(format!("{key}: {}", in_words(error.message()))))?;
             tuning.check().map_err(|expected| self.wrong(&key, &expected))?;
             self.roles.insert(role, Arc::new(tuning));
         }
@@ -159,6 +159,18 @@ fn unknown(key: &str, is_table: bool) -> String {
     };
     let hint = meant.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
     format!("unknown {} '{key}'{hint}", if is_table { "table" } else { "setting" })
+}
+
+/// What a value should have been, without the names of our types.
+fn in_words(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    match line.split_once("struct ") {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|char: char| char.is_alphanumeric() || char == '_');
+            format!("{before}a table{rest}")
+        }
+        None => line.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -222,6 +234,7 @@ mod tests {
             "[roles.research]\nbody = { model = 'x' }",
             "roles.research must be fields of the body that Fathom does not write itself, which model is",
         );
+        check("[models.'openai:m']\nprice = 3", "models.\"openai:m\": invalid type: integer `3`, expected a table");
         check("[models]\nm = {}", "models.\"m\" must be a model name of the form provider:model");
         check(
             "[models.'openai:m']\nwindows = 9",

@@ -8,7 +8,7 @@ pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<
     if given.len() > LONGEST {
         return None;
     }
-    let limit = 2 + given.len() / 4;
+    let limit = 1 + given.len() / 4;
     names
         .map(|name| (edit_distance(given, name), name))
         .filter(|(distance, name)| *distance <= limit || name.contains(given))
@@ -38,12 +38,15 @@ mod tests {
     #[test]
     fn a_slip_finds_its_name_and_nonsense_finds_none() {
         let check = |given: &str, expected: Option<&str>| {
-            assert_eq!(nearest(given, ["listen", "data_dir", "http.cors_origins"].into_iter()), expected, "{given}");
+            let names = ["listen", "data_dir", "docs", "http.cors_origins", "FATHOM_HTTP2"];
+            assert_eq!(nearest(given, names.into_iter()), expected, "{given}");
         };
         check("lisen", Some("listen"));
         check("datadir", Some("data_dir"));
         check("cors_origins", Some("http.cors_origins"));
         check("zzzzzz", None);
+        check("nope", None);
+        check("FATHOM_TYPO", None);
         check(&"listen".repeat(1_000_000), None);
     }
 }

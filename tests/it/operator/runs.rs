@@ -142,6 +142,15 @@ async fn what_is_not_there_is_bad_usage() {
         let (code, stdout, stderr) = output(&site, arguments).await;
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");
     }
+    // A folder whose name was mistyped is none with an empty database.
+    let mistyped = site.world.folder().join("mistyped");
+    for command in [["runs", "list"].as_slice(), &["runs", "show", &unknown], &["usage"], &["resume", &unknown]] {
+        let arguments = [command, &["--data-dir", mistyped.to_str().unwrap()]].concat();
+        let (code, stdout, stderr) = output(&site, &arguments).await;
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");
+        assert!(stderr.contains("there is no database at"), "{stderr}");
+        assert!(!mistyped.exists());
+    }
     site.world.finish();
 }
 
