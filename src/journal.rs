@@ -127,8 +127,8 @@ pub struct Journal {
     writer: WriterHandle,
     /// Stored steps not yet asked for; each is taken out when replay reaches it. Locked for map access only.
     stored: Mutex<HashMap<String, Step>>,
-    /// Steps of the runs that this one retries, by key, the newest first: answers to requests about the same. Locked for
-    /// map access only.
+    /// Steps of the runs that this one retries, by key, the newest first: answers to requests about the same. Locked
+    /// for map access only.
     inherited: Mutex<HashMap<String, Vec<Step>>>,
     /// The wording of the prompts of this process.
     prompts: String,
@@ -164,8 +164,8 @@ impl Journal {
         self
     }
 
-    /// Takes over the answers of the runs that this one retries, the newest run's first. Their failures are passed over,
-    /// and so is what no longer reads: these are asked for again.
+    /// Takes over the answers of the runs that this one retries, the newest run's first. Their failures are passed
+    /// over, and so is what no longer reads: these are asked for again.
     pub fn inheriting(self, steps: impl IntoIterator<Item = Step>) -> Self {
         let mut inherited: HashMap<String, Vec<Step>> = HashMap::new();
         for step in steps.into_iter().filter(is_answer) {
@@ -288,8 +288,8 @@ impl Journal {
         self.mark_value(key, || (), events).await
     }
 
-    /// As [`Self::mark`], with a value: the one that was stored when the run first passed here, or `value`, which is asked
-    /// for by nobody else. One that cannot be read, such as of an earlier release, is the default.
+    /// As [`Self::mark`], with a value: the one that was stored when the run first passed here, or `value`, which is
+    /// asked for by nobody else. One that cannot be read, such as of an earlier release, is the default.
     ///
     /// # Errors
     /// The writer is gone.
@@ -349,9 +349,10 @@ impl Journal {
         Ok(self.writer.commit(commit).await?)
     }
 
-    /// Waits until the lease certainly holds and the database takes what the run stores. A process that was frozen or cut off from the database for longer than its
-    /// lease must not pay for anything more: the database would refuse the result, but only after the call was made.
-    /// The renewal of the lease ends the wait by [`Journal::extend`], or ends the run.
+    /// Waits until the lease certainly holds and the database takes what the run stores. A process that was frozen or
+    /// cut off from the database for longer than its lease must not pay for anything more: the database would refuse
+    /// the result, but only after the call was made. The renewal of the lease ends the wait by [`Journal::extend`], or
+    /// ends the run.
     ///
     /// A step passes here before it begins; what it pays for, it passes again before each attempt, which may come long
     /// after.
@@ -393,8 +394,8 @@ impl Journal {
         self.activity.resting()
     }
 
-    /// Resolves when the run winds down and all that is at work waits with nothing under way. A run without any work ends
-    /// by itself.
+    /// Resolves when the run winds down and all that is at work waits with nothing under way. A run without any work
+    /// ends by itself.
     pub async fn is_at_rest(&self) {
         self.activity.is_at_rest().await;
     }

@@ -1,8 +1,8 @@
 //! A name per process, precise enough to tell on the same machine that a process is gone, and an end for what it left.
 //!
 //! So a run whose process was killed goes on at once when it is resumed on the same machine; anywhere else its lease
-//! has to run out first. And programs that it had started, and that nobody would end any more, are found by the name that
-//! they were given. A death is proved: the system says that there is no such process, or that the process of that
+//! has to run out first. And programs that it had started, and that nobody would end any more, are found by the name
+//! that they were given. A death is proved: the system says that there is no such process, or that the process of that
 //! number is another one. What the system hides (`/proc` under `hidepid`) proves nothing.
 
 use std::{fs, process};

@@ -1,5 +1,5 @@
-//! Documents that are packages: one of each kind, of which one part is replaced; the parts are stored as they are, so that
-//! what is changed reaches the readers behind the unpacking. Every fourth input is a package by itself.
+//! Documents that are packages: one of each kind, of which one part is replaced; the parts are stored as they are, so
+//! that what is changed reaches the readers behind the unpacking. Every fourth input is a package by itself.
 
 #![no_main]
 

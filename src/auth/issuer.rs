@@ -1,5 +1,5 @@
-//! Sign-in through others: tokens (JWT, RFC 7519) that an issuer signed, and what is read off them. `key_set` follows its
-//! public keys.
+//! Sign-in through others: tokens (JWT, RFC 7519) that an issuer signed, and what is read off them. `key_set` follows
+//! its public keys.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! The public keys of an issuer: read from it (RFC 8414, RFC 7517), kept, and read again by a task of their own when they
-//! are old or a token names another. So an issuer that hangs holds up nobody whose key is known.
+//! The public keys of an issuer: read from it (RFC 8414, RFC 7517), kept, and read again by a task of their own when
+//! they are old or a token names another. So an issuer that hangs holds up nobody whose key is known.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

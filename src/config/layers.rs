@@ -121,8 +121,8 @@ impl<'a> Layers<'a> {
         self.given.get(key)
     }
 
-    /// What somebody said of a research option. `model` speaks for the models of all roles: it wins over one of them that
-    /// stands in a lower layer.
+    /// What somebody said of a research option. `model` speaks for the models of all roles: it wins over one of them
+    /// that stands in a lower layer.
     pub fn option(&self, name: &str) -> Option<&Given> {
         let given = self.given(&format!("options.{name}"))?;
         let of_all = self.given("model").filter(|_| MODEL_OPTIONS.contains(&name));

@@ -1,9 +1,10 @@
-//! Every setting: where it comes from, its unit and default; checked once, at start. Nothing reads the environment later.
+//! Every setting: where it comes from, its unit and default; checked once, at start. Nothing reads the environment
+//! later.
 //!
 //! Precedence: command line, then environment, then the TOML file, then the built-in default. An empty variable counts
-//! as not set. `settings.rs` is the table and `kind.rs` the forms of its values; `file.rs` and `layers.rs` find what was
-//! said; `choice.rs` chooses options from what can be used; `rooms.rs` makes the settings of each room; `shown.rs` shows
-//! what counts, and `reference.rs` writes the example files and the documentation.
+//! as not set. `settings.rs` is the table and `kind.rs` the forms of its values; `file.rs` and `layers.rs` find what
+//! was said; `choice.rs` chooses options from what can be used; `rooms.rs` makes the settings of each room; `shown.rs`
+//! shows what counts, and `reference.rs` writes the example files and the documentation.
 
 mod choice;
 mod file;
@@ -348,8 +349,8 @@ fn keep_to(
 }
 
 /// The file that the command line or the environment names, which must be there, else the usual one, else none; and
-/// whether it was only found. Who starts Fathom in a folder of somebody else's does not want that one's addresses to get
-/// the keys of the environment, nor the service opened.
+/// whether it was only found. Who starts Fathom in a folder of somebody else's does not want that one's addresses to
+/// get the keys of the environment, nor the service opened.
 fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<(File, bool), ConfigError> {
     let named = || environment(settings::FILE_VARIABLE).filter(|path| !path.trim().is_empty()).map(PathBuf::from);
     if let Some(path) = flags.config.clone().or_else(named) {

@@ -1,5 +1,5 @@
-//! The settings of each room, from the values that count. A table of the file is a type here, so that a row which nobody
-//! reads, and a row without a default that is needed, are errors of every start, and of every test.
+//! The settings of each room, from the values that count. A table of the file is a type here, so that a row which
+//! nobody reads, and a row without a default that is needed, are errors of every start, and of every test.
 
 use std::{
     collections::BTreeMap,
@@ -191,8 +191,8 @@ pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> Result<
     })
 }
 
-/// The MCP servers of the settings file and of the file of other programs, and the operator's own `mcp_config`; `given` is
-/// what stands in the settings file at `path`.
+/// The MCP servers of the settings file and of the file of other programs, and the operator's own `mcp_config`; `given`
+/// is what stands in the settings file at `path`.
 ///
 /// # Errors
 /// A server that cannot be used.

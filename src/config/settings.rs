@@ -20,7 +20,8 @@ pub struct Setting {
     pub key: Cow<'static, str>,
     /// Its environment variable.
     pub variable: Cow<'static, str>,
-    /// Another variable that is read when that one is not set: the name that Open Deep Research or the vendor has for it.
+    /// Another variable that is read when that one is not set: the name that Open Deep Research or the vendor has for
+    /// it.
     pub other_variable: Option<Cow<'static, str>>,
     /// Its command line flag.
     pub flag: Option<&'static str>,

@@ -241,8 +241,8 @@ impl Cx {
         Ok(outcome)
     }
 
-    /// The text that a run which this one retries was given. One without a word may be what it failed for: another model,
-    /// or the same one, is asked.
+    /// The text that a run which this one retries was given. One without a word may be what it failed for: another
+    /// model, or the same one, is asked.
     fn inherited_answer(&self, key: &str, asked: &Asked) -> Option<Inherited<Outcome>> {
         std::iter::from_fn(|| self.run.journal.inherited::<Outcome>(key, asked))
             .find(|inherited| inherited.value.as_ref().is_ok_and(|completion| !completion.text.trim().is_empty()))
@@ -427,7 +427,8 @@ impl Cx {
         }
     }
 
-    /// Asks for a value of type `T`: by native schema, then by a tool call, then in the prompt, each call a step of its own.
+    /// Asks for a value of type `T`: by native schema, then by a tool call, then in the prompt, each call a step of its
+    /// own.
     ///
     /// # Errors
     /// [`Error::Failed`] with [`FailureCode::ModelOutput`] when no attempt gave one; other failures end it at once.

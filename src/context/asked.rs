@@ -10,9 +10,10 @@ use crate::{
     offline::{Evidence, Task},
 };
 
-/// How the journal recognises a model call: by the whole request, and by what it is about. The latter leaves out our own
-/// words, the model and its limits, and for an agent's turn also what came before: that turn was answered once, and its
-/// answer counts although another one might be given today. What is made of the findings has to rest on the same ones.
+/// How the journal recognises a model call: by the whole request, and by what it is about. The latter leaves out our
+/// own words, the model and its limits, and for an agent's turn also what came before: that turn was answered once, and
+/// its answer counts although another one might be given today. What is made of the findings has to rest on the same
+/// ones.
 pub(super) fn asked(role: Role, request: &Request, task: &Task) -> Asked {
     let form = match &request.output {
         OutputFormat::Text => None,

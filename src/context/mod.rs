@@ -1,7 +1,7 @@
 //! [`Cx`]: what a stage of research, or a tool, may touch. Passed first, everywhere.
 //!
-//! `ask.rs` makes model calls: `fit.rs` fits them into the window, `paid.rs` prices them, `waits.rs` announces their waits, `watch.rs` traces
-//! them, `spending.rs` counts them. `pages.rs` keeps what was retrieved.
+//! `ask.rs` makes model calls: `fit.rs` fits them into the window, `paid.rs` prices them, `waits.rs` announces their
+//! waits, `watch.rs` traces them, `spending.rs` counts them. `pages.rs` keeps what was retrieved.
 
 mod ask;
 mod asked;
@@ -309,8 +309,8 @@ impl Cx {
         self.run.journal.mark_value(key, || self.run.spending.standing(), Vec::new()).await
     }
 
-    /// As [`Self::mark`], of a researcher that wants to begin; returns as [`Self::standing`] does, and counts the researcher
-    /// unless so much was used that no new research starts.
+    /// As [`Self::mark`], of a researcher that wants to begin; returns as [`Self::standing`] does, and counts the
+    /// researcher unless so much was used that no new research starts.
     ///
     /// # Errors
     /// [`Stop`].
@@ -362,7 +362,8 @@ impl Cx {
         self.run.journal.emit(events.into_iter().map(|event| self.now(event)).collect()).await
     }
 
-    /// Waits until a page may be summarised, since so many are at the same time; its turn ends when the value is dropped.
+    /// Waits until a page may be summarised, since so many are at the same time; its turn ends when the value is
+    /// dropped.
     pub async fn summary_turn(&self) -> Option<SemaphorePermit<'_>> {
         // An error means that it was closed, which nobody does.
         self.run.summaries.acquire().await.ok()

@@ -29,9 +29,9 @@ pub const SUMMARY_TIME: Duration = Duration::from_secs(60);
 const MOST_OTHER_TEXTS: usize = 4;
 
 impl Cx {
-    /// Adds a retrieved source (without its text, which is kept elsewhere), or its id to the one of the same URL; the first
-    /// one of a URL decides its title and the rest, also after a restart. The first one with a text decides the title of
-    /// all that have it: the page is read under that title, so it must not depend on who reads it.
+    /// Adds a retrieved source (without its text, which is kept elsewhere), or its id to the one of the same URL; the
+    /// first one of a URL decides its title and the rest, also after a restart. The first one with a text decides the
+    /// title of all that have it: the page is read under that title, so it must not depend on who reads it.
     pub fn register(&self, source: &mut Source) -> Registered {
         self.run.sources.lock().unwrap_or_else(PoisonError::into_inner).register(source)
     }
@@ -73,8 +73,8 @@ impl Cx {
     pub fn keep_other_text(&self, url: &str, text: &str) {
         let mut texts = self.run.other_texts.lock().unwrap_or_else(PoisonError::into_inner);
         let known = texts.entry(url.to_owned()).or_default();
-        // Those with the smallest hashes, in their order: researchers work side by side, and what is kept must not depend
-        // on who was first.
+        // Those with the smallest hashes, in their order: researchers work side by side, and what is kept must not
+        // depend on who was first.
         let hash = digest::sha256_hex(text.as_bytes());
         if let Err(place) = known.binary_search_by(|(known, _)| known.cmp(&hash)) {
             known.insert(place, (hash, text.to_owned()));
@@ -142,8 +142,8 @@ pub fn page_key_of(source: &Source) -> String {
     page_key(if has_key { "" } else { &source.url }, &source.content_hash)
 }
 
-/// Names a page with a certain text, in the journal too: engines may return one address with different texts. Without an
-/// address it names the text wherever it stands.
+/// Names a page with a certain text, in the journal too: engines may return one address with different texts. Without
+/// an address it names the text wherever it stands.
 pub fn page_key(url: &str, text_hash: &str) -> String {
     format!("page/{}", &digest::sha256_json(&(url, text_hash))[..16])
 }

@@ -26,8 +26,8 @@ pub(super) struct Paid {
 }
 
 impl Cx {
-    /// Prices one answer, since prices depend on how long a prompt is, and counts it. Afterwards its usage is that of all
-    /// calls of the step.
+    /// Prices one answer, since prices depend on how long a prompt is, and counts it. Afterwards its usage is that of
+    /// all calls of the step.
     pub(super) fn pay(&self, model: &ModelName, completion: &mut Completion, paid: &mut Paid) {
         completion.usage.cost = self.run.services.llm.cost(model, &completion.usage);
         self.run.spending.end_call(&completion.usage);

@@ -1,7 +1,7 @@
 //! Tools of others whose schema a provider does not take: a run goes on without them.
 //!
-//! Vendors say in their own words which one it is: OpenAI by its name (`Invalid schema for function 'x'`), Anthropic and
-//! Amazon by its place (`tools.3.custom.input_schema`), Google by both kinds of place
+//! Vendors say in their own words which one it is: OpenAI by its name (`Invalid schema for function 'x'`), Anthropic
+//! and Amazon by its place (`tools.3.custom.input_schema`), Google by both kinds of place
 //! (`tools[0].function_declarations[3]`).
 
 use std::{
@@ -41,8 +41,8 @@ impl RefusedTools {
         Cow::Owned(fewer)
     }
 
-    /// Notes which tools a provider refuses by this failure, and returns them: the one that it names, or all that the run
-    /// can do without when it names none. Empty when the failure is about something else.
+    /// Notes which tools a provider refuses by this failure, and returns them: the one that it names, or all that the
+    /// run can do without when it names none. Empty when the failure is about something else.
     pub fn note(&self, request: &Request, failed: &llm::Failed) -> Vec<String> {
         let llm::Error::BadRequest { detail, .. } = &failed.error else { return Vec::new() };
         let refused = refused(&request.tools, &detail.to_lowercase());

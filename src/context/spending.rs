@@ -1,8 +1,9 @@
-//! What a run may spend: model calls, searches, pages, researchers, tokens, money and time, refused before they are made.
+//! What a run may spend: model calls, searches, pages, researchers, tokens, money and time, refused before they are
+//! made.
 //!
-//! It ends softly, as time does: research stops before everything is used up, so that the notes and the report can still
-//! be written. A refusal is a failed step of the journal, so a replay goes the same way; what was spent in earlier lives
-//! is read off their steps.
+//! It ends softly, as time does: research stops before everything is used up, so that the notes and the report can
+//! still be written. A refusal is a failed step of the journal, so a replay goes the same way; what was spent in
+//! earlier lives is read off their steps.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -245,8 +246,8 @@ impl Spending {
         self.standing_of(&self.spent())
     }
 
-    /// As [`Self::standing`]; counts the researcher that begins with it unless no new research starts. So `max_researchers`
-    /// is never passed, however many begin side by side.
+    /// As [`Self::standing`]; counts the researcher that begins with it unless no new research starts. So
+    /// `max_researchers` is never passed, however many begin side by side.
     pub fn begin_researcher(&self) -> Standing {
         let mut spent = self.spent();
         let standing = self.standing_of(&spent);
@@ -289,8 +290,8 @@ impl Spending {
         self.spent().limited_by
     }
 
-    /// Counts a model call with a prompt of about `tokens` tokens, which is to be made next. `price` says what tokens cost;
-    /// `None`: nobody knows.
+    /// Counts a model call with a prompt of about `tokens` tokens, which is to be made next. `price` says what tokens
+    /// cost; `None`: nobody knows.
     ///
     /// # Errors
     /// The call must not be made.

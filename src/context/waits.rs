@@ -210,7 +210,8 @@ impl Cx {
         self.caller(Role::Research)
     }
 
-    /// Findings may be compressed in half of the time that is kept for writing, the report may be waited for to the end.
+    /// Findings may be compressed in half of the time that is kept for writing, the report may be waited for to the
+    /// end.
     fn patience_ends(&self, role: Role) -> Option<Instant> {
         let research_ends = self.run.research_ends;
         match role {

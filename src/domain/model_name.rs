@@ -78,7 +78,8 @@ impl<'de> Deserialize<'de> for ModelName {
     }
 }
 
-/// The models of a role: the first is asked, and the others stand in for it, in this order. Never empty, and none twice.
+/// The models of a role: the first is asked, and the others stand in for it, in this order. Never empty, and none
+/// twice.
 ///
 /// As text they are separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-/// Reads such a text or list. Anything else reads as the empty text, which is no list of names, so that the error says what
-/// would have been accepted.
+/// Reads such a text or list. Anything else reads as the empty text, which is no list of names, so that the error says
+/// what would have been accepted.
 ///
 /// # Errors
 /// Those of `T`.

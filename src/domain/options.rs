@@ -257,8 +257,8 @@ impl RunOptions {
         self.set(name, value)
     }
 
-    /// Sets all that can be set of `given`, and returns what is wrong with the rest, the first `most` of it: for each wrong
-    /// name the nearest right one is looked for, and a request has room for many of them.
+    /// Sets all that can be set of `given`, and returns what is wrong with the rest, the first `most` of it: for each
+    /// wrong name the nearest right one is looked for, and a request has room for many of them.
     pub fn lay_over(&mut self, given: &Map<String, Value>, caps: &Caps, most: usize) -> Vec<OptionError> {
         let mut wrong = Vec::new();
         // First, since what is given beside it wins.
@@ -489,7 +489,8 @@ fn code(kind: OptionKind, value: &Value) -> (bool, String) {
     (value.is_null() || value.as_str().is_some_and(is_code), format!("null or the two {letters}"))
 }
 
-/// Sets what goes with another effort, but for what somebody has chosen: a value that is not the one of the effort before.
+/// Sets what goes with another effort, but for what somebody has chosen: a value that is not the one of the effort
+/// before.
 fn follow_effort(fields: &mut Map<String, Value>, before: Effort, after: Effort) {
     let (before, after) = (before.options(), after.options());
     for spec in OPTIONS.iter().filter(|spec| before.contains_key(spec.name) || after.contains_key(spec.name)) {

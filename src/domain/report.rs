@@ -179,7 +179,8 @@ pub struct Report {
     pub citations: Vec<Citation>,
     /// Citations the model wrote that point to nothing this run retrieved; they were removed.
     pub dropped_citations: u32,
-    /// What the brief wanted to know, and how far the text answers it; empty in answers and in reports of older releases.
+    /// What the brief wanted to know, and how far the text answers it; empty in answers and in reports of older
+    /// releases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sub_questions: Vec<SubQuestion>,
     /// Its cited statements in order, unless they were not checked.

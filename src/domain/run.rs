@@ -115,8 +115,8 @@ pub enum FailureCode {
     JournalCorrupt,
     /// The run took longer than it may.
     Timeout,
-    /// The run spent what it may before a report could be written: raise `max_model_calls`, `max_searches`, `max_tokens`,
-    /// `max_cost_usd`, `max_researchers`.
+    /// The run spent what it may before a report could be written: raise `max_model_calls`, `max_searches`,
+    /// `max_tokens`, `max_cost_usd`, `max_researchers`.
     SpendingLimit,
     /// The search engine refused the key: fix it.
     SearchAuth,
@@ -328,8 +328,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// May another run go on from the journal of this one? A run that was cancelled, or that failed for a reason that may
-    /// pass.
+    /// May another run go on from the journal of this one? A run that was cancelled, or that failed for a reason that
+    /// may pass.
     pub fn is_retryable(&self) -> bool {
         match self.status {
             RunStatus::Cancelled => true,
@@ -373,8 +373,8 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Part of `input_tokens` that the provider had cached.
     pub cached_tokens: u64,
-    /// Part of `input_tokens` that the provider wrote into its cache. Neither stored nor shown: only the price of a call
-    /// depends on it.
+    /// Part of `input_tokens` that the provider wrote into its cache. Neither stored nor shown: only the price of a
+    /// call depends on it.
     #[serde(skip)]
     pub cache_write_tokens: u64,
     /// Web searches that the provider made for it. As the one before, it only makes the price.

@@ -1,7 +1,8 @@
 //! Which sources are one: those that share a key, whatever their addresses.
 //!
-//! Each address of a run keeps a row of its own, with keys: one for each address that is certainly of the same page, one
-//! for the text, and some under which long texts meet copies with one more sentence. What is one source follows from the rows alone, so it does not matter who met which address first.
+//! Each address of a run keeps a row of its own, with keys: one for each address that is certainly of the same page,
+//! one for the text, and some under which long texts meet copies with one more sentence. What is one source follows
+//! from the rows alone, so it does not matter who met which address first.
 
 use std::collections::HashMap;
 
@@ -22,8 +23,8 @@ pub fn text_key(text: &str) -> Option<String> {
     (chars >= TEXT_CHARS).then(|| key(OF_TEXT, &plain))
 }
 
-/// Keys under which a long text meets its copies that have a sentence of their own before or behind it: of the whole, and
-/// of what is left without the first and the last sentence, unless that has a figure and so may be what matters.
+/// Keys under which a long text meets its copies that have a sentence of their own before or behind it: of the whole,
+/// and of what is left without the first and the last sentence, unless that has a figure and so may be what matters.
 pub fn copy_keys(text: &str) -> Vec<String> {
     let text = text.trim();
     let first = text.find(['\n', '。']).into_iter().chain(text.find(". ")).min();

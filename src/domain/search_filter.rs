@@ -1,5 +1,5 @@
-//! What a run may ask of its searches beside the query: how recent, from which sites, in which language, on what kind of
-//! page. Which engine can do which is known by `search` alone.
+//! What a run may ask of its searches beside the query: how recent, from which sites, in which language, on what kind
+//! of page. Which engine can do which is known by `search` alone.
 
 use std::{fmt, str::FromStr};
 

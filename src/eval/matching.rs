@@ -21,7 +21,8 @@ impl Haystack {
     }
 }
 
-/// The needle at `at` neither goes on nor began before, as letters or digits do; scripts without spaces have no borders.
+/// The needle at `at` neither goes on nor began before, as letters or digits do; scripts without spaces have no
+/// borders.
 fn stands_alone(text: &str, at: usize, needle: &str) -> bool {
     let joins = |one: char, other: char| {
         let spaced = |char: char| char.is_alphanumeric() && !crate::text::is_unspaced(char);

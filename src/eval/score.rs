@@ -299,8 +299,8 @@ fn stated(body: &str) -> Vec<Stated> {
     stated
 }
 
-/// How the report states `text`, if it does: as current as soon as one statement neither marks it nor sets it against what
-/// holds.
+/// How the report states `text`, if it does: as current as soon as one statement neither marks it nor sets it against
+/// what holds.
 fn outdated_score(text: &str, question: &Question, stated: &[Stated]) -> Option<OutdatedScore> {
     let compares = |said: &Haystack| question.facts.iter().any(|fact| said.holds_any(fact.alternatives()));
     let states: Vec<&Stated> = stated.iter().filter(|statement| statement.said.holds(text)).collect();

@@ -1,5 +1,5 @@
-//! Fills the tails from the table with what this process did not write itself: one task reads what is new, another looks
-//! once a second whether anything was missed.
+//! Fills the tails from the table with what this process did not write itself: one task reads what is new, another
+//! looks once a second whether anything was missed.
 
 use std::{
     sync::Arc,

@@ -1,10 +1,10 @@
 //! The event log: one task appends for all runs, any number of readers follow.
 //!
 //! The table is the truth, and readers are many. So each process keeps what is new in a thread once, in the thread's
-//! tail (`tail.rs`), and all its readers take it from there as [`Frame`]s, ready for the wire. A reader that is behind the
-//! tail reads pages of the table at its own pace and holds up nobody. After each commit the writer hands what it wrote to
-//! the tails of this process and, through the database, wakes those of the others (`wakes.rs`), which read it from the
-//! table; one look per second for all threads covers wake-ups that got lost (`fill.rs`).
+//! tail (`tail.rs`), and all its readers take it from there as [`Frame`]s, ready for the wire. A reader that is behind
+//! the tail reads pages of the table at its own pace and holds up nobody. After each commit the writer hands what it
+//! wrote to the tails of this process and, through the database, wakes those of the others (`wakes.rs`), which read it
+//! from the table; one look per second for all threads covers wake-ups that got lost (`fill.rs`).
 
 mod fill;
 mod frame;
@@ -111,8 +111,8 @@ impl EventLog {
         self.shared.wakes.events(thread_id);
     }
 
-    /// Hands what was just committed to the readers of a thread here, and wakes those in other processes. `rows` follow one
-    /// another.
+    /// Hands what was just committed to the readers of a thread here, and wakes those in other processes. `rows` follow
+    /// one another.
     fn publish(&self, thread_id: ThreadId, rows: &[EventRow]) {
         if let Some(tail) = self.shared.tails.get(thread_id) {
             let follows = match fill::frames(rows) {

@@ -56,7 +56,8 @@ impl Wakes {
         Self { board: Arc::new(board) }
     }
 
-    /// A run was queued, or a lease given back: processes that claim runs should look. Call it after the commit; never waits.
+    /// A run was queued, or a lease given back: processes that claim runs should look. Call it after the commit; never
+    /// waits.
     pub fn queue(&self) {
         self.board.queue.send_replace(());
         self.post(Wake::Queue);

@@ -32,8 +32,8 @@ const LINGER: Duration = Duration::from_millis(10);
 /// The pace at which a commit is tried again while the database is away.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitRetry {
-    /// After this time a commit that is refused by a database which takes others no longer holds up these, and is given up
-    /// when the process has come to its end. Otherwise what was paid for is kept until the database is back.
+    /// After this time a commit that is refused by a database which takes others no longer holds up these, and is given
+    /// up when the process has come to its end. Otherwise what was paid for is kept until the database is back.
     pub total: Duration,
     pub first_pause: Duration,
     pub longest_pause: Duration,
@@ -203,8 +203,8 @@ impl Writer {
     }
 
     /// Writes a group, again and again while the database is away. The entries keep their stamps, so what was written
-    /// without an answer is not written twice. What was paid for is kept until the database is back; only what a database
-    /// refuses that takes other writes is put aside, so that it does not hold up everybody else.
+    /// without an answer is not written twice. What was paid for is kept until the database is back; only what a
+    /// database refuses that takes other writes is put aside, so that it does not hold up everybody else.
     async fn write(&mut self, mut group: Vec<Job>, jobs: &mpsc::Receiver<Job>) {
         let started = Instant::now();
         let mut pause = self.retry.first_pause;
@@ -226,8 +226,8 @@ impl Writer {
         self.stores.send_if_modified(|stores| !std::mem::replace(stores, true));
     }
 
-    /// Commits one after the other; what the database refuses just now is put aside with all that follows it, unless this
-    /// is the last try or too much lies there already.
+    /// Commits one after the other; what the database refuses just now is put aside with all that follows it, unless
+    /// this is the last try or too much lies there already.
     async fn try_each(&mut self, group: Vec<Job>, last: bool) {
         for job in group {
             if let Some(error) = self.failure_before(&job) {

@@ -138,8 +138,8 @@ pub struct SignIn {
     key: String,
 }
 
-/// Who the request comes from. A browser's session is renewed once half of it is over, unless it ends with its key: a new
-/// one would end then, too.
+/// Who the request comes from. A browser's session is renewed once half of it is over, unless it ends with its key: a
+/// new one would end then, too.
 pub async fn show(Shared(state): Shared<State>, caller: Caller, request: Request) -> Result<Response, ApiError> {
     let Some(principal) = request.extensions().get::<Principal>() else {
         return json::answer(&SessionBody {

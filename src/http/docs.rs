@@ -1,6 +1,7 @@
 //! The contract and the page that shows it: `/openapi.yaml`, `/openapi.json` and Swagger UI under `/docs/`.
 //!
-//! Everything is in the binary; the page loads nothing from elsewhere, and its content security policy would not let it.
+//! Everything is in the binary; the page loads nothing from elsewhere, and its content security policy would not let
+//! it.
 
 use std::{
     borrow::Cow,
@@ -25,8 +26,8 @@ pub const CONTRACT: &str = include_str!("../../openapi.yaml");
 /// What browsers ask for beside every page.
 const ICON: &[u8] = include_bytes!("docs/favicon.ico");
 
-/// Swagger UI puts styles into elements and images into its style sheet; scripts come from files only. What is tried out
-/// goes to this service, and nobody may frame the page.
+/// Swagger UI puts styles into elements and images into its style sheet; scripts come from files only. What is tried
+/// out goes to this service, and nobody may frame the page.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -35,7 +36,8 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 /// Files keep their names when the program is updated, so browsers ask each time and mostly hear 304.
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// `/openapi.yaml`, `/openapi.json`, `/favicon.ico`, `/docs`, `/docs/` and what lies below it. Needs no state, never fails.
+/// `/openapi.yaml`, `/openapi.json`, `/favicon.ico`, `/docs`, `/docs/` and what lies below it. Needs no state, never
+/// fails.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/openapi.yaml", get(contract))

@@ -211,8 +211,8 @@ impl Query {
         })
     }
 
-    /// Where the page begins; an empty cursor means the first one. `list` names the list, so that a cursor of another one
-    /// is noticed.
+    /// Where the page begins; an empty cursor means the first one. `list` names the list, so that a cursor of another
+    /// one is noticed.
     pub fn cursor(&self, list: &str) -> Result<Option<Cursor>, ApiError> {
         let Some(text) = self.text("cursor").filter(|text| !text.is_empty()) else { return Ok(None) };
         read_cursor(list, text).map(Some).ok_or_else(|| {

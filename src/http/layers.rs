@@ -35,7 +35,8 @@ const READING: Duration = Duration::from_secs(5);
 /// How long the database has to answer when something was slow.
 const DIAGNOSIS: Duration = Duration::from_millis(500);
 
-/// The router with everything around it, its problems written in its own way; the last is the outermost, so that preflights get their ids too.
+/// The router with everything around it, its problems written in its own way; the last is the outermost, so that
+/// preflights get their ids too.
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
         .layer(from_fn_with_state(state.clone(), limits::count))

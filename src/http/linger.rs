@@ -1,8 +1,8 @@
 //! Requests that are answered before their body was read: the connection reads on for a while.
 //!
 //! Who closes a connection while the other side still sends resets it, and the answer may be lost with that: the client
-//! sees a broken pipe where the answer was that its body is too large. So what is left of the body is read and thrown away
-//! beside the sending of the answer, within bounds.
+//! sees a broken pipe where the answer was that its body is too large. So what is left of the body is read and thrown
+//! away beside the sending of the answer, within bounds.
 
 use std::{
     pin::Pin,
@@ -25,8 +25,8 @@ use super::clients::Client;
 
 /// What is read of a body that nobody wants, at most.
 const DRAINED_BYTES: usize = 16 << 20;
-/// A client that sends nothing for this long has seen its answer, or never will. It is also left that much time to see it
-/// when it sends more than is read.
+/// A client that sends nothing for this long has seen its answer, or never will. It is also left that much time to see
+/// it when it sends more than is read.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Keeps hold of the request's body, and leaves what was not read of it to the connection.

@@ -1,9 +1,9 @@
 //! Who may send requests from a browser: only pages that the service itself, or an allowed origin, has sent.
 //!
 //! A browser sends what any page asks it to send, also to a service on loopback. Two checks keep foreign pages out: the
-//! request must name this service (a page whose name was made to point at this machine, by DNS rebinding, names itself),
-//! and a change must come from a page of this service or of an allowed origin. Programs that are no browsers send no
-//! `Origin` and pass.
+//! request must name this service (a page whose name was made to point at this machine, by DNS rebinding, names
+//! itself), and a change must come from a page of this service or of an allowed origin. Programs that are no browsers
+//! send no `Origin` and pass.
 
 use std::net::Ipv6Addr;
 

@@ -1,5 +1,6 @@
 //! Who asks, and the threads and runs that are theirs: handlers name what they touch, and what belongs to another owner
-//! is not found. No handler takes a bare id of these; other ids mean something beside their thread, or to administrators.
+//! is not found. No handler takes a bare id of these; other ids mean something beside their thread, or to
+//! administrators.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -15,7 +16,8 @@ use crate::{
 impl FromRequestParts<State> for Caller {
     type Rejection = Infallible;
 
-    /// The owner of the key that came, or the user that a trusted proxy named. Without either it is the one user of this machine.
+    /// The owner of the key that came, or the user that a trusted proxy named. Without either it is the one user of
+    /// this machine.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Infallible> {
         if let Some(principal) = parts.extensions.get::<Principal>() {
             let reach = if principal.key.scope == KeyScope::Admin { Reach::Shared } else { Reach::Own };

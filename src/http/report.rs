@@ -32,8 +32,8 @@ pub const MARKDOWN: &str = "text/markdown";
 const HTML: &str = "text/html";
 pub const JSON: &str = "application/json";
 
-/// Names what makes pages and data of reports: with another release, what a browser has kept may not fit any more what the
-/// headers allow, such as the hash of the page's style.
+/// Names what makes pages and data of reports: with another release, what a browser has kept may not fit any more what
+/// the headers allow, such as the hash of the page's style.
 static RENDERER: LazyLock<String> = LazyLock::new(|| {
     let parts = [page::STYLE, CONTRACT, env!("CARGO_PKG_VERSION")];
     digest::sha256_json(&parts)[..8].to_owned()

@@ -1,7 +1,7 @@
 //! The sockets: accepted, bounded, timed, drained.
 //!
-//! hyper is driven by hand because its limits are wanted: on the time and size of a request's head, and on a reader that
-//! takes nothing for a minute.
+//! hyper is driven by hand because its limits are wanted: on the time and size of a request's head, and on a reader
+//! that takes nothing for a minute.
 
 use std::{
     convert::Infallible,
@@ -123,8 +123,8 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
     if let Err(error) = stream.set_nodelay(true) {
         return tracing::debug!(%error, "a connection was gone at once");
     }
-    // A connection that has said nothing holds up no shutdown; browsers open some in advance. One that has said something
-    // is answered, therefore in this order.
+    // A connection that has said nothing holds up no shutdown; browsers open some in advance. One that has said
+    // something is answered, therefore in this order.
     tokio::select! {
         biased;
         begun = begins(&stream, timeouts.head) => if !begun { return },
@@ -164,8 +164,8 @@ fn protocol(state: &State) -> auto::Builder<TokioExecutor> {
     if state.settings.http2 { builder } else { builder.http1_only() }
 }
 
-/// Waits until an answer finds no taker, although the connection itself lives: over HTTP/2 a client may answer pings and
-/// never let a byte of a body through.
+/// Waits until an answer finds no taker, although the connection itself lives: over HTTP/2 a client may answer pings
+/// and never let a byte of a body through.
 async fn stalls(client: &Client, limit: Duration) {
     let mut looks = tokio::time::interval(limit / 4);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

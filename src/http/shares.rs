@@ -1,5 +1,5 @@
-//! Links by which anybody may read a thread: made, listed and revoked by its owner; and what their holders get, who need
-//! no key: the thread's reports with their sources, as pages, Markdown or data.
+//! Links by which anybody may read a thread: made, listed and revoked by its owner; and what their holders get, who
+//! need no key: the thread's reports with their sources, as pages, Markdown or data.
 
 use axum::{
     extract::{FromRequestParts, Request, State as Shared},
@@ -152,7 +152,8 @@ pub async fn for_people(request: Request, next: Next) -> Response {
     response
 }
 
-/// What a link shows: for people the report, or a list of the reports if there are several; for programs always the list.
+/// What a link shows: for people the report, or a list of the reports if there are several; for programs always the
+/// list.
 pub async fn show(Shared(state): Shared<State>, linked: Linked, headers: HeaderMap) -> Result<Response, ApiError> {
     let offered = || ApiError::new(Code::NotAcceptable, format!("offered are {HTML} and {JSON}"));
     let media_type = negotiate(&headers, &[HTML, JSON]).ok_or_else(offered)?;

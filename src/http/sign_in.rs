@@ -16,7 +16,8 @@ use crate::{
     config::Authentication,
 };
 
-/// Holds what the browser has to bring back. Sent with navigations from the issuer, so it is not strict as the session's.
+/// Holds what the browser has to bring back. Sent with navigations from the issuer, so it is not strict as the
+/// session's.
 const COOKIE: &str = "fathom_login";
 /// How long somebody may take to sign in.
 const SECONDS: u64 = 600;

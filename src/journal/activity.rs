@@ -26,8 +26,8 @@ impl Activity {
         self.reaches(|state| state.winding_down).await;
     }
 
-    /// Resolves once the run winds down and whatever is at work rests. A run without any work ends by itself, at its next
-    /// step at the latest.
+    /// Resolves once the run winds down and whatever is at work rests. A run without any work ends by itself, at its
+    /// next step at the latest.
     pub async fn is_at_rest(&self) {
         self.reaches(|state| state.winding_down && state.resting > 0 && state.working <= state.resting).await;
     }

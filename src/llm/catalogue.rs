@@ -89,8 +89,9 @@ struct Resold {
 static CATALOGUE: LazyLock<Catalogue> =
     LazyLock::new(|| toml::from_str(include_str!("catalogue.toml")).expect("a test reads the embedded catalogue"));
 
-/// What the embedded catalogue knows of `model`. `settings_of` is the provider whose account it is, `is_own_cloud` whether
-/// the model is called at that provider's own address: what stands at another one may be anything, at any price.
+/// What the embedded catalogue knows of `model`. `settings_of` is the provider whose account it is, `is_own_cloud`
+/// whether the model is called at that provider's own address: what stands at another one may be anything, at any
+/// price.
 pub(super) fn facts(model: &ModelName, settings_of: &str, is_own_cloud: bool) -> Facts {
     let family = of_family(&model.model);
     if !is_own_cloud {

@@ -205,9 +205,11 @@ impl Llm {
     }
 
     /// The tokens that a request to `model` and its answer may have together: what its server reported in an
-    /// error, else what the settings say, what its server lists, what the catalogue knows of the name, or a cautious guess.
+    /// error, else what the settings say, what its server lists, what the catalogue knows of the name, or a cautious
+    /// guess.
     ///
-    /// Servers that may know better than we do are asked for 3 seconds at most, and again a minute after they did not answer.
+    /// Servers that may know better than we do are asked for 3 seconds at most, and again a minute after they did not
+    /// answer.
     pub async fn context_window(&self, model: &ModelName) -> u32 {
         if let Some(tokens) = self.inner.memory.window(model, Instant::now()) {
             return tokens;

@@ -1,7 +1,7 @@
 //! What a failed call means: status, headers and error body of a vendor to our [`Error`].
 //!
-//! Structured fields and the status decide. Text decides where there is nothing else: servers tell in many wordings, and few
-//! codes, that a request is too long ([`OVERFLOWS`]).
+//! Structured fields and the status decide. Text decides where there is nothing else: servers tell in many wordings,
+//! and few codes, that a request is too long ([`OVERFLOWS`]).
 
 use std::time::Duration;
 
@@ -106,7 +106,8 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
     Failure { error, retry_after, trouble }
 }
 
-/// The failure reported by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends it.
+/// The failure reported by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends
+/// it.
 pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
     let reported = Reported::from_error(error);
     let status = reported.status(None);
@@ -312,8 +313,8 @@ impl Reported {
     }
 }
 
-/// Words for a key that is none although the status says otherwise: LiteLLM that keeps no keys looks for other ones than
-/// its own in vain.
+/// Words for a key that is none although the status says otherwise: LiteLLM that keeps no keys looks for other ones
+/// than its own in vain.
 const UNKNOWN_KEYS: &[&str] = &["no_db_connection"];
 
 /// Gemini's details of an error.
@@ -331,7 +332,8 @@ fn delay(text: &str) -> Option<Duration> {
     net::asked_wait(text.strip_suffix('s')?.parse().ok()?)
 }
 
-/// The sentence in an error object. What an upstream provider said goes with OpenRouter's own "Provider returned error".
+/// The sentence in an error object. What an upstream provider said goes with OpenRouter's own "Provider returned
+/// error".
 fn message(error: &Value) -> String {
     if let Some(text) = error.as_str() {
         return text.to_owned();
@@ -437,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn local_trap_1_an_integer_code_is_read() {
+    fn an_integer_code_is_read() {
         let body = r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#;
         let detail = "503 Loading model".to_owned();
         assert_eq!(reported(503, body), Error::Overloaded { model: model(), detail });
@@ -446,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn local_trap_2_llama_cpp_tells_its_window() {
+    fn llama_cpp_tells_its_window() {
         let body = r#"{"error":{"code":400,"message":"request (40034 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":40034,"n_ctx":4096}}"#;
         assert_eq!(reported(400, body), window(4096));
     }
@@ -496,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn d_39_a_wrong_key_model_or_parameter_is_no_overflow() {
+    fn a_wrong_key_model_or_parameter_is_no_overflow() {
         let key = "Incorrect API key provided: sk-***. You can find your API key at …";
         let error = openai(401, "invalid_request_error", json!("invalid_api_key"), key);
         assert_eq!(error, Error::Auth { model: model(), detail: format!("401 invalid_api_key: {key}") });

@@ -37,8 +37,8 @@ impl Tokenizer {
         }
     }
 
-    /// About how many tokens `text` is: from a tenth too few (tables of numbers) to two fifths too many (English prose).
-    /// Low for base64.
+    /// About how many tokens `text` is: from a tenth too few (tables of numbers) to two fifths too many (English
+    /// prose). Low for base64.
     pub fn count(self, text: &str) -> u32 {
         // In eighteenths of a token, so that all is integers: 3.6 letters are 18 eighteenths.
         let eighteenths: u64 = match text.is_ascii() {

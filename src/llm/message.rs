@@ -95,8 +95,8 @@ impl Message {
     }
 }
 
-/// A turn as its provider sent it, to go back verbatim with the conversation: reasoning in it is encrypted or signed, and
-/// some providers refuse a conversation without it.
+/// A turn as its provider sent it, to go back verbatim with the conversation: reasoning in it is encrypted or signed,
+/// and some providers refuse a conversation without it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Carry {
     /// Whose it is: nobody else is sent it.

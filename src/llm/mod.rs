@@ -1,9 +1,10 @@
 //! Models in our own words: complete and stream, with retries, time limits and typed errors.
 //!
-//! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire/`, one file per dialect (our request to bytes) →
-//! `transport.rs` (HTTP, with its caps), and its answer comes back through the dialect and `assembly.rs`, or through
-//! `failure.rs`. `access/` has what some clouds want beside a key. `providers.rs` has a row for each provider. `structured.rs` asks for a Rust type, `catalogue.rs`
-//! knows models, `limits.rs` how many tokens a request is. This room knows nothing of research, journals or prompts.
+//! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire/`, one file per dialect (our request to
+//! bytes) → `transport.rs` (HTTP, with its caps), and its answer comes back through the dialect and `assembly.rs`, or
+//! through `failure.rs`. `access/` has what some clouds want beside a key. `providers.rs` has a row for each provider.
+//! `structured.rs` asks for a Rust type, `catalogue.rs` knows models, `limits.rs` how many tokens a request is. This
+//! room knows nothing of research, journals or prompts.
 
 mod access;
 mod assembly;

@@ -53,7 +53,8 @@ pub struct Place {
     pub base: fn(&Endpoint) -> Option<String>,
     /// What stands between that and the path of a dialect; ends with a slash unless it is empty.
     pub path: fn(&Endpoint) -> String,
-    /// Are models called wherever there is room? Where they are kept to a place, they may cost more than the catalogue says.
+    /// Are models called wherever there is room? Where they are kept to a place, they may cost more than the catalogue
+    /// says.
     pub is_anywhere: fn(&Endpoint) -> bool,
 }
 

@@ -174,8 +174,8 @@ impl<'a> Strategies<'a> {
         Err(Rejection { problem, answer: answer.chars().take(MAX_SHOWN_CHARS).collect() })
     }
 
-    /// Steps down after an answer that could not be read. By the last strategy the model hears of the problem and is asked
-    /// again, as often as the caller likes.
+    /// Steps down after an answer that could not be read. By the last strategy the model hears of the problem and is
+    /// asked again, as often as the caller likes.
     pub fn rejected(&mut self, rejection: Rejection) {
         self.last = Some(rejection);
         self.step_down();

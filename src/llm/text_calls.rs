@@ -133,7 +133,7 @@ mod tests {
     const SEARCH: (&str, &str) = ("search_web", r#"{"queries":["a"]}"#);
 
     #[test]
-    fn local_trap_5_a_fenced_call_is_read() {
+    fn a_fenced_call_is_read() {
         let fenced = "```json\n{\"name\": \"search_web\", \"arguments\": {\"queries\": [\"a\"]}}\n```";
         check(fenced, &[SEARCH], "");
         check(&format!("I will search.\n{fenced}\n"), &[SEARCH], "I will search.");

@@ -9,8 +9,8 @@ const TAGS: [(&str, &str); 3] = [("<think>", "</think>"), ("<thinking>", "</thin
 
 /// Passes text through without thinking blocks and without white space around the whole.
 ///
-/// The pieces that [`push`](Self::push) returns, put together, are the same however the input was cut. Each character is
-/// looked at once, so that a text of any shape takes time in proportion to its length.
+/// The pieces that [`push`](Self::push) returns, put together, are the same however the input was cut. Each character
+/// is looked at once, so that a text of any shape takes time in proportion to its length.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
     /// What closes the block we are in, and the end of what was skipped of it, as long as it may be part of that.

@@ -1,5 +1,5 @@
-//! Model calls over HTTP: sends what a dialect wrote, and hands on what a server answers as the JSON texts that the dialect
-//! reads.
+//! Model calls over HTTP: sends what a dialect wrote, and hands on what a server answers as the JSON texts that the
+//! dialect reads.
 //!
 //! Whatever a server sends is counted after decompression, line by line and in all, so that
 //! no answer takes more memory or time than it may.

@@ -1,4 +1,5 @@
-//! How models are asked, beside what they are asked: what the operator sets for a role, and a key for the vendor's cache.
+//! How models are asked, beside what they are asked: what the operator sets for a role, and a key for the vendor's
+//! cache.
 //!
 //! None of it is part of what the journal recognises a call by: a run goes on when the operator has changed it.
 

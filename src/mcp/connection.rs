@@ -227,8 +227,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The group outlives its leader when `npx` or a shell started the real server. `kill_on_drop` ends and reaps the
-        // leader alone; a group that is gone already is no trouble.
+        // The group outlives its leader when `npx` or a shell started the real server. `kill_on_drop` ends and reaps
+        // the leader alone; a group that is gone already is no trouble.
         #[cfg(unix)]
         if let Some(pid) = self.id.and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)) {
             let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);

@@ -96,7 +96,8 @@ impl Drop for Followed<'_> {
 pub(super) struct Handler(pub std::sync::Arc<Notices>);
 
 impl Service<RoleClient> for Handler {
-    /// Nothing a server asks for is granted: no model, no folder, no form; an address to sign in at is kept for the user.
+    /// Nothing a server asks for is granted: no model, no folder, no form; an address to sign in at is kept for the
+    /// user.
     async fn handle_request(
         &self,
         request: ServerRequest,

@@ -206,8 +206,8 @@ impl Slot {
         Ok(Open { peer: connection.peer().clone(), notices: Arc::clone(&connection.notices) })
     }
 
-    /// One request, within the server's time limits; made once more only if it certainly was not sent, or was refused for
-    /// a token that can be renewed.
+    /// One request, within the server's time limits; made once more only if it certainly was not sent, or was refused
+    /// for a token that can be renewed.
     async fn answer(
         &self,
         request: ClientRequest,

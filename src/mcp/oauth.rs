@@ -1,6 +1,6 @@
-//! Tokens from an authorization server, for MCP servers that want OAuth and know no users: client credentials by the SDK
-//! (MCP's extension for programs), or the exchange of a token for one of the server's (RFC 8693), as Open Deep Research
-//! does it. What may go wrong costs that server's tools alone.
+//! Tokens from an authorization server, for MCP servers that want OAuth and know no users: client credentials by the
+//! SDK (MCP's extension for programs), or the exchange of a token for one of the server's (RFC 8693), as Open Deep
+//! Research does it. What may go wrong costs that server's tools alone.
 
 use std::{
     sync::{

@@ -1,8 +1,8 @@
 //! What this process knows of one provider: whether it answers, and when it is asked again.
 //!
-//! Calls fail alone first. When several in a row found nobody, the provider is taken to be away: then one call at a time
-//! asks again, after growing waits that all callers share, and the first answer lets all go on. So a dead provider costs
-//! a few requests a minute, whatever waits for it.
+//! Calls fail alone first. When several in a row found nobody, the provider is taken to be away: then one call at a
+//! time asks again, after growing waits that all callers share, and the first answer lets all go on. So a dead provider
+//! costs a few requests a minute, whatever waits for it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -76,8 +76,8 @@ impl Circuit {
         self.lock().away.as_ref().is_some_and(|away| now() < away.until)
     }
 
-    /// While the provider is away, the call that may go asks it for all; the next one may after another wait, so that a call
-    /// that gets no answer at all holds nobody up.
+    /// While the provider is away, the call that may go asks it for all; the next one may after another wait, so that a
+    /// call that gets no answer at all holds nobody up.
     pub(super) fn turn(&self) -> Turn {
         let now = now();
         match &mut self.lock().away {

@@ -1,5 +1,5 @@
-//! Amazon's binary event streams (`application/vnd.amazon.eventstream`) taken apart: each frame becomes JSON of one field,
-//! the name of its event.
+//! Amazon's binary event streams (`application/vnd.amazon.eventstream`) taken apart: each frame becomes JSON of one
+//! field, the name of its event.
 
 use aws_smithy_eventstream::frame::{DecodedFrame, MessageFrameDecoder};
 use aws_smithy_types::event_stream::Message;

@@ -1,9 +1,9 @@
 //! Who may call a provider next: one limiter for each provider and key, shared by all runs of the process.
 //!
-//! It bounds calls in flight and, where the operator says so, requests and tokens a minute. A provider that answers "too
-//! many" is asked by half as many calls at the same time, and by one more for each answer since; one whose headers say
-//! that nothing is left is asked again when something is. Calls that wait are let go in turn by run, so that a run with
-//! a hundred calls does not keep another one's only call waiting.
+//! It bounds calls in flight and, where the operator says so, requests and tokens a minute. A provider that answers
+//! "too many" is asked by half as many calls at the same time, and by one more for each answer since; one whose headers
+//! say that nothing is left is asked again when something is. Calls that wait are let go in turn by run, so that a run
+//! with a hundred calls does not keep another one's only call waiting.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

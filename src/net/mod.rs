@@ -104,7 +104,8 @@ impl ApiClients {
         let builder = || {
             builder(timeouts)
                 .redirect(reqwest::redirect::Policy::none())
-                // A request written into a connection that the server has just closed fails; idle ones are dropped early.
+                // A request written into a connection that the server has just closed fails; idle ones are dropped
+                // early.
                 .pool_idle_timeout(Duration::from_secs(30))
                 .tcp_keepalive(Duration::from_secs(30))
                 .http2_keep_alive_interval(Duration::from_secs(20))

@@ -1,8 +1,8 @@
 //! What is left of a provider's own limits, as the headers of its answers say, and failures that say nothing is.
 //!
 //! OpenAI, Groq and Azure: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, the reset as `6m0s`, `547ms` or
-//! seconds. Anthropic: `anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{limit,remaining,reset}`, the reset
-//! as a date. Both refill all the time: the reset is when all is there again.
+//! seconds. Anthropic: `anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{limit,remaining,reset}`, the
+//! reset as a date. Both refill all the time: the reset is when all is there again.
 
 use std::time::Duration;
 

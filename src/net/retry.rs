@@ -17,7 +17,8 @@ use crate::domain::{Usage, WaitKind};
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 /// After so many attempts a provider that asks for short waits gets those of an exponential backoff.
 const PATIENT_ATTEMPTS: u32 = 10;
-/// Answers nobody can read may have been paid for, and may be a proxy's trouble, which passes: half a minute of attempts.
+/// Answers nobody can read may have been paid for, and may be a proxy's trouble, which passes: half a minute of
+/// attempts.
 const UNREADABLE_ATTEMPTS: u32 = 8;
 /// An error of the provider's own may be the request's fault: then no wait heals it.
 const FAILING_LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -267,7 +268,8 @@ struct Waits<'a> {
 }
 
 impl Waits<'_> {
-    /// How long to wait before trying again; `None` when that is pointless. To be called once after each failed attempt.
+    /// How long to wait before trying again; `None` when that is pointless. To be called once after each failed
+    /// attempt.
     fn next(&mut self, verdict: Verdict, others_answered: bool) -> Option<Duration> {
         let Verdict::Again { trouble, after } = verdict else { return None };
         if self.is_hopeless(trouble, others_answered) {
@@ -423,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn d_10_final_errors_are_not_retried() {
+    fn final_errors_are_not_retried() {
         assert_eq!(outage(Failure(Verdict::Final), HOUR).0.unwrap_err().attempts, 1);
     }
 

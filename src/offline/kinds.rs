@@ -119,8 +119,8 @@ impl Kinds {
         self.kinds.iter().all(|kind| *kind == Kind::Reason)
     }
 
-    /// The share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `before` is the text that
-    /// it goes on from, `counts` says of a word whether it is among those whose number is asked for.
+    /// The share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `before` is the text
+    /// that it goes on from, `counts` says of a word whether it is among those whose number is asked for.
     pub fn fit(&self, sentence: &str, before: &str, counts: impl Fn(&str) -> bool) -> f64 {
         let said = Said { text: sentence, lower: sentence.to_lowercase(), words: words(sentence), asked: &self.asked };
         let has = self.kinds.iter().filter(|kind| said.has(**kind, before, &counts)).count();

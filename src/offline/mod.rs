@@ -124,7 +124,8 @@ fn brief(question: &str) -> String {
     json!({"research_brief": question, "sub_questions": plan::parts(question)}).to_string()
 }
 
-/// It can neither rewrite a report nor tell what it answers; what it is not even to try, `research` asks of [`declined`].
+/// It can neither rewrite a report nor tell what it answers; what it is not even to try, `research` asks of
+/// [`declined`].
 fn follow_up() -> String {
     let reason = "Without a language model every message is researched.";
     json!({"action": "research", "reason": reason}).to_string()

@@ -1,8 +1,8 @@
 //! Text that gives orders to a machine reader instead of telling something: never quoted.
 //!
-//! Known by what such text cannot do without, in whatever words: it speaks to somebody who reads by machine or writes an
-//! answer, and tells him what to write, leave out or forget. Whole paragraphs go, because what stands beside such an order
-//! is usually what it wants to be believed.
+//! Known by what such text cannot do without, in whatever words: it speaks to somebody who reads by machine or writes
+//! an answer, and tells him what to write, leave out or forget. Whole paragraphs go, because what stands beside such an
+//! order is usually what it wants to be believed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -47,7 +47,8 @@ fn is_listed(name: &str, word: &str) -> bool {
     list(name).split('|').any(|known| known == word)
 }
 
-/// Does the text speak of a maker of texts that is a machine: `any automated digest`, `assistants of the electronic sort`?
+/// Does the text speak of a maker of texts that is a machine: `any automated digest`, `assistants of the electronic
+/// sort`?
 fn is_maker(text: &str) -> bool {
     let words = words(text);
     let before = words.windows(2).any(|pair| is_listed("KINDS", pair[0]) && is_listed("MAKERS", pair[1]));

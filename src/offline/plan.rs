@@ -83,7 +83,8 @@ fn clauses(sentence: &str) -> Vec<String> {
     leaning(clauses)
 }
 
-/// Does it begin with `the destruction`, `its length`? After a demand (`name the miller, ...`) each such thing is asked for.
+/// Does it begin with `the destruction`, `its length`? After a demand (`name the miller, ...`) each such thing is asked
+/// for.
 fn names_thing(text: &str) -> bool {
     raw(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_in(DETERMINERS, word))
 }
@@ -160,7 +161,8 @@ pub(super) fn topics(brief: &str) -> Vec<String> {
     }
 }
 
-/// What a part asks for of that it asks about: `recycling rate` of `what recycling rate does the city have`. May be empty.
+/// What a part asks for of that it asks about: `recycling rate` of `what recycling rate does the city have`. May be
+/// empty.
 pub(super) fn focus(part: &str) -> Vec<&str> {
     let language = Language::of(part);
     let (all, names) = (words(part), proper_names(part));
@@ -324,7 +326,8 @@ fn compared(question: &str) -> Option<[String; 2]> {
     (is_short(&left) && is_short(&right)).then_some([left, right])
 }
 
-/// Queries from the topic itself to its rarest words, then with other words for the same thing, also in other languages.
+/// Queries from the topic itself to its rarest words, then with other words for the same thing, also in other
+/// languages.
 pub(super) fn queries(topic: &str) -> Vec<String> {
     let own = without_carried(topic);
     let mut queries = vec![topic.to_owned(), keywords(own).join(" "), rarest(topic).join(" ")];

@@ -1,6 +1,6 @@
-//! Which sentences answer a question best: the words that both share, in any of their forms and languages, weighted by how
-//! rare they are among all sentences at hand, helped by headings, titles and neighbours, and by numbers, dates or names
-//! where the question asks for them.
+//! Which sentences answer a question best: the words that both share, in any of their forms and languages, weighted by
+//! how rare they are among all sentences at hand, helped by headings, titles and neighbours, and by numbers, dates or
+//! names where the question asks for them.
 
 use std::{cell::LazyCell, collections::HashMap};
 
@@ -317,7 +317,8 @@ struct Scored<'a> {
     piece: &'a Piece<'a>,
     found: &'a [TermCounts],
     document: &'a [bool],
-    /// Where the table of a row begins; for other sentences their own place. What stands before is what they go on from.
+    /// Where the table of a row begins; for other sentences their own place. What stands before is what they go on
+    /// from.
     begins: Vec<usize>,
 }
 
@@ -391,7 +392,8 @@ impl Scored<'_> {
         self.own_words().any(|(_, word)| word.is_name)
     }
 
-    /// Has it one of the years and other figures that the part asks about, if there are any, and each of its codes (`E44`)?
+    /// Has it one of the years and other figures that the part asks about, if there are any, and each of its codes
+    /// (`E44`)?
     fn has_figures(&self, shares: &[f64]) -> bool {
         let has = |number: usize| shares[number] >= LEAST_OF_FIGURE;
         let figures = || self.own_words().filter(|(_, word)| word.is_number);

@@ -198,8 +198,8 @@ impl Material<'_> {
         all
     }
 
-    /// The places with the other rows of the tables whose rows are among them: which is most, and what there is in all, only
-    /// the whole table says.
+    /// The places with the other rows of the tables whose rows are among them: which is most, and what there is in all,
+    /// only the whole table says.
     fn with_siblings(&self, places: Vec<usize>) -> Vec<usize> {
         let mut all: Vec<usize> = Vec::new();
         for place in places {

@@ -111,7 +111,8 @@ impl<'a> Versions<'a> {
                 let own = statement.sources.iter().any(|id| document.ids.contains(id));
                 if !own && names(&statement.text, document) {
                     let about = subject(&statement.text);
-                    // `The outline of 18 June` is a part of the minutes of that day, `the note of 14 November` all of it.
+                    // `The outline of 18 June` is a part of the minutes of that day, `the note of 14 November` all of
+                    // it.
                     let in_part = is_series(document.title) && title_words(document.title).is_disjoint(&about);
                     match in_part {
                         true => replaced_in.push((place, about)),
@@ -161,8 +162,8 @@ impl<'a> Versions<'a> {
         self.documents.iter().enumerate().filter(move |(_, document)| says(document)).map(|(place, _)| place)
     }
 
-    /// Which of the candidates for one answer, each with its score, are contradicted by a newer one, or by one that says
-    /// which figure is right, and which guess at what a newer one knows.
+    /// Which of the candidates for one answer, each with its score, are contradicted by a newer one, or by one that
+    /// says which figure is right, and which guess at what a newer one knows.
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
         let figures: Vec<BTreeSet<(String, String)>> = candidates.iter().map(|(one, _)| figures(&one.text)).collect();
         let subjects: Vec<HashSet<String>> = candidates.iter().map(|(one, _)| subject(&one.text)).collect();
@@ -217,8 +218,8 @@ fn same_title(one: &str, other: &str) -> bool {
     within || shared >= 1 && count(shared) >= SAME_TITLE * count(all)
 }
 
-/// Minutes, letters and reports of a series are not editions of each other: their titles tell them apart by a day, or the
-/// year they are about, and say nothing of an edition.
+/// Minutes, letters and reports of a series are not editions of each other: their titles tell them apart by a day, or
+/// the year they are about, and say nothing of an edition.
 fn same_issue(one: &str, other: &str) -> bool {
     is_series(one) && is_series(other)
 }
@@ -248,7 +249,8 @@ fn is_doubtful(document: &Document<'_>) -> bool {
         || place.into_iter().any(|word| is_doubtful(word) || is_in(OLD_PLACES, &word.to_lowercase()))
 }
 
-/// Does a sentence that says what is replaced mean this document? By its date, or by what its title has in common with it.
+/// Does a sentence that says what is replaced mean this document? By its date, or by what its title has in common with
+/// it.
 fn names(sentence: &str, document: &Document<'_>) -> bool {
     let language = Language::of(sentence);
     let said: HashSet<String> = terms(sentence, language).into_iter().collect();
@@ -357,8 +359,8 @@ fn figures(text: &str) -> BTreeSet<(String, String)> {
     figures
 }
 
-/// Do both have a figure of the same kind, and none of the same kind in common? Where they are about different things, a
-/// sum of money or a share is none of the same kind.
+/// Do both have a figure of the same kind, and none of the same kind in common? Where they are about different things,
+/// a sum of money or a share is none of the same kind.
 fn differ(
     one: &BTreeSet<(String, String)>,
     other: &BTreeSet<(String, String)>,

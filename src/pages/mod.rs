@@ -1,8 +1,8 @@
 //! Files and pages to text, in processes of their own: foreign bytes harm a parser there, and not the service.
 //!
-//! [`Parser`] is all that other rooms hold. `pool` keeps parser processes, `protocol` is what is said to them, `worker` is
-//! what they do, and `extract` holds the parsers themselves: one file per format. `web` fetches pages by their address.
-//! Knows no folder and no index.
+//! [`Parser`] is all that other rooms hold. `pool` keeps parser processes, `protocol` is what is said to them, `worker`
+//! is what they do, and `extract` holds the parsers themselves: one file per format. `web` fetches pages by their
+//! address. Knows no folder and no index.
 
 mod caught;
 pub mod extract;

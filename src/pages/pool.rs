@@ -279,8 +279,8 @@ mod tests {
             let (text, program) = (folder.path().join("text"), folder.path().join("program"));
             let starts = folder.path().join("starts");
             std::fs::write(&text, format!("#!/bin/sh\necho >>'{}'\n{}\n", starts.display(), lines.join("\n"))).unwrap();
-            // Copied by another process: a program that this one has open for writing, or a child it just forked, cannot
-            // be started.
+            // Copied by another process: a program that this one has open for writing, or a child it just forked,
+            // cannot be started.
             let copied = std::process::Command::new("install").arg("-m755").args([&text, &program]).status().unwrap();
             assert!(copied.success());
             let settings = Settings { program: Some(program), processes: 1, ..Settings::default() };

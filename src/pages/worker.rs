@@ -1,7 +1,7 @@
 //! A parser process: limits itself, then reads jobs from standard input and writes answers to standard output.
 //!
-//! It is this program's own binary, started by `pool` as `fathom parse-worker`. It opens no file and no socket, knows no
-//! setting and no secret, and ends when its input does. Whatever a document does to it ends this process alone.
+//! It is this program's own binary, started by `pool` as `fathom parse-worker`. It opens no file and no socket, knows
+//! no setting and no secret, and ends when its input does. Whatever a document does to it ends this process alone.
 
 use std::{
     io::{self, Read, Write},

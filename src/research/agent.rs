@@ -1,4 +1,5 @@
-//! THE tool loop, used by the supervisor and the researchers: ask, carry out the calls, append, repeat within the limit.
+//! THE tool loop, used by the supervisor and the researchers: ask, carry out the calls, append, repeat within the
+//! limit.
 //!
 //! Turns are counted before the call, so none is paid for and thrown away. Every tool call gets an answer (`calls.rs`).
 //! A model that calls no tool, or wants to finish with empty hands, is nudged once; then the loop ends and the caller
@@ -108,7 +109,8 @@ impl Gathered {
         }
     }
 
-    /// Keeps what is new of a call's evidence: a page or text that was met before is the same piece, wherever it stands.
+    /// Keeps what is new of a call's evidence: a page or text that was met before is the same piece, wherever it
+    /// stands.
     pub(super) fn add(
         &mut self,
         kind: ToolKind,

@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 
 use crate::domain::{Failure, FailureCode};
 
-/// Does `work` on a thread for heavy work; of all runs, as much at the same time as there are processors. More would take
-/// more memory and no less time.
+/// Does `work` on a thread for heavy work; of all runs, as much at the same time as there are processors. More would
+/// take more memory and no less time.
 ///
 /// # Errors
 /// [`FailureCode::Internal`]: it panicked. What the panic said stays in the log, since it may hold anything.

@@ -1,4 +1,5 @@
-//! What sources state otherwise: pairs of cards that differ in a figure, and whether the finished report deals with them.
+//! What sources state otherwise: pairs of cards that differ in a figure, and whether the finished report deals with
+//! them.
 
 use std::collections::BTreeSet;
 

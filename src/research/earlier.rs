@@ -31,7 +31,8 @@ const MAX_NOTES: usize = 64;
 /// Bytes of their text, in sum.
 const MAX_NOTE_BYTES: usize = 1 << 20;
 
-/// What the thread's runs left behind: the newest one with a report or an answer, or one after it that could not finish.
+/// What the thread's runs left behind: the newest one with a report or an answer, or one after it that could not
+/// finish.
 #[derive(Clone, Debug)]
 pub struct Earlier {
     /// The thread's newest report and, when one came after it, the newest answer; each with its run. Empty when the

@@ -1,7 +1,8 @@
 //! Evidence cards: what the notes state, with the words of the source that it rests on.
 //!
 //! Made by code from notes and snapshots, in the way in which the finished report is checked, so the writer sees what a
-//! source says and not only what a model made of it. Statements of different sources that differ in a figure are paired.
+//! source says and not only what a model made of it. Statements of different sources that differ in a figure are
+//! paired.
 
 use std::collections::{BTreeMap, HashMap};
 

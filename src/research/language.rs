@@ -1,8 +1,8 @@
 //! The language of a finished report, held against that of the question.
 //!
-//! Only what is certain counts: a question and a report whose languages are recognised reliably, a report with enough prose of
-//! its own (quotations, code and tables aside) that is in one language from begin to end, and a question that does not
-//! name that language, since it may ask for it.
+//! Only what is certain counts: a question and a report whose languages are recognised reliably, a report with enough
+//! prose of its own (quotations, code and tables aside) that is in one language from begin to end, and a question that
+//! does not name that language, since it may ask for it.
 
 use serde_json::json;
 
@@ -49,8 +49,8 @@ const NAMES: [(&str, &str, &str); 12] = [
 /// The codes of a question's language and of the report's, where they differ.
 pub type Differing = (&'static str, &'static str);
 
-/// The draft in the language in which the user asked: one that is in another is translated once. With it, the languages of
-/// one that stays as it is; readers hear of that.
+/// The draft in the language in which the user asked: one that is in another is translated once. With it, the languages
+/// of one that stays as it is; readers hear of that.
 ///
 /// # Errors
 /// [`Error::Stop`].
@@ -97,7 +97,8 @@ fn is_faithful(translated: &Draft, draft: &Draft, wanted: &str) -> bool {
     language == Some(wanted) && kept * 5 >= before * 4
 }
 
-/// The languages of question and report, if both are certain, differ, and the question does not name that of the report.
+/// The languages of question and report, if both are certain, differ, and the question does not name that of the
+/// report.
 fn differing(asked: &str, markdown: &str) -> Option<Differing> {
     let (wanted, written) = (of_question(asked)?, of_report(markdown)?);
     (wanted != written && !names(asked, written)).then_some((wanted, written))

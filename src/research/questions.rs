@@ -95,8 +95,8 @@ async fn by_words(places: Vec<usize>, questions: &[String], notes: &[Note]) -> V
     places.into_iter().zip(found).collect()
 }
 
-/// What the report makes of them: one whose sources it does not cite is answered only in part, and so is everything in a
-/// report that cites nothing.
+/// What the report makes of them: one whose sources it does not cite is answered only in part, and so is everything in
+/// a report that cites nothing.
 pub fn in_report(judged: &[Judged], report: &Report, sources: &[Source]) -> Vec<SubQuestion> {
     let cited: BTreeSet<SourceId> = report.citations.iter().map(|citation: &Citation| citation.source_id).collect();
     let own = |id: &SourceId| {

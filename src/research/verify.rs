@@ -198,8 +198,8 @@ fn as_written(claim: &Claim, report: &Report) -> String {
     with_ids(&text, &inside.map(shifted).collect::<Vec<_>>(), &[])
 }
 
-/// A repaired statement in the form in which it can take the place of `written`: one line, without the marks of a list or
-/// row around it, with as many bars of a table in it. `None` when it cannot.
+/// A repaired statement in the form in which it can take the place of `written`: one line, without the marks of a list
+/// or row around it, with as many bars of a table in it. `None` when it cannot.
 fn fitting(repaired: &str, written: &str) -> Option<String> {
     let line = repaired.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = claims::without_marks(&line);

@@ -520,8 +520,8 @@ fn add_limits(report: &mut Report, limits: &Limits) {
     report.markdown = format!("{text}{gap}{section}{between}{list}");
 }
 
-/// The report of a resolver that has written `streamed`: resolved once more if the model has numbered its sources itself,
-/// and read as a reader's program will read it.
+/// The report of a resolver that has written `streamed`: resolved once more if the model has numbered its sources
+/// itself, and read as a reader's program will read it.
 pub fn settle(resolver: Resolver, streamed: String) -> Draft {
     let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
     let mut as_streamed = renumbered.is_none();

@@ -55,8 +55,8 @@ pub struct PeriodBreakdown {
 pub struct Breakdown {
     #[serde(flatten)]
     pub sums: Sums,
-    /// By scope (`r1`): turns, searches by models and notes. A page is summarised for all researchers, and so for none of
-    /// them.
+    /// By scope (`r1`): turns, searches by models and notes. A page is summarised for all researchers, and so for none
+    /// of them.
     pub by_researcher: BTreeMap<String, ModelUsage>,
 }
 

@@ -214,8 +214,8 @@ impl Dispatcher {
                 None => active.lose(*run_id),
             }
         }
-        // A claim whose answer got lost, or a lease that could not be given back: nobody works on it, and this loop, which
-        // alone claims here, never takes what is its own.
+        // A claim whose answer got lost, or a lease that could not be given back: nobody works on it, and this loop,
+        // which alone claims here, never takes what is its own.
         let here = active.ids();
         for held in held.iter().filter(|held| !here.contains(&held.run_id)) {
             let _ = store.release(held.run_id, held.epoch, Duration::ZERO, Clock::Database).await;

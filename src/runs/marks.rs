@@ -1,10 +1,10 @@
 //! What this process does for which run, written where the next process finds it.
 //!
-//! A process that is killed cannot say why. A run can be the reason only while our own code works on it; one that waits for
-//! a model, a search, the database or a pause cannot. So each process keeps a small file with a slot for each of its runs,
-//! and a byte in it says whether the run's task is being polled just now. Writing the byte is one system call and no commit;
-//! what is written outlives the process, since it is with the system already. The process holds a lock on the file, which
-//! ends with it however it ends: who gets the lock has proved the death, whatever `/proc` shows.
+//! A process that is killed cannot say why. A run can be the reason only while our own code works on it; one that waits
+//! for a model, a search, the database or a pause cannot. So each process keeps a small file with a slot for each of
+//! its runs, and a byte in it says whether the run's task is being polled just now. Writing the byte is one system call
+//! and no commit; what is written outlives the process, since it is with the system already. The process holds a lock
+//! on the file, which ends with it however it ends: who gets the lock has proved the death, whatever `/proc` shows.
 //!
 //! Knows nothing of what runs do. What is made of the marks of the dead is the store's (`Store::settle`).
 
@@ -138,8 +138,8 @@ fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
 pub struct Mark {
     marks: Arc<Marks>,
     slot: usize,
-    /// How many parts of the run are being worked on just now. Locked while that is written, so that what is written last
-    /// is true.
+    /// How many parts of the run are being worked on just now. Locked while that is written, so that what is written
+    /// last is true.
     at_work: Mutex<u32>,
 }
 

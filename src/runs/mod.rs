@@ -286,8 +286,8 @@ impl Runs {
         Ok(self.parts.store.details(run.into_iter().collect()).await?.pop())
     }
 
-    /// Claims the run and carries it to its end, or to an interruption, which parks it. Waits while another process holds
-    /// it.
+    /// Claims the run and carries it to its end, or to an interruption, which parks it. Waits while another process
+    /// holds it.
     ///
     /// # Errors
     /// [`WorkError`]; the run stays as it is.

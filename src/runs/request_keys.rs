@@ -1,5 +1,5 @@
-//! Keys of providers and search engines that come with a request: for its run alone, sealed in the database until the run
-//! ends, and never mixed with those of the server.
+//! Keys of providers and search engines that come with a request: for its run alone, sealed in the database until the
+//! run ends, and never mixed with those of the server.
 
 use std::{
     collections::{BTreeMap, HashMap},

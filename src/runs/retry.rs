@@ -1,7 +1,7 @@
 //! Going on from a run that failed or was cancelled: a new run of the thread that takes over what the old one paid for.
 //!
-//! The old run stays as it ended, since its end was published. The new one answers the same message with a journal of its own,
-//! whose missing steps are looked up among those of the runs it goes on from before anybody is asked; see
+//! The old run stays as it ended, since its end was published. The new one answers the same message with a journal of
+//! its own, whose missing steps are looked up among those of the runs it goes on from before anybody is asked; see
 //! [`crate::journal::Journal::inherited`].
 
 use std::collections::HashSet;

@@ -35,8 +35,8 @@ impl Merged {
         Self { engines, off: Mutex::default() }
     }
 
-    /// Answers as long as one engine does; `caller` learns of those that fail. An engine's rate limit or outage is waited
-    /// for 20 s at most unless all engines fail, and one that refused its key is not asked again.
+    /// Answers as long as one engine does; `caller` learns of those that fail. An engine's rate limit or outage is
+    /// waited for 20 s at most unless all engines fail, and one that refused its key is not asked again.
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
         let ends = Instant::now() + PATIENCE;
         let bounded = WithDeadline { caller, ends: caller.ends().map_or(ends, |other| other.min(ends)) };

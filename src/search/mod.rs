@@ -1,8 +1,9 @@
 //! Search engines: a query in, hits out.
 //!
-//! [`Engines`] owns all that are configured. An engine is a file of `engines/` with its [`Row`]; nothing else names one.
-//! `web.rs` has what those on the web share, `native.rs` what those share that are models, `filters.rs` what a search may
-//! find, `merged.rs` asks several at once. Knows nothing of `llm`, journals or source ids; `tools` makes sources of the hits.
+//! [`Engines`] owns all that are configured. An engine is a file of `engines/` with its [`Row`]; nothing else names
+//! one. `web.rs` has what those on the web share, `native.rs` what those share that are models, `filters.rs` what a
+//! search may find, `merged.rs` asks several at once. Knows nothing of `llm`, journals or source ids; `tools` makes
+//! sources of the hits.
 
 pub mod engines;
 mod filters;

@@ -1,9 +1,9 @@
-//! What engines share that are models with a search of their vendor's: one call for each query, its results and citations
-//! read into hits, and what it took reported to the caller.
+//! What engines share that are models with a search of their vendor's: one call for each query, its results and
+//! citations read into hits, and what it took reported to the caller.
 //!
-//! A model that is asked to search on the way of a conversation could do the same; but then each later call would have to
-//! carry the vendor's own blocks, and a search would be no step of the journal. So it is one more engine: the text that the
-//! model writes is thrown away, and the pages are read like those of any engine that sends excerpts.
+//! A model that is asked to search on the way of a conversation could do the same; but then each later call would have
+//! to carry the vendor's own blocks, and a search would be no step of the journal. So it is one more engine: the text
+//! that the model writes is thrown away, and the pages are read like those of any engine that sends excerpts.
 
 use std::{fmt, time::Duration};
 

@@ -178,8 +178,8 @@ pub fn automatic(rows: &[&'static Row], settings: &Settings) -> Option<&'static 
     rows.iter().find(|row| settings.is_configured(row)).map(|row| row.name)
 }
 
-/// Refuses names that are not among those of all engines, whether they can be used here or not, and several engines that
-/// are models.
+/// Refuses names that are not among those of all engines, whether they can be used here or not, and several engines
+/// that are models.
 ///
 /// # Errors
 /// [`OptionError::Invalid`] with those there are.

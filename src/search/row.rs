@@ -30,8 +30,8 @@ pub struct Row {
     pub every: Duration,
     /// Requests at once, where the engine takes fewer than the settings allow.
     pub at_once: Option<usize>,
-    /// Does a model of its vendor search, billed by tokens and searches? Then `auto` never stands for it, and a run has one
-    /// such engine at most.
+    /// Does a model of its vendor search, billed by tokens and searches? Then `auto` never stands for it, and a run has
+    /// one such engine at most.
     pub by_model: bool,
     pub settings: &'static [Setting],
     /// Called once the required settings are there.
@@ -287,8 +287,8 @@ impl Settings {
         row.settings.iter().filter(required).find(|setting| !self.given.contains_key(setting.key))
     }
 
-    /// Whether the operator set the engine up. One that needs nothing is merely usable, and so is one that has the key of a
-    /// provider of models.
+    /// Whether the operator set the engine up. One that needs nothing is merely usable, and so is one that has the key
+    /// of a provider of models.
     pub fn is_configured(&self, row: &Row) -> bool {
         let required = !row.by_model && row.settings.iter().any(|setting| setting.need == Need::Required);
         required && self.missing(row).is_none()

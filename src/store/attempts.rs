@@ -1,5 +1,5 @@
-//! How often a call to the database is attempted: once more over a fresh connection where one had broken, again where the
-//! database gave a transaction up for another one, and never without an end.
+//! How often a call to the database is attempted: once more over a fresh connection where one had broken, again where
+//! the database gave a transaction up for another one, and never without an end.
 
 use std::time::{Duration, Instant};
 
@@ -113,8 +113,8 @@ impl Store {
         error
     }
 
-    /// Whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not after a long
-    /// wait, since callers are waiting too.
+    /// Whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not after a
+    /// long wait, since callers are waiting too.
     pub(super) fn is_to_be_asked_again(&self, error: &Error, begun: Instant) -> bool {
         let again = begun.elapsed() < AGAIN_WITHIN
             && match error {

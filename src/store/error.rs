@@ -35,7 +35,8 @@ pub enum Error {
     /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),
-    /// The connection broke: a fresh one may do. The store tries that itself, so its callers get [`Error::Unavailable`].
+    /// The connection broke: a fresh one may do. The store tries that itself, so its callers get
+    /// [`Error::Unavailable`].
     #[error("the database is not available: {0}")]
     Disconnected(String),
     /// The server takes no writes: it has stepped down, and a fresh connection leads to its successor, or all of the
@@ -111,7 +112,8 @@ fn from_postgres(error: &PgDatabaseError) -> Error {
         "40001" | "40P01" => Error::Contended(message),
         // A missing table or column: the schema was changed behind our back.
         code if code.starts_with("42") => Error::Unusable(message),
-        // Broken connections, shutdown, disk full, a lock or statement that took too long, too many connections and whatever else may pass.
+        // Broken connections, shutdown, disk full, a lock or statement that took too long, too many connections and
+        // whatever else may pass.
         _ => Error::Unavailable(message),
     }
 }

@@ -40,8 +40,8 @@ impl Store {
         ask!(self, engine => engine.clock().await)
     }
 
-    /// Makes a lease last for `length` from now, and learns whether the run shall stop. One that has run out is taken up
-    /// again as long as nobody else has claimed the run.
+    /// Makes a lease last for `length` from now, and learns whether the run shall stop. One that has run out is taken
+    /// up again as long as nobody else has claimed the run.
     pub async fn renew(&self, lease: &Lease, length: Duration, clock: Clock) -> Result<Renewal, Error> {
         ensure!(self, engine => engine.renew(lease, length, clock).await)
     }
@@ -51,8 +51,8 @@ impl Store {
         ensure!(self, engine => engine.release(run_id, epoch, pause, clock).await)
     }
 
-    /// Gives back what an owner held that is known to be dead, and counts a death where its own code was at work: such a
-    /// run is held back, for the first of `pauses` after its first death and so on.
+    /// Gives back what an owner held that is known to be dead, and counts a death where its own code was at work: such
+    /// a run is held back, for the first of `pauses` after its first death and so on.
     pub async fn settle(&self, owner: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
         ensure!(self, engine => engine.settle(owner, ends, pauses, clock).await)
     }
@@ -63,8 +63,8 @@ impl Store {
         change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
     }
 
-    /// Takes back the unexplained end that was counted when another owner claimed the run: the former owner is alive, it was
-    /// frozen or cut off for a while.
+    /// Takes back the unexplained end that was counted when another owner claimed the run: the former owner is alive,
+    /// it was frozen or cut off for a while.
     pub async fn excuse_unexplained_end(&self, lost: &Lease) -> Result<(), Error> {
         change!(self, engine => engine.excuse_unexplained_end(lost).await)
     }

@@ -27,8 +27,8 @@ impl Store {
         self.commit_numbered(entries).await.into_iter().map(|answer| answer.map(drop)).collect()
     }
 
-    /// As [`Store::commit_entries`]; answers with the number of an entry's first event, where it has events. `None` also
-    /// when it had been written before.
+    /// As [`Store::commit_entries`]; answers with the number of an entry's first event, where it has events. `None`
+    /// also when it had been written before.
     pub async fn commit_numbered(&self, entries: &[Entry]) -> Vec<Result<Option<i64>, Error>> {
         if entries.is_empty() {
             return Vec::new();

@@ -125,8 +125,8 @@ impl Store {
         self.health.takes_writes(|| self.probe_write()).await
     }
 
-    /// Whether the database has every migration of this program. The service runs them before it listens, but a database
-    /// may be replaced by an older one, or an empty one, beneath it.
+    /// Whether the database has every migration of this program. The service runs them before it listens, but a
+    /// database may be replaced by an older one, or an empty one, beneath it.
     pub async fn has_migrations(&self) -> Result<bool, Error> {
         match ask!(self, engine => engine.schema_version().await) {
             Ok(version) => Ok(version >= migrations::NEWEST),

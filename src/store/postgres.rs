@@ -24,8 +24,8 @@ macro_rules! skip_locked {
     };
 }
 
-/// The time of the server, in milliseconds since the Unix epoch. Leases are judged by it, so that a replica whose clock is
-/// wrong neither takes runs away from others nor keeps its own from them.
+/// The time of the server, in milliseconds since the Unix epoch. Leases are judged by it, so that a replica whose clock
+/// is wrong neither takes runs away from others nor keeps its own from them.
 macro_rules! server_time {
     () => {
         "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
@@ -99,8 +99,8 @@ impl Engine {
         self.trust.renew();
     }
 
-    /// As [`Engine::distrust`], but not again within [`STANDBY_PAUSE`]: a database that only reads would otherwise have its
-    /// readers wait for new connections all the time. Returns whether it did.
+    /// As [`Engine::distrust`], but not again within [`STANDBY_PAUSE`]: a database that only reads would otherwise have
+    /// its readers wait for new connections all the time. Returns whether it did.
     pub fn leave_standby(&self) -> bool {
         self.trust.renew_after(STANDBY_PAUSE)
     }

@@ -76,8 +76,8 @@ pub struct Admission {
     pub idempotency: Option<IdempotencyKey>,
 }
 
-/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`]. And the most threads
-/// that are stored of one owner; reached, further ones are refused with [`super::Error::TooManyThreads`].
+/// The most runs that may wait; reached, further ones are refused with [`super::Error::QueueFull`]. And the most
+/// threads that are stored of one owner; reached, further ones are refused with [`super::Error::TooManyThreads`].
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
     pub total: u64,

@@ -19,8 +19,8 @@ pub struct NewShare {
 }
 
 impl Store {
-    /// Stores a link, and takes away those of its thread that show nothing any more; `false` when the thread is gone, or
-    /// has as many links as it may have.
+    /// Stores a link, and takes away those of its thread that show nothing any more; `false` when the thread is gone,
+    /// or has as many links as it may have.
     ///
     /// # Errors
     /// Those of every method here.

@@ -13,8 +13,8 @@ use crate::domain::{
 };
 
 impl Store {
-    /// Creates a thread with its first message, a queued run and the event `run.queued`; or, for an idempotency key that
-    /// was used before, finds what was created then.
+    /// Creates a thread with its first message, a queued run and the event `run.queued`; or, for an idempotency key
+    /// that was used before, finds what was created then.
     ///
     /// # Errors
     /// [`Error::QueueFull`] and [`Error::KeyReused`]; nothing is created then.
@@ -172,8 +172,8 @@ impl Store {
         ask!(self, engine => engine.thread_of(owner, thread_id).await)
     }
 
-    /// A run in a thread of that owner, or of anybody when none is given, and whose thread that is; `None` when there is
-    /// none.
+    /// A run in a thread of that owner, or of anybody when none is given, and whose thread that is; `None` when there
+    /// is none.
     pub async fn run_of(&self, owner: Option<&Owner>, run_id: RunId) -> Result<Option<(Run, Owner)>, Error> {
         ask!(self, engine => engine.run_of(owner, run_id).await)
     }
@@ -188,7 +188,8 @@ impl Store {
         ask!(self, engine => engine.threads(owner, after, limit).await)
     }
 
-    /// A page of the threads, of that owner if one is given, that `filter` lets through, newest first; it may be short although more comes after it.
+    /// A page of the threads, of that owner if one is given, that `filter` lets through, newest first; it may be short
+    /// although more comes after it.
     pub async fn search(
         &self,
         owner: Option<&Owner>,

@@ -51,8 +51,8 @@ pub struct UsageByPlace {
 }
 
 impl Store {
-    /// What an owner and, if one is named, a key have left of what `admission` lets them use; nothing of what is without
-    /// a limit.
+    /// What an owner and, if one is named, a key have left of what `admission` lets them use; nothing of what is
+    /// without a limit.
     ///
     /// # Errors
     /// Those of every method here.
@@ -73,8 +73,8 @@ impl Store {
         ask!(self, engine => engine.usage_by_day(filter, limit).await)
     }
 
-    /// What the calls of runs used, by their places in the journals; `None` for more runs than `most`. Runs that have been
-    /// deleted left no journal.
+    /// What the calls of runs used, by their places in the journals; `None` for more runs than `most`. Runs that have
+    /// been deleted left no journal.
     ///
     /// # Errors
     /// Those of every method here.

@@ -1,8 +1,8 @@
 //! What the process tells its operator: a log, traces, metrics.
 //!
 //! Started once, after the settings are read; by their nature all three belong to the process, so rooms just speak
-//! through [`spans`] and [`metrics`]. Nothing here disturbs a run: a collector that does not listen misses something, that is
-//! all. `export.rs` carries traces to their collector.
+//! through [`spans`] and [`metrics`]. Nothing here disturbs a run: a collector that does not listen misses something,
+//! that is all. `export.rs` carries traces to their collector.
 
 mod export;
 pub mod metrics;

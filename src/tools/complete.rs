@@ -90,8 +90,8 @@ impl Tool for Complete {
         false
     }
 
-    /// Whatever else the arguments are, they mean the same. What is said of sub-questions counts even if the rest cannot be
-    /// read, and a replay, which admits the same calls, hears it again.
+    /// Whatever else the arguments are, they mean the same. What is said of sub-questions counts even if the rest
+    /// cannot be read, and a replay, which admits the same calls, hears it again.
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
         let said = read(&call.arguments);
         self.judgements.lock().unwrap_or_else(PoisonError::into_inner).extend(said);

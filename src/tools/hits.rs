@@ -28,8 +28,8 @@ pub struct StoredHit {
 }
 
 impl StoredHit {
-    /// Names the page with its text; `None` when there is none. A text with a key is named alike wherever it stands, unless
-    /// its source is stored with another one: then other runs of the program could not find it by its key.
+    /// Names the page with its text; `None` when there is none. A text with a key is named alike wherever it stands,
+    /// unless its source is stored with another one: then other runs of the program could not find it by its key.
     pub fn page_key(&self) -> Option<String> {
         let is_anywhere = self.text_key.is_some() && self.own_text.is_none();
         let url = if is_anywhere { "" } else { &self.hit.url };

@@ -1,7 +1,8 @@
 //! Tools of MCP servers: one `McpTool` for each that a server offers, and `read_resource` for what it keeps.
 //!
-//! What the servers offer is asked once per run and is a step of the journal, so that a replay sees the same tools. What a
-//! call brings becomes sources: of its address where it has one, else of the tool. A server that fails costs its answers.
+//! What the servers offer is asked once per run and is a step of the journal, so that a replay sees the same tools.
+//! What a call brings becomes sources: of its address where it has one, else of the tool. A server that fails costs its
+//! answers.
 
 use std::{
     collections::HashSet,

@@ -1,7 +1,8 @@
 //! Tools: what a model may call. One file per tool; [`Tool`] is what each of them is, [`ToolSet`] what one agent has.
 //!
 //! A tool says what it looks like, checks calls, and carries them out. Everything else happens once, in the loop that
-//! calls it (`research::calls`): dispatch, the journal, events, spans, repeated calls, and errors as text for the model.
+//! calls it (`research::calls`): dispatch, the journal, events, spans, repeated calls, and errors as text for the
+//! model.
 
 pub mod complete;
 pub mod delegate;
@@ -140,8 +141,8 @@ pub struct Site<'a> {
     pub has_worked: bool,
     /// What the agent had retrieved before this turn.
     pub evidence: &'a [Evidence],
-    /// The texts that it had read by then, by [`ToolOutput::texts`], and the addresses of pages that it had opened; each
-    /// with the place of its evidence.
+    /// The texts that it had read by then, by [`ToolOutput::texts`], and the addresses of pages that it had opened;
+    /// each with the place of its evidence.
     pub read: &'a HashMap<String, usize>,
     /// When the agent's time is over.
     pub deadline: Deadline,

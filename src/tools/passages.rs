@@ -5,8 +5,8 @@ const SHORT_WORD: usize = 3;
 /// Words count as the same when they begin with as many letters.
 const STEM: usize = 6;
 
-/// The places of the passages that fit best, in reading order, as many as there is room for (in characters; the best one
-/// may exceed it); none when no passage has a word of the question. The same in each process.
+/// The places of the passages that fit best, in reading order, as many as there is room for (in characters; the best
+/// one may exceed it); none when no passage has a word of the question. The same in each process.
 pub fn best(passages: &[&str], question: &str, room: usize) -> Vec<usize> {
     let asked = Asked::of(question);
     let held: Vec<Vec<bool>> = passages.iter().map(|passage| asked.held_by(passage)).collect();

@@ -60,8 +60,8 @@ pub async fn retrieve(
     Retrieved { answer, lost, taken, pages, refusal }
 }
 
-/// Keeps the pages that the engine sent, and reads those that are missing, as many as the run may; returns how many there
-/// are, and why there are not more.
+/// Keeps the pages that the engine sent, and reads those that are missing, as many as the run may; returns how many
+/// there are, and why there are not more.
 async fn take_pages(
     cx: &Cx,
     engine: &Engine,

@@ -352,8 +352,8 @@ fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp,
     Some((hits?, inherited.at))
 }
 
-/// What the agent knows of each hit, by the source as which it does: a text that it has read, a page that it has opened, the
-/// same text further up, or, for a hit without a text, a page of which it has seen anything.
+/// What the agent knows of each hit, by the source as which it does: a text that it has read, a page that it has
+/// opened, the same text further up, or, for a hit without a text, a page of which it has seen anything.
 fn known(hits: &[StoredHit], site: Site<'_>) -> Vec<Option<SourceId>> {
     let mut above = HashMap::new();
     let of = |stored: &StoredHit| {

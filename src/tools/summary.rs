@@ -1,8 +1,9 @@
-//! A page's text to what a researcher is shown of it: a summary for the run's question, and excerpts; or, without a model
-//! call, the passages that fit the question best.
+//! A page's text to what a researcher is shown of it: a summary for the run's question, and excerpts; or, without a
+//! model call, the passages that fit the question best.
 //!
-//! Of a long page the model reads such passages too, chosen from all of it: always for the run's question, so that it does
-//! not matter which researcher meets a page first. The model's excerpts are checked against the page. A page that cannot be summarised is shown by an extract.
+//! Of a long page the model reads such passages too, chosen from all of it: always for the run's question, so that it
+//! does not matter which researcher meets a page first. The model's excerpts are checked against the page. A page that
+//! cannot be summarised is shown by an extract.
 
 use std::{cell::LazyCell, sync::Arc};
 
@@ -78,8 +79,8 @@ fn read_event(hit: &Hit, page: &str, shown: &str) -> Event {
     Event::SummaryFinished { url: hit.url.clone(), chars_in, chars_out }
 }
 
-/// The passages of a page that bear on a question, in reading order, as many as there is room for; its beginning when none
-/// does. Chosen off the runtime's threads when the page is long.
+/// The passages of a page that bear on a question, in reading order, as many as there is room for; its beginning when
+/// none does. Chosen off the runtime's threads when the page is long.
 async fn bearing(page: &Arc<str>, question: &str, room: usize) -> Arc<str> {
     if page.len() <= room {
         return Arc::clone(page);

@@ -119,7 +119,8 @@ impl Webhooks {
         if self.reach.covers(&url) { Ok(url) } else { Err(BadAddress::Private) }
     }
 
-    /// Delivers what is due until `shutdown`, which leaves deliveries under way to other processes, or to the next start.
+    /// Delivers what is due until `shutdown`, which leaves deliveries under way to other processes, or to the next
+    /// start.
     pub fn run(self, store: Store, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             if self.signer.is_none() {

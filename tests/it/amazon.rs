@@ -1,5 +1,5 @@
-//! Whose credentials sign requests to Amazon's cloud: each place where they may be, found by us and by Amazon's own Python
-//! package alike, and what is said when they cannot be had.
+//! Whose credentials sign requests to Amazon's cloud: each place where they may be, found by us and by Amazon's own
+//! Python package alike, and what is said when they cannot be had.
 
 use std::{
     collections::BTreeMap,
@@ -122,7 +122,8 @@ fn signer(authorization: &str) -> Option<&str> {
 }
 
 /// As in <https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html> and, for who signs,
-/// <https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html>. The name of a role's key says who assumed it.
+/// <https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html>. The name of a role's key says who assumed
+/// it.
 fn exchanged(authorization: &str, body: &[u8]) -> (StatusCode, String) {
     let form: BTreeMap<String, String> = url::form_urlencoded::parse(body).into_owned().collect();
     let has = |name: &str, value: &str| form.get(name).is_some_and(|given| given == value);

@@ -1,4 +1,5 @@
-//! A real browser: Debian's Chromium without a window, with a profile of its own, that reaches nothing but this machine.
+//! A real browser: Debian's Chromium without a window, with a profile of its own, that reaches nothing but this
+//! machine.
 
 use std::{process::Stdio, time::Duration};
 
@@ -17,7 +18,8 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Chromium, ready for an address and what to do with it. It ends with the command's future, its profile with the value.
+/// Chromium, ready for an address and what to do with it. It ends with the command's future, its profile with the
+/// value.
 pub struct Browser {
     pub command: Command,
     _profile: TempDir,

@@ -1,4 +1,5 @@
-//! Providers in clouds over loopback: tokens of Google's, signatures of Amazon's, and the dialects as they are spoken there.
+//! Providers in clouds over loopback: tokens of Google's, signatures of Amazon's, and the dialects as they are spoken
+//! there.
 
 use std::{
     collections::BTreeMap,

@@ -525,7 +525,8 @@ async fn a_database_that_comes_back_loses_nothing(database: TestDatabase) {
     }
 }
 
-/// A writer that waits for a commit waits as long as the database is away, and others see that nothing is stored meanwhile.
+/// A writer that waits for a commit waits as long as the database is away, and others see that nothing is stored
+/// meanwhile.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -350,7 +350,7 @@ async fn a_tool_named_web_search_stays_ours() {
 
 /// llama.cpp answers 500 to every request with such a history.
 #[tokio::test]
-async fn local_trap_3_arguments_that_do_not_parse_are_replaced_before_history_is_sent() {
+async fn arguments_that_do_not_parse_are_replaced_before_history_is_sent() {
     for broken in [r#"{"queries": ["cut"#, "", "[1]", "text"] {
         let call = ToolCall { id: "c1".into(), name: "search_web".into(), arguments: broken.into(), problem: None };
         let messages = vec![Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None }];
@@ -383,7 +383,7 @@ async fn tool_calls_are_read() {
 }
 
 #[tokio::test]
-async fn local_trap_3_a_tool_call_cut_off_by_the_output_limit_is_an_answer() {
+async fn a_tool_call_cut_off_by_the_output_limit_is_an_answer() {
     let message = json!({"role": "assistant", "content": "", "tool_calls": [
         {"id": "x", "type": "function", "function": {"name": "think_tool", "arguments": "{\"reflection\": \"The"}}]});
     let completion = complete(Reply::message(message, "length"), &request()).await.unwrap();
@@ -392,7 +392,7 @@ async fn local_trap_3_a_tool_call_cut_off_by_the_output_limit_is_an_answer() {
 }
 
 #[tokio::test]
-async fn local_trap_4_required_is_no_promise() {
+async fn required_is_no_promise() {
     let request = Request { tools: vec![tool("search_web")], tool_choice: ToolChoice::Required, ..request() };
     let message = json!({"role": "assistant", "content": "Prose"});
     let completion = complete(Reply::message(message, "length"), &request).await.unwrap();
@@ -402,7 +402,7 @@ async fn local_trap_4_required_is_no_promise() {
 }
 
 #[tokio::test]
-async fn local_trap_5_a_fenced_call_of_an_offered_tool_is_a_call() {
+async fn a_fenced_call_of_an_offered_tool_is_a_call() {
     let fenced = "```json\n{\"name\": \"search_web\", \"arguments\": {\"queries\": [\"a\"]}}\n```";
     let offered = Request { tools: vec![tool("search_web")], ..request() };
     for completion in [
@@ -421,7 +421,7 @@ async fn local_trap_5_a_fenced_call_of_an_offered_tool_is_a_call() {
 }
 
 #[tokio::test]
-async fn local_trap_6_more_calls_than_asked_for_are_all_read() {
+async fn more_calls_than_asked_for_are_all_read() {
     let call = json!({"id": "a", "type": "function", "function": {"name": "think_tool", "arguments": "{}"}});
     let message = json!({"role": "assistant", "content": "", "tool_calls": [call, call, call]});
     let completion = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap();
@@ -518,7 +518,7 @@ async fn streamed_tool_calls_are_put_together() {
 }
 
 #[tokio::test]
-async fn local_trap_7_comments_null_content_and_chunks_without_choices_are_no_trouble() {
+async fn comments_null_content_and_chunks_without_choices_are_no_trouble() {
     let reply = Reply::stream([
         ":\n\n:\n\n",
         "data: {\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}}],\"created\":1,\"id\":\"x\",\"model\":\"local\",\"system_fingerprint\":\"b11434\",\"object\":\"chat.completion.chunk\",\"error\":null}\r\n\r\n",
@@ -662,14 +662,14 @@ async fn passing_failures_are_tried_again_and_told() {
 }
 
 #[tokio::test]
-async fn local_trap_8_a_server_loading_its_model_is_waited_for() {
+async fn a_server_loading_its_model_is_waited_for() {
     let loading = || Reply::json(503, r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#);
     let (_vendor, llm) = world([loading(), loading(), loading(), loading(), Reply::says("Yes.")]).await;
     assert_eq!(llm.complete(&request(), &quietly).await, Ok(Completion { attempts: 5, ..answer("Yes.") }));
 }
 
 #[tokio::test]
-async fn d_10_final_failures_are_not_tried_again() {
+async fn final_failures_are_not_tried_again() {
     let script = |status, body| [Reply::json(status, body), Reply::says("no")];
     for (status, body) in [
         (401, r#"{"error":{"message":"Invalid API Key","type":"authentication_error","code":401}}"#),
@@ -801,7 +801,7 @@ async fn a_whole_answer_is_not_waited_for_longer_than_its_limit() {
 }
 
 #[tokio::test]
-async fn local_trap_9_a_stream_may_take_its_time_but_not_fall_silent() {
+async fn a_stream_may_take_its_time_but_not_fall_silent() {
     let error = Error::Timeout { model: model("openai:local") };
     for reply in [Reply::silence(), Reply::stream([":\n\n"]).then_stall()] {
         let vendor = FakeVendor::start([reply.clone(), reply.clone(), reply]).await;

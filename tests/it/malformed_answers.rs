@@ -1,5 +1,5 @@
-//! Answers as models write them that are not quite what was asked for, in each dialect, whole and streamed: what is read
-//! of them is the same everywhere.
+//! Answers as models write them that are not quite what was asked for, in each dialect, whole and streamed: what is
+//! read of them is the same everywhere.
 
 use std::{collections::BTreeMap, time::Duration};
 

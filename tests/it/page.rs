@@ -1,4 +1,5 @@
-//! The page in a real browser, driven by the stories of `tests/page`; the service behind it is real, its models scripted.
+//! The page in a real browser, driven by the stories of `tests/page`; the service behind it is real, its models
+//! scripted.
 
 use std::{process::Stdio, time::Duration};
 
@@ -23,7 +24,8 @@ fn script(name: &str) -> String {
     format!("{}/tests/page/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Runs a story with its arguments, separated by spaces; at each point that it reaches, `help` does what the browser cannot.
+/// Runs a story with its arguments, separated by spaces; at each point that it reaches, `help` does what the browser
+/// cannot.
 async fn tell(name: &str, arguments: &str, world: &World, mut help: impl AsyncFnMut(&str)) {
     let mut story = Command::new("node")
         .arg(script(name))

@@ -10,8 +10,9 @@ use std::{
 
 /// Who may use whom. A room is a file or folder right under `src/`; each may always use itself and `domain`.
 ///
-/// Downwards: main, cli → app, http → runs → research → tools → context → llm, search → pages, net. At the side: config,
-/// prompts, journal, events, store. Nothing points back; to change the house, change this table and ARCHITECTURE.md.
+/// Downwards: main, cli → app, http → runs → research → tools → context → llm, search → pages, net. At the side:
+/// config, prompts, journal, events, store. Nothing points back; to change the house, change this table and
+/// ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
     ("cli", EVERY_ROOM),
@@ -93,6 +94,19 @@ fn files_open_by_saying_what_they_are_for() {
     let silent: Vec<String> =
         sources().into_iter().filter(|source| !source.text.starts_with("//!")).map(|source| source.path).collect();
     assert!(silent.is_empty(), "these open without `//!`: {silent:?}");
+}
+
+/// The formatter leaves comments alone.
+#[test]
+fn comments_are_no_wider_than_code() {
+    let wide = |line: &&str| line.trim_start().starts_with("//") && line.chars().count() > 120 && line.contains(' ');
+    let found: Vec<String> = sources()
+        .into_iter()
+        .flat_map(|source| {
+            source.text.lines().filter(wide).map(|line| format!("{}: {line}", source.path)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The dialects beside Chat Completions over loopback, in the vendors' documented forms: what is sent, what is read, and
-//! what each kind of failure means.
+//! The dialects beside Chat Completions over loopback, in the vendors' documented forms: what is sent, what is read,
+//! and what each kind of failure means.
 
 use futures::StreamExt;
 use serde_json::{Value, json};

@@ -79,7 +79,7 @@ fn nothing_points_to_a_list_that_is_not_here() {
                     rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
                 })
             };
-            let name = line.split("fn d").nth(1).map(str::as_bytes);
+            let name = line.split("fn d").nth(1).map(|name| name.trim_start_matches('_').as_bytes());
             let is_numbered = name.is_some_and(|name| matches!(name, [b'0'..=b'9', b'0'..=b'9', b'_', ..]));
             if is_numbered || prefixes.iter().any(numbered) {
                 found.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));

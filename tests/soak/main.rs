@@ -1,8 +1,8 @@
 //! Chaos for as long as one likes: `cargo test --test soak -- --seconds 300 --runs 100 [--seed N] [--latency-ms 200]`.
 //!
 //! Three services on one Postgres behind a balancer are killed, frozen, asked to stop and restarted, and lose their
-//! connections to the database and to their readers, while runs go on. See `fathom_testkit::fleet::Soak`. The test command has a short
-//! form of it; this one is run by hand, since it takes minutes.
+//! connections to the database and to their readers, while runs go on. See `fathom_testkit::fleet::Soak`. The test
+//! command has a short form of it; this one is run by hand, since it takes minutes.
 
 #![allow(
     clippy::unwrap_used,

@@ -225,8 +225,8 @@ impl Cluster {
 
     /// Processor time of the server's processes so far, in milliseconds; Linux only.
     pub fn cpu_ms(&self) -> f64 {
-        // Fields of /proc/PID/stat behind the name: 1 is the parent, 11 to 14 the times of itself and of ended children, in
-        // hundredths of a second (proc_pid_stat(5)).
+        // Fields of /proc/PID/stat behind the name: 1 is the parent, 11 to 14 the times of itself and of ended
+        // children, in hundredths of a second (proc_pid_stat(5)).
         let fields = |pid: &str| -> Option<Vec<f64>> {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
             Some(stat.rsplit_once(')')?.1.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect())
@@ -260,8 +260,8 @@ impl Cluster {
     }
 
     fn start(settings: &str) -> Self {
-        // Held by the guardian, which removes it; the path of the socket, which the server opens too, has to be short, so
-        // not below the target folder.
+        // Held by the guardian, which removes it; the path of the socket, which the server opens too, has to be short,
+        // so not below the target folder.
         let folder = tempfile::Builder::new().prefix("fathom-pg-").tempdir().unwrap().keep();
         fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let port = free_port();
@@ -284,9 +284,9 @@ impl Cluster {
 /// What makes a cluster fast that is thrown away anyway.
 const NOT_DURABLE: &str = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
 
-/// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings. It is ordered to stop and start
-/// by lines on its standard input. The server gets the signal to quit until it does, since a signal that comes while it starts is
-/// lost.
+/// `$1` the folder of the programs, `$2` the folder of the cluster, `$3` further settings. It is ordered to stop and
+/// start by lines on its standard input. The server gets the signal to quit until it does, since a signal that comes
+/// while it starts is lost.
 const GUARDIAN: &str = r#"
 trap '' INT TERM HUP
 "$1/initdb" --no-sync --no-instructions -A trust -U postgres -E UTF8 --no-locale -D "$2/data" >"$2/log" 2>&1 || {

@@ -2,8 +2,8 @@
 //!
 //! The wire is that of WHATWG's HTML standard, section 9.2. What a record looks like is a [`Dialect`]'s business:
 //! `native.rs` is the one of this API, and another protocol brings its own (`doors/NAME/`). What they share is here: a
-//! first chunk that comes alone, records that are ready together in one chunk, a comment while nothing is to be said, and
-//! an end when the service stops.
+//! first chunk that comes alone, records that are ready together in one chunk, a comment while nothing is to be said,
+//! and an end when the service stops.
 
 mod native;
 mod request;
@@ -67,8 +67,8 @@ pub fn not_now() -> Bytes {
     hint(NOT_NOW_MS)
 }
 
-/// Asks the reader to come back after a random time of those. The hasher's keys are the standard library's only source of
-/// randomness.
+/// Asks the reader to come back after a random time of those. The hasher's keys are the standard library's only source
+/// of randomness.
 fn hint(milliseconds: Range<u64>) -> Bytes {
     let random = RandomState::new().hash_one(()) % (milliseconds.end - milliseconds.start);
     Bytes::from(format!("retry: {}\n", milliseconds.start + random))
@@ -99,8 +99,8 @@ where
         let mut heartbeat = pin!(tokio::time::sleep(pause));
         let mut last_sent = Instant::now();
         loop {
-            // The stop first, since records may come without end; what was not sent is there when the client comes back.
-            // Losing an arm loses nothing: a record that has not come stays in its stream.
+            // The stop first, since records may come without end; what was not sent is there when the client comes
+            // back. Losing an arm loses nothing: a record that has not come stays in its stream.
             let next = tokio::select! {
                 biased;
                 () = &mut stopped => Next::Stop,

@@ -1,8 +1,8 @@
 //! The dialect of this API: each record has its type, its number as `id`, and its envelope as one `data` line.
 //!
 //! A body begins with `retry: 3000`. Only records that are sent carry an id: a reader of some types only that comes
-//! back goes on after the last one sent, and is not sent those in between again, since they are not wanted. Only records
-//! end with an empty line: some clients take a hint or a comment with one behind it for an event without data.
+//! back goes on after the last one sent, and is not sent those in between again, since they are not wanted. Only
+//! records end with an empty line: some clients take a hint or a comment with one behind it for an event without data.
 
 use std::ops::Range;
 

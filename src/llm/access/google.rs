@@ -1,5 +1,5 @@
-//! Access tokens of Google's cloud: by a service account's file, by the credentials of a user, or from the metadata server
-//! of the machine (<https://cloud.google.com/docs/authentication/application-default-credentials>).
+//! Access tokens of Google's cloud: by a service account's file, by the credentials of a user, or from the metadata
+//! server of the machine (<https://cloud.google.com/docs/authentication/application-default-credentials>).
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! How a cloud knows who calls, where that is more than a key in a header: tokens that are fetched and renewed, and
 //! requests that are signed.
 //!
-//! What is needed for it comes from files and from servers beside the one that is called. Nothing of it is logged, and it is
-//! hidden in what others say.
+//! What is needed for it comes from files and from servers beside the one that is called. Nothing of it is logged, and
+//! it is hidden in what others say.
 
 mod amazon;
 mod google;
@@ -53,8 +53,8 @@ impl Access {
     /// Adds what the request needs to `headers`; `body` is what will be sent.
     ///
     /// # Errors
-    /// [`Error::Auth`] for credentials that are missing, unusable or refused, [`Error::Transport`] when a token cannot be
-    /// fetched.
+    /// [`Error::Auth`] for credentials that are missing, unusable or refused, [`Error::Transport`] when a token cannot
+    /// be fetched.
     ///
     /// # Cancel safety
     /// Dropping the future gives up fetching; the next request begins again.

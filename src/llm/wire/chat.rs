@@ -1,7 +1,7 @@
 //! Chat Completions, as OpenAI's reference of November 2026 has it and as others speak it.
 //!
-//! Forgiving in reading, since small servers send what no document says: calls without an id or an `index`, arguments as
-//! objects, errors with status 200.
+//! Forgiving in reading, since small servers send what no document says: calls without an id or an `index`, arguments
+//! as objects, errors with status 200.
 
 use std::borrow::Cow;
 

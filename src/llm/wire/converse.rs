@@ -1,7 +1,8 @@
-//! Amazon Bedrock's Converse, as the vendor's reference of November 2026 has it: one dialect for the models of many vendors.
+//! Amazon Bedrock's Converse, as the vendor's reference of November 2026 has it: one dialect for the models of many
+//! vendors.
 //!
-//! A stream is made of binary frames, which [`transport`](crate::llm::transport) takes apart: what is read here is JSON with
-//! one field, the frame's name.
+//! A stream is made of binary frames, which [`transport`](crate::llm::transport) takes apart: what is read here is JSON
+//! with one field, the frame's name.
 
 use std::borrow::Cow;
 

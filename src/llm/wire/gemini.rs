@@ -1,7 +1,7 @@
 //! Gemini's `generateContent`, as the vendor's reference of November 2026 has it (of AI Studio and of Vertex AI).
 //!
-//! Parts of an answer may be signed, and the signatures have to go back on the very parts they came with, so the parts of
-//! such a turn are carried as they came.
+//! Parts of an answer may be signed, and the signatures have to go back on the very parts they came with, so the parts
+//! of such a turn are carried as they came.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -148,7 +148,8 @@ fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> F
     }
 }
 
-/// The arguments of a call that should be an object and may be anything, as JSON text: a text as it is, nothing for none.
+/// The arguments of a call that should be an object and may be anything, as JSON text: a text as it is, nothing for
+/// none.
 fn written(input: &Value) -> String {
     match input {
         Value::Null => String::new(),

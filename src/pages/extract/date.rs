@@ -107,7 +107,8 @@ fn near(text: &str) -> Option<String> {
     starts.map(|(at, _)| &text[at..]).find_map(parse)
 }
 
-/// The date `text` begins with: `2031-03-10`, `10.03.2031`, `10 March 2031`, `12. Januar 2031`, `March 10, 2031`, `2031年3月10日`.
+/// The date `text` begins with: `2031-03-10`, `10.03.2031`, `10 March 2031`, `12. Januar 2031`, `March 10, 2031`,
+/// `2031年3月10日`.
 pub fn parse(text: &str) -> Option<String> {
     let pieces = pieces(text);
     let date = match pieces.as_slice() {

@@ -1,7 +1,8 @@
 //! The glyphs of a PDF page to lines and words, by where they stand.
 //!
 //! Programs set letters apart (justified and spaced text) and words without a glyph between them, so no single distance
-//! parts words: what counts is how far apart the letters of the same line stand, and whether the page has glyphs for spaces.
+//! parts words: what counts is how far apart the letters of the same line stand, and whether the page has glyphs for
+//! spaces.
 
 use pdf_extract::{MediaBox, OutputDev, OutputError, Transform};
 

@@ -1,7 +1,7 @@
 //! The parsers: what a document says, split where its author split it.
 //!
-//! Bytes in, [`Document`] out. One file per format; `passages` cuts sections to size. What comes from outside is read by
-//! these in a parser process only ([`super::Parser`]); the short helpers for text are for everybody.
+//! Bytes in, [`Document`] out. One file per format; `passages` cuts sections to size. What comes from outside is read
+//! by these in a parser process only ([`super::Parser`]); the short helpers for text are for everybody.
 
 mod about;
 pub mod date;

@@ -13,8 +13,8 @@ pub const MAX_CHARS: usize = 1_800;
 const MAX_LABELS: usize = 3;
 
 /// Joins neighbouring sections that fit into one passage together, their headings kept as lines of the text: a
-/// passage of two sentences says too little, to a model as to the ranking. The joined section is named after all of them,
-/// unless it begins with text that no heading stands over.
+/// passage of two sentences says too little, to a model as to the ranking. The joined section is named after all of
+/// them, unless it begins with text that no heading stands over.
 pub fn joined(sections: Vec<Section>) -> Vec<Section> {
     let mut joined: Vec<(Section, Vec<String>)> = Vec::new();
     for section in sections {

@@ -39,7 +39,8 @@ pub(super) async fn fetch(
         if status.is_redirection() {
             let location = answer.headers().get(reqwest::header::LOCATION).and_then(|place| place.to_str().ok());
             match location.and_then(|location| place.join(location).ok()) {
-                // Another host's rules are not this one's, and what a page could not be read from is not called for them.
+                // Another host's rules are not this one's, and what a page could not be read from is not called for
+                // them.
                 Some(next) if is_beside(&next, &place) && may_call(&next) => place = next,
                 _ => return Ok(Robots::Free),
             }

@@ -35,8 +35,8 @@ pub(super) fn address_in_word(text: &str) -> Option<usize> {
     (mail && rest[1..].starts_with(|c: char| !c.is_whitespace())).then_some(0)
 }
 
-/// A paper named by its DOI or its number on arXiv (`doi:10.1000/x`, `arXiv:2301.12345`): how many bytes the name takes,
-/// and its address.
+/// A paper named by its DOI or its number on arXiv (`doi:10.1000/x`, `arXiv:2301.12345`): how many bytes the name
+/// takes, and its address.
 pub(super) fn paper(text: &str) -> Option<(usize, String)> {
     let starts = |name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
     let (name, place) = [("doi:", "https://doi.org/"), ("arxiv:", "https://arxiv.org/abs/")]

@@ -1,4 +1,5 @@
-//! The front of a line in a list of sources: `[1] …`, `[Smith 2031] …`, `1. …`, `- [1] …`, `[^1]: …`, `| 1 | …`, `Source 1: …`.
+//! The front of a line in a list of sources: `[1] …`, `[Smith 2031] …`, `1. …`, `- [1] …`, `[^1]: …`, `| 1 | …`,
+//! `Source 1: …`.
 
 use super::{
     address::{address_in_word, address_length, is_address},

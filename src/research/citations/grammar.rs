@@ -194,8 +194,8 @@ impl<'a> Reader<'a, '_> {
         self.citation(from, at, inside, (open, end), depth).unwrap_or(open)
     }
 
-    /// `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page. Of another
-    /// page the text stays.
+    /// `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page. Of
+    /// another page the text stays.
     fn reference(
         &mut self,
         from: usize,

@@ -6,12 +6,13 @@
 //! model's own. What is not certainly a citation stays as it is. At the end it writes the list itself.
 //!
 //! A model that ignores ids and numbers its sources itself keeps its citations: when its text is there, `numbering.rs`
-//! reads its own lists and footnotes (`entries.rs` a line of one), and the text is resolved once more with what they say.
+//! reads its own lists and footnotes (`entries.rs` a line of one), and the text is resolved once more with what they
+//! say.
 //!
 //! `lines.rs` tells what kind of line a line is, `scan.rs` cuts a line into segments that can be judged on their own,
-//! `grammar.rs` and `marks.rs` read a segment, and `output.rs` writes what came of it, so that no link can arise from the parts. None
-//! of them knows how the text was cut into chunks, so that never changes the result. `proof.rs` reads the finished
-//! report once more, as a reader's program will.
+//! `grammar.rs` and `marks.rs` read a segment, and `output.rs` writes what came of it, so that no link can arise from
+//! the parts. None of them knows how the text was cut into chunks, so that never changes the result. `proof.rs` reads
+//! the finished report once more, as a reader's program will.
 
 mod address;
 mod bibliography;
@@ -218,7 +219,8 @@ impl Resolver {
         self.output.take()
     }
 
-    /// Ends code that the model has left open, so that what follows is none. In a quotation or a list it ends by itself.
+    /// Ends code that the model has left open, so that what follows is none. In a quotation or a list it ends by
+    /// itself.
     fn close_fence(&mut self) {
         if let Some(end) = self.fence.take().and_then(|fence| fence.end()) {
             self.output.end_code(&end);

@@ -299,8 +299,8 @@ pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (WordKey, 
     })
 }
 
-/// The hash of some letters, the same in each process. Fast rather than safe from those who look for equal ones: what they
-/// could gain, a page gets by simply stating what it wants to.
+/// The hash of some letters, the same in each process. Fast rather than safe from those who look for equal ones: what
+/// they could gain, a page gets by simply stating what it wants to.
 fn key(letters: impl Iterator<Item = char>) -> WordKey {
     const MIX: u64 = 0x517c_c1b7_2722_0a95;
     letters.fold(0, |key: u64, letter| (key.rotate_left(5) ^ u64::from(u32::from(letter))).wrapping_mul(MIX))

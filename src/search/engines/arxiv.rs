@@ -1,5 +1,5 @@
-//! arXiv, preprints by their abstracts: <https://info.arxiv.org/help/api/user-manual.html>. Metadata are CC0; papers are
-//! linked to, not copied.
+//! arXiv, preprints by their abstracts: <https://info.arxiv.org/help/api/user-manual.html>. Metadata are CC0; papers
+//! are linked to, not copied.
 //!
 //! Its answer is Atom, read by a pull parser that builds no tree and resolves no entities of a document's own.
 

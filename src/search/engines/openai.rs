@@ -121,8 +121,8 @@ fn searches(body: &Value) -> impl Iterator<Item = &Value> {
     list(body, "/output").filter(|item| item["type"] == "web_search_call" && item["action"]["type"] == "search")
 }
 
-/// The pages that a text cites, each with the words before the link. Places are counted in characters and are those of the
-/// link, which stands in the text.
+/// The pages that a text cites, each with the words before the link. Places are counted in characters and are those of
+/// the link, which stands in the text.
 fn take_citations(pages: &mut Pages, part: &Value) {
     let letters: Vec<char> = part["text"].as_str().unwrap_or_default().chars().collect();
     let (mut end, mut claim) = (0, None);

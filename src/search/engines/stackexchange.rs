@@ -1,4 +1,5 @@
-//! Stack Overflow, or another site of Stack Exchange: <https://api.stackexchange.com/docs/advanced-search>. Text is CC BY-SA.
+//! Stack Overflow, or another site of Stack Exchange: <https://api.stackexchange.com/docs/advanced-search>. Text is CC
+//! BY-SA.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The pool of connections.
 //!
-//! What cannot be used any more is dropped, which closes its socket and waits for nobody. sqlx's own pool ends connections
-//! in good form, holding their place meanwhile; over TLS that waits for the server to say something, which one that is
-//! well has no reason to, and one that has gone never does.
+//! What cannot be used any more is dropped, which closes its socket and waits for nobody. sqlx's own pool ends
+//! connections in good form, holding their place meanwhile; over TLS that waits for the server to say something, which
+//! one that is well has no reason to, and one that has gone never does.
 
 use std::{
     ops::{Deref, DerefMut},

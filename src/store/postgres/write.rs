@@ -98,8 +98,8 @@ fn rows<T>(next: &mut u32, columns: &[Column<T>]) -> String {
 }
 
 impl Engine {
-    /// Writes a group over the connection that is there for it; answers with the places of the runs of which everything was
-    /// written, and the number before the first event of each. Of the others nothing was.
+    /// Writes a group over the connection that is there for it; answers with the places of the runs of which everything
+    /// was written, and the number before the first event of each. Of the others nothing was.
     pub(super) async fn write_alone(&self, group: &Group<'_>) -> Result<HashMap<usize, i64>, Error> {
         let mut connection = self.commits.acquire(&self.trust).await?;
         let written = write_group(connection.get()?, group).await;

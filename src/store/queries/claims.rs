@@ -33,9 +33,9 @@ macro_rules! is_suspect {
     };
 }
 
-/// Gives a run to `$2` for `$3` milliseconds, now being `$4`. A lease that was neither given back nor settled is the end of
-/// an owner that nobody explains, unless that is evidently alive: it claims again after an outage, or says so later
-/// ([`Engine::excuse_unexplained_end`]). It is a death when nothing else was worked on there.
+/// Gives a run to `$2` for `$3` milliseconds, now being `$4`. A lease that was neither given back nor settled is the
+/// end of an owner that nobody explains, unless that is evidently alive: it claims again after an outage, or says so
+/// later ([`Engine::excuse_unexplained_end`]). It is a death when nothing else was worked on there.
 macro_rules! set_claimed {
     () => {
         concat!(
@@ -266,9 +266,9 @@ impl Engine {
         Ok(park.execute(&mut *connection).await?.rows_affected() == 1)
     }
 
-    /// Gives back what a dead owner held, and counts the death of whom it was a death, once for each lease. Who has taken a
-    /// run over meanwhile did so without knowing: then the end is explained afterwards. `pauses` are those after the first
-    /// death, the second and so on.
+    /// Gives back what a dead owner held, and counts the death of whom it was a death, once for each lease. Who has
+    /// taken a run over meanwhile did so without knowing: then the end is explained afterwards. `pauses` are those
+    /// after the first death, the second and so on.
     pub async fn settle(&self, owner: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
         const SETTLE: &str = concat!(
             "UPDATE runs SET settled_epoch = $2, deaths = deaths + $4, suspect_since = CASE WHEN suspect_since > 0 OR $4 = 0 THEN suspect_since \

@@ -1,8 +1,8 @@
-//! What the owner and the key of a new run have used, counted in the transaction that creates it: replicas that create at
-//! the same time wait for one another.
+//! What the owner and the key of a new run have used, counted in the transaction that creates it: replicas that create
+//! at the same time wait for one another.
 //!
-//! Deleted runs count, too (`deleted_usage`). Of a budget, a run that has not ended counts with what it may still spend, so
-//! that all of them together stay below the limit.
+//! Deleted runs count, too (`deleted_usage`). Of a budget, a run that has not ended counts with what it may still
+//! spend, so that all of them together stay below the limit.
 
 use std::borrow::Cow;
 
@@ -49,8 +49,8 @@ macro_rules! summed {
     };
 }
 
-/// Refuses a run whose owner or key has used what they may; else the run as it may be made, whose budget is at most half
-/// of what is left, so that others can begin beside it, and what is left then.
+/// Refuses a run whose owner or key has used what they may; else the run as it may be made, whose budget is at most
+/// half of what is left, so that others can begin beside it, and what is left then.
 pub async fn admit<'a>(
     connection: &mut Connection,
     new_run: &'a NewRun,

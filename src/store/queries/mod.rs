@@ -11,8 +11,8 @@ macro_rules! time {
     };
 }
 
-/// Runs in that state, which is `queued` or `running`. The first condition is the one of the partial indexes on the few runs
-/// that have not ended: SQLite takes such an index only where its condition stands in the query word for word.
+/// Runs in that state, which is `queued` or `running`. The first condition is the one of the partial indexes on the few
+/// runs that have not ended: SQLite takes such an index only where its condition stands in the query word for word.
 macro_rules! in_state {
     ($runs:literal, $status:literal) => {
         concat!($runs, "status IN ('queued', 'running') AND ", $runs, "status = '", $status, "'")

@@ -15,8 +15,8 @@ const THREADS: i64 = 50;
 impl Engine {
     /// Removes at most `limit` events of each of some threads, a short transaction each.
     ///
-    /// The log of a thread may go up to the first run that is active or ended after `before`; `first_seq` of a later run
-    /// is the last number of the run before it. A thread's first run has no run before it, hence the 1.
+    /// The log of a thread may go up to the first run that is active or ended after `before`; `first_seq` of a later
+    /// run is the last number of the run before it. A thread's first run has no run before it, hence the 1.
     pub async fn prune_events(&self, before: Timestamp, limit: u32) -> Result<Pruned, Error> {
         const SELECT: &str = "SELECT id, pruned_through, boundary FROM \
             (SELECT threads.id, threads.pruned_through, COALESCE((SELECT \

@@ -191,8 +191,8 @@ impl Engine {
         Ok(select.fetch_optional(&mut *connection).await?)
     }
 
-    /// Locks the runs first, as commits do, so that the cascade cannot deadlock with one. Idempotency keys stay, without
-    /// their answers, so that a late repetition does not start the work again.
+    /// Locks the runs first, as commits do, so that the cascade cannot deadlock with one. Idempotency keys stay,
+    /// without their answers, so that a late repetition does not start the work again.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
         const FORGET: &str =
             "UPDATE idempotency_keys SET response = NULL WHERE thread_id = $1 AND response IS NOT NULL";
@@ -229,7 +229,8 @@ pub async fn insert_message(
     Ok(())
 }
 
-/// Takes the idempotency key, or finds what its first request made. A concurrent request with the same key is waited for.
+/// Takes the idempotency key, or finds what its first request made. A concurrent request with the same key is waited
+/// for.
 async fn first_answer(
     connection: &mut Connection,
     new_run: &NewRun,

@@ -22,8 +22,8 @@ type Connection = <Db as sqlx::Database>::Connection;
 const WRITE: &str = "INSERT INTO commits (runs, stamps, events, steps, usage, sources, notes) \
     VALUES ($1, $2, $3, $4, $5, $6, $7); SELECT place, before FROM numbered";
 
-/// What a connection that writes is given when it is opened. The trigger refuses a group in which one lease does not hold
-/// or one stamp is there already: [`Engine::commit`]'s transaction then tells what became of each commit.
+/// What a connection that writes is given when it is opened. The trigger refuses a group in which one lease does not
+/// hold or one stamp is there already: [`Engine::commit`]'s transaction then tells what became of each commit.
 pub(super) static OBJECTS: LazyLock<String> = LazyLock::new(|| {
     let insert_of_run = |table: &str, columns: String, rows: &str| {
         let values = columns.replace(", ", ", new_row.");

@@ -283,7 +283,8 @@ async fn problems_behind_nginx_are_those_of_the_contract() {
     world.finish();
 }
 
-/// Clients that are not known see that the service is alive, and nothing else; nobody sees the metrics or floods the service.
+/// Clients that are not known see that the service is alive, and nothing else; nobody sees the metrics or floods the
+/// service.
 #[tokio::test(flavor = "multi_thread")]
 async fn nginx_lets_in_whom_it_knows_and_only_so_many() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;

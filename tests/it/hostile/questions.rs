@@ -66,8 +66,8 @@ async fn nonsense_does_not_silence_the_service() {
     bench.finish().await;
 }
 
-/// Eight times the text takes at most twenty times the time of a processor, whatever the text is: square growth would take
-/// 64 times, and a busy machine costs caches.
+/// Eight times the text takes at most twenty times the time of a processor, whatever the text is: square growth would
+/// take 64 times, and a busy machine costs caches.
 #[test]
 fn work_grows_with_its_input() {
     let mut steep = Vec::new();

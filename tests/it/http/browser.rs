@@ -1,4 +1,5 @@
-//! The browser's own `EventSource` as a reader: it sees the run as it happens, comes back by itself, and stops at the end.
+//! The browser's own `EventSource` as a reader: it sees the run as it happens, comes back by itself, and stops at the
+//! end.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Who is let in: requests that name this service, and changes that come from its own pages. And what every answer tells
-//! a browser.
+//! Who is let in: requests that name this service, and changes that come from its own pages. And what every answer
+//! tells a browser.
 
 use fathom::http::paths;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! What a run would take, asked before it starts: from the owner's finished runs, else from the preset, under the limits.
+//! What a run would take, asked before it starts: from the owner's finished runs, else from the preset, under the
+//! limits.
 
 use fathom::domain::{KeyScope, UseLimits};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Keys of providers and search engines that come with a request: they alone are used for its run, nobody sees them, and
-//! they are gone when it has ended.
+//! Keys of providers and search engines that come with a request: they alone are used for its run, nobody sees them,
+//! and they are gone when it has ended.
 
 use fathom::store::Database;
 use serde_json::{Value, json};

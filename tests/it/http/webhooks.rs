@@ -1,4 +1,5 @@
-//! Clients who asked for it learn that a run has ended: signed, at least once, and never at a private address by mistake.
+//! Clients who asked for it learn that a run has ended: signed, at least once, and never at a private address by
+//! mistake.
 
 use std::{
     process::Stdio,
@@ -230,8 +231,8 @@ async fn a_private_address_is_not_called(database: TestDatabase) {
     world.finish();
 }
 
-/// The delivery is stored in the transaction that ends the run, so a process that dies in between, or in the middle of telling,
-/// leaves it to the others.
+/// The delivery is stored in the transaction that ends the run, so a process that dies in between, or in the middle of
+/// telling, leaves it to the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_replica_tells_what_a_dead_one_did_not() {
     let site = Site::new(Engine::Postgres, script()).await;

@@ -59,8 +59,8 @@ impl Story {
         self.secrets.extend([foreign, forged]);
     }
 
-    /// A key for bob, what bob does with a thread, and what an administrator sees and deletes of it: the ids of the key,
-    /// the thread, the link and the document.
+    /// A key for bob, what bob does with a thread, and what an administrator sees and deletes of it: the ids of the
+    /// key, the thread, the link and the document.
     async fn of_bob(&mut self, root: &str) -> [String; 4] {
         let id = |value: &Value| value["id"].as_str().unwrap().to_owned();
         let made = self.ask(root, "POST", "/api/v1/keys", json!({ "name": "laptop", "owner": "bob" })).await;

@@ -394,8 +394,8 @@ impl Model {
     }
 }
 
-/// The log of a thread: no run writes after its end, an end is there exactly for those that are over, and no epoch writes
-/// after a later one.
+/// The log of a thread: no run writes after its end, an end is there exactly for those that are over, and no epoch
+/// writes after a later one.
 fn check_log(log: &[Logged], is_over: impl Fn(usize) -> bool) {
     let runs: HashSet<usize> = log.iter().map(|(run, ..)| *run).collect();
     for run in runs {

@@ -193,8 +193,8 @@ async fn slow_reads_are_given_up() {
     world.finish();
 }
 
-/// The disk of the embedded database fills up under the service, played by a limit on the size of its files: messages are
-/// refused, reads are not, a run waits, and all is fine again once there is room.
+/// The disk of the embedded database fills up under the service, played by a limit on the size of its files: messages
+/// are refused, reads are not, a run waits, and all is fine again once there is room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_under_the_service_passes() {
     let site = Site::new(Engine::Sqlite, slow_script()).await;

@@ -419,8 +419,8 @@ async fn the_refusal_is_one_line_of_the_binary() {
     site.world.finish();
 }
 
-/// A migration that has run anywhere stays as it is, byte for byte: a database that has it is refused by a program whose
-/// text of it is another one. A change is a migration of its own.
+/// A migration that has run anywhere stays as it is, byte for byte: a database that has it is refused by a program
+/// whose text of it is another one. A change is a migration of its own.
 #[test_case("postgres/0001_first.sql", "9deffee28195f4a1a93a62a7ce630ce2d42d40ab81641c71a3e366b9f639b529"; "first, postgres")]
 #[test_case("postgres/0002_service.sql", "23b53207f6c4a5359491c55b708fcd72d3155c6362f7de948f5eeb1051901f0e"; "second, postgres")]
 #[test_case("postgres/0003_promises.sql", "84d127e7fe6ea4535fde052a3c27d5a5128cf893b519fd50b12e72ca637e345a"; "third, postgres")]

@@ -1,6 +1,6 @@
-//! Limits of what is spent, with a model whose turns are ten times as long as anybody expects and cost what the settings
-//! say: on two replicas, one of which is killed in the middle. Spending passes a limit by one call at most, and each run
-//! ends with a report.
+//! Limits of what is spent, with a model whose turns are ten times as long as anybody expects and cost what the
+//! settings say: on two replicas, one of which is killed in the middle. Spending passes a limit by one call at most,
+//! and each run ends with a report.
 
 use fathom::domain::{ModelUsage, Outcome, Run};
 use serde_json::{Value, json};

@@ -36,8 +36,8 @@ async fn in_flight(site: &Site, run: &Run) -> usize {
     site.world.models.total() - count(&site.steps(run.id).await, "model")
 }
 
-/// Calls that a stopped service has begun, sent or not: a call that was allowed while the lease held may be stopped on its
-/// way out, and leaves when the process goes on.
+/// Calls that a stopped service has begun, sent or not: a call that was allowed while the lease held may be stopped on
+/// its way out, and leaves when the process goes on.
 fn begun(replica: &Replica) -> usize {
     replica.running.stderr().matches("a model call begins").count()
 }
@@ -126,7 +126,8 @@ async fn a_replica_frozen_in_the_middle_of_a_commit_keeps_its_run_no_longer_than
     site.world.finish();
 }
 
-/// A database that answers slowly while a run is made ready costs time: nobody takes the run away, and nobody is blamed.
+/// A database that answers slowly while a run is made ready costs time: nobody takes the run away, and nobody is
+/// blamed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_is_kept_while_its_run_is_made_ready() {
     let site = Site::new(Engine::Postgres, slow()).await;
@@ -164,7 +165,8 @@ async fn a_replica_whose_database_was_replaced_goes_on_over_new_connections() {
     torn.site.world.finish();
 }
 
-/// A step that has begun may have to call once more, or may not have called yet: not while nobody knows whose run it is.
+/// A step that has begun may have to call once more, or may not have called yet: not while nobody knows whose run it
+/// is.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_without_its_database_does_not_try_failing_calls_again() {
     let busy = |tries: usize| {

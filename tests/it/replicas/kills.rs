@@ -1,5 +1,5 @@
-//! SIGKILL of the service that works on a run, after every entry of its journal: somebody else takes it over when the lease has
-//! ended, asks nothing twice, and ends with the same report.
+//! SIGKILL of the service that works on a run, after every entry of its journal: somebody else takes it over when the
+//! lease has ended, asks nothing twice, and ends with the same report.
 //!
 //! The test command kills after every ninth entry and where stages meet;
 //! `FATHOM_KILL_EVERYWHERE=1 cargo test --test it replicas::kills` kills after each.

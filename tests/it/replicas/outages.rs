@@ -1,5 +1,5 @@
-//! A database that goes away for longer than the lease, that reads and does not write, whose disk is full; clocks that are
-//! wrong. Every run succeeds, and nothing is paid for twice.
+//! A database that goes away for longer than the lease, that reads and does not write, whose disk is full; clocks that
+//! are wrong. Every run succeeds, and nothing is paid for twice.
 //!
 //! The outages of this file are short and the leases shorter. `FATHOM_LONG_OUTAGES=1 cargo test --test it
 //! replicas::outages` makes them as long as in life: half a minute under a lease of 15 s.

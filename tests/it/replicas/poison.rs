@@ -1,5 +1,5 @@
-//! Processes that die: a run that waited then has nothing to do with it, and only the run that our own code was working on may
-//! be why. Such a run is held back, then worked on alone, and in the end given up with what it found.
+//! Processes that die: a run that waited then has nothing to do with it, and only the run that our own code was working
+//! on may be why. Such a run is held back, then worked on alone, and in the end given up with what it found.
 
 use std::{
     fs,

@@ -129,8 +129,8 @@ async fn what_was_of_no_use_is_billed() {
     assert_eq!(sent.headers["authorization"], format!("Bearer {KEY}"));
 }
 
-/// Results behind the vendor's own addresses stand under those of their pages; an address that leads nowhere is no result.
-/// The key is sent to nobody but the vendor's API.
+/// Results behind the vendor's own addresses stand under those of their pages; an address that leads nowhere is no
+/// result. The key is sent to nobody but the vendor's API.
 #[tokio::test]
 async fn addresses_of_the_vendor_are_followed_to_the_pages() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

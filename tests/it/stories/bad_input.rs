@@ -238,7 +238,8 @@ async fn a_model_that_only_calls_tools_that_are_not_there() {
     world.finish();
 }
 
-/// A captive portal answers 200 to everything: it is waited for as for a provider that is away, then what is wrong is said.
+/// A captive portal answers 200 to everything: it is waited for as for a provider that is away, then what is wrong is
+/// said.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxys_page_in_place_of_the_provider() {
     let database = TestDatabase::sqlite();

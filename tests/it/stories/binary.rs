@@ -87,8 +87,8 @@ async fn an_estimate_costs_nothing_and_says_what_it_rests_on() {
     world.finish();
 }
 
-/// Everybody who reaches the service may use it, so beyond loopback it begins only when asked to; an owner that a proxy names keeps
-/// nobody out.
+/// Everybody who reaches the service may use it, so beyond loopback it begins only when asked to; an owner that a proxy
+/// names keeps nobody out.
 #[tokio::test(flavor = "multi_thread")]
 async fn beyond_loopback_the_service_listens_only_when_told() {
     let world = World::start(Script::new()).await;
@@ -312,8 +312,8 @@ async fn a_full_disk_under_the_database_is_one_line() {
     world.finish();
 }
 
-/// A log that nobody reads stops every thread that writes to it. Then nothing ends by itself, and the process ends all the
-/// same when the grace is over.
+/// A log that nobody reads stops every thread that writes to it. Then nothing ends by itself, and the process ends all
+/// the same when the grace is over.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_ends_whatever_its_threads_do() {
     let world = World::start(Script::new()).await;

@@ -79,8 +79,8 @@ async fn research_that_takes_too_long_is_ended_and_reported(database: TestDataba
     world.finish();
 }
 
-/// From four fifths of a run's time on nobody begins to research; what is under way goes on, and so does a replay, whose
-/// clock says that all the time is over.
+/// From four fifths of a run's time on nobody begins to research; what is under way goes on, and so does a replay,
+/// whose clock says that all the time is over.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,8 +11,8 @@ use crate::{
     world::{Kind, Script, Shape, When, World, openai::KEY, reply},
 };
 
-/// A rate limit, a cut stream and a refused attempt on the way; signed thoughts come back, usage adds up, and every call
-/// has its answer, which the world checks.
+/// A rate limit, a cut stream and a refused attempt on the way; signed thoughts come back, usage adds up, and every
+/// call has its answer, which the world checks.
 async fn a_whole_run(model: &str, variables: &[&'static str; 2]) {
     let database = TestDatabase::sqlite();
     let script = Script::whole_run(Shape::SMALL)

@@ -153,8 +153,8 @@ fn facts(text: &str) -> Vec<&str> {
     starts.filter_map(|rest| Some(&rest[..rest.find(" crowns.")? + " crowns.".len()])).collect()
 }
 
-/// Each of 60 pages holds a fact, at another place, and each agent passes on what it is shown and nothing else: one summary
-/// in two has the fact in an excerpt alone.
+/// Each of 60 pages holds a fact, at another place, and each agent passes on what it is shown and nothing else: one
+/// summary in two has the fact in an excerpt alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_run_reads_less_costs_no_fact() {
     let shape = Shape { sentences: 60, ..Shape::default() };

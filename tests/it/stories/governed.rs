@@ -48,8 +48,8 @@ async fn runs_share_what_a_provider_may_be_asked() {
     world.finish();
 }
 
-/// Away, without quota, or behind a key that is refused: the second model answers, which events, ledger and usage say, and
-/// the first one is not asked again and again.
+/// Away, without quota, or behind a key that is refused: the second model answers, which events, ledger and usage say,
+/// and the first one is not asked again and again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_model_stands_in_for_one_that_cannot_be_used() {
     let quota =
@@ -98,8 +98,8 @@ async fn the_first_model_is_used_again_when_it_is_back() {
     world.finish();
 }
 
-/// Most of what a researcher reads, it has read before: instructions, tools and earlier turns stay as they were, so that
-/// vendors have them in their caches.
+/// Most of what a researcher reads, it has read before: instructions, tools and earlier turns stay as they were, so
+/// that vendors have them in their caches.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn most_of_a_researchers_prompts_is_a_repeated_beginning() {
     let shape = Shape { researchers: 2, searches: 4, queries: 2, ..Shape::SMALL };

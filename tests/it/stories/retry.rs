@@ -1,4 +1,5 @@
-//! A run that failed or was cancelled is no loss: another one goes on from its journal and asks for what is missing alone.
+//! A run that failed or was cancelled is no loss: another one goes on from its journal and asks for what is missing
+//! alone.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +70,8 @@ fn answers(story: &Story, kind: &str) -> usize {
     story.steps.iter().filter(|step| step.kind.as_str() == kind && step.value.starts_with(r#"{"Ok""#)).count()
 }
 
-/// The retry ended with the report that an undisturbed run writes, asked for nothing that was there, and tells all of it.
+/// The retry ended with the report that an undisturbed run writes, asked for nothing that was there, and tells all of
+/// it.
 fn is_whole(whole: &Whole, before: &Story, story: &Story, calls: usize, searches: usize) {
     assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
     assert_eq!(story.run.retry_of, Some(before.run.id));
@@ -465,8 +467,8 @@ async fn what_does_not_pass_is_not_tried_again() {
     finish(engine, world).await;
 }
 
-/// A release with other prompts goes on with a run of the one before: what is stored counts, what is missing is asked in
-/// the new words. What the requests are about still has to be the same.
+/// A release with other prompts goes on with a run of the one before: what is stored counts, what is missing is asked
+/// in the new words. What the requests are about still has to be the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_words_for_the_same_request_change_nothing_that_is_stored() {
     let database = TestDatabase::sqlite();

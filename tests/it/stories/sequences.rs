@@ -34,8 +34,8 @@ fn tool<'a>(call: &'a Call, name: &str) -> &'a Value {
 }
 
 /// Structured stages and the report: one human message. Agents: system, human, then turns and their answers; what the
-/// compression gets is the researcher's own conversation between its system prompt and its instruction, in which results
-/// of searches stand in full.
+/// compression gets is the researcher's own conversation between its system prompt and its instruction, in which
+/// results of searches stand in full.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_role_sends_its_own_sequence_of_messages() {
     let database = TestDatabase::sqlite();
@@ -184,7 +184,8 @@ async fn structured_answers_have_the_schemas_of_the_original() {
     world.finish();
 }
 
-/// 1 clarify, 1 brief, S supervisor turns, per researcher T turns, a summary per new page and one compression, 1 report.
+/// 1 clarify, 1 brief, S supervisor turns, per researcher T turns, a summary per new page and one compression, 1
+/// report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_makes_the_calls_that_were_counted_for_it() {
     let database = TestDatabase::sqlite();

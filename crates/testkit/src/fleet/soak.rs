@@ -182,8 +182,8 @@ impl Soak {
         self.thaw(Instant::now() + LONGEST_FREEZE).await;
     }
 
-    /// A run of which processes die again and again at one step is worked on alone; chance alone could do it, and then the
-    /// soak would take long.
+    /// A run of which processes die again and again at one step is worked on alone; chance alone could do it, and then
+    /// the soak would take long.
     async fn may_harm(&self) -> bool {
         let deaths = "SELECT COALESCE(MAX(deaths + unexplained), 0) FROM runs WHERE status = 'running'";
         self.database.count(deaths).await < 2

@@ -37,8 +37,8 @@ impl Shape {
         2 + self.reflections + 2 + self.researchers * (turns + summaries + 1) + 1
     }
 
-    /// The model calls and the searches of its longest chain, each waiting for the one before: what researchers, queries
-    /// and pages cost side by side counts once.
+    /// The model calls and the searches of its longest chain, each waiting for the one before: what researchers,
+    /// queries and pages cost side by side counts once.
     pub fn chain(self) -> (u32, u32) {
         let research = self.searches * 2 + 2 + 1;
         ((2 + self.reflections + 2 + research + 1) as u32, self.searches as u32)

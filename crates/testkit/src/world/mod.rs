@@ -1,8 +1,8 @@
 //! The scripted world: a model provider and a search engine on loopback that do what a script says, and the real
 //! binary pointed at them.
 //!
-//! Nothing here knows the crate under test; it speaks the wires alone. Start at [`World`]; what to answer is in [`script`] and [`reply`]; a brain that can
-//! play a whole run is in [`brain`].
+//! Nothing here knows the crate under test; it speaks the wires alone. Start at [`World`]; what to answer is in
+//! [`script`] and [`reply`]; a brain that can play a whole run is in [`brain`].
 
 pub mod brain;
 pub mod call;

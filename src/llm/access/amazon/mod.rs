@@ -1,7 +1,7 @@
 //! Requests to Amazon's cloud, signed (Signature Version 4). Whose credentials sign is looked for where Amazon's own
 //! programs look (<https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>): [`sources`] has the
-//! order, [`profile`] the files and programs, [`remote`] the servers of containers and machines, [`roles`] roles that are
-//! assumed, [`sign_in`] what people signed in to.
+//! order, [`profile`] the files and programs, [`remote`] the servers of containers and machines, [`roles`] roles that
+//! are assumed, [`sign_in`] what people signed in to.
 
 mod profile;
 mod remote;

@@ -1,7 +1,8 @@
-//! Servers that hand out credentials, that of a container and that of a machine, and what all such servers have in common.
+//! Servers that hand out credentials, that of a container and that of a machine, and what all such servers have in
+//! common.
 //!
-//! Both are on networks of their own, at addresses that no page may be fetched from. The operator's settings name them, so
-//! they are called as they are, never through a proxy.
+//! Both are on networks of their own, at addresses that no page may be fetched from. The operator's settings name them,
+//! so they are called as they are, never through a proxy.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};

@@ -1,5 +1,5 @@
-//! Roles that are assumed: by a token of somebody else's, such as that of a Kubernetes service account, or by credentials
-//! that a profile leads to.
+//! Roles that are assumed: by a token of somebody else's, such as that of a Kubernetes service account, or by
+//! credentials that a profile leads to.
 
 use std::path::PathBuf;
 

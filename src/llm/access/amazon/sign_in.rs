@@ -1,8 +1,8 @@
 //! Credentials of people who signed in to IAM Identity Center with `aws sso login`, which leaves a token in a file
 //! (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-sso-credentials.html>).
 //!
-//! A token of a session is renewed shortly before its end and written back: a renewal may replace what the next one needs,
-//! and Amazon's own programs read the same file.
+//! A token of a session is renewed shortly before its end and written back: a renewal may replace what the next one
+//! needs, and Amazon's own programs read the same file.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -171,8 +171,8 @@ impl Local {
         self.shared.index.read().await.search(expression, MAX_CANDIDATES).await
     }
 
-    /// Brings the index up to date with the folder, unless that was done a moment ago; gives up after `budget`. Who waits
-    /// for another search to do it goes on with what that one left.
+    /// Brings the index up to date with the folder, unless that was done a moment ago; gives up after `budget`. Who
+    /// waits for another search to do it goes on with what that one left.
     async fn refresh(&self, budget: Duration) -> Result<(), Error> {
         let called = Instant::now();
         let mut progress = self.shared.progress.lock().await;

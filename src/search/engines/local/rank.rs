@@ -1,4 +1,5 @@
-//! Which of the passages the index offers come first: those that answer most of the query, each once, from several files.
+//! Which of the passages the index offers come first: those that answer most of the query, each once, from several
+//! files.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! The documents that users gave to one thread, as an engine of its runs: an index that lives as long as the run's work.
+//! The documents that users gave to one thread, as an engine of its runs: an index that lives as long as the run's
+//! work.
 
 use std::{fmt, sync::Arc};
 

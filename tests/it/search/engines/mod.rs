@@ -1,5 +1,5 @@
-//! Every engine on the web against the same trials: what its vendor's answers become, what it sends for each filter, and
-//! what its refusals mean. An engine adds one [`Case`] (in `cases.rs`).
+//! Every engine on the web against the same trials: what its vendor's answers become, what it sends for each filter,
+//! and what its refusals mean. An engine adds one [`Case`] (in `cases.rs`).
 
 mod cases;
 
