@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, str::FromStr
 
 use axum::{
     body::{Body, Bytes},
-    extract::{FromRequest, FromRequestParts, Path, Request},
+    extract::{FromRequest, FromRequestParts, Path, Request, path::ErrorKind, rejection::PathRejection},
     http::{HeaderMap, HeaderValue, header, request::Parts},
     response::Response,
 };
@@ -34,8 +34,20 @@ const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
 /// The path is no text.
 pub async fn path_text(parts: &mut Parts, name: &str) -> Result<String, ApiError> {
     let path = Path::<BTreeMap<String, String>>::from_request_parts(parts, &()).await;
-    let Path(mut path) = path.map_err(|_| ApiError::parameter(name, "the path cannot be read"))?;
+    let Path(mut path) = path
+        .map_err(|rejection| ApiError::parameter(unreadable(&rejection).unwrap_or(name), "the path cannot be read"))?;
     Ok(path.remove(name).unwrap_or_default())
+}
+
+/// The part of the path that is no text.
+fn unreadable(rejection: &PathRejection) -> Option<&str> {
+    match rejection {
+        PathRejection::FailedToDeserializePathParams(failed) => match failed.kind() {
+            ErrorKind::InvalidUtf8InPathParam { key } => Some(key),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The id of this name in the path. Only in the form that the service writes: 36 characters with hyphens.

@@ -11,11 +11,11 @@ const BETWEEN_NAMES: [&str; 22] = [
     "et", "al", "and", "und", "y", "e", "von", "vom", "van", "der", "den", "de", "del", "di", "da", "du", "la", "le",
     "of", "for", "the", "on",
 ];
-/// Words of references, in lower case: how something was published, and how it was found.
+/// Words of references: how something was published, and how it was found.
 const SIGNS: [&str; 24] = [
     "abgerufen",
     "accessed",
-    "arxiv",
+    "arXiv",
     "doi",
     "editorial",
     "eds",
@@ -80,8 +80,8 @@ fn begins_with_name(entry: &str) -> bool {
 }
 
 fn signs(entry: &str) -> usize {
-    let words = entry.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-    let words = words.filter(|word| SIGNS.contains(&word.as_str())).count();
+    let is_sign = |word: &&str| SIGNS.iter().any(|sign| sign.eq_ignore_ascii_case(word));
+    let words = entry.split(|c: char| !c.is_alphanumeric()).filter(is_sign).count();
     let quoted = entry.contains(['"', '“', '„', '«']);
     words + usize::from(has_year(entry)) + usize::from(quoted)
 }

@@ -258,9 +258,12 @@ async fn a_starting_point_that_is_no_number_is_refused() {
     service.ended(&started.run).await;
     for path in [started.events_path(), format!("{}/events", started.thread_path())] {
         for garbage in ["-1", "1.5", "abc", "", "1e3", "0x10", "1 2", "+1", "NaN", "\u{661}"] {
-            let answer = service.ask("GET", &path, &[("last-event-id", garbage)], "").await;
-            let problem = answer.refused(422, "validation_failed");
-            assert_eq!(problem["errors"][0]["header"], "Last-Event-ID", "{garbage:?}");
+            // An empty header is none: some readers send it before their first event.
+            if !garbage.is_empty() {
+                let answer = service.ask("GET", &path, &[("last-event-id", garbage)], "").await;
+                let problem = answer.refused(422, "validation_failed");
+                assert_eq!(problem["errors"][0]["header"], "Last-Event-ID", "{garbage:?}");
+            }
             let encoded: String = url::form_urlencoded::byte_serialize(garbage.as_bytes()).collect();
             let problem = service.get(&format!("{path}?after={encoded}")).await.refused(422, "validation_failed");
             assert_eq!(problem["errors"][0]["parameter"], "after", "{garbage:?}");

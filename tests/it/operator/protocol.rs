@@ -127,6 +127,8 @@ struct ModelRun {
     thread: usize,
     created: i64,
     row: Row,
+    /// The newest lease whose end was settled.
+    settled: i64,
     /// The entry written last.
     newest: Option<usize>,
 }
@@ -237,7 +239,7 @@ impl Model {
             cancel_requested: false,
             steps: 0,
         };
-        self.runs.push(ModelRun { thread, created: self.now, row, newest: None });
+        self.runs.push(ModelRun { thread, created: self.now, row, settled: 0, newest: None });
         self.log(self.runs.len() - 1, None, false);
         Outcome::Done
     }
@@ -309,11 +311,13 @@ impl Model {
     }
 
     /// A run that nobody has taken over is given back, after a pause when the death may be its fault. One that somebody
-    /// took over without knowing of the death stays there, and the end is explained afterwards.
+    /// took over without knowing of the death stays there, and the end is explained afterwards. Each lease once.
     fn settle(&mut self, lease: usize, in_own_work: bool) -> Outcome {
         let now = self.now;
         let ModelLease { run, epoch, owner, .. } = self.leases[lease];
-        let Some(row) = self.existing(run).filter(|row| row.status == Status::Running) else { return Outcome::Done };
+        let settled = self.runs[run].settled;
+        let open = |row: &&mut Row| row.status == Status::Running && settled < epoch;
+        let Some(row) = self.existing(run).filter(open) else { return Outcome::Done };
         let deaths = usize::try_from(row.deaths).unwrap();
         if row.epoch == epoch && row.owner == Some(owner) {
             let pause = if in_own_work { PAUSES_MS[deaths.min(3)] } else { 0 };
@@ -324,6 +328,7 @@ impl Model {
             return Outcome::Done;
         }
         row.deaths += u32::from(in_own_work);
+        self.runs[run].settled = epoch;
         Outcome::Done
     }
 
