@@ -50,13 +50,18 @@ fn date(text: &str) -> Result<Timestamp, String> {
 
 /// Does what was asked for.
 pub async fn run(args: UsageArgs, config: Config) -> Exit {
+    let to = args.to.unwrap_or_else(|| Timestamp::now().day());
+    let from = args.from.unwrap_or_else(|| args.by.usual_start(to));
+    if from > to {
+        return print::usage("--from must not be later than --to");
+    }
     let store = match runs::existing_store(&config).await {
         Ok(store) => store,
         Err(exit) => return exit,
     };
     let shown = match args.run {
         Some(run_id) => show_run(&store, run_id, args.json).await,
-        None => show(&store, &args).await,
+        None => show(&store, &args, from, to).await,
     };
     store.close().await;
     shown.unwrap_or_else(|error| {
@@ -65,12 +70,7 @@ pub async fn run(args: UsageArgs, config: Config) -> Exit {
     })
 }
 
-async fn show(store: &Store, args: &UsageArgs) -> Result<Exit, Error> {
-    let to = args.to.unwrap_or_else(|| Timestamp::now().day());
-    let from = args.from.unwrap_or_else(|| args.by.usual_start(to));
-    if from > to {
-        return Ok(print::usage("--from must not be later than --to"));
-    }
+async fn show(store: &Store, args: &UsageArgs, from: Timestamp, to: Timestamp) -> Result<Exit, Error> {
     let filter = UsageFilter { owner: args.owner.as_deref().map(Owner::named), from, to: to.next_day() };
     if args.breakdown {
         return show_breakdown(store, &filter, args.json).await;

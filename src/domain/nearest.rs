@@ -1,5 +1,7 @@
 //! The nearest valid name, for errors that help: what was most likely meant by a name that does not exist.
 
+use strsim::osa_distance;
+
 /// Longer texts are no slips of anybody's pen, and looking for what they mean would take time.
 const LONGEST: usize = 100;
 
@@ -8,27 +10,12 @@ pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<
     if given.len() > LONGEST {
         return None;
     }
-    let limit = 1 + given.len() / 4;
+    let limit = 1 + given.len() / 6;
     names
-        .map(|name| (edit_distance(given, name), name))
+        .map(|name| (osa_distance(given, name), name))
         .filter(|(distance, name)| *distance <= limit || name.contains(given))
         .min()
         .map(|(_, name)| name)
-}
-
-/// Levenshtein distance in bytes; both texts are short.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.bytes().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]
@@ -42,6 +29,7 @@ mod tests {
             assert_eq!(nearest(given, names.into_iter()), expected, "{given}");
         };
         check("lisen", Some("listen"));
+        check("lsiten", Some("listen"));
         check("datadir", Some("data_dir"));
         check("cors_origins", Some("http.cors_origins"));
         check("zzzzzz", None);
