@@ -1,7 +1,8 @@
 # syntax=docker/dockerfile:1
 # The service in a small image: docker build -t fathom .
 # It authenticates nobody, so it starts only with a setting that says the right people reach it:
-#   docker run -p 127.0.0.1:8080:8080 -e FATHOM_OPEN=true -v fathom:/var/lib/fathom fathom
+#   docker run -p 127.0.0.1:8080:8080 -e FATHOM_OPEN=true -v fathom:/var/lib/fathom \
+#     -v "$PWD/examples/library:/documents:ro" -e FATHOM_DOCS=/documents fathom
 # Stages: the libraries (built again only when Cargo.toml or Cargo.lock change), the program, and what runs.
 ARG RUST_VERSION=1.95
 ARG DEBIAN=bookworm

@@ -12,9 +12,11 @@ run *arguments:
 test name:
     cargo test --test it -- {{name}}
 
-# Writes the example files and the tables of settings and providers from the tables in the code.
+# Writes the example files, the tables of settings and providers, and the options in openapi.yaml from the tables in the
+# code.
 generate:
     UPDATE=1 cargo test --lib generated_files
+    FATHOM_UPDATE_CONTRACT=1 cargo test --test it -- contract::document::the_options
 
 # Whole runs and the service, measured against simulated servers.
 bench:

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::{Exit, SettingsArgs, complain, print, runs};
 use crate::{
     auth::{Keys, Wanted},
-    config::{Authentication, Config},
+    config::{Authentication, Config, shown_database},
     domain::{ApiKey, ApiKeyId, Cost, KeyScope, Owner, Timestamp, UseLimits, printable_line, shortened, time},
     http::audit,
     store::Error,
@@ -134,7 +134,11 @@ fn scope(name: &str) -> Result<KeyScope, String> {
 
 /// Does what was asked for.
 pub async fn run(args: KeysArgs, config: Config) -> Exit {
-    let store = match runs::open_store(&config).await {
+    let opened = match args.command {
+        KeysCommand::Create(_) => runs::open_store(&config).await,
+        KeysCommand::List(_) | KeysCommand::Revoke(_) => runs::existing_store(&config).await,
+    };
+    let store = match opened {
         Ok(store) => store,
         Err(exit) => return exit,
     };
@@ -163,7 +167,9 @@ async fn create(keys: &Keys, args: CreateArgs, config: &Config) -> Result<Exit, 
     let wanted = Wanted { name, owner, scope: args.scope, expires_at, limits: args.limits.limits() };
     let (key, secret) = keys.create(wanted).await?;
     audit::key_by_hand(&key, "a key was made");
-    complain(&format!("key {} of {}, scope {}; it is not shown again:", key.id, key.owner, key.scope.as_str()));
+    let place = shown_database(&config.database);
+    complain(&format!("key {} of {}, scope {}, kept by {place}", key.id, key.owner, key.scope.as_str()));
+    complain("it is not shown again:");
     if config.http.authentication == Authentication::None {
         complain("note: the service asks for keys only with FATHOM_AUTHENTICATION=keys");
     }

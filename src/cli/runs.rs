@@ -51,7 +51,7 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
 pub(super) async fn existing_store(config: &Config) -> Result<Store, Exit> {
     match &config.database {
         Database::Sqlite { path, .. } if !path.exists() => Err(print::usage(&format!(
-            "there is no database at {}: nothing was asked with this data folder",
+            "there is no database at {}: nothing was stored with this data folder (--data-dir names another)",
             path.display()
         ))),
         _ => open_store(config).await,

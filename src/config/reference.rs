@@ -466,6 +466,9 @@ mod tests {
         let known: BTreeSet<_> = settings::all().iter().map(|setting| &*setting.key).collect();
         assert_eq!(parsed.values.keys().copied().collect::<BTreeSet<_>>(), known);
         assert!(!parsed.models.is_empty());
+        for expected in ["\nmcp_file = \"/etc/fathom/mcp.json\"", "/auth/callback\""] {
+            assert!(example.contains(expected), "{expected}");
+        }
     }
 
     #[test]

@@ -90,8 +90,9 @@ impl Setting {
     }
 
     fn of(&(key, variable, flag, kind, default, meaning): &Row) -> Self {
+        let example = EXAMPLES.iter().find(|(of, _)| *of == key).map_or("", |(_, example)| example);
         let (key, variable) = (key.into(), variable.into());
-        Self { key, variable, other_variable: None, flag, kind, default, meaning, example: "" }
+        Self { key, variable, other_variable: None, flag, kind, default, meaning, example }
     }
 
     fn of_engine(setting: &'static search::Setting) -> Self {
@@ -168,6 +169,10 @@ const SECONDS: Kind = Kind::Number { min: 1, max: 86_400 };
 const CALLS: Kind = Kind::Number { min: 1, max: 100_000 };
 const RUNS: Kind = Kind::Number { min: 1, max: 1_000_000 };
 const TOKENS: Kind = Kind::Number { min: 100_000, max: 1_000_000_000_000 };
+
+/// Examples of settings for which the one of their kind would be refused.
+const EXAMPLES: &[(&str, &str)] =
+    &[("mcp_file", "/etc/fathom/mcp.json"), ("sign_in.redirect_url", "https://research.example.com/auth/callback")];
 
 use Fallback::{Computed, Unset, Value as Is};
 

@@ -219,8 +219,11 @@ impl Dead {
     }
 }
 
-/// The dead processes that left marks in `folder`.
+/// The dead processes that left marks in `folder`, which is made when it is missing: a service looks as soon as it
+/// starts, so the folder is its own, whoever uses the command line later.
 pub fn dead(folder: &Path) -> Vec<Dead> {
+    // Best effort, as with the marks.
+    let _ = fs::create_dir_all(folder);
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
     let paths = paths.filter(|path| path.extension().is_some_and(|extension| extension == "at-work"));

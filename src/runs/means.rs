@@ -13,14 +13,14 @@ use crate::{
 pub struct Means {
     pub llm: Llm,
     pub engines: Engines,
-    /// Are the keys those of a request?
-    of_request: bool,
+    /// Whose keys a request brought: names of providers and search engines; none when the keys are the server's.
+    given: Vec<String>,
 }
 
 impl Means {
     /// With the keys of the server.
     pub fn new(llm: Llm, engines: Engines) -> Self {
-        Self { llm, engines, of_request: false }
+        Self { llm, engines, given: Vec::new() }
     }
 
     /// With these keys and no others.
@@ -32,7 +32,12 @@ impl Means {
             |error: llm::BadSetting| Refusal::Keys { name: Some(error.provider.to_owned()), problem: error.problem };
         let none = |error: search::Error| Refusal::Keys { name: None, problem: error.to_string() };
         let llm = self.llm.with_keys(keys).map_err(bad)?;
-        Ok(Self { llm, engines: self.engines.with_keys(keys).map_err(none)?, of_request: true })
+        let given = keys.keys().cloned().collect();
+        Ok(Self { llm, engines: self.engines.with_keys(keys).map_err(none)?, given })
+    }
+
+    fn of_request(&self) -> bool {
+        !self.given.is_empty()
     }
 
     /// The providers and search engines that take a key.
@@ -60,8 +65,27 @@ impl Means {
         }
     }
 
+    /// Would a run with these options use any of the keys that came with its request? Who sends keys expects it.
+    ///
+    /// # Errors
+    /// [`Refusal::Keys`] that says what to choose.
+    pub(super) fn check_use(&self, options: &RunOptions) -> Result<(), Refusal> {
+        let models = options.roles().into_iter().flat_map(|models| models.iter());
+        let mut used =
+            models.filter_map(|model| self.llm.key_name(model)).chain(self.engines.key_names_of(&options.search_api));
+        if !self.of_request() || used.any(|name| self.given.iter().any(|given| given == name)) {
+            return Ok(());
+        }
+        let problem = format!(
+            "this run would use none of these keys ({}): choose a model or a search engine of theirs (options: {}, search_api)",
+            self.given.join(", "),
+            MODEL_OPTIONS.join(", ")
+        );
+        Err(Refusal::Keys { name: None, problem })
+    }
+
     fn remedy(&self, model: &ModelName, variable: &str) -> String {
-        match (self.of_request, self.llm.key_name(model)) {
+        match (self.of_request(), self.llm.key_name(model)) {
             (true, Some(name)) => format!("send a key of {name} in api_keys"),
             _ => format!("set {variable}"),
         }
@@ -74,7 +98,7 @@ impl Means {
     pub(super) fn resolve(&self, search_api: &SearchApi, has_documents: bool) -> Result<SearchApi, search::Missing> {
         match self.engines.resolve(search_api) {
             Err(search::Missing::Nothing { .. }) if has_documents => Ok(SearchApi::none()),
-            Err(search::Missing::Nothing { .. }) if self.of_request && search_api.is_auto() => {
+            Err(search::Missing::Nothing { .. }) if self.of_request() && search_api.is_auto() => {
                 let remedy =
                     "send a key of a search engine in api_keys, or choose an engine that needs none".to_owned();
                 Err(search::Missing::Nothing { remedy })

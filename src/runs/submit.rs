@@ -230,6 +230,7 @@ impl Runs {
     ) -> Result<NewRun, Refusal> {
         means.check(&options, has_documents)?;
         options.search_api = means.resolve(&options.search_api, has_documents)?;
+        means.check_use(&options)?;
         self.parts.settings.caps.resolve(&mut options);
         let engine = match options.search_api.is_none() {
             true => None,

@@ -97,6 +97,12 @@ impl Engines {
         self.all.iter().flat_map(|slot| slot.row.keys()).map(Setting::holder)
     }
 
+    /// The names under which the engines of a run take keys.
+    pub fn key_names_of(&self, search_api: &SearchApi) -> impl Iterator<Item = &'static str> {
+        let chosen = self.all.iter().filter(|slot| search_api.names().any(|name| name == slot.row.name));
+        chosen.flat_map(|slot| slot.row.keys()).map(Setting::holder)
+    }
+
     /// Reads a document that is given to a thread.
     ///
     /// # Errors

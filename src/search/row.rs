@@ -120,6 +120,8 @@ pub struct Setting {
     pub meaning: &'static str,
     /// What stands in the example file.
     pub example: &'static str,
+    /// The name under which requests bring it, when a provider of models has the engine's.
+    pub sent_as: Option<&'static str>,
 }
 
 /// How the value of a setting looks.
@@ -154,14 +156,24 @@ impl Setting {
         !self.key.starts_with("providers.")
     }
 
-    /// The engine or the provider of models that it belongs to: `tavily` of `search.tavily.api_key`.
+    /// The name under which requests bring it: of the engine or of the provider of models that it belongs to (`tavily`
+    /// of `search.tavily.api_key`).
     pub fn holder(&self) -> &'static str {
-        self.key.split('.').nth(1).unwrap_or_default()
+        self.sent_as.or_else(|| self.key.split('.').nth(1)).unwrap_or_default()
     }
 
     /// A key without which the engine cannot be used.
     pub const fn key(key: &'static str, variable: &'static str, meaning: &'static str) -> Self {
-        Self { key, variable, flag: None, value: Value::Secret, need: Need::Required, meaning, example: "…" }
+        Self {
+            key,
+            variable,
+            flag: None,
+            value: Value::Secret,
+            need: Need::Required,
+            meaning,
+            example: "…",
+            sent_as: None,
+        }
     }
 
     /// A key that the engine can do without.
@@ -179,6 +191,7 @@ impl Setting {
             need: Need::Default(default),
             meaning: "its address",
             example: "",
+            sent_as: None,
         }
     }
 
@@ -189,7 +202,7 @@ impl Setting {
         meaning: &'static str,
         example: &'static str,
     ) -> Self {
-        Self { key, variable, flag: None, value: Value::Text, need: Need::Optional, meaning, example }
+        Self { key, variable, flag: None, value: Value::Text, need: Need::Optional, meaning, example, sent_as: None }
     }
 
     /// What to do when it is missing.

@@ -28,6 +28,7 @@ pub const ROW: Row = Row {
     settings: &[
         Setting {
             example: "pplx-…",
+            sent_as: Some("perplexity_search"),
             ..Setting::key(
                 KEY,
                 "PERPLEXITY_SEARCH_API_KEY",

@@ -32,6 +32,7 @@ pub const ROW: Row = Row {
         need: crate::search::Need::Required,
         meaning: "address of a SearXNG whose settings allow JSON; user and password may stand in it",
         example: "http://127.0.0.1:8888",
+        sent_as: None,
     }],
     build,
     ..Row::WEB

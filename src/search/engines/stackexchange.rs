@@ -28,6 +28,7 @@ const SITE: Setting = Setting {
     need: Need::Default("stackoverflow"),
     meaning: "the site that is searched, as its address begins",
     example: "",
+    sent_as: None,
 };
 const URL: &str = "search.stackexchange.base_url";
 

@@ -298,6 +298,9 @@ async fn nginx_lets_in_whom_it_knows_and_only_so_many() {
     }
     assert_eq!(status(stranger.post(url("/api/v1/threads")).body("{}")).await, 401);
     assert_eq!(status(stranger.get(url("/healthz"))).await, 200);
+    // Whoever has the link of a shared thread may read it; this is none.
+    assert_eq!(status(stranger.get(url("/shared/none"))).await, 404);
+    assert_eq!(status(stranger.get(url("/shared/%2e%2e/api/v1/threads"))).await, 401);
     for path in ["/metrics", "//metrics", "/%6detrics", "/x/../metrics"] {
         assert_eq!(status(proxy.client.get(url(path))).await, 404, "{path}");
     }
@@ -318,6 +321,27 @@ async fn nginx_lets_in_whom_it_knows_and_only_so_many() {
     Contract::get().check_problem(503, &headers, &refusal.bytes().await.unwrap());
     drop(proxy);
     service.stop().await;
+}
+
+/// Where Fathom asks for keys they reach it, and the passwords of others do not.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_pass_an_nginx_that_asks_for_no_password() {
+    let world = World::start(Script::new()).await;
+    let mut create = world.spawn(&["keys", "create", "--owner", "ann"]);
+    assert!(create.ends().await.success(), "{}", create.stderr());
+    let key = create.stdout().trim_end().to_owned();
+    let service = Service::with(&world, &[("FATHOM_AUTHENTICATION", "keys")]).await;
+    let proxy = Proxy::without_sign_in(world.folder(), &service.address).await;
+    let session = async |authorization: &str| {
+        let request =
+            Client::builder().no_proxy().build().unwrap().get(format!("http://{}/api/v1/session", proxy.plain));
+        request.header(AUTHORIZATION, authorization).send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(session(&format!("Bearer {key}")).await, 200);
+    assert_eq!(session("Bearer fathom_none").await, 401);
+    drop(proxy);
+    service.stop().await;
+    world.finish();
 }
 
 /// The user is whom nginx let in, whatever the client says, and nobody who goes past nginx can name one.

@@ -97,6 +97,17 @@ async fn what_they_do_not_reach_is_refused_before_the_start() {
     assert!(text.contains("send a key of a search engine"), "{text}");
     let (pointer, text) = refused(json!({ "tavily": "s3cret" }), json!({}), "not_configured").await;
     assert!(pointer.ends_with("_model") && text.contains("send a key of openai in api_keys"), "{pointer}: {text}");
+    let offline = ["research_model", "summarization_model", "compression_model", "final_report_model"];
+    let mut unused: serde_json::Map<_, _> =
+        offline.map(|role| (role.to_owned(), json!("offline:extractive"))).into_iter().collect();
+    unused.insert("search_api".to_owned(), json!("arxiv"));
+    let (pointer, text) =
+        refused(json!({ "openai": "sk-s3cret", "tavily": "tvly-s3cret" }), json!(unused), "validation_failed").await;
+    assert!(pointer == "/api_keys" && text.contains("none of these keys (openai, tavily)"), "{pointer}: {text}");
+    // A key of Perplexity's models is none of its search.
+    unused.insert("search_api".to_owned(), json!("perplexity"));
+    let (_, text) = refused(json!({ "perplexity": "pplx-s3cret" }), json!(unused), "not_configured").await;
+    assert!(text.contains("send a key of perplexity_search in api_keys"), "{text}");
     let (pointer, text) = refused(json!({ "opnai": "s3cret" }), json!({}), "validation_failed").await;
     assert!(pointer == "/api_keys/opnai" && text.contains("openai"), "{pointer}: {text}");
     for key in ["", "  ", "s3cret\nkey", "s3cret key", "s3crét"] {

@@ -25,6 +25,7 @@ const ROW: Row = Row {
         need: Need::Required,
         meaning: "address of an almanac",
         example: "http://127.0.0.1:4000",
+        sent_as: None,
     }],
     build,
     ..Row::WEB

@@ -28,7 +28,7 @@ const fn limit(
     meaning: &'static str,
 ) -> Setting {
     let value = Value::Number { min: 1, max };
-    Setting { key, variable, flag: None, value, need: Need::Default(default), meaning, example: "" }
+    Setting { key, variable, flag: None, value, need: Need::Default(default), meaning, example: "", sent_as: None }
 }
 
 pub const ROW: Row = Row {
@@ -46,6 +46,7 @@ pub const ROW: Row = Row {
             need: Need::Required,
             meaning: "folder of documents to search (PDF, Word, PowerPoint, Excel, LibreOffice, EPUB, HTML, Markdown, RST, CSV, JSON, XML, text), or several",
             example: "documents",
+            sent_as: None,
         },
         limit(
             MAX_FILES,
