@@ -4,6 +4,8 @@ use strsim::osa_distance;
 
 /// Longer texts are no slips of anybody's pen, and looking for what they mean would take time.
 const LONGEST: usize = 100;
+/// A part of a name means it from this length on.
+const SHORTEST_PART: usize = 3;
 
 /// The name that `given` most likely meant; `None` when nothing is close.
 pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -13,7 +15,7 @@ pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<
     let limit = 1 + given.len() / 6;
     names
         .map(|name| (osa_distance(given, name), name))
-        .filter(|(distance, name)| *distance <= limit || name.contains(given))
+        .filter(|(distance, name)| *distance <= limit || given.len() >= SHORTEST_PART && name.contains(given))
         .min()
         .map(|(_, name)| name)
 }
@@ -33,6 +35,7 @@ mod tests {
         check("datadir", Some("data_dir"));
         check("cors_origins", Some("http.cors_origins"));
         check("zzzzzz", None);
+        check("o", None);
         check("nope", None);
         check("FATHOM_TYPO", None);
         check(&"listen".repeat(1_000_000), None);

@@ -119,13 +119,22 @@ fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiErr
 }
 
 fn not_json() -> ApiError {
-    ApiError::new(Code::UnsupportedMediaType, "send the body with Content-Type: application/json")
+    ApiError::new(
+        Code::UnsupportedMediaType,
+        "send the body with Content-Type: application/json, in UTF-8 and without Content-Encoding",
+    )
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    let value = value.to_ascii_lowercase();
+    let (essence, parameters) = value.split_once(';').unwrap_or((&value, ""));
+    let is_plain = headers.get(header::CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
+    let charset = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("charset="));
+    let is_utf8 = charset.is_none_or(|charset| matches!(charset.trim_matches('"'), "utf-8" | "utf8" | "us-ascii"));
+    let essence = essence.trim();
+    let is_json = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
+    is_json && is_plain && is_utf8
 }
 
 /// The whole body, with its place among the bytes that are held for clients.

@@ -9,6 +9,8 @@ pub struct Events {
     buffer: BytesMut,
     /// Bytes of the buffer that are known to hold no end of a line.
     scanned: usize,
+    /// The last line ended with a carriage return: a line feed right behind it ends no other one.
+    after_return: bool,
     /// The `data` of the event in progress; `None` when it has none yet.
     data: Option<String>,
 }
@@ -16,7 +18,7 @@ pub struct Events {
 impl Events {
     /// `max_line` bounds a line in bytes.
     pub fn new(max_line: usize) -> Self {
-        Self { max_line, buffer: BytesMut::new(), scanned: 0, data: None }
+        Self { max_line, buffer: BytesMut::new(), scanned: 0, after_return: false, data: None }
     }
 
     /// Takes in more bytes; `false` when a line gets too long.
@@ -28,22 +30,31 @@ impl Events {
     /// The data of the next event that is complete.
     pub fn event(&mut self) -> Option<String> {
         loop {
-            let Some(length) = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n') else {
-                self.scanned = self.buffer.len();
-                return None;
-            };
-            let mut line = self.buffer.split_to(self.scanned + length);
-            self.buffer.advance(1);
-            self.scanned = 0;
-            if line.last() == Some(&b'\r') {
-                line.truncate(line.len() - 1);
-            }
+            let line = self.line()?;
             if line.is_empty() {
                 if let Some(data) = self.data.take() {
                     return Some(data);
                 }
             } else if let Some(value) = line.strip_prefix(b"data:") {
                 self.add(value.strip_prefix(b" ").unwrap_or(value));
+            }
+        }
+    }
+
+    /// The next line that is complete; it ends with a line feed, a carriage return, or both.
+    fn line(&mut self) -> Option<BytesMut> {
+        loop {
+            let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
+            let Some(length) = self.buffer[self.scanned..].iter().position(ends) else {
+                self.scanned = self.buffer.len();
+                return None;
+            };
+            let line = self.buffer.split_to(self.scanned + length);
+            let end = self.buffer.get_u8();
+            self.scanned = 0;
+            let is_second = std::mem::replace(&mut self.after_return, end == b'\r') && end == b'\n';
+            if !(is_second && line.is_empty()) {
+                return Some(line);
             }
         }
     }
@@ -91,6 +102,7 @@ mod tests {
         check("data: a\n\ndata:b\r\n\r\n: ping\n\n", &["a", "b"]);
         check("event: x\ndata: a\ndata: b\nid: 7\n\n", &["a\nb"]);
         check("data: a\n", &["a"]);
+        check("data: a\rdata: b\r\rdata: c\r\n\rdata: d\n\r\n", &["a\nb", "c", "d"]);
         check("data: half", &[]);
         check("<html>\n\n", &[]);
         check("\n\n\ndata:\n\n", &[""]);
@@ -98,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_do_not_matter(text in "(data: ?[aä€]{0,3}|:|\r?\n|[x ]){0,20}", size in 1_usize..9) {
+        fn cuts_do_not_matter(text in "(data: ?[aä€]{0,3}|:|\r?\n|\r|[x ]){0,20}", size in 1_usize..9) {
             prop_assert_eq!(events(text.as_bytes().chunks(size)), events([text.as_bytes()]));
         }
     }

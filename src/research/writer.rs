@@ -41,6 +41,11 @@ use crate::{
 
 /// Answers put together when the output limit cuts one off.
 const PIECES: u32 = 6;
+/// How often a text is begun whose stream breaks off, after waits that double to half a minute: what came before was
+/// paid for, so this is bounded closer than calls that bring nothing.
+const BREAKS: u32 = 12;
+/// The same of streams that fall silent, which costs minutes each time.
+const SILENCES: u32 = 3;
 /// Report text is passed on at least this often.
 const DELTA_TIME: Duration = Duration::from_millis(50);
 /// Bytes that are resolved without a break: a few milliseconds' work.
@@ -92,7 +97,8 @@ pub struct About<'a> {
 /// As [`write()`].
 pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text, task: Task) -> Result<Report, Error> {
     let attempt = cx.report_attempts();
-    let mut writing = Writing { cx, name, calls: 0, tries: 0, attempt, page: None, sources: cx.sources() };
+    let mut writing =
+        Writing { cx, name, calls: 0, failed: Failed::default(), attempt, page: None, sources: cx.sources() };
     let mut messages = vec![Message::User { content: prompt }];
     let (task, mut written) = (Arc::new(task), Vec::new());
     for piece in 1..=PIECES {
@@ -222,15 +228,14 @@ struct Writing<'a> {
     name: &'static str,
     /// Model calls so far, failed ones included: the last part of their keys.
     calls: u32,
-    /// Failed or empty ones among them.
-    tries: u32,
+    failed: Failed,
     attempt: u32,
     page: Option<Page<'a>>,
     sources: Vec<Source>,
 }
 
 impl<'a> Writing<'a> {
-    /// The next piece of text; on failure everything is written again, up to the allowed number of tries.
+    /// The next piece of text; on failure everything is written again, as often as that failure allows.
     async fn piece(&mut self, messages: &[Message], task: &Arc<Task>, written: &[String]) -> Result<Completion, Error> {
         loop {
             let mut page = match self.page.take() {
@@ -254,12 +259,11 @@ impl<'a> Writing<'a> {
                 Err(broken) if !broken.is_final && is_passing(broken.failure.code) => broken,
                 Err(broken) => return Err(broken.failure.into()),
             };
-            self.tries += 1;
-            if self.tries >= self.cx.options().max_structured_output_retries {
+            if !self.failed.leaves_another(broken.failure.code, self.cx.options().max_structured_output_retries) {
                 return Err(broken.failure.into());
             }
             let what = format!("the {} is written again", self.name);
-            self.cx.pause(&format!("{key}/again"), Role::FinalReport, self.tries, broken, &what).await?;
+            self.cx.pause(&format!("{key}/again"), Role::FinalReport, self.failed.all(), broken, &what).await?;
         }
     }
 
@@ -293,6 +297,31 @@ impl<'a> Writing<'a> {
         limits.open_contradictions = open.collect();
         add_limits(&mut draft.report, &limits);
         page.finish(draft).await
+    }
+}
+
+/// Calls of a text that failed, by what was wrong.
+#[derive(Debug, Default)]
+struct Failed {
+    useless: u32,
+    silent: u32,
+    broken: u32,
+}
+
+impl Failed {
+    /// Counts one more. May the text be begun again? `useless` bounds answers that say nothing.
+    fn leaves_another(&mut self, code: FailureCode, useless: u32) -> bool {
+        let (count, most) = match code {
+            FailureCode::ModelOutput => (&mut self.useless, useless),
+            FailureCode::Timeout => (&mut self.silent, SILENCES),
+            _ => (&mut self.broken, BREAKS),
+        };
+        *count += 1;
+        *count < most
+    }
+
+    fn all(&self) -> u32 {
+        self.useless + self.silent + self.broken
     }
 }
 

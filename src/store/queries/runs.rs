@@ -30,6 +30,9 @@ pub const PLACES: &str = concat!(
     ") AS waiting"
 );
 
+/// Bytes of a report from which on it takes milliseconds to be read.
+const LONG_REPORT: usize = 64 * 1024;
+
 impl Engine {
     /// Locks the run's row before the thread's, as commits do.
     pub async fn request_cancel(&self, run_id: RunId, clock: Clock) -> Result<Option<Cancelling>, Error> {
@@ -185,8 +188,21 @@ impl Engine {
         let mut connection = self.reader().await?;
         let select = query_scalar("SELECT report FROM runs WHERE id = $1").bind(run_id.0);
         let report: Option<Option<String>> = select.fetch_optional(&mut *connection).await?;
-        Ok(report.flatten().map(|text| serde_json::from_str(&text)).transpose()?)
+        drop(connection);
+        match report.flatten() {
+            Some(text) => parsed_report(text).await.map(Some),
+            None => Ok(None),
+        }
     }
+}
+
+/// A long report takes a while to be read, in which nobody else is to wait for the connection or this thread.
+async fn parsed_report(text: String) -> Result<Report, Error> {
+    if text.len() < LONG_REPORT {
+        return Ok(serde_json::from_str(&text)?);
+    }
+    let parsing = tokio::task::spawn_blocking(move || serde_json::from_str(&text));
+    Ok(parsing.await.map_err(|error| Error::Unavailable(error.to_string()))??)
 }
 
 /// Ends a run that nobody works on.

@@ -59,7 +59,13 @@ async fn bodies_that_are_not_json() {
         let answer = service.ask("POST", THREADS, &[("content-type", kind)], body.clone()).await;
         answer.refused(415, "unsupported_media_type");
     }
-    service.ask("POST", THREADS, &[], body).await.refused(415, "unsupported_media_type");
+    service.ask("POST", THREADS, &[], body.clone()).await.refused(415, "unsupported_media_type");
+    for header in [("content-type", "application/json; charset=utf-16"), ("content-encoding", "gzip")] {
+        let headers = if header.0 == "content-type" { vec![header] } else { vec![JSON, header] };
+        service.ask("POST", THREADS, &headers, body.clone()).await.refused(415, "unsupported_media_type");
+    }
+    let utf8 = ("content-type", "Application/JSON; charset=\"UTF-8\"");
+    service.ask("POST", THREADS, &[utf8, ("content-encoding", "identity")], body).await.expect(201);
     is_fine(&service).await;
     service.stop().await;
     world.finish();
