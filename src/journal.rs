@@ -35,7 +35,7 @@ pub enum Stop {
     /// The process is being stopped, so it begins nothing more; the run goes on elsewhere.
     #[error("the process is being stopped")]
     Interrupted,
-    /// Another worker owns the run, or the database cannot be used.
+    /// Another worker has the run, or the database cannot be used.
     #[error(transparent)]
     Storage(#[from] store::Error),
     /// Replay asked for something else than what was stored under the key.

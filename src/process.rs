@@ -20,9 +20,9 @@ pub fn this_process() -> String {
     format!("{}/{pid}/{start}/{}", machine(), &Uuid::new_v4().simple().to_string()[..8])
 }
 
-/// Is the owner a process of this machine that no longer runs? `false` when it cannot be known.
-pub fn is_dead(owner: &str) -> bool {
-    let mut parts = owner.split('/');
+/// Is a process of that name, of this machine, gone? `false` when it cannot be known.
+pub fn is_dead(name: &str) -> bool {
+    let mut parts = name.split('/');
     let (Some(host), Some(pid), Some(start)) =
         (parts.next(), parts.next().and_then(|pid| pid.parse::<u32>().ok()), parts.next())
     else {
@@ -80,8 +80,8 @@ fn end_orphan(pid: i32) -> Option<()> {
     let file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
     file.take(MAX_ENVIRONMENT).read_to_end(&mut environment).ok()?;
     let named = environment.split(|byte| *byte == 0).find_map(|line| line.strip_prefix(STARTED_BY.as_bytes()));
-    let owner = std::str::from_utf8(named?.strip_prefix(b"=")?).ok()?;
-    if !is_dead(owner) {
+    let starter = std::str::from_utf8(named?.strip_prefix(b"=")?).ok()?;
+    if !is_dead(starter) {
         return None;
     }
     pidfd_send_signal(held, Signal::KILL).ok()
@@ -142,16 +142,16 @@ mod tests {
 
     #[test]
     fn this_process_is_alive_and_an_ended_one_is_dead() {
-        let owner = this_process();
-        assert!(!is_dead(&owner));
+        let own = this_process();
+        assert!(!is_dead(&own));
         let mut child = process::Command::new("sleep").arg("30").spawn().unwrap();
         let ProcessState::Running { start } = process_state(child.id()) else { panic!("it runs") };
-        let child_owner = format!("{}/{}/{start}/x", machine(), child.id());
-        assert!(!is_dead(&child_owner));
+        let child_name = format!("{}/{}/{start}/x", machine(), child.id());
+        assert!(!is_dead(&child_name));
         assert!(is_dead(&format!("{}/{}/{start}0/x", machine(), child.id())), "another process has its number");
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(is_dead(&child_owner));
+        assert!(is_dead(&child_name));
     }
 
     /// A program of a living process stays, one of a dead process goes with its children.
@@ -160,9 +160,9 @@ mod tests {
     fn programs_of_the_dead_are_ended() {
         use std::os::unix::process::CommandExt as _;
 
-        let start = |owner: &str| {
+        let start = |starter: &str| {
             let mut command = process::Command::new("sh");
-            command.args(["-c", "sleep 60 & echo ready; wait"]).env(STARTED_BY, owner).process_group(0);
+            command.args(["-c", "sleep 60 & echo ready; wait"]).env(STARTED_BY, starter).process_group(0);
             let mut child = command.stdout(process::Stdio::piped()).spawn().unwrap();
             let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
             std::io::BufRead::read_line(&mut output, &mut String::new()).unwrap();

@@ -95,7 +95,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         now,
     };
     store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await?;
-    let claimant = Claimant { owner: "bench".to_owned(), lease: LIMIT, clock: Clock::Database };
+    let claimant = Claimant { worker: "bench".to_owned(), lease: LIMIT, clock: Clock::Database };
     let Claimed::Yes { lease, .. } = store.claim(new_run.run_id, &claimant).await? else {
         anyhow::bail!("not claimed")
     };

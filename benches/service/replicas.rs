@@ -81,9 +81,9 @@ async fn deliver(load: &Load, count: usize) -> anyhow::Result<Delivered> {
 async fn workers(scene: &Scene, services: &[Service]) -> anyhow::Result<HashMap<String, usize>> {
     let mut workers = HashMap::new();
     for row in query(scene, "SELECT id, claimed_by FROM runs WHERE claimed_by IS NOT NULL").await? {
-        let (id, owner): (Uuid, String) = (row.try_get(0)?, row.try_get(1)?);
-        let place = services.iter().position(|service| owner.contains(&format!("/{}/", service.id())));
-        workers.insert(id.to_string(), place.context("an owner of ours")?);
+        let (id, worker): (Uuid, String) = (row.try_get(0)?, row.try_get(1)?);
+        let place = services.iter().position(|service| worker.contains(&format!("/{}/", service.id())));
+        workers.insert(id.to_string(), place.context("a worker of ours")?);
     }
     Ok(workers)
 }

@@ -62,7 +62,7 @@ pub struct Endpoints {
 
 #[derive(Debug)]
 struct Reading {
-    /// One task, which ends with its owner.
+    /// One task, which ends with this value.
     task: JoinSet<()>,
     ended: watch::Receiver<Option<Ended>>,
 }

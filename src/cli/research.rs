@@ -397,7 +397,7 @@ impl Session {
             Some(overview) if overview.is_parked() => {
                 "nothing is lost, and nobody goes on with it by itself".to_owned()
             }
-            Some(RunOverview { owner: Some(owner), .. }) => format!("nothing is lost, and {owner} goes on with it"),
+            Some(RunOverview { worker: Some(worker), .. }) => format!("nothing is lost, and {worker} goes on with it"),
             _ => "nothing is lost; a service on the same database may go on with it".to_owned(),
         };
         complain(&format!("interrupted; {fate}; to go on: fathom resume {run_id}"));

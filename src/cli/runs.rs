@@ -16,7 +16,7 @@ use crate::{
     store::{Cancelling, Clock, Database, Error, RunOverview, Store, Wake},
 };
 
-/// How long the end of a cancelled run is waited for: its owner looks every second, or three times per lease.
+/// How long the end of a cancelled run is waited for: its worker looks every second, or three times per lease.
 const CANCEL_WAIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(200);
 /// Characters of a question in the table.
@@ -97,7 +97,7 @@ fn status_word(overview: &RunOverview, silence: Duration) -> String {
 
 /// Somebody works on it, and nothing was stored for longer than anything may take.
 fn is_stuck(overview: &RunOverview, silence: Duration) -> bool {
-    let at_work = overview.run.status == RunStatus::Running && overview.owner.is_some();
+    let at_work = overview.run.status == RunStatus::Running && overview.worker.is_some();
     let waits_until = overview.run.progress.waiting_for.as_ref().map(|waiting| waiting.until);
     at_work && overview.newest_event_at.max(waits_until).is_some_and(|said| said < Timestamp::now().minus(silence))
 }
@@ -155,8 +155,8 @@ fn facts(overview: &RunOverview, details: &RunDetails, silence: Duration) -> Vec
     facts.extend(run.started_at.map(|time| ("started", time.to_rfc3339())));
     facts.extend(run.finished_at.map(|time| ("finished", time.to_rfc3339())));
     facts.extend(overview.newest_event_at.map(|time| ("last event", time.to_rfc3339())));
-    if let Some(owner) = overview.owner.as_deref().filter(|_| !run.status.is_final()) {
-        facts.push(("owner", format!("{owner}, lease until {}", overview.lease_expires_at.to_rfc3339())));
+    if let Some(worker) = overview.worker.as_deref().filter(|_| !run.status.is_final()) {
+        facts.push(("worker", format!("{worker}, lease until {}", overview.lease_expires_at.to_rfc3339())));
     }
     facts.push(("claims", claims(overview)));
     facts.push(("progress", progress(run)));
@@ -185,7 +185,7 @@ fn waits(waiting: &Waiting) -> String {
     format!("for {} since {since}, asked again at {until}: {}", waiting.name, one_line(&waiting.reason))
 }
 
-/// Asks until the run is over: an owner that is gone is found out when its lease has run out.
+/// Asks until the run is over: a worker that is gone is found out when its lease has run out.
 async fn cancel(store: &Store, run_id: RunId) -> Result<Exit, Error> {
     let since = Instant::now();
     loop {
@@ -227,7 +227,7 @@ async fn not_yet(store: &Store, run_id: RunId) -> Result<Exit, Error> {
     }
     complain(&format!(
         "the run was asked to stop and has not done so yet; if its process {} is gone, ask again after {}",
-        overview.owner.as_deref().unwrap_or("(none)"),
+        overview.worker.as_deref().unwrap_or("(none)"),
         overview.lease_expires_at.to_rfc3339()
     ));
     Ok(Exit::Failed)
@@ -254,8 +254,8 @@ fn as_value(overview: &RunOverview, silence: Duration) -> Value {
         "started_at": run.started_at,
         "finished_at": run.finished_at,
         "newest_event_at": overview.newest_event_at,
-        "owner": overview.owner,
-        "lease_expires_at": overview.owner.as_ref().map(|_| overview.lease_expires_at),
+        "owner": overview.worker,
+        "lease_expires_at": overview.worker.as_ref().map(|_| overview.lease_expires_at),
         "claims": overview.epoch,
         "deaths": overview.deaths,
         "unexplained_ends": overview.unexplained,

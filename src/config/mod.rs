@@ -69,7 +69,7 @@ pub struct Config {
     pub options: RunOptions,
     /// The most that requests may ask for; `options` keep to it.
     pub caps: Caps,
-    /// How long a silent owner keeps its runs.
+    /// How long a silent worker keeps its runs.
     pub lease: Duration,
     /// A run that kills processes is given up when it has done so for this long.
     pub crash_loop: Duration,

@@ -51,7 +51,7 @@ use crate::{
 /// Why a stage gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The run stops without an end: it is another owner's, or cannot be stored.
+    /// The run stops without an end: it is another worker's, or cannot be stored.
     #[error(transparent)]
     Stop(#[from] Stop),
     /// This stage failed for good; the stage above decides what that means.

@@ -15,7 +15,7 @@ use super::{
 
 /// Address space. A document of 50 MB takes a few copies of itself.
 const MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
-/// For all documents of one process: its owner replaces it earlier, so this ends one that lost its owner.
+/// For all documents of one process: its parent replaces it earlier, so this ends one that lost its parent.
 const CPU_SECONDS: u64 = 90;
 /// Those of its standard streams, and some that the runtime needs for a moment.
 const OPEN_FILES: u64 = 16;

@@ -92,8 +92,8 @@ impl Dispatcher {
         let webhooks = self.runs.parts.webhooks.clone();
         self.delivering.spawn(webhooks.run(self.runs.parts.store.clone(), shutdown.clone()));
         let mut queued = self.runs.parts.log.wakes().on_queue();
-        self.runs.reap_dead_owners().await;
-        self.end_leases_of_dead_owners().await;
+        self.runs.reap_dead_workers().await;
+        self.end_leases_of_dead_workers().await;
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
             // Losing an arm loses nothing: each only says that it is time to look at the database again.
@@ -103,7 +103,7 @@ impl Dispatcher {
                 _ = queued.changed() => {}
                 _ = look.tick() => self.look().await,
                 _ = dirt.tick() => self.clean(),
-                _ = silence.tick() => self.stuck.look(&self.runs.parts, &self.runs.owner).await,
+                _ = silence.tick() => self.stuck.look(&self.runs.parts, &self.runs.worker).await,
             }
         }
         while let Some(joined) = self.working.join_next().await {
@@ -112,12 +112,12 @@ impl Dispatcher {
     }
 
     /// Ends the leases of dead processes of this host that left no marks in this folder.
-    async fn end_leases_of_dead_owners(&self) {
+    async fn end_leases_of_dead_workers(&self) {
         let store = &self.runs.parts.store;
-        for owner in store.owners().await.unwrap_or_default().into_iter().filter(|owner| process::is_dead(owner)) {
-            match store.end_leases(&owner).await {
-                Ok(runs) => tracing::info!(owner, runs, "a process died and left runs behind; they go on now"),
-                Err(error) => tracing::warn!(owner, %error, "runs of a dead process wait for their leases to end"),
+        for worker in store.workers().await.unwrap_or_default().into_iter().filter(|worker| process::is_dead(worker)) {
+            match store.end_leases(&worker).await {
+                Ok(runs) => tracing::info!(worker, runs, "a process died and left runs behind; they go on now"),
+                Err(error) => tracing::warn!(worker, %error, "runs of a dead process wait for their leases to end"),
             }
         }
     }
@@ -138,7 +138,7 @@ impl Dispatcher {
         self.working.len() < self.runs.parts.settings.max_concurrent_runs && !self.runs.active.is_taken()
     }
 
-    /// After an outage owners renew before anybody takes their runs, since most of them were cut off no less.
+    /// After an outage workers renew before anybody takes their runs, since most of them were cut off no less.
     fn wanted(&self) -> ClaimFilter {
         let quiet = self.runs.parts.store.since_trouble();
         ClaimFilter {
@@ -151,7 +151,7 @@ impl Dispatcher {
     /// What is done every second.
     async fn look(&mut self) {
         self.notice_clock_steps();
-        self.runs.reap_dead_owners().await;
+        self.runs.reap_dead_workers().await;
         self.apply_remote_signals().await;
         let waits = self.runs.parts.store.suspect_waits(SUSPECT_WAIT, Clock::Database);
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
@@ -202,7 +202,7 @@ impl Dispatcher {
         // Read before the database is: whatever is in this list was claimed before the answer.
         let here = active.ids();
         let store = &self.runs.parts.store;
-        let Ok(held) = store.held_by(&self.runs.owner).await else { return };
+        let Ok(held) = store.held_by(&self.runs.worker).await else { return };
         for run_id in &here {
             match held.iter().find(|held| held.run_id == *run_id) {
                 Some(held) => {
@@ -277,6 +277,6 @@ fn log_end(joined: Result<(RunId, Result<worker::Ended, super::WorkError>), toki
             tracing::info!(%run_id, ended = "lost", "work on a run ended");
         }
         Ok((run_id, Err(error))) => tracing::error!(%run_id, %error, "a run cannot go on here"),
-        Err(error) => tracing::error!(%error, "a worker panicked"),
+        Err(error) => tracing::error!(%error, "the work on a run panicked"),
     }
 }

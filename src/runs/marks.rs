@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::{domain::RunId, store::End};
 
-/// The owner's name, padded with line ends.
+/// The worker's name, padded with line ends.
 const HEAD: usize = 512;
 /// A run's id, its epoch, whether our own code is at work on it, and padding.
 const SLOT: usize = 32;
@@ -36,7 +36,7 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Marks {
     folder: PathBuf,
-    owner: Arc<str>,
+    worker: Arc<str>,
     /// Made with the first mark; `None` when that was not possible, and then nobody learns why this process died.
     file: OnceLock<Option<(PathBuf, File)>>,
     /// Which slots are taken. Locked for access to the list only.
@@ -44,9 +44,9 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Those of the process named `owner`, in a file of its own in `folder`.
-    pub fn new(folder: PathBuf, owner: Arc<str>) -> Self {
-        Self { folder, owner, file: OnceLock::new(), taken: Mutex::default() }
+    /// Those of the process named `worker`, in a file of its own in `folder`.
+    pub fn new(folder: PathBuf, worker: Arc<str>) -> Self {
+        Self { folder, worker, file: OnceLock::new(), taken: Mutex::default() }
     }
 
     pub fn folder(&self) -> &Path {
@@ -77,7 +77,7 @@ impl Marks {
     /// Best effort: without the file no death can be explained, and that is all.
     fn write(&self, bytes: &[u8], offset: u64) {
         let file = self.file.get_or_init(|| {
-            let opened = open(&self.folder, &self.owner);
+            let opened = open(&self.folder, &self.worker);
             let tell = |error: &io::Error| {
                 let folder = self.folder.display();
                 tracing::warn!(%folder, %error, "there is no place to note what this process is doing");
@@ -100,7 +100,7 @@ impl Drop for Marks {
 }
 
 /// Locks before it writes; a file that somebody took for a dead one's in between is made again.
-fn open(folder: &Path, owner: &str) -> io::Result<(PathBuf, File)> {
+fn open(folder: &Path, worker: &str) -> io::Result<(PathBuf, File)> {
     fs::create_dir_all(folder)?;
     for _ in 0..3 {
         let path = folder.join(format!("{}.at-work", Uuid::new_v4().simple()));
@@ -114,7 +114,7 @@ fn open(folder: &Path, owner: &str) -> io::Result<(PathBuf, File)> {
             }
         }
         let mut head = [b'\n'; HEAD];
-        let name = owner.as_bytes();
+        let name = worker.as_bytes();
         let length = name.len().min(HEAD - 1);
         head[..length].copy_from_slice(&name[..length]);
         file.write_all(&head)?;
@@ -205,7 +205,7 @@ impl<F: Future> Future for Marked<F> {
 /// What a dead process left behind. Locked for the process that found it, until it is dropped.
 #[derive(Debug)]
 pub struct Dead {
-    pub owner: String,
+    pub worker: String,
     pub ends: Vec<End>,
     path: PathBuf,
     /// Holds the lock.
@@ -242,9 +242,9 @@ fn examine(path: PathBuf) -> io::Result<Option<Dead>> {
         fs::remove_file(&path)?;
         return Ok(None);
     };
-    let owner = String::from_utf8_lossy(head).trim_end_matches('\n').to_owned();
+    let worker = String::from_utf8_lossy(head).trim_end_matches('\n').to_owned();
     let ends = slots.as_chunks::<SLOT>().0.iter().filter_map(end).collect();
-    Ok(Some(Dead { owner, ends, path, _file: file }))
+    Ok(Some(Dead { worker, ends, path, _file: file }))
 }
 
 fn end(slot: &[u8; SLOT]) -> Option<End> {
@@ -267,8 +267,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn marks(folder: &Path, owner: &str) -> Arc<Marks> {
-        Arc::new(Marks::new(folder.to_owned(), owner.into()))
+    fn marks(folder: &Path, worker: &str) -> Arc<Marks> {
+        Arc::new(Marks::new(folder.to_owned(), worker.into()))
     }
 
     /// Closes the file as the end of a process does, without its orderly part.
@@ -301,7 +301,7 @@ mod tests {
         fs::copy(path, &copy).unwrap();
         let found = dead(folder.path());
         let [only] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(only.owner, "machine/1/2/x");
+        assert_eq!(only.worker, "machine/1/2/x");
         let end = |run_id, epoch, in_own_work| End { run_id, epoch, in_own_work };
         assert_eq!(only.ends, [end(waiting, 3, false), end(working, 1, true)]);
         assert!(dead(folder.path()).is_empty(), "one finds it");

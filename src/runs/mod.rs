@@ -97,7 +97,7 @@ pub struct Settings {
     pub caps: Caps,
     /// How long calls that are under way may take when the process stops.
     pub grace: Duration,
-    /// How long a silent owner keeps its runs.
+    /// How long a silent worker keeps its runs.
     pub lease: Duration,
     /// A run that kills processes is given up when it has done so for this long.
     pub crash_loop: Duration,
@@ -124,7 +124,7 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 pub struct Runs {
     parts: Arc<Parts>,
-    owner: Arc<str>,
+    worker: Arc<str>,
     active: Arc<Active>,
 }
 
@@ -184,9 +184,9 @@ pub enum WorkError {
 
 impl Runs {
     pub fn new(parts: Parts) -> Self {
-        let owner: Arc<str> = process::this_process().into();
-        let marks = Marks::new(parts.settings.marks.clone(), Arc::clone(&owner));
-        Self { parts: Arc::new(parts), owner, active: Arc::new(Active::new(marks)) }
+        let worker: Arc<str> = process::this_process().into();
+        let marks = Marks::new(parts.settings.marks.clone(), Arc::clone(&worker));
+        Self { parts: Arc::new(parts), worker, active: Arc::new(Active::new(marks)) }
     }
 
     pub fn store(&self) -> &Store {
@@ -298,7 +298,7 @@ impl Runs {
                 claimed = self.claim(run_id) => claimed,
                 () = cancel.cancelled() => {
                     // Best effort, as every giving back; the caller learns how it stands.
-                    let _ = self.parts.store.park(run_id, &self.owner).await;
+                    let _ = self.parts.store.park(run_id, &self.worker).await;
                     return Err(WorkError::Interrupted);
                 }
             };
@@ -319,11 +319,11 @@ impl Runs {
         let mut logged = false;
         let since = Instant::now();
         loop {
-            self.reap_dead_owners().await;
+            self.reap_dead_workers().await;
             let claimant = self.claimant();
             let claimed = match self.parts.store.claim(run_id, &claimant).await {
-                Ok(Claimed::HeldBy { owner, .. }) if process::is_dead(&owner) => {
-                    self.parts.store.claim_taken_over(run_id, &claimant, &owner).await?
+                Ok(Claimed::HeldBy { worker, .. }) if process::is_dead(&worker) => {
+                    self.parts.store.claim_taken_over(run_id, &claimant, &worker).await?
                 }
                 Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_TIMEOUT => {
                     tokio::time::sleep(DATABASE_PAUSE).await;
@@ -335,9 +335,9 @@ impl Runs {
                 Claimed::Yes { lease, run } => return Ok((lease, run)),
                 Claimed::Final(run) => return Err(WorkError::Final(Box::new(run))),
                 Claimed::Unknown => return Err(WorkError::Unknown(run_id)),
-                Claimed::HeldBy { owner, .. } => {
+                Claimed::HeldBy { worker, .. } => {
                     if !std::mem::replace(&mut logged, true) {
-                        tracing::warn!(%run_id, owner, "another process works on the run; waiting for its lease to end");
+                        tracing::warn!(%run_id, worker, "another process works on the run; waiting for its lease to end");
                     }
                     tokio::time::sleep(self.parts.settings.lease / 10).await;
                 }
@@ -347,29 +347,29 @@ impl Runs {
 
     /// This process, claiming now.
     fn claimant(&self) -> store::Claimant {
-        store::Claimant { owner: self.owner.to_string(), lease: self.parts.settings.lease, clock: Clock::Database }
+        store::Claimant { worker: self.worker.to_string(), lease: self.parts.settings.lease, clock: Clock::Database }
     }
 
     /// Releases the leases of dead processes on this host, and counts a crash for the runs that they were working on.
-    async fn reap_dead_owners(&self) {
+    async fn reap_dead_workers(&self) {
         let folder = self.active.marks().folder().to_owned();
         let found = tokio::task::spawn_blocking(move || marks::dead(&folder)).await;
         for dead in found.unwrap_or_default() {
             let pauses = self.parts.settings.pauses();
-            match self.parts.store.settle(&dead.owner, &dead.ends, pauses, Clock::Database).await {
+            match self.parts.store.settle(&dead.worker, &dead.ends, pauses, Clock::Database).await {
                 Ok(()) => {
                     let died_of: Vec<_> =
                         dead.ends.iter().filter(|end| end.in_own_work).map(|end| end.run_id).collect();
-                    let (owner, runs) = (&dead.owner, dead.ends.len());
+                    let (worker, runs) = (&dead.worker, dead.ends.len());
                     tracing::info!(
-                        owner,
+                        worker,
                         runs,
                         ?died_of,
                         "a process died; its runs go on, those it may have died of later"
                     );
                     dead.forget();
                 }
-                Err(error) => tracing::warn!(owner = dead.owner, %error, "runs of a dead process have to wait"),
+                Err(error) => tracing::warn!(worker = dead.worker, %error, "runs of a dead process have to wait"),
             }
         }
     }

@@ -29,10 +29,10 @@ pub struct Stuck {
 }
 
 impl Stuck {
-    /// Looks which runs that `owner` holds are stuck. While the database is away nothing can be said.
-    pub async fn look(&mut self, parts: &Parts, owner: &str) {
+    /// Looks which runs that `worker` holds are stuck. While the database is away nothing can be said.
+    pub async fn look(&mut self, parts: &Parts, worker: &str) {
         let limit = parts.settings.longest_silence;
-        let Ok(silent) = parts.store.silent_runs(owner, Timestamp::now().minus(limit)).await else { return };
+        let Ok(silent) = parts.store.silent_runs(worker, Timestamp::now().minus(limit)).await else { return };
         for (run_id, since) in &silent {
             if !self.reported.contains(run_id) {
                 let since = since.to_rfc3339();

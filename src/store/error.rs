@@ -9,8 +9,8 @@ use sqlx::{migrate::MigrateError, postgres::PgDatabaseError, sqlite::SqliteError
 /// Why the database did not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Somebody else owns the run now: stop working on it and write nothing more.
-    #[error("the run is owned by another worker")]
+    /// Another process is the run's worker now: stop working on it and write nothing more.
+    #[error("another worker has the run")]
     Fenced,
     /// A thread has one active run at most.
     #[error("the thread already has an active run")]

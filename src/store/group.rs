@@ -40,7 +40,7 @@ pub struct RunRow {
     pub stamp: Uuid,
     /// How many events it gets.
     pub events: i64,
-    /// Steps were stored: an owner that died before did not die of the next one.
+    /// Steps were stored: a worker that died before did not die of the next one.
     pub has_steps: bool,
     pub change: ProgressChange,
 }

@@ -14,19 +14,19 @@ impl Store {
         change!(self, engine => engine.claim(run_id, claimant, None).await)
     }
 
-    /// Takes a run as [`Store::claim`] does, and also one that `from_owner` still holds: the caller knows it is dead.
+    /// Takes a run as [`Store::claim`] does, and also one that `from_worker` still holds: the caller knows it is dead.
     pub async fn claim_taken_over(
         &self,
         run_id: RunId,
         claimant: &Claimant,
-        from_owner: &str,
+        from_worker: &str,
     ) -> Result<Claimed, Error> {
-        change!(self, engine => engine.claim(run_id, claimant, Some(from_owner)).await)
+        change!(self, engine => engine.claim(run_id, claimant, Some(from_worker)).await)
     }
 
     /// Takes the next of the wanted runs that anybody may take: begun ones first, then owners in turn, then by age.
     pub async fn claim_next(&self, claimant: &Claimant, wanted: ClaimFilter) -> Result<Option<(Lease, Run)>, Error> {
-        // One that was claimed without an answer is given back by its owner, who does not work on it.
+        // One that was claimed without an answer is given back by its worker, who does not work on it.
         ensure!(self, engine => engine.claim_next(claimant, wanted).await)
     }
 
@@ -51,40 +51,40 @@ impl Store {
         ensure!(self, engine => engine.release(run_id, epoch, pause, clock).await)
     }
 
-    /// Gives back what an owner held that is known to be dead, and counts a death where its own code was at work: such
+    /// Gives back what a worker held that is known to be dead, and counts a death where its own code was at work: such
     /// a run is held back, for the first of `pauses` after its first death and so on.
-    pub async fn settle(&self, owner: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
-        ensure!(self, engine => engine.settle(owner, ends, pauses, clock).await)
+    pub async fn settle(&self, worker: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
+        ensure!(self, engine => engine.settle(worker, ends, pauses, clock).await)
     }
 
-    /// Sets a run aside that `owner` holds or has reserved: nobody takes it by itself any more, only by its id. `false`
+    /// Sets a run aside that `worker` holds or has reserved: nobody takes it by itself any more, only by its id. `false`
     /// when somebody else has it.
-    pub async fn park(&self, run_id: RunId, owner: &str) -> Result<bool, Error> {
-        change!(self, engine => engine.park(run_id, owner, Timestamp::now().plus(PARKED)).await)
+    pub async fn park(&self, run_id: RunId, worker: &str) -> Result<bool, Error> {
+        change!(self, engine => engine.park(run_id, worker, Timestamp::now().plus(PARKED)).await)
     }
 
-    /// Takes back the unexplained end that was counted when another owner claimed the run: the former owner is alive,
+    /// Takes back the unexplained end that was counted when another worker claimed the run: the former worker is alive,
     /// it was frozen or cut off for a while.
     pub async fn excuse_unexplained_end(&self, lost: &Lease) -> Result<(), Error> {
         change!(self, engine => engine.excuse_unexplained_end(lost).await)
     }
 
-    /// The runs that `owner` holds.
-    pub async fn held_by(&self, owner: &str) -> Result<Vec<Held>, Error> {
-        ask!(self, engine => engine.held_by(owner).await)
+    /// The runs that `worker` holds.
+    pub async fn held_by(&self, worker: &str) -> Result<Vec<Held>, Error> {
+        ask!(self, engine => engine.held_by(worker).await)
     }
 
     /// Everybody who holds a run, or has reserved one.
-    pub async fn owners(&self) -> Result<Vec<String>, Error> {
-        ask!(self, engine => engine.owners().await)
+    pub async fn workers(&self) -> Result<Vec<String>, Error> {
+        ask!(self, engine => engine.workers().await)
     }
 
-    /// Ends the leases of an owner that is known to be dead; returns how many.
-    pub async fn end_leases(&self, owner: &str) -> Result<u64, Error> {
-        ensure!(self, engine => engine.end_leases(owner).await)
+    /// Ends the leases of a worker that is known to be dead; returns how many.
+    pub async fn end_leases(&self, worker: &str) -> Result<u64, Error> {
+        ensure!(self, engine => engine.end_leases(worker).await)
     }
 
-    /// Cancels a run that nobody works on, or asks its owner to; `None` when there is no such run.
+    /// Cancels a run that nobody works on, or asks its worker to; `None` when there is no such run.
     pub async fn request_cancel(&self, run_id: RunId, clock: Clock) -> Result<Option<Cancelling>, Error> {
         ensure!(self, engine => engine.request_cancel(run_id, clock).await)
     }

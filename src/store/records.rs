@@ -166,14 +166,14 @@ pub struct RunOverview {
     /// The beginning of the message it answers.
     pub question: String,
     /// The process that holds it, or for which it is kept.
-    pub owner: Option<String>,
+    pub worker: Option<String>,
     /// From then on anybody may claim it, unless it is final.
     pub lease_expires_at: Timestamp,
     /// How often it was claimed.
     pub epoch: i64,
     /// How many processes died of it since its last step was stored.
     pub deaths: u32,
-    /// How many of its owners came to an end since then that nobody can explain.
+    /// How many of its workers came to an end since then that nobody can explain.
     pub unexplained: u32,
     /// Of an active run: when it last stored an event.
     pub newest_event_at: Option<Timestamp>,
@@ -185,7 +185,7 @@ impl RunOverview {
     /// It was interrupted on the command line, and waits until somebody asks for it by its id.
     pub fn is_parked(&self) -> bool {
         let free_in = self.lease_expires_at.after(Timestamp::now());
-        !self.run.status.is_final() && self.owner.is_none() && free_in > super::PARKED / 2
+        !self.run.status.is_final() && self.worker.is_none() && free_in > super::PARKED / 2
     }
 }
 
@@ -200,7 +200,7 @@ pub enum Cancelling {
     Final(Run),
 }
 
-/// Proof of ownership: every write of a run's owner carries it.
+/// Proof that a process is the run's worker: every write of the worker carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub run_id: RunId,
@@ -210,7 +210,7 @@ pub struct Lease {
     /// How many processes died of this run since its last step was stored, and over which time.
     pub deaths: u32,
     pub suspected_for: Duration,
-    /// How many owners came to an end since then that nobody can explain.
+    /// How many workers came to an end since then that nobody can explain.
     pub unexplained: u32,
     /// Before it was asked for: its time runs from then on, as far as this process may count on it.
     pub asked_at: Instant,
@@ -223,7 +223,7 @@ impl Lease {
     }
 }
 
-/// So many deaths make a run one that is worked on alone; so do so many ends of owners that nobody can explain. The
+/// So many deaths make a run one that is worked on alone; so do so many ends of workers that nobody can explain. The
 /// queries repeat both numbers.
 const SUSPECT_DEATHS: u32 = 2;
 const SUSPECT_ENDS: u32 = 3;
@@ -258,8 +258,8 @@ impl Clock {
 /// Who claims, and for how long.
 #[derive(Clone, Debug)]
 pub struct Claimant {
-    /// Names the process; shown to operators and compared to find owners that died on this machine.
-    pub owner: String,
+    /// Names the process; shown to operators and compared to find workers that died on this machine.
+    pub worker: String,
     pub lease: Duration,
     pub clock: Clock,
 }
@@ -269,7 +269,7 @@ pub struct Claimant {
 pub struct ClaimFilter {
     /// Runs nobody has begun.
     pub queued: bool,
-    /// Runs whose owner let its lease run out.
+    /// Runs whose worker let its lease run out.
     pub orphans: bool,
     /// Runs that are worked on alone.
     pub suspects: bool,
@@ -280,7 +280,7 @@ impl ClaimFilter {
     pub const ALL: Self = Self { queued: true, orphans: true, suspects: true };
 }
 
-/// What an owner holds.
+/// What a worker holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     pub run_id: RunId,
@@ -290,7 +290,7 @@ pub struct Held {
     pub suspect: bool,
 }
 
-/// How a dead owner's work on a run ended.
+/// How a dead worker's work on a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     pub run_id: RunId,
@@ -308,7 +308,7 @@ pub enum Claimed {
     },
     /// Somebody holds it until then.
     HeldBy {
-        owner: String,
+        worker: String,
         expires_at: Timestamp,
     },
     /// Its status is final.

@@ -202,7 +202,7 @@ mod tests {
         let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
         let run = new_run("one");
         engine.create_thread(&run, &NewThread::default(), &Admission::default()).await.unwrap();
-        let claimant = Claimant { owner: "a".into(), lease: Duration::from_secs(9), clock: Clock::At(Timestamp(1)) };
+        let claimant = Claimant { worker: "a".into(), lease: Duration::from_secs(9), clock: Clock::At(Timestamp(1)) };
         let Claimed::Yes { lease, .. } = engine.claim(run.run_id, &claimant, None).await.unwrap() else { panic!() };
         let entry = |lease| {
             let event = NewEvent { ts: Timestamp(1), scope: Scope::ROOT, event: Event::CompressStarted {} };

@@ -112,9 +112,9 @@ impl Store {
         ask!(self, engine => engine.overview(run_id).await)
     }
 
-    /// The runs that `owner` works on and that have stored no event since that time, each with the time of its newest.
-    pub async fn silent_runs(&self, owner: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
-        ask!(self, engine => engine.silent_runs(owner, since).await)
+    /// The runs that `worker` works on and that have stored no event since that time, each with the time of its newest.
+    pub async fn silent_runs(&self, worker: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
+        ask!(self, engine => engine.silent_runs(worker, since).await)
     }
 
     /// At most `limit` runs as operators see them, of that status if one is given, newest first.
@@ -258,7 +258,7 @@ impl Store {
         ask!(self, engine => engine.report(run_id).await)
     }
 
-    /// Deletes a thread and all that belongs to it; `false` when there was none. An owner of its active run is fenced.
+    /// Deletes a thread and all that belongs to it; `false` when there was none. A worker of its active run is fenced.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
         let begun = Instant::now();
         match change!(self, engine => engine.delete_thread(thread_id).await) {

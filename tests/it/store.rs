@@ -42,13 +42,13 @@ pub fn new_run() -> NewRun {
     }
 }
 
-pub fn claimant(owner: &str) -> Claimant {
-    claimant_at(owner, NOW)
+pub fn claimant(worker: &str) -> Claimant {
+    claimant_at(worker, NOW)
 }
 
 /// The same, so much later.
-pub fn claimant_at(owner: &str, now: Timestamp) -> Claimant {
-    Claimant { owner: owner.to_owned(), lease: LEASE, clock: Clock::At(now) }
+pub fn claimant_at(worker: &str, now: Timestamp) -> Claimant {
+    Claimant { worker: worker.to_owned(), lease: LEASE, clock: Clock::At(now) }
 }
 
 /// Creates a thread without conditions; its run.
@@ -190,7 +190,7 @@ async fn a_run_is_claimed_once(database: TestDatabase) {
     let Claimed::Yes { lease, run } = store.claim(run.id, &claimant("a")).await.unwrap() else { panic!("not claimed") };
     assert_eq!((lease.epoch, run.status, run.started_at), (1, RunStatus::Running, Some(NOW)));
     let again = store.claim(run.id, &claimant("b")).await.unwrap();
-    assert!(matches!(again, Claimed::HeldBy { owner, expires_at } if owner == "a" && expires_at > NOW));
+    assert!(matches!(again, Claimed::HeldBy { worker, expires_at } if worker == "a" && expires_at > NOW));
     assert!(matches!(store.claim(RunId::new(), &claimant("b")).await.unwrap(), Claimed::Unknown));
     commit_one(&store, finish_of(lease)).await.unwrap();
     assert!(matches!(store.claim(run.id, &claimant("b")).await.unwrap(), Claimed::Final(_)));
@@ -236,7 +236,7 @@ async fn a_released_lease_can_be_claimed_at_once(database: TestDatabase) {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dead_owner_is_taken_over_only_by_name(database: TestDatabase) {
+async fn a_dead_worker_is_taken_over_only_by_name(database: TestDatabase) {
     let store = database.open().await;
     let first = claimed(&store).await;
     let other = store.claim_taken_over(first.run_id, &claimant("b"), "c").await.unwrap();
@@ -254,16 +254,16 @@ async fn many_claimants_share_the_queue(database: TestDatabase) {
     for _ in 0..20 {
         created(&stores[0], &new_run()).await;
     }
-    let claim_all = |store: Store, owner: &'static str| async move {
+    let claim_all = |store: Store, worker: &'static str| async move {
         let mut mine = Vec::new();
-        while let Some((lease, _)) = store.claim_next(&claimant(owner), ClaimFilter::ALL).await.unwrap() {
+        while let Some((lease, _)) = store.claim_next(&claimant(worker), ClaimFilter::ALL).await.unwrap() {
             mine.push(lease.run_id);
         }
         mine
     };
     let mut tasks = tokio::task::JoinSet::new();
-    for (store, owner) in stores.iter().cycle().zip(["a", "b", "c", "d"]) {
-        tasks.spawn(claim_all(store.clone(), owner));
+    for (store, worker) in stores.iter().cycle().zip(["a", "b", "c", "d"]) {
+        tasks.spawn(claim_all(store.clone(), worker));
     }
     let all = tasks.join_all().await.concat();
     assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (20, 20));
@@ -272,7 +272,7 @@ async fn many_claimants_share_the_queue(database: TestDatabase) {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancel_request_reaches_the_owner(database: TestDatabase) {
+async fn a_cancel_request_reaches_the_worker(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
     for _ in 0..2 {
@@ -433,11 +433,11 @@ async fn a_reserved_run_is_kept_for_its_process(database: TestDatabase) {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ends_of_owners_are_counted_until_a_step_is_stored(database: TestDatabase) {
+async fn ends_of_workers_are_counted_until_a_step_is_stored(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &new_run()).await;
-    let claim = async |owner: &str, leases: i64| {
-        let claimant = claimant_at(owner, NOW.plus(LEASE * u32::try_from(leases).unwrap()));
+    let claim = async |worker: &str, leases: i64| {
+        let claimant = claimant_at(worker, NOW.plus(LEASE * u32::try_from(leases).unwrap()));
         lease(store.claim(run.id, &claimant).await.unwrap())
     };
     let counted = |lease: Lease| (lease.deaths, lease.unexplained);
@@ -466,9 +466,9 @@ async fn ends_of_owners_are_counted_until_a_step_is_stored(database: TestDatabas
 const PAUSES: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30), Duration::from_secs(120)];
 
-async fn settle(store: &Store, owner: &str, lease: Lease, in_own_work: bool) {
+async fn settle(store: &Store, worker: &str, lease: Lease, in_own_work: bool) {
     let end = End { run_id: lease.run_id, epoch: lease.epoch, in_own_work };
-    store.settle(owner, &[end], PAUSES, Clock::At(NOW)).await.unwrap();
+    store.settle(worker, &[end], PAUSES, Clock::At(NOW)).await.unwrap();
 }
 
 /// Nobody is blamed for a death but the run that was being worked on; the others go on at once.
@@ -502,7 +502,7 @@ async fn who_may_be_why_a_process_died_is_held_back_and_the_others_are_not(datab
     assert!(!store.suspect_waits(Duration::from_secs(11), Clock::At(now.plus(Duration::from_secs(10)))).await.unwrap());
 }
 
-/// Another machine took the runs over before anybody could say what their owner died of.
+/// Another machine took the runs over before anybody could say what their worker died of.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -520,7 +520,7 @@ async fn an_end_is_explained_afterwards(database: TestDatabase) {
     }
     for (lease, deaths) in [(second, 1), (other, 0)] {
         let overview = store.overview(lease.run_id).await.unwrap().unwrap();
-        assert_eq!((overview.deaths, overview.unexplained, overview.owner.as_deref()), (deaths, 0, Some("b")));
+        assert_eq!((overview.deaths, overview.unexplained, overview.worker.as_deref()), (deaths, 0, Some("b")));
         assert!(matches!(store.renew(&lease, LEASE, Clock::At(late)).await.unwrap(), Renewal::Held { .. }));
     }
 }
@@ -551,7 +551,7 @@ async fn a_process_never_takes_its_own_runs_and_takes_up_leases_that_ran_out(dat
 async fn leases_last_by_the_clock_of_the_database(database: TestDatabase) {
     let store = database.open().await;
     let run = created(&store, &NewRun { now: Timestamp::now(), ..new_run() }).await;
-    let claimant = |owner: &str| Claimant { owner: owner.to_owned(), lease: LEASE, clock: Clock::Database };
+    let claimant = |worker: &str| Claimant { worker: worker.to_owned(), lease: LEASE, clock: Clock::Database };
     let (lease, run) =
         store.claim_next(&claimant("a"), ClaimFilter::ALL).await.unwrap().unwrap_or_else(|| panic!("{run:?}"));
     let now = store.clock().await.unwrap();

@@ -34,7 +34,7 @@ macro_rules! is_suspect {
 }
 
 /// Gives a run to `$2` for `$3` milliseconds, now being `$4`. A lease that was neither given back nor settled is the
-/// end of an owner that nobody explains, unless that is evidently alive: it claims again after an outage, or says so
+/// end of a worker that nobody explains, unless that is evidently alive: it claims again after an outage, or says so
 /// later ([`Engine::excuse_unexplained_end`]). It is a death when nothing else was worked on there.
 macro_rules! set_claimed {
     () => {
@@ -65,7 +65,7 @@ macro_rules! claimed_columns {
     };
 }
 
-/// Runs that the process `$2` may take, now being `$1`: queued ones if `$3`, those whose owner let its lease run out if
+/// Runs that the process `$2` may take, now being `$1`: queued ones if `$3`, those whose worker let its lease run out if
 /// `$4`, those to be worked on alone if `$5`. A process never takes away its own.
 macro_rules! claimable {
     () => {
@@ -105,7 +105,7 @@ pub const WAITING_SUSPECT: &str = concat!(
 );
 
 impl Engine {
-    pub async fn claim(&self, run_id: RunId, claimant: &Claimant, dead_owner: Option<&str>) -> Result<Claimed, Error> {
+    pub async fn claim(&self, run_id: RunId, claimant: &Claimant, dead_worker: Option<&str>) -> Result<Claimed, Error> {
         const CLAIM: &str = concat!(
             set_claimed!(),
             " WHERE id = $1 AND status IN ('queued', 'running') AND (lease_expires_at <= ",
@@ -117,10 +117,10 @@ impl Engine {
         let asked_at = Instant::now();
         let claimed = query(CLAIM)
             .bind(run_id.0)
-            .bind(owned(&claimant.owner))
+            .bind(owned(&claimant.worker))
             .bind(ms(claimant.lease))
             .bind(claimant.clock.given())
-            .bind(dead_owner.map(owned))
+            .bind(dead_worker.map(owned))
             .fetch_optional(&mut *connection)
             .await?;
         drop(connection);
@@ -141,8 +141,8 @@ impl Engine {
         if run.status.is_final() {
             return Ok(Claimed::Final(run));
         }
-        let owner = row.try_get::<Option<String>, _>("claimed_by")?.unwrap_or_default();
-        Ok(Claimed::HeldBy { owner, expires_at: Timestamp(row.try_get("lease_expires_at")?) })
+        let worker = row.try_get::<Option<String>, _>("claimed_by")?.unwrap_or_default();
+        Ok(Claimed::HeldBy { worker, expires_at: Timestamp(row.try_get("lease_expires_at")?) })
     }
 
     /// Looks for the run that is free and next, and claims it. One that cannot be read is put off, so that it does not
@@ -167,7 +167,7 @@ impl Engine {
         let mut tx = self.begin().await?;
         let next = query_scalar(CLAIM_NEXT)
             .bind(claimant.clock.given())
-            .bind(owned(&claimant.owner))
+            .bind(owned(&claimant.worker))
             .bind(wanted.queued)
             .bind(wanted.orphans)
             .bind(wanted.suspects);
@@ -176,7 +176,7 @@ impl Engine {
         let asked_at = Instant::now();
         let row = query(CLAIM)
             .bind(run_id)
-            .bind(owned(&claimant.owner))
+            .bind(owned(&claimant.worker))
             .bind(ms(claimant.lease))
             .bind(claimant.clock.given())
             .fetch_one(&mut *tx)
@@ -210,7 +210,7 @@ impl Engine {
         let mut connection = self.reader().await?;
         let select = query(CLAIMABLE)
             .bind(claimant.clock.given())
-            .bind(owned(&claimant.owner))
+            .bind(owned(&claimant.worker))
             .bind(wanted.queued)
             .bind(wanted.orphans)
             .bind(wanted.suspects);
@@ -257,19 +257,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Sets a run aside that `owner` holds or has reserved; `false` when it does neither.
-    pub async fn park(&self, run_id: RunId, owner: &str, until: Timestamp) -> Result<bool, Error> {
+    /// Sets a run aside that `worker` holds or has reserved; `false` when it does neither.
+    pub async fn park(&self, run_id: RunId, worker: &str, until: Timestamp) -> Result<bool, Error> {
         const PARK: &str = "UPDATE runs SET lease_expires_at = $3, claimed_by = NULL \
             WHERE id = $1 AND claimed_by = $2 AND status IN ('queued', 'running')";
         let mut connection = self.writer().await?;
-        let park = query(PARK).bind(run_id.0).bind(owned(owner)).bind(until.0);
+        let park = query(PARK).bind(run_id.0).bind(owned(worker)).bind(until.0);
         Ok(park.execute(&mut *connection).await?.rows_affected() == 1)
     }
 
-    /// Gives back what a dead owner held, and counts the death of whom it was a death, once for each lease. Who has
+    /// Gives back what a dead worker held, and counts the death of whom it was a death, once for each lease. Who has
     /// taken a run over meanwhile did so without knowing: then the end is explained afterwards. `pauses` are those
     /// after the first death, the second and so on.
-    pub async fn settle(&self, owner: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
+    pub async fn settle(&self, worker: &str, ends: &[End], pauses: [Duration; 4], clock: Clock) -> Result<(), Error> {
         const SETTLE: &str = concat!(
             "UPDATE runs SET settled_epoch = $2, deaths = deaths + $4, suspect_since = CASE WHEN suspect_since > 0 OR $4 = 0 THEN suspect_since \
              ELSE ",
@@ -287,7 +287,7 @@ impl Engine {
         ends.sort_by_key(|end| end.run_id.0);
         for end in ends {
             let mut settle =
-                query(SETTLE).bind(end.run_id.0).bind(end.epoch).bind(owned(owner)).bind(i64::from(end.in_own_work));
+                query(SETTLE).bind(end.run_id.0).bind(end.epoch).bind(owned(worker)).bind(i64::from(end.in_own_work));
             for pause in pauses {
                 settle = settle.bind(ms(pause));
             }
@@ -305,14 +305,14 @@ impl Engine {
         Ok(())
     }
 
-    pub async fn held_by(&self, owner: &str) -> Result<Vec<Held>, Error> {
+    pub async fn held_by(&self, worker: &str) -> Result<Vec<Held>, Error> {
         const SELECT: &str = concat!(
             "SELECT id, epoch, cancel_requested, ",
             is_suspect!(),
             " AS suspect FROM runs WHERE claimed_by = $1 AND status = 'running'"
         );
         let mut connection = self.reader().await?;
-        let rows = query(SELECT).bind(owned(owner)).fetch_all(&mut *connection).await?;
+        let rows = query(SELECT).bind(owned(worker)).fetch_all(&mut *connection).await?;
         let held = |row: &Row| {
             Ok(Held {
                 run_id: RunId(row.try_get("id")?),
@@ -325,19 +325,19 @@ impl Engine {
     }
 
     /// Everybody who holds or has reserved a run.
-    pub async fn owners(&self) -> Result<Vec<String>, Error> {
+    pub async fn workers(&self) -> Result<Vec<String>, Error> {
         const SELECT: &str = "SELECT DISTINCT claimed_by FROM runs \
             WHERE status IN ('queued', 'running') AND claimed_by IS NOT NULL";
         let mut connection = self.reader().await?;
         Ok(query_scalar(SELECT).fetch_all(&mut *connection).await?)
     }
 
-    /// The owner stays in the rows, so that the one who claims them counts an end that nobody explains.
-    pub async fn end_leases(&self, owner: &str) -> Result<u64, Error> {
+    /// The worker stays in the rows, so that the one who claims them counts an end that nobody explains.
+    pub async fn end_leases(&self, worker: &str) -> Result<u64, Error> {
         const END: &str =
             "UPDATE runs SET lease_expires_at = 0 WHERE claimed_by = $1 AND status IN ('queued', 'running')";
         let mut connection = self.writer().await?;
-        Ok(query(END).bind(owned(owner)).execute(&mut *connection).await?.rows_affected())
+        Ok(query(END).bind(owned(worker)).execute(&mut *connection).await?.rows_affected())
     }
 }
 

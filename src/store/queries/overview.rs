@@ -33,13 +33,13 @@ impl Engine {
         row.as_ref().map(overview).transpose()
     }
 
-    pub async fn silent_runs(&self, owner: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
+    pub async fn silent_runs(&self, worker: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
         const SELECT: &str = "SELECT runs.id, newest.ts FROM runs JOIN threads ON threads.id = runs.thread_id \
             JOIN events AS newest ON newest.thread_id = runs.thread_id AND newest.seq = threads.last_seq \
             WHERE runs.claimed_by = $1 AND runs.status = 'running' AND newest.ts < $2 \
             AND COALESCE(runs.waiting_until, 0) < $2";
         let mut connection = self.reader().await?;
-        let rows = query(SELECT).bind(owned(owner)).bind(since.0).fetch_all(&mut *connection).await?;
+        let rows = query(SELECT).bind(owned(worker)).bind(since.0).fetch_all(&mut *connection).await?;
         rows.iter().map(|row| Ok((RunId(row.try_get("id")?), Timestamp(row.try_get("ts")?)))).collect()
     }
 
@@ -62,7 +62,7 @@ fn overview(row: &Row) -> Result<RunOverview, Error> {
     Ok(RunOverview {
         run: run(row)?,
         question: row.try_get::<Option<String>, _>("question")?.unwrap_or_default(),
-        owner: row.try_get("claimed_by")?,
+        worker: row.try_get("claimed_by")?,
         lease_expires_at: Timestamp(row.try_get("lease_expires_at")?),
         epoch: row.try_get("epoch")?,
         deaths: unsigned(row.try_get("deaths")?)?,

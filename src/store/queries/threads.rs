@@ -326,7 +326,7 @@ async fn insert_run(connection: &mut Connection, new_run: &NewRun) -> Result<boo
         .bind(new_run.thread_id.0)
         .bind(new_run.documents.as_deref().map(owned))
         .bind(owned(new_run.owner.as_str()))
-        .bind(reserved.map(|claimant| owned(&claimant.owner)))
+        .bind(reserved.map(|claimant| owned(&claimant.worker)))
         .bind(reserved.map_or(0, |claimant| ms(claimant.lease)))
         .bind(reserved.and_then(|claimant| claimant.clock.given()))
         .bind(new_run.retry.map(|retry| retry.run_id.0))

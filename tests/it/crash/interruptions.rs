@@ -56,7 +56,7 @@ async fn interrupt(process: &mut Running, signal: &str, run: &Run) {
 /// Anybody may claim the run at once: nobody waits for a lease to end. Gives it back.
 async fn assert_is_free(site: &Site, run: &Run) {
     let lease = Duration::from_secs(60);
-    let claimant = Claimant { owner: "the test".to_owned(), lease, clock: Clock::Database };
+    let claimant = Claimant { worker: "the test".to_owned(), lease, clock: Clock::Database };
     match site.store.claim(run.id, &claimant).await.unwrap() {
         Claimed::Yes { lease, .. } => {
             site.store.release(lease.run_id, lease.epoch, Duration::ZERO, Clock::Database).await.unwrap();

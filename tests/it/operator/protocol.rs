@@ -1,4 +1,4 @@
-//! The protocol of leases, epochs and numbers, checked on its own: random orders of what owners, clients and clocks do.
+//! The protocol of leases, epochs and numbers, checked on its own: random orders of what workers, clients and clocks do.
 //!
 //! [`Model`] says in plain Rust what each call has to answer and what is there afterwards. Its own promises are checked
 //! over many interleavings, and the store is held against it, on both engines, over fewer.
@@ -21,7 +21,7 @@ use crate::{
     store::{NOW, added, created, finish_of, new_run, step, thought},
 };
 
-const OWNERS: [&str; 3] = ["a", "b", "c"];
+const WORKERS: [&str; 3] = ["a", "b", "c"];
 const THREADS: usize = 2;
 /// The length of a lease; clocks move by about as much.
 const LEASE_MS: i64 = 1_000;
@@ -36,7 +36,7 @@ enum Op {
     Clock(i64),
     Add(usize),
     ClaimNext(usize),
-    /// By its id; perhaps knowing that the other owner is dead.
+    /// By its id; perhaps knowing that the other worker is dead.
     Claim(usize, usize, Option<usize>),
     Renew(usize),
     Release(usize, i64),
@@ -45,21 +45,21 @@ enum Op {
     /// The lease's last entry once more, as after an answer that got lost.
     Repeat(usize),
     Finish(usize),
-    /// The lease's owner is found dead; perhaps in the middle of our own work on the run.
+    /// The lease's worker is found dead; perhaps in the middle of our own work on the run.
     Settle(usize, bool),
-    /// The lease's owner, which lost it, says that it lives.
+    /// The lease's worker, which lost it, says that it lives.
     Survive(usize),
     Cancel(usize),
     Delete(usize),
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let (owner, lease, run, thread) = (0..OWNERS.len(), 0..usize::MAX, 0..usize::MAX, 0..THREADS);
+    let (worker, lease, run, thread) = (0..WORKERS.len(), 0..usize::MAX, 0..usize::MAX, 0..THREADS);
     prop_oneof![
         4 => (-LEASE_MS..2 * LEASE_MS).prop_map(Op::Clock),
         4 => thread.clone().prop_map(Op::Add),
-        6 => owner.clone().prop_map(Op::ClaimNext),
-        3 => (owner.clone(), run.clone(), prop::option::of(owner)).prop_map(|(a, b, c)| Op::Claim(a, b, c)),
+        6 => worker.clone().prop_map(Op::ClaimNext),
+        3 => (worker.clone(), run.clone(), prop::option::of(worker)).prop_map(|(a, b, c)| Op::Claim(a, b, c)),
         3 => lease.clone().prop_map(Op::Renew),
         2 => (lease.clone(), 0..LEASE_MS).prop_map(|(a, b)| Op::Release(a, b)),
         8 => (lease.clone(), any::<bool>()).prop_map(|(a, b)| Op::Commit(a, b)),
@@ -114,7 +114,7 @@ enum Status {
 struct Row {
     status: Status,
     epoch: i64,
-    owner: Option<usize>,
+    worker: Option<usize>,
     expires: i64,
     deaths: u32,
     unexplained: u32,
@@ -133,7 +133,7 @@ struct ModelRun {
     newest: Option<usize>,
 }
 
-/// An event: its run, and the epoch it was written under unless it is no owner's. The last of its run, or not.
+/// An event: its run, and the epoch it was written under unless it is no worker's. The last of its run, or not.
 type Logged = (usize, Option<i64>, bool);
 
 #[derive(Clone, Debug, Default)]
@@ -146,7 +146,7 @@ struct ModelThread {
 struct ModelLease {
     run: usize,
     epoch: i64,
-    owner: usize,
+    worker: usize,
     /// Its last entry, and whether that finishes the run.
     entry: Option<(usize, bool)>,
 }
@@ -179,11 +179,11 @@ impl Model {
                 Outcome::Done
             }
             Op::Add(thread) => self.add(thread),
-            Op::ClaimNext(owner) => match self.next(owner) {
-                Some(run) => self.give(run, owner),
+            Op::ClaimNext(worker) => match self.next(worker) {
+                Some(run) => self.give(run, worker),
                 None => Outcome::NothingToClaim,
             },
-            Op::Claim(owner, run, dead) => self.with_run(run, |model, run| model.claim(run, owner, dead)),
+            Op::Claim(worker, run, dead) => self.with_run(run, |model, run| model.claim(run, worker, dead)),
             Op::Renew(lease) => self.with_lease(lease, Self::renew),
             Op::Release(lease, pause) => self.with_lease(lease, |model, lease| model.release(lease, pause)),
             Op::Commit(lease, with_step) => {
@@ -232,7 +232,7 @@ impl Model {
         let row = Row {
             status: Status::Queued,
             epoch: 0,
-            owner: None,
+            worker: None,
             expires: 0,
             deaths: 0,
             unexplained: 0,
@@ -245,43 +245,43 @@ impl Model {
     }
 
     /// Begun runs first, then by age. Nobody takes what is its own.
-    fn next(&self, owner: usize) -> Option<usize> {
+    fn next(&self, worker: usize) -> Option<usize> {
         let free = |run: &&(usize, &ModelRun)| {
             self.threads.get(run.1.thread).is_some_and(|thread| thread.exists)
                 && run.1.row.is_active()
                 && run.1.row.expires <= self.now
-                && (run.1.row.status == Status::Queued || run.1.row.owner != Some(owner))
+                && (run.1.row.status == Status::Queued || run.1.row.worker != Some(worker))
         };
         let order = |(index, run): &(usize, &ModelRun)| (run.row.status != Status::Running, run.created, *index);
         self.runs.iter().enumerate().filter(|run| free(&run)).min_by_key(order).map(|(index, _)| index)
     }
 
-    fn claim(&mut self, run: usize, owner: usize, dead: Option<usize>) -> Outcome {
+    fn claim(&mut self, run: usize, worker: usize, dead: Option<usize>) -> Outcome {
         let now = self.now;
         let Some(row) = self.existing(run) else { return Outcome::Gone };
         if !row.is_active() {
             return Outcome::Final;
         }
-        let free = row.expires <= now || row.owner.is_none() || (dead.is_some() && row.owner == dead);
-        if free { self.give(run, owner) } else { Outcome::HeldByOther }
+        let free = row.expires <= now || row.worker.is_none() || (dead.is_some() && row.worker == dead);
+        if free { self.give(run, worker) } else { Outcome::HeldByOther }
     }
 
     fn existing(&mut self, run: usize) -> Option<&mut Row> {
         if self.runs[run].thread == THREADS { None } else { self.row(run) }
     }
 
-    fn give(&mut self, run: usize, owner: usize) -> Outcome {
+    fn give(&mut self, run: usize, worker: usize) -> Outcome {
         let expires = self.now + LEASE_MS;
         let row = &mut self.runs[run].row;
         // Who claims again is alive.
-        if row.status == Status::Running && row.owner.is_some_and(|before| before != owner) {
+        if row.status == Status::Running && row.worker.is_some_and(|before| before != worker) {
             row.deaths += u32::from(row.deaths >= 2 || row.unexplained >= 3);
             row.unexplained += 1;
         }
-        (row.status, row.owner, row.expires) = (Status::Running, Some(owner), expires);
+        (row.status, row.worker, row.expires) = (Status::Running, Some(worker), expires);
         row.epoch += 1;
         let Row { epoch, deaths, unexplained, .. } = *row;
-        self.leases.push(ModelLease { run, epoch, owner, entry: None });
+        self.leases.push(ModelLease { run, epoch, worker, entry: None });
         Outcome::Claimed { run, epoch, deaths, unexplained }
     }
 
@@ -293,7 +293,7 @@ impl Model {
 
     fn renew(&mut self, lease: usize) -> Outcome {
         let expires = self.now + LEASE_MS;
-        match self.held(lease).filter(|row| row.owner.is_some()) {
+        match self.held(lease).filter(|row| row.worker.is_some()) {
             Some(row) => {
                 row.expires = expires;
                 Outcome::Held { cancel_requested: row.cancel_requested }
@@ -305,7 +305,7 @@ impl Model {
     fn release(&mut self, lease: usize, pause: i64) -> Outcome {
         let free_at = self.now + pause;
         if let Some(row) = self.held(lease) {
-            (row.owner, row.expires) = (None, free_at);
+            (row.worker, row.expires) = (None, free_at);
         }
         Outcome::Done
     }
@@ -314,15 +314,15 @@ impl Model {
     /// took over without knowing of the death stays there, and the end is explained afterwards. Each lease once.
     fn settle(&mut self, lease: usize, in_own_work: bool) -> Outcome {
         let now = self.now;
-        let ModelLease { run, epoch, owner, .. } = self.leases[lease];
+        let ModelLease { run, epoch, worker, .. } = self.leases[lease];
         let settled = self.runs[run].settled;
         let open = |row: &&mut Row| row.status == Status::Running && settled < epoch;
         let Some(row) = self.existing(run).filter(open) else { return Outcome::Done };
         let deaths = usize::try_from(row.deaths).unwrap();
-        if row.epoch == epoch && row.owner == Some(owner) {
+        if row.epoch == epoch && row.worker == Some(worker) {
             let pause = if in_own_work { PAUSES_MS[deaths.min(3)] } else { 0 };
-            (row.owner, row.expires) = (None, now + pause);
-        } else if row.epoch == epoch + 1 && row.owner.is_some_and(|other| other != owner) {
+            (row.worker, row.expires) = (None, now + pause);
+        } else if row.epoch == epoch + 1 && row.worker.is_some_and(|other| other != worker) {
             row.unexplained = row.unexplained.saturating_sub(1);
         } else {
             return Outcome::Done;
@@ -351,7 +351,7 @@ impl Model {
             (row.deaths, row.unexplained) = (0, 0);
         }
         if finishes {
-            (row.status, row.owner, row.expires) = (Status::Completed, None, 0);
+            (row.status, row.worker, row.expires) = (Status::Completed, None, 0);
             (row.deaths, row.unexplained) = (0, 0);
         }
         self.log(run, Some(epoch), finishes);
@@ -377,10 +377,10 @@ impl Model {
             return Outcome::Final;
         }
         row.cancel_requested = true;
-        if row.status == Status::Running && row.owner.is_some() && row.expires > now {
+        if row.status == Status::Running && row.worker.is_some() && row.expires > now {
             return Outcome::Requested;
         }
-        (row.status, row.owner, row.expires) = (Status::Cancelled, None, 0);
+        (row.status, row.worker, row.expires) = (Status::Cancelled, None, 0);
         self.log(run, None, true);
         Outcome::Done
     }
@@ -440,7 +440,7 @@ fn postgres_does_as_the_model_says() {
     compare(&runtime, &database, 40);
 }
 
-/// Two stores, so that owners do not share connections.
+/// Two stores, so that workers do not share connections.
 fn compare(runtime: &tokio::runtime::Runtime, database: &TestDatabase, cases: u32) {
     let stores = runtime.block_on(async { [database.open().await, database.open().await] });
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
@@ -489,8 +489,8 @@ impl Real<'_> {
         Timestamp(self.model.now)
     }
 
-    fn claimant(&self, owner: usize) -> Claimant {
-        Claimant { owner: OWNERS[owner].to_owned(), lease: LEASE, clock: self.clock() }
+    fn claimant(&self, worker: usize) -> Claimant {
+        Claimant { worker: WORKERS[worker].to_owned(), lease: LEASE, clock: self.clock() }
     }
 
     fn clock(&self) -> Clock {
@@ -503,11 +503,11 @@ impl Real<'_> {
         match op {
             Op::Clock(_) => Outcome::Done,
             Op::Add(thread) => self.add(&store, thread).await,
-            Op::ClaimNext(owner) => match store.claim_next(&self.claimant(owner), ClaimFilter::ALL).await.unwrap() {
+            Op::ClaimNext(worker) => match store.claim_next(&self.claimant(worker), ClaimFilter::ALL).await.unwrap() {
                 Some((lease, _)) => self.claimed(lease),
                 None => Outcome::NothingToClaim,
             },
-            Op::Claim(owner, run, dead) => self.claim(&store, owner, run, dead).await,
+            Op::Claim(worker, run, dead) => self.claim(&store, worker, run, dead).await,
             Op::Renew(at) => {
                 let renewal = store.renew(&self.leases[lease(at)].0, LEASE, self.clock()).await;
                 match renewal.unwrap() {
@@ -531,10 +531,13 @@ impl Real<'_> {
                 written(store.commit_entries(&[entry]).await)
             }
             Op::Settle(at, in_own_work) => {
-                let (at, owner) = (lease(at), self.model.leases[lease(at)].owner);
+                let (at, worker) = (lease(at), self.model.leases[lease(at)].worker);
                 let Lease { run_id, epoch, .. } = self.leases[at].0;
                 let pauses = PAUSES_MS.map(|ms| Duration::from_millis(ms.unsigned_abs()));
-                store.settle(OWNERS[owner], &[End { run_id, epoch, in_own_work }], pauses, self.clock()).await.unwrap();
+                store
+                    .settle(WORKERS[worker], &[End { run_id, epoch, in_own_work }], pauses, self.clock())
+                    .await
+                    .unwrap();
                 Outcome::Done
             }
             Op::Survive(at) => {
@@ -572,10 +575,10 @@ impl Real<'_> {
         Outcome::Done
     }
 
-    async fn claim(&mut self, store: &Store, owner: usize, run: usize, dead: Option<usize>) -> Outcome {
-        let (run_id, claimant) = (self.runs[run % self.runs.len()].id, self.claimant(owner));
+    async fn claim(&mut self, store: &Store, worker: usize, run: usize, dead: Option<usize>) -> Outcome {
+        let (run_id, claimant) = (self.runs[run % self.runs.len()].id, self.claimant(worker));
         let claimed = match dead {
-            Some(dead) => store.claim_taken_over(run_id, &claimant, OWNERS[dead]).await,
+            Some(dead) => store.claim_taken_over(run_id, &claimant, WORKERS[dead]).await,
             None => store.claim(run_id, &claimant).await,
         };
         match claimed.unwrap() {
@@ -621,7 +624,7 @@ impl Real<'_> {
                 RunStatus::Failed => panic!("nobody failed"),
             },
             epoch: overview.epoch,
-            owner: overview.owner.map(|owner| OWNERS.iter().position(|name| *name == owner).unwrap()),
+            worker: overview.worker.map(|worker| WORKERS.iter().position(|name| *name == worker).unwrap()),
             expires: overview.lease_expires_at.0,
             deaths: overview.deaths,
             unexplained: overview.unexplained,

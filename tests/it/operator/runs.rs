@@ -61,7 +61,7 @@ async fn runs_are_listed_and_shown(engine: Engine) {
     for fact in [format!("steps      {steps}\n"), "outcome    report".to_owned(), "PROMPT TOK.".to_owned()] {
         assert!(stdout.contains(&fact), "{fact} is not in\n{stdout}");
     }
-    assert!(!stdout.contains("owner"), "nobody holds a final run:\n{stdout}");
+    assert!(!stdout.contains("worker"), "nobody holds a final run:\n{stdout}");
     let shown = json(&site, &["runs", "show", "--json", &run.id.to_string()]).await;
     assert_eq!((&shown["steps"], &shown["status"]), (&steps.into(), &"completed".into()));
     let tokens: u64 = shown["usage"].as_object().unwrap().values().map(|of| of["input_tokens"].as_u64().unwrap()).sum();

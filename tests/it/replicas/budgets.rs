@@ -62,7 +62,7 @@ async fn ask(fleet: &Fleet, place: usize, key: Option<&str>) -> Value {
 }
 
 /// Kills the replica that works on the run, once some calls are stored.
-async fn kill_its_owner(site: &Site, fleet: &mut Fleet, run: &Run) {
+async fn kill_its_worker(site: &Site, fleet: &mut Fleet, run: &Run) {
     until("the run has made some calls", async || (site.steps(run.id).await.len() >= 8).then_some(())).await;
     let holder = site.holder(fleet).await;
     fleet.replicas[holder].running.kill().await;
@@ -95,7 +95,7 @@ async fn a_run_keeps_to_its_limit_across_a_death(
     let (site, mut fleet) = at_work(limit).await;
     let asked = ask(&fleet, 0, None).await;
     let run = site.store.run(run_id(&asked)).await.unwrap().unwrap();
-    kill_its_owner(&site, &mut fleet, &run).await;
+    kill_its_worker(&site, &mut fleet, &run).await;
     let (run, spent) = ends_with_a_report(&site, &run).await;
     assert_eq!(run.limited_by.as_deref(), Some(option));
     assert!(spent.calls <= most.calls && spent.tokens <= most.tokens && spent.cost <= most.cost, "{spent:?}");
@@ -130,7 +130,7 @@ async fn all_runs_together_keep_to_a_budget_across_a_death(
         let asked = ask(&fleet, place, key.as_deref()).await;
         runs.push(site.store.run(run_id(&asked)).await.unwrap().unwrap());
     }
-    kill_its_owner(&site, &mut fleet, &runs[0]).await;
+    kill_its_worker(&site, &mut fleet, &runs[0]).await;
     let (mut tokens, mut cost, mut limited) = (0, 0, 0);
     for run in &runs {
         let (run, spent) = ends_with_a_report(&site, run).await;

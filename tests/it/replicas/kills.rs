@@ -12,12 +12,12 @@ use futures::{StreamExt as _, stream};
 use super::{Fleet, LEASE, run_id};
 use crate::{
     crash::{Engine, QUESTION, Site, Undisturbed, script, stored_before},
-    fleet::{Replica, check_ledger, check_stream, owner_pid},
+    fleet::{Replica, check_ledger, check_stream, worker_pid},
 };
 
 /// Disturbed runs at the same time; they mostly wait for leases to end.
 const AT_ONCE: usize = 4;
-/// From the death of the owner to the next life. The second is that of the claim loop, the other one the machine's.
+/// From the death of the worker to the next life. The second is that of the claim loop, the other one the machine's.
 const TAKEN_OVER: Duration = LEASE.saturating_add(Duration::from_secs(2));
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -120,7 +120,7 @@ async fn settled(site: &Site) -> (usize, usize) {
 impl Site {
     /// Who works on the run, or anybody when nobody does any more.
     async fn holder_or_first(&self, fleet: &Fleet) -> usize {
-        let owner = self.database.text("SELECT claimed_by FROM runs").await;
-        owner.and_then(|owner| fleet.place_of(owner_pid(&owner)?)).unwrap_or(0)
+        let worker = self.database.text("SELECT claimed_by FROM runs").await;
+        worker.and_then(|worker| fleet.place_of(worker_pid(&worker)?)).unwrap_or(0)
     }
 }

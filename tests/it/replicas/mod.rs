@@ -16,7 +16,7 @@ use fathom::domain::{Run, RunId, Timestamp};
 
 use crate::{
     crash::{Site, until},
-    fleet::{Fleet, LEASE, owner_pid},
+    fleet::{Fleet, LEASE, worker_pid},
 };
 
 impl Site {
@@ -28,8 +28,8 @@ impl Site {
     /// Waits until somebody works on the site's run; then the place of who does.
     async fn holder(&self, fleet: &Fleet) -> usize {
         until("somebody of the fleet works on the run", async || {
-            let owner = self.database.text("SELECT claimed_by FROM runs WHERE status = 'running'").await?;
-            fleet.place_of(owner_pid(&owner)?)
+            let worker = self.database.text("SELECT claimed_by FROM runs WHERE status = 'running'").await?;
+            fleet.place_of(worker_pid(&worker)?)
         })
         .await
     }

@@ -160,7 +160,7 @@ async fn kills_in_a_row_are_nobodys_fault_who_waits() {
 
 /// Nor is a process dead that was frozen and wakes up to find its run with somebody else.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_may_outlive_the_naps_of_its_owners() {
+async fn a_run_may_outlive_the_naps_of_its_workers() {
     let entries = Undisturbed::of(Engine::Postgres).await.journal.len() - 2;
     let site = Site::new(Engine::Postgres, stuck_at_the_report()).await;
     let fleet = site.fleet(2).await;

@@ -46,7 +46,7 @@ pub fn check_stream(seen: &[Value], table: &[Envelope]) {
     assert!(ends.len() == 1 && ends.first() == seen.last().as_ref(), "one end, and it is last: {ends:?}");
 }
 
-/// Of an owner's name (`machine/pid/start/nonce`), the process.
-pub fn owner_pid(owner: &str) -> Option<u32> {
-    owner.split('/').nth(1)?.parse().ok()
+/// Of a worker's name (`machine/pid/start/nonce`), the process.
+pub fn worker_pid(worker: &str) -> Option<u32> {
+    worker.split('/').nth(1)?.parse().ok()
 }

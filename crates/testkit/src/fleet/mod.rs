@@ -7,7 +7,7 @@ mod reader;
 mod replica;
 mod soak;
 
-pub use check::{check_ledger, check_stream, owner_pid};
+pub use check::{check_ledger, check_stream, worker_pid};
 pub use proxy::{Balancer, Cable, Mode};
 pub use reader::Reader;
 pub use replica::{Fleet, LEASE, Replica};
