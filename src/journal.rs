@@ -6,13 +6,9 @@
 
 mod activity;
 
-use std::{
-    collections::HashMap,
-    future::Future,
-    sync::{Mutex, OnceLock, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, future::Future, sync::OnceLock, time::Duration};
 
+use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{sync::watch, time::Instant};
 
@@ -176,7 +172,7 @@ impl Journal {
 
     /// The answer that a run which this one retries got to a request about the same; each is handed out once.
     pub fn inherited<T: DeserializeOwned>(&self, key: &str, asked: &Asked) -> Option<Inherited<T>> {
-        let mut inherited = self.inherited.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inherited = self.inherited.lock();
         let steps = inherited.get_mut(key)?;
         let fits = |step: &Step| step.request_hash == asked.request || step.input_hash == asked.inputs;
         while let Some(place) = steps.iter().position(fits) {
@@ -423,7 +419,7 @@ impl Journal {
     }
 
     fn take(&self, key: &str) -> Option<Step> {
-        self.stored.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
+        self.stored.lock().remove(key)
     }
 
     fn commit(&self, events: Vec<NewEvent>, sources: Vec<Source>, notes: Vec<Note>) -> Commit {

@@ -1,15 +1,13 @@
 //! The public keys of an issuer: read from it (RFC 8414, RFC 7517), kept, and read again by a task of their own when
 //! they are old or a token names another. So an issuer that hangs holds up nobody whose key is known.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use jsonwebtoken::{
     Algorithm, DecodingKey,
     jwk::{Jwk, PublicKeyUse},
 };
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet, time::Instant};
@@ -110,7 +108,7 @@ impl KeySet {
 
     /// The endpoints of the issuer.
     pub(super) async fn endpoints(&self) -> Result<Endpoints, Refused> {
-        let known = self.source.known().endpoints.clone();
+        let known = self.source.known.lock().endpoints.clone();
         match known {
             Some(endpoints) => Ok(endpoints),
             None => self.source.discover().await,
@@ -119,7 +117,7 @@ impl KeySet {
 
     /// The end of the reading that is under way or has just ended, or of one that begins.
     fn reading(&self) -> watch::Receiver<Option<Ended>> {
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = self.reading.lock();
         if let Some(reading) = reading.as_mut()
             && reading.counts()
         {
@@ -140,13 +138,9 @@ impl KeySet {
 }
 
 impl Source {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The keys, and whether they need not be read again yet.
     fn keys(&self) -> (Arc<[Jwk]>, bool) {
-        let known = self.known();
+        let known = self.known.lock();
         (Arc::clone(&known.keys), known.read_at.is_some_and(|at| at.elapsed() < FRESH))
     }
 
@@ -160,7 +154,7 @@ impl Source {
         let keys = set["keys"].as_array().cloned().unwrap_or_default();
         let keys: Arc<[Jwk]> = keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect();
         tracing::debug!(keys = keys.len(), "the issuer's keys were read");
-        let mut known = self.known();
+        let mut known = self.known.lock();
         (known.keys, known.read_at) = (keys, Some(Instant::now()));
         Ok(())
     }
@@ -172,7 +166,7 @@ impl Source {
         if endpoints.issuer != self.issuer {
             return Err(Refused::Unreachable(format!("its discovery document names {}", endpoints.issuer)));
         }
-        self.known().endpoints = Some(endpoints.clone());
+        self.known.lock().endpoints = Some(endpoints.clone());
         Ok(endpoints)
     }
 

@@ -2,9 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use super::Principal;
 
@@ -33,14 +34,14 @@ impl Remembered {
     /// # Errors
     /// There is none; the generation of the one that is to be found, before it is looked for.
     pub(super) fn get(&self, hash: &[u8; 32]) -> Result<Option<Principal>, Generation> {
-        let answers = self.answers();
+        let answers = self.0.lock();
         let known = answers.by_hash.get(hash).filter(|(_, since)| since.elapsed() < COUNTS);
         known.map(|(principal, _)| principal.clone()).ok_or(answers.generation)
     }
 
     /// Keeps an answer, unless all were forgotten since it was looked for: a key that it shows may be revoked.
     pub(super) fn insert(&self, hash: [u8; 32], principal: Option<Principal>, generation: Generation) {
-        let mut answers = self.answers();
+        let mut answers = self.0.lock();
         if answers.generation != generation {
             return;
         }
@@ -51,13 +52,9 @@ impl Remembered {
     }
 
     pub(super) fn forget_all(&self) {
-        let mut answers = self.answers();
+        let mut answers = self.0.lock();
         answers.by_hash.clear();
         answers.generation.0 += 1;
-    }
-
-    fn answers(&self) -> MutexGuard<'_, Answers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

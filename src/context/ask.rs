@@ -1,9 +1,6 @@
 //! Model calls: fitted into the context window, retried by error kind, journaled with their usage, typed.
 
-use std::{
-    pin::pin,
-    sync::{Arc, PoisonError},
-};
+use std::{pin::pin, sync::Arc};
 
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -298,7 +295,7 @@ impl Cx {
 
     /// Notes which model answers for a role; is that news, and not the role's own one?
     fn is_replaced(&self, role: Role, models: &Models, model: &ModelName) -> bool {
-        let mut stand_ins = self.run.stand_ins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stand_ins = self.run.stand_ins.lock();
         let before = stand_ins.insert(role, model.clone());
         model != models.first() && before.as_ref() != Some(model)
     }

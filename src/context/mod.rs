@@ -14,13 +14,10 @@ mod spending;
 mod waits;
 mod watch;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::{
     sync::{OnceCell, Semaphore, SemaphorePermit},
     time::Instant,
@@ -249,12 +246,12 @@ impl Cx {
 
     /// Adds to what is known of the limits of the run's research; a replay adds the same.
     pub fn limit(&self, add: impl FnOnce(&mut Limits)) {
-        add(&mut self.run.limits.lock().unwrap_or_else(PoisonError::into_inner));
+        add(&mut self.run.limits.lock());
     }
 
     /// What is known of the limits of the run's research.
     pub fn limits(&self) -> Limits {
-        self.run.limits.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.run.limits.lock().clone()
     }
 
     pub fn prompts(&self) -> &Prompts {

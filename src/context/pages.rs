@@ -1,10 +1,6 @@
 //! The run's sources and pages: each page and each text is one source, and is read once.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::sync::OnceCell;
 
@@ -33,12 +29,12 @@ impl Cx {
     /// first one of a URL decides its title and the rest, also after a restart. The first one with a text decides the
     /// title of all that have it: the page is read under that title, so it must not depend on who reads it.
     pub fn register(&self, source: &mut Source) -> Registered {
-        self.run.sources.lock().unwrap_or_else(PoisonError::into_inner).register(source)
+        self.run.sources.lock().register(source)
     }
 
     /// All sources so far, ordered by id.
     pub fn sources(&self) -> Vec<Source> {
-        let known = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.run.sources.lock();
         let rows: Vec<Source> = known.by_url.values().cloned().collect();
         drop(known);
         same::joined(rows)
@@ -57,21 +53,21 @@ impl Cx {
 
     /// The place where what is shown of a page is kept once somebody has read it.
     pub fn page(&self, key: &str) -> Arc<OnceCell<PageText>> {
-        let mut pages = self.run.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.run.pages.lock();
         Arc::clone(pages.entry(key.to_owned()).or_default())
     }
 
     /// Keeps a page's text until it is summarised; not needed afterwards.
     pub fn keep_text(&self, key: &str, text: &str) {
         if !self.page(key).initialized() {
-            let mut texts = self.run.texts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut texts = self.run.texts.lock();
             texts.entry(key.to_owned()).or_insert_with(|| text.to_owned());
         }
     }
 
     /// Keeps a text that was seen under an address whose source is stored with another one.
     pub fn keep_other_text(&self, url: &str, text: &str) {
-        let mut texts = self.run.other_texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = self.run.other_texts.lock();
         let known = texts.entry(url.to_owned()).or_default();
         // Those with the smallest hashes, in their order: researchers work side by side, and what is kept must not
         // depend on who was first.
@@ -84,14 +80,14 @@ impl Cx {
 
     /// The texts kept by [`Cx::keep_other_text`], by address.
     pub fn other_texts(&self) -> HashMap<String, Vec<String>> {
-        let texts = self.run.other_texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = self.run.other_texts.lock();
         let without_hashes = |known: &[(String, String)]| known.iter().map(|(_, text)| text.clone()).collect();
         texts.iter().map(|(url, known)| (url.clone(), without_hashes(known))).collect()
     }
 
     /// The kept text of a page; taken out.
     pub fn take_text(&self, key: &str) -> Option<String> {
-        self.run.texts.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
+        self.run.texts.lock().remove(key)
     }
 
     /// The text of a page as a run saw it that this one retries.
@@ -101,7 +97,7 @@ impl Cx {
 
     /// The title under which the run met that URL first.
     pub fn title(&self, url: &str) -> Option<String> {
-        let sources = self.run.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let sources = self.run.sources.lock();
         sources.by_url.get(url).map(|source| source.title.clone())
     }
 }

@@ -4,11 +4,9 @@
 //! and Amazon by its place (`tools.3.custom.input_schema`), Google by both kinds of place
 //! (`tools[0].function_declarations[3]`).
 
-use std::{
-    borrow::Cow,
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
+use std::{borrow::Cow, collections::HashSet};
+
+use parking_lot::Mutex;
 
 use super::Cx;
 use crate::{
@@ -32,7 +30,7 @@ pub struct RefusedTools {
 impl RefusedTools {
     /// The request without what was refused before.
     pub fn left_out<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.lock();
         if !request.tools.iter().any(|tool| names.contains(&tool.name)) {
             return Cow::Borrowed(request);
         }
@@ -46,7 +44,7 @@ impl RefusedTools {
     pub fn note(&self, request: &Request, failed: &llm::Failed) -> Vec<String> {
         let llm::Error::BadRequest { detail, .. } = &failed.error else { return Vec::new() };
         let refused = refused(&request.tools, &detail.to_lowercase());
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).extend(refused.iter().cloned());
+        self.names.lock().extend(refused.iter().cloned());
         refused
     }
 }

@@ -5,11 +5,9 @@
 //! still be written. A refusal is a failed step of the journal, so a replay goes the same way; what was spent in
 //! earlier lives is read off their steps.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -170,7 +168,7 @@ pub struct Reserved<'a> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        let mut spent = self.spending.spent();
+        let mut spent = self.spending.spent.lock();
         spent.reserved -= self.tokens;
         spent.reserved_cost -= self.cost;
     }
@@ -179,7 +177,7 @@ impl Drop for Reserved<'_> {
 impl Reserved<'_> {
     /// Later calls of the purpose are taken to be answered at such length, too.
     pub fn answered(&self, usage: &Usage) {
-        let mut spent = self.spending.spent();
+        let mut spent = self.spending.spent.lock();
         let longest = &mut spent.longest[self.purpose as usize];
         *longest = plausible(usage.output_tokens).max(*longest);
     }
@@ -195,7 +193,7 @@ pub struct Pages<'a> {
 
 impl Drop for Pages<'_> {
     fn drop(&mut self) {
-        self.spending.spent().reserved_pages -= self.granted;
+        self.spending.spent.lock().reserved_pages -= self.granted;
     }
 }
 
@@ -212,7 +210,7 @@ impl Pages<'_> {
 
     /// Counts those that were read.
     pub fn read(&self, pages: usize) {
-        self.spending.spent().pages += pages as u64;
+        self.spending.spent.lock().pages += pages as u64;
     }
 }
 
@@ -243,13 +241,13 @@ impl Spending {
 
     /// How much of the limits is used.
     pub fn standing(&self) -> Standing {
-        self.standing_of(&self.spent())
+        self.standing_of(&self.spent.lock())
     }
 
     /// As [`Self::standing`]; counts the researcher that begins with it unless no new research starts. So
     /// `max_researchers` is never passed, however many begin side by side.
     pub fn begin_researcher(&self) -> Standing {
-        let mut spent = self.spent();
+        let mut spent = self.spent.lock();
         let standing = self.standing_of(&spent);
         spent.researchers += u64::from(!standing.is_soft_limit());
         standing
@@ -276,18 +274,18 @@ impl Spending {
     /// Research was refused for what was used by then.
     pub fn note_soft_limit(&self, standing: &Standing) {
         let option = OPTIONS.into_iter().find(|option| *option == standing.of);
-        let mut spent = self.spent();
+        let mut spent = self.spent.lock();
         spent.limited_by = spent.limited_by.or(option);
     }
 
     /// Research was ended for want of time.
     pub fn note_time_over(&self) {
-        self.spent().limited_by.get_or_insert(MAX_TIME);
+        self.spent.lock().limited_by.get_or_insert(MAX_TIME);
     }
 
     /// The option that ended the research, if one did.
     pub fn limited_by(&self) -> Option<&'static str> {
-        self.spent().limited_by
+        self.spent.lock().limited_by
     }
 
     /// Counts a model call with a prompt of about `tokens` tokens, which is to be made next. `price` says what tokens
@@ -302,12 +300,12 @@ impl Spending {
         price: impl FnOnce(&Usage) -> Option<Cost>,
     ) -> Result<Reserved<'_>, Refusal> {
         let tokens = u64::from(tokens);
-        let output_tokens = self.spent().longest[purpose as usize].max(ANSWER_TOKENS);
+        let output_tokens = self.spent.lock().longest[purpose as usize].max(ANSWER_TOKENS);
         let cost = match self.max_cost {
             Some(_) => price(&Usage { input_tokens: tokens, output_tokens, ..Usage::default() }),
             None => Some(Cost::default()),
         };
-        let mut spent = self.spent();
+        let mut spent = self.spent.lock();
         if purpose == Purpose::Turn && spent.searches >= self.max_searches {
             return Err(spent.refuse("max_searches", self.max_searches));
         }
@@ -329,7 +327,7 @@ impl Spending {
     /// Counts what a call took. Its further attempts are no calls: nobody pays for those that failed, and a
     /// run outlives an outage.
     pub fn end_call(&self, usage: &Usage) {
-        self.spent().add(usage);
+        self.spent.lock().add(usage);
     }
 
     /// Counts a search that is to be made next. `price` is there when a model makes it, and says what that costs.
@@ -346,7 +344,7 @@ impl Spending {
         };
         let tokens = if by_model { expected.total() } else { 0 };
         let purpose = Purpose::Turn;
-        let mut spent = self.spent();
+        let mut spent = self.spent.lock();
         if spent.searches >= self.max_searches {
             return Err(spent.refuse("max_searches", self.max_searches));
         }
@@ -363,22 +361,18 @@ impl Spending {
 
     /// Counts what a search by a model took: its tokens, and the searches that it made beyond the one that was counted.
     pub fn end_search(&self, usage: &Usage) {
-        self.spent().searches += usage.searches.saturating_sub(1);
+        self.spent.lock().searches += usage.searches.saturating_sub(1);
         self.end_call(usage);
     }
 
     /// Lets as many pages be read of those that are wanted next as may be read.
     pub fn begin_pages(&self, wanted: usize) -> Pages<'_> {
         let wanted = wanted as u64;
-        let mut spent = self.spent();
+        let mut spent = self.spent.lock();
         let granted = wanted.min(self.max_pages.saturating_sub(spent.pages + spent.reserved_pages));
         spent.reserved_pages += granted;
         let refusal = (granted < wanted).then(|| spent.refuse(MAX_PAGES, self.max_pages));
         Pages { spending: self, granted, refusal }
-    }
-
-    fn spent(&self) -> MutexGuard<'_, Spent> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -557,7 +551,7 @@ mod tests {
     fn what_earlier_lives_spent_is_read_off_their_steps() {
         let check = |step: &Step, expected: (u64, u64, u64, Option<&str>)| {
             let spending = Spending::new(&RunOptions::default(), std::slice::from_ref(step));
-            let spent = spending.spent();
+            let spent = spending.spent.lock();
             let counted = (spent.model_calls, spent.searches, spent.tokens, spent.limited_by);
             assert_eq!(counted, expected, "{:?} {}", step.kind, step.value);
         };
@@ -602,7 +596,7 @@ mod tests {
             mark("lead/2/r2/started", r#"{"used":80,"of":"max_searches"}"#),
         ];
         let spending = Spending::new(&RunOptions::default(), &steps);
-        let spent = spending.spent();
+        let spent = spending.spent.lock();
         assert_eq!((spent.pages, spent.researchers, spent.limited_by), (4, 1, None));
     }
 
@@ -697,7 +691,7 @@ mod tests {
         spending.end_search(&Usage { searches: 4, cost: Cost::reported(0.2), ..used(5_000) });
         drop(first);
         {
-            let spent = spending.spent();
+            let spent = spending.spent.lock();
             assert_eq!((spent.searches, spent.tokens, spent.reserved, spent.reserved_cost), (4, 5_000, 0, 0));
         }
         let refusal = spending.begin_search(price(0.6)).unwrap_err();

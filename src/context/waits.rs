@@ -3,12 +3,9 @@
 //! Calls of a run that wait for the same provider share events, so that an outage writes a few of them, whatever stands
 //! in it.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{Cx, Error, Role, Unanswered};
@@ -55,7 +52,7 @@ impl Held {
 impl RunWaits {
     /// Begins a wait; returns its event, unless one that says as much is out.
     fn begin(&self, wait: llm::Wait, now: Timestamp) -> Option<Event> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         let before = held.get(&wait.name);
         let calls = before.map_or(0, |held| held.calls) + u32::from(wait.is_first);
         let until = now.plus(wait.wait);
@@ -82,7 +79,7 @@ impl RunWaits {
     /// Ends the wait of a call; returns the events when it was the last one. A provider that is still waited for is
     /// announced again, since a run shows one at a time.
     fn end(&self, name: &str, now: Timestamp) -> Vec<Event> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         let Some(one) = held.get_mut(name) else { return Vec::new() };
         one.calls = one.calls.saturating_sub(1);
         if one.calls > 0 {
@@ -108,13 +105,13 @@ struct Waited {
 
 impl WaitClock {
     fn begin(&self, now: Instant) {
-        let mut waited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waited = self.0.lock();
         waited.calls += 1;
         waited.since.get_or_insert(now);
     }
 
     fn end(&self, now: Instant) {
-        let mut waited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waited = self.0.lock();
         waited.calls = waited.calls.saturating_sub(1);
         if waited.calls == 0 {
             let since = waited.since.take();
@@ -124,7 +121,7 @@ impl WaitClock {
 
     /// The time in which at least one of the agent's calls waited, the current wait included.
     fn total(&self, now: Instant) -> Duration {
-        let waited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.lock();
         waited.total + waited.since.map(|since| now - since).unwrap_or_default()
     }
 }

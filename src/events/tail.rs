@@ -5,9 +5,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use super::Frame;
@@ -70,13 +71,13 @@ impl Tail {
 
     /// The number of the newest event known.
     pub fn head(&self) -> i64 {
-        self.ring().head
+        self.ring.lock().head
     }
 
     /// Adds what it does not know yet of events that follow one another, and wakes the readers. `false` when some are
     /// missing before them: then nothing was added.
     pub fn extend(&self, frames: Vec<Arc<Frame>>) -> bool {
-        let mut ring = self.ring();
+        let mut ring = self.ring.lock();
         let head = ring.head;
         let new = frames.partition_point(|frame| frame.seq <= head);
         match frames.get(new) {
@@ -96,17 +97,12 @@ impl Tail {
 
     /// Some frames with a number above `after_seq`.
     pub fn take(&self, after_seq: i64) -> Taken {
-        self.ring().take(after_seq)
+        self.ring.lock().take(after_seq)
     }
 
     /// A poll went by; frees a ring in which nothing happens any more.
     pub fn age(&self) {
-        self.ring().age();
-    }
-
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        // No code panics while it holds this.
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ring.lock().age();
     }
 }
 
@@ -178,7 +174,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut list = self.tails.list();
+        let mut list = self.tails.list.lock();
         let Some(entry) = list.entries.get_mut(&self.tail.thread_id) else { return };
         if Arc::ptr_eq(&entry.tail, &self.tail) {
             entry.readers -= 1;
@@ -230,7 +226,7 @@ impl Tails {
     /// A hold on the thread's tail. A new one begins after `last_seq` and is filled at once, since events may have been
     /// committed between reading that number and being on the list.
     pub fn subscribe(this: &Arc<Self>, thread_id: ThreadId, last_seq: i64) -> Subscription {
-        let mut list = this.list();
+        let mut list = this.list.lock();
         if list.entries.is_empty() {
             this.readers.notify_one();
         }
@@ -253,19 +249,19 @@ impl Tails {
 
     /// Something happened in the thread: its tail, if there is one, is to be filled.
     pub fn mark_due(&self, thread_id: ThreadId) {
-        if self.list().mark_due(thread_id) {
+        if self.list.lock().mark_due(thread_id) {
             self.work.notify_one();
         }
     }
 
     /// The thread's tail, if it has readers.
     pub fn get(&self, thread_id: ThreadId) -> Option<Arc<Tail>> {
-        self.list().entries.get(&thread_id).filter(|entry| !entry.ended).map(|entry| Arc::clone(&entry.tail))
+        self.list.lock().entries.get(&thread_id).filter(|entry| !entry.ended).map(|entry| Arc::clone(&entry.tail))
     }
 
     /// Takes the next tail to be filled; give it back with [`Tails::filled`].
     pub fn next_due(&self) -> Option<Arc<Tail>> {
-        let mut list = self.list();
+        let mut list = self.list.lock();
         while let Some(thread_id) = list.due.pop_front() {
             if let Some(entry) = list.entries.get_mut(&thread_id)
                 && entry.fill == Fill::Due
@@ -279,7 +275,7 @@ impl Tails {
 
     /// A fill is done; with `more`, there is more to be had at once.
     pub fn filled(&self, tail: &Arc<Tail>, more: bool) {
-        let mut list = self.list();
+        let mut list = self.list.lock();
         let Some(entry) = list.entries.get_mut(&tail.thread_id) else { return };
         if !Arc::ptr_eq(&entry.tail, tail) {
             return;
@@ -293,7 +289,7 @@ impl Tails {
 
     /// Ends a tail; who reads the thread afterwards gets another one.
     pub fn end(&self, tail: &Arc<Tail>, end: End) {
-        if let Some(entry) = self.list().entries.get_mut(&tail.thread_id)
+        if let Some(entry) = self.list.lock().entries.get_mut(&tail.thread_id)
             && Arc::ptr_eq(&entry.tail, tail)
         {
             entry.ended = true;
@@ -303,7 +299,7 @@ impl Tails {
 
     /// Ends every tail there is or will be.
     pub fn stop(&self, end: &End) {
-        self.list().stopped = Some(end.clone());
+        self.list.lock().stopped = Some(end.clone());
         for tail in self.all() {
             self.end(&tail, end.clone());
         }
@@ -311,16 +307,11 @@ impl Tails {
 
     /// The tails that have not ended.
     pub fn all(&self) -> Vec<Arc<Tail>> {
-        self.list().entries.values().filter(|entry| !entry.ended).map(|entry| Arc::clone(&entry.tail)).collect()
+        self.list.lock().entries.values().filter(|entry| !entry.ended).map(|entry| Arc::clone(&entry.tail)).collect()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.list().entries.is_empty()
-    }
-
-    fn list(&self) -> MutexGuard<'_, List> {
-        // No code panics while it holds this.
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().entries.is_empty()
     }
 }
 

@@ -4,10 +4,11 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -76,7 +77,7 @@ impl Wakes {
 
     /// Rings whenever somebody, somewhere, wants something of this run, or may have wanted.
     pub fn on_control(&self, run_id: RunId) -> Control {
-        let calls = lock(&self.board.control).entry(run_id).or_default().subscribe();
+        let calls = self.board.control.lock().entry(run_id).or_default().subscribe();
         Control { board: Arc::clone(&self.board), run_id, calls }
     }
 
@@ -89,7 +90,7 @@ impl Wakes {
         if !self.board.has_others {
             return;
         }
-        let mut outbox = lock(&self.board.outbox);
+        let mut outbox = self.board.outbox.lock();
         if outbox.len() < OUTBOX {
             outbox.insert(wake);
         }
@@ -100,18 +101,18 @@ impl Wakes {
 
 impl Board {
     fn ring(&self, run_id: RunId) {
-        if let Some(sender) = lock(&self.control).get(&run_id) {
+        if let Some(sender) = self.control.lock().get(&run_id) {
             sender.send_replace(());
         }
     }
 
     fn ring_all(&self) {
         self.queue.send_replace(());
-        lock(&self.control).values().for_each(|sender| sender.send_replace(()));
+        self.control.lock().values().for_each(|sender| sender.send_replace(()));
     }
 
     async fn send(&self, store: &Store, limit: Duration) {
-        let wakes: Vec<Wake> = lock(&self.outbox).drain().collect();
+        let wakes: Vec<Wake> = self.outbox.lock().drain().collect();
         if wakes.is_empty() {
             return;
         }
@@ -121,11 +122,6 @@ impl Board {
             Err(_) => tracing::debug!("waking other processes took too long; they look every second"),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it holds one of these, and no map or set is left half changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Hears what is wanted of one run; takes itself off the list.
@@ -149,7 +145,7 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        let mut control = lock(&self.board.control);
+        let mut control = self.board.control.lock();
         if control.get(&self.run_id).is_some_and(|sender| sender.receiver_count() <= 1) {
             control.remove(&self.run_id);
         }
@@ -216,18 +212,18 @@ mod tests {
         wakes.board.ring_all();
         of_second.called().await;
         drop((of_first, of_second));
-        assert!(lock(&wakes.board.control).is_empty());
+        assert!(wakes.board.control.lock().is_empty());
     }
 
     #[tokio::test]
     async fn nothing_waits_to_be_sent_where_nobody_listens_and_little_where_somebody_does() {
         let alone = Wakes::new(false);
         alone.queue();
-        assert!(lock(&alone.board.outbox).is_empty());
+        assert!(alone.board.outbox.lock().is_empty());
         let among_others = Wakes::new(true);
         (0..3).for_each(|_| among_others.queue());
-        assert_eq!(lock(&among_others.board.outbox).len(), 1);
+        assert_eq!(among_others.board.outbox.lock().len(), 1);
         (0..2 * OUTBOX).for_each(|_| among_others.events(ThreadId::new()));
-        assert_eq!(lock(&among_others.board.outbox).len(), OUTBOX);
+        assert_eq!(among_others.board.outbox.lock().len(), OUTBOX);
     }
 }

@@ -4,13 +4,14 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use axum::body::Body;
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -37,13 +38,15 @@ impl Clients {
     pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Place {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let client = Arc::new(Client::new(peer));
-        lock(&self.open).insert(number, Arc::clone(&client));
+        self.open.lock().insert(number, Arc::clone(&client));
         Place { clients: Arc::clone(self), number, client }
     }
 
     /// Tells connections that do nothing to close: of those that were idle the longest at least one, if there is any.
     pub fn make_room(&self) {
-        let mut idle: Vec<(Instant, Arc<Client>)> = lock(&self.open)
+        let mut idle: Vec<(Instant, Arc<Client>)> = self
+            .open
+            .lock()
             .values()
             .filter_map(|client| Some((client.idle_since()?, Arc::clone(client))))
             .filter(|(since, _)| since.elapsed() >= SETTLED)
@@ -57,7 +60,7 @@ impl Clients {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        lock(&self.clients.open).remove(&self.number);
+        self.clients.open.lock().remove(&self.number);
     }
 }
 
@@ -90,13 +93,13 @@ impl Client {
     }
 
     fn idle_since(&self) -> Option<Instant> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         (state.at_work == 0).then_some(state.idle_since)
     }
 
     /// The connection is at work as long as what is returned lives.
     pub fn works(self: &Arc<Self>) -> AtWork {
-        lock(&self.state).at_work += 1;
+        self.state.lock().at_work += 1;
         AtWork(Arc::clone(self))
     }
 
@@ -116,7 +119,7 @@ impl Client {
     pub fn reader(self: &Arc<Self>) -> Arc<Reader> {
         let progress = Progress { pieces: 0, since: Instant::now() };
         let reader = Arc::new(Reader { progress: Mutex::new(progress), _at_work: self.works() });
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.readers.retain(|reader| reader.strong_count() > 0);
         state.readers.push(Arc::downgrade(&reader));
         reader
@@ -124,13 +127,13 @@ impl Client {
 
     /// Has an answer been waiting for its reader longer than `limit`?
     pub fn stalls(&self, limit: Duration) -> bool {
-        let readers: Vec<_> = lock(&self.state).readers.iter().filter_map(Weak::upgrade).collect();
+        let readers: Vec<_> = self.state.lock().readers.iter().filter_map(Weak::upgrade).collect();
         readers.iter().any(|reader| reader.stalls(limit))
     }
 
     /// Leaves it to the connection to read on, so that the answer is not lost (see `linger.rs`).
     pub fn leave_body(&self, body: Body) {
-        lock(&self.state).bodies.push(body);
+        self.state.lock().bodies.push(body);
         self.left.notify_one();
     }
 
@@ -140,7 +143,7 @@ impl Client {
     /// Nothing is lost when it is dropped.
     pub async fn left_bodies(&self) -> Vec<Body> {
         loop {
-            let bodies = std::mem::take(&mut lock(&self.state).bodies);
+            let bodies = std::mem::take(&mut self.state.lock().bodies);
             if !bodies.is_empty() {
                 return bodies;
             }
@@ -155,7 +158,7 @@ pub struct AtWork(Arc<Client>);
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.state);
+        let mut state = self.0.state.lock();
         state.at_work -= 1;
         state.idle_since = Instant::now();
     }
@@ -178,7 +181,7 @@ struct Progress {
 
 impl Reader {
     pub fn handed(&self) {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         if progress.pieces == 0 {
             progress.since = Instant::now();
         }
@@ -186,19 +189,15 @@ impl Reader {
     }
 
     pub fn sent(&self) {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         progress.pieces -= 1;
         progress.since = Instant::now();
     }
 
     fn stalls(&self, limit: Duration) -> bool {
-        let progress = lock(&self.progress);
+        let progress = self.progress.lock();
         progress.pieces > 0 && progress.since.elapsed() > limit
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,11 +4,7 @@
 //! Runs are counted in the database, where they are created; requests are not, since that would cost each of them a
 //! write.
 
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, convert::Infallible};
 
 use axum::{
     extract::{FromRequestParts as _, Request, State as Shared},
@@ -16,6 +12,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
+use parking_lot::Mutex;
 
 use super::{State, error::ApiError};
 use crate::domain::{Allowance, ApiKeyId, Caller, Limited, Owner, Timestamp};
@@ -55,7 +52,7 @@ impl Requests {
     /// Counts a request for each of these, unless it is one too many for one of them: then for none. What each has left
     /// afterwards; `None` where there was nothing left.
     fn count(&self, quotas: &[Quota], now: Timestamp) -> Vec<Option<u64>> {
-        let mut minute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut minute = self.0.lock();
         if minute.began != now.minute().0 || minute.counts.len() >= MAX_COUNTED {
             *minute = Minute { began: now.minute().0, counts: HashMap::new() };
         }

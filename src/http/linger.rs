@@ -6,7 +6,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -20,6 +20,7 @@ use axum::{
 };
 use http_body_util::BodyExt as _;
 use hyper::body::Frame;
+use parking_lot::Mutex;
 
 use super::clients::Client;
 
@@ -39,7 +40,7 @@ pub async fn keep_reading(request: Request, next: Next) -> Response {
     let shared = Arc::new(Mutex::new(Some(body)));
     let lent = Body::new(Lent(Arc::clone(&shared)));
     let response = next.run(Request::from_parts(parts, lent)).await;
-    let left = shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let left = shared.lock().take();
     if let Some(body) = left {
         client.leave_body(body);
     }
@@ -71,7 +72,7 @@ impl hyper::body::Body for Lent {
     type Error = axum::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.0.lock();
         let Some(body) = shared.as_mut() else { return Poll::Ready(None) };
         let polled = Pin::new(body).poll_frame(cx);
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {

@@ -6,11 +6,12 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
 use axum::{body::Bytes, http::HeaderValue};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use parking_lot::Mutex;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use tokio::sync::{OnceCell, Semaphore};
 
@@ -93,7 +94,7 @@ impl Pages {
 
     /// The place of a page; it becomes the one used last.
     fn cell(&self, run_id: RunId) -> Arc<OnceCell<Bytes>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let place = kept.iter().position(|(known, _)| *known == run_id);
         let cell = place.and_then(|place| kept.remove(place)).map_or_else(Arc::default, |(_, cell)| cell);
         kept.push_back((run_id, Arc::clone(&cell)));
@@ -101,7 +102,7 @@ impl Pages {
     }
 
     fn trim(&self) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let size = |cell: &OnceCell<Bytes>| cell.get().map_or(0, Bytes::len);
         let mut bytes: usize = kept.iter().map(|(_, cell)| size(cell)).sum();
         while kept.len() > KEPT_PAGES || bytes > KEPT_BYTES {

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use secrecy::SecretString;
 
 use super::assembly::{Assembly, malformed};
@@ -415,7 +416,7 @@ struct Circuits(Mutex<HashMap<ModelName, Arc<Circuit>>>);
 
 impl Circuits {
     fn of(&self, model: &ModelName) -> Arc<Circuit> {
-        let mut circuits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut circuits = self.0.lock();
         if circuits.len() >= MAX_CIRCUITS {
             circuits.retain(|_, circuit| Arc::strong_count(circuit) > 1 || circuit.is_open());
         }

@@ -2,8 +2,9 @@
 //! error may have been of another request, another upstream, or a server that has been restarted since.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::structured::Strategy;
 use crate::domain::ModelName;
@@ -44,13 +45,13 @@ struct KnownStrategy {
 
 impl Memory {
     pub(super) fn window(&self, model: &ModelName, now: Instant) -> Option<u32> {
-        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let windows = self.windows.lock();
         windows.get(model).filter(|window| now < window.until).map(|window| window.tokens)
     }
 
     /// A server reported the window of a model. Reported again after it had been forgotten, it is believed for a day.
     pub(super) fn learn_window(&self, model: &ModelName, tokens: u32, now: Instant) {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = self.windows.lock();
         let before = windows.get(model).copied().filter(|before| before.tokens == tokens);
         let until = match before {
             // Calls made side by side fail for one and the same reason.
@@ -64,26 +65,26 @@ impl Memory {
 
     /// Has the model lately refused a forced tool call?
     pub(super) fn refuses_force(&self, model: &ModelName, now: Instant) -> bool {
-        let unforced = self.unforced.lock().unwrap_or_else(PoisonError::into_inner);
+        let unforced = self.unforced.lock();
         unforced.get(model).is_some_and(|until| now < *until)
     }
 
     pub(super) fn learn_refused_force(&self, model: &ModelName, now: Instant) {
-        let mut unforced = self.unforced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unforced = self.unforced.lock();
         forget(&mut unforced, |until| now < *until);
         unforced.insert(model.clone(), now + STRATEGY);
     }
 
     /// Where to begin asking a model for a structured answer.
     pub(super) fn strategy(&self, model: &ModelName, now: Instant) -> Strategy {
-        let strategies = self.strategies.lock().unwrap_or_else(PoisonError::into_inner);
+        let strategies = self.strategies.lock();
         let known = strategies.get(model).filter(|known| known.misses >= MISSES && now < known.until);
         known.map_or(Strategy::Native, |known| known.strategy)
     }
 
     /// A structured answer was had by `strategy`; `refused`: because the provider does not know the forms above it.
     pub(super) fn answered_by(&self, model: &ModelName, strategy: Strategy, refused: bool, now: Instant) {
-        let mut strategies = self.strategies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut strategies = self.strategies.lock();
         if strategy == Strategy::Native {
             strategies.remove(model);
             return;
@@ -160,7 +161,7 @@ mod tests {
             memory.learn_window(&model, 4_096, now);
             memory.answered_by(&model, Strategy::Tool, true, now);
         }
-        assert!(memory.windows.lock().unwrap().len() <= MAX_MODELS);
-        assert!(memory.strategies.lock().unwrap().len() <= MAX_MODELS);
+        assert!(memory.windows.lock().len() <= MAX_MODELS);
+        assert!(memory.strategies.lock().len() <= MAX_MODELS);
     }
 }

@@ -1,8 +1,8 @@
 //! What a server says of its models (`GET /models`).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -26,10 +26,10 @@ impl Listing {
     /// The list; `ask` is called once at a time, and gives `None` when the server would not say.
     pub(super) async fn get(&self, now: Instant, ask: impl AsyncFnOnce() -> Option<Listed>) -> Option<&Listed> {
         let asked = async || {
-            if self.failed().is_some_and(|failed| now.saturating_duration_since(failed) < ASK_AGAIN) {
+            if self.failed.lock().is_some_and(|failed| now.saturating_duration_since(failed) < ASK_AGAIN) {
                 return Err(());
             }
-            ask().await.ok_or_else(|| *self.failed() = Some(now))
+            ask().await.ok_or_else(|| *self.failed.lock() = Some(now))
         };
         self.listed.get_or_try_init(asked).await.ok()
     }
@@ -37,10 +37,6 @@ impl Listing {
     /// The list, if it was had.
     pub(super) fn known(&self) -> Option<&Listed> {
         self.listed.get()
-    }
-
-    fn failed(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

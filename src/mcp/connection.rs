@@ -3,10 +3,11 @@
 use std::{
     collections::VecDeque,
     process::Stdio,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::ProtocolVersion,
@@ -212,7 +213,7 @@ impl Process {
     /// The error with what the program said last; that alone explains a failed start.
     async fn explain(&mut self, error: Option<Error>) -> Error {
         let ended = timeout(Duration::from_millis(500), self.child.wait()).await;
-        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let words = self.last_words.lock().clone();
         let words = String::from_utf8_lossy(&Vec::from(words)).into_owned();
         let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
@@ -240,7 +241,7 @@ impl Drop for Process {
 async fn keep_last(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut buffer = [0; 4096];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         kept.extend(&buffer[..read]);
         let excess = kept.len().saturating_sub(LAST_WORDS_BYTES);
         kept.drain(..excess);

@@ -2,12 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicU32, Ordering},
 };
 
+use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleClient, Service,
     model::{
@@ -41,7 +39,7 @@ pub(super) struct Notices {
 
 impl Notices {
     pub fn stop_with(&self, token: RunningServiceCancellationToken) {
-        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+        *self.stop.lock() = Some(token);
     }
 
     /// Has the server said more than it may?
@@ -52,25 +50,25 @@ impl Notices {
     /// The progress of a call, until the returned value is dropped.
     pub fn follow(&self, token: ProgressToken) -> Followed<'_> {
         let (sender, receiver) = watch::channel(None);
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
+        self.progress.lock().insert(token.clone(), sender);
         Followed { notices: self, token, receiver }
     }
 
     /// Takes the sign-ins that were asked for since the last call of this.
     pub fn take_sign_ins(&self) -> Vec<SignIn> {
-        std::mem::take(&mut *self.sign_ins.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.sign_ins.lock())
     }
 
     fn count(&self) {
         if self.count.fetch_add(1, Ordering::Relaxed) == MAX_NOTICES
-            && let Some(stop) = self.stop.lock().unwrap_or_else(PoisonError::into_inner).take()
+            && let Some(stop) = self.stop.lock().take()
         {
             stop.cancel();
         }
     }
 
     fn sign_in(&self, message: &str, url: &str) {
-        let mut sign_ins = self.sign_ins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sign_ins = self.sign_ins.lock();
         if let Some(sign_in) = SignIn::new(message, url)
             && sign_ins.len() < MAX_SIGN_INS
         {
@@ -88,7 +86,7 @@ pub(super) struct Followed<'a> {
 
 impl Drop for Followed<'_> {
     fn drop(&mut self) {
-        self.notices.progress.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+        self.notices.progress.lock().remove(&self.token);
     }
 }
 
@@ -129,7 +127,7 @@ impl Service<RoleClient> for Handler {
                 total: notice.total,
                 message: notice.message.map(|text| text.chars().take(NOTICE_CHARS).collect()),
             };
-            let calls = self.0.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            let calls = self.0.progress.lock();
             if let Some(sender) = calls.get(&notice.progress_token) {
                 sender.send_replace(Some(progress));
             }

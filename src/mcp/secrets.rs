@@ -1,10 +1,8 @@
 //! What a server was given and must not be shown again: it may repeat it in an answer or an error.
 
-use std::{
-    borrow::Cow,
-    sync::{Mutex, PoisonError},
-};
+use std::borrow::Cow;
 
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Error, Reply, Server, Way};
@@ -25,7 +23,7 @@ impl Secrets {
     }
 
     pub fn add(&self, token: SecretString) {
-        self.granted.lock().unwrap_or_else(PoisonError::into_inner).push(token);
+        self.granted.lock().push(token);
     }
 
     /// The text without them.
@@ -56,7 +54,7 @@ impl Secrets {
     }
 
     fn with_all<T>(&self, work: impl FnOnce(&mut dyn Iterator<Item = &str>) -> T) -> T {
-        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let granted = self.granted.lock();
         work(&mut self.named.iter().chain(granted.iter()).map(ExposeSecret::expose_secret))
     }
 }

@@ -4,9 +4,9 @@
 //! time asks again, after growing waits that all callers share, and the first answer lets all go on. So a dead provider
 //! costs a few requests a minute, whatever waits for it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -68,19 +68,19 @@ impl Circuit {
 
     /// Is the provider taken to be away?
     pub fn is_open(&self) -> bool {
-        self.lock().away.is_some()
+        self.state.lock().away.is_some()
     }
 
     /// Would a call have to wait now?
     pub fn is_waiting(&self) -> bool {
-        self.lock().away.as_ref().is_some_and(|away| now() < away.until)
+        self.state.lock().away.as_ref().is_some_and(|away| now() < away.until)
     }
 
     /// While the provider is away, the call that may go asks it for all; the next one may after another wait, so that a
     /// call that gets no answer at all holds nobody up.
     pub(super) fn turn(&self) -> Turn {
         let now = now();
-        match &mut self.lock().away {
+        match &mut self.state.lock().away {
             Some(away) if now < away.until => Turn::Wait { until: away.until, reason: away.reason.clone() },
             Some(away) => {
                 away.decided = now;
@@ -98,7 +98,7 @@ impl Circuit {
 
     /// Somebody got an answer, be it a refusal.
     pub(super) fn answered(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.failures = 0;
         state.away = None;
         drop(state);
@@ -108,7 +108,7 @@ impl Circuit {
     /// A call begun then found nobody, and was asked to leave the provider alone for that long.
     pub(super) fn found_nobody(&self, begun: Instant, asked: Option<Duration>, reason: &str, policy: &RetryPolicy) {
         let now = now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.failures = state.failures.saturating_add(1);
         let failures = state.failures;
         let bound = match &mut state.away {
@@ -139,9 +139,5 @@ impl Circuit {
             // They may be the request's fault, and say nothing of others.
             Trouble::Failing | Trouble::Slow | Trouble::Unreadable => {}
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,9 +6,10 @@
 //! with a hundred calls does not keep another one's only call waiting.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -92,7 +93,7 @@ impl Permit {
     /// Counts the tokens that the call really took.
     pub fn used(&mut self, tokens: u64) {
         let Some(limiter) = &self.limiter else { return };
-        let mut state = limiter.lock();
+        let mut state = limiter.state.lock();
         if let Some(bucket) = &mut state.tokens {
             bucket.give_back(self.tokens);
             bucket.take(tokens);
@@ -104,7 +105,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(limiter) = self.limiter.take() {
-            limiter.lock().in_flight -= 1;
+            limiter.state.lock().in_flight -= 1;
             limiter.let_go();
         }
     }
@@ -167,7 +168,7 @@ impl Limiter {
 
     /// A call got an answer: the provider takes as many as there were, and one more.
     pub fn answered(self: &Arc<Self>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.taken < self.limits.in_flight {
             state.taken += 1;
             drop(state);
@@ -177,7 +178,7 @@ impl Limiter {
 
     /// The provider said that there are too many calls.
     pub fn refused(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_settled = state.halved.is_none_or(|halved| now() >= halved + SETTLING);
         if is_settled {
             state.taken = (state.taken.min(state.in_flight) / 2).max(1);
@@ -189,14 +190,14 @@ impl Limiter {
     pub fn observe(&self, quota: &Quota) {
         if let Some(pause) = quota.pause() {
             let until = now() + pause.min(LONGEST_PAUSE);
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.paused_until = Some(state.paused_until.map_or(until, |before| before.max(until)));
         }
     }
 
     /// Takes a place in the queue, or leave at once.
     fn queue(self: &Arc<Self>, run: u128, tokens: u64) -> Result<Permit, oneshot::Receiver<Permit>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.runs.is_empty() && self.room(&mut state, tokens) == Room::Now {
             state.begin(tokens);
             return Ok(Permit { limiter: Some(Arc::clone(self)), tokens });
@@ -212,7 +213,7 @@ impl Limiter {
 
     /// Lets calls go for which there is room, run by run; says when there is room for the next one.
     fn let_go(self: &Arc<Self>) -> Room {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let Some(tokens) = state.next() else { return Room::Later };
             match self.room(&mut state, tokens) {
@@ -245,13 +246,9 @@ impl Limiter {
     }
 
     fn reason(&self) -> String {
-        let state = self.lock();
+        let state = self.state.lock();
         let waiting: usize = state.runs.iter().map(|(_, calls)| calls.len()).sum();
         format!("{} calls are in flight and {waiting} wait for their turn", state.in_flight)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -348,9 +345,9 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
 
     use futures::future::join_all;
+    use parking_lot::Mutex;
 
     use super::super::clock::{run, sleep};
     use super::super::gate::Open;
@@ -381,7 +378,7 @@ mod tests {
             let (limiter, order) = (&limiter, &order);
             async move {
                 let _permit = limiter.permit("p", 0, &Of(run)).await;
-                order.lock().unwrap().push(run);
+                order.lock().push(run);
                 sleep(SECOND).await;
             }
         };
@@ -391,10 +388,10 @@ mod tests {
             join_all([call(2), call(3)]).await;
         };
         run(async { futures::join!(many, late) });
-        let order = order.into_inner().unwrap();
+        let order = order.into_inner();
         let place = |run| order.iter().position(|other| *other == run).unwrap();
         assert!(place(2) < 6 && place(3) < 6, "{order:?}");
-        assert_eq!((order.len(), limiter.lock().in_flight), (42, 0));
+        assert_eq!((order.len(), limiter.state.lock().in_flight), (42, 0));
     }
 
     #[test]
@@ -431,7 +428,7 @@ mod tests {
             limiter.refused();
             // Those that were begun before say the same.
             limiter.refused();
-            assert_eq!(limiter.lock().taken, 8);
+            assert_eq!(limiter.state.lock().taken, 8);
             held.truncate(8);
             let next = limiter.permit("p", 0, &Open);
             let mut next = std::pin::pin!(next);
@@ -447,11 +444,11 @@ mod tests {
         struct Log(Mutex<Vec<(&'static str, bool)>>);
         impl Caller for Log {
             fn waiting(&self, wait: Wait) {
-                self.0.lock().unwrap().push(("waiting", wait.is_first));
+                self.0.lock().push(("waiting", wait.is_first));
             }
 
             fn resumed(&self, _: &str) {
-                self.0.lock().unwrap().push(("resumed", false));
+                self.0.lock().push(("resumed", false));
             }
         }
         let (limiter, log) = (Limiter::new(Limits::in_flight(1)), Log::default());
@@ -467,8 +464,8 @@ mod tests {
             drop(first);
             drop(limiter.permit("p", 0, &log).await);
         });
-        assert_eq!(*log.0.lock().unwrap(), [("waiting", true), ("waiting", false), ("resumed", false)]);
-        assert_eq!(limiter.lock().in_flight, 0);
+        assert_eq!(*log.0.lock(), [("waiting", true), ("waiting", false), ("resumed", false)]);
+        assert_eq!(limiter.state.lock().in_flight, 0);
     }
 
     /// A call that waits for another one's end learns of a pause only then.

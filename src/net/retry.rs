@@ -320,8 +320,10 @@ pub fn jittered(bound: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use parking_lot::Mutex;
 
     use super::super::clock::run;
     use super::*;
@@ -399,10 +401,10 @@ mod tests {
                     std::future::ready(if first { Err(again(trouble, Some(asked))) } else { Ok(()) })
                 };
                 let reporter = Mutex::new(Vec::new());
-                let tell = |wait: Wait| reporter.lock().unwrap().push((wait.attempt, wait.wait));
+                let tell = |wait: Wait| reporter.lock().push((wait.attempt, wait.wait));
                 let (done, time) = run(retry(&circuit(), &policy(), &tell, call));
                 assert_eq!((done.unwrap().1, time), (2, asked));
-                assert_eq!(reporter.into_inner().unwrap(), [(1, asked)]);
+                assert_eq!(reporter.into_inner(), [(1, asked)]);
             }
         }
     }
@@ -523,11 +525,11 @@ mod tests {
 
     impl Caller for Log {
         fn waiting(&self, wait: Wait) {
-            self.0.lock().unwrap().push(if wait.is_first { "first" } else { "more" });
+            self.0.lock().push(if wait.is_first { "first" } else { "more" });
         }
 
         fn resumed(&self, _: &str) {
-            self.0.lock().unwrap().push("resumed");
+            self.0.lock().push("resumed");
         }
     }
 
@@ -536,7 +538,7 @@ mod tests {
         let log = Log::default();
         let call = || std::future::ready(Err::<(), _>(again(Trouble::Slow, None)));
         run(retry(&circuit(), &policy(), &log, call)).0.unwrap_err();
-        assert_eq!(*log.0.lock().unwrap(), ["first", "more", "resumed"]);
+        assert_eq!(*log.0.lock(), ["first", "more", "resumed"]);
         let log = Log::default();
         let call = || std::future::ready(Err::<(), _>(again(Trouble::Away, Some(HOUR))));
         let dropped = async {
@@ -547,6 +549,6 @@ mod tests {
             }
         };
         run(dropped);
-        assert_eq!(*log.0.lock().unwrap(), ["first", "resumed"]);
+        assert_eq!(*log.0.lock(), ["first", "resumed"]);
     }
 }

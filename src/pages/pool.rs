@@ -8,13 +8,11 @@ use std::{
     fmt, io,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::AsyncReadExt,
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
@@ -119,19 +117,19 @@ impl Pool {
     /// # Errors
     /// What was remembered of bytes with that hash.
     pub fn refuse_known(&self, hash: &Hash) -> Result<(), Error> {
-        let unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        let unreadable = self.unreadable.lock();
         let known = unreadable.iter().find(|(known, _)| known == hash);
         known.map_or(Ok(()), |(_, unreadable)| Err(unreadable.clone().into()))
     }
 
     pub fn remember(&self, hash: Hash, unreadable: &Unreadable) {
-        let mut known = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.unreadable.lock();
         known.truncate(MAX_REMEMBERED - 1);
         known.push_front((hash, unreadable.clone()));
     }
 
     fn take_idle(&self) -> Option<Worker> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.idle.lock().pop()
     }
 
     async fn work(&self, mut worker: Worker, job: Job, bytes: &[u8], limit: Duration) -> Result<Answer, End> {
@@ -147,7 +145,7 @@ impl Pool {
         worker.busy += began.elapsed();
         worker.jobs += 1;
         if worker.jobs < MAX_JOBS && worker.bytes < MAX_BYTES && worker.busy < MAX_BUSY {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+            self.idle.lock().push(worker);
         }
         Ok(answer)
     }

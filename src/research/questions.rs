@@ -5,8 +5,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use super::citations;
 use crate::{
@@ -58,7 +60,7 @@ pub type Judgements = Arc<Mutex<BTreeMap<usize, Judgement>>>;
 
 /// How far the notes answer each question.
 pub async fn judged(cx: &Cx, questions: &[String], judgements: &Judgements, notes: &[Note]) -> Vec<Judged> {
-    let said = judgements.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let said = judgements.lock().clone();
     let cited: BTreeSet<SourceId> = notes.iter().flat_map(|note| citations::cited_ids(&note.text)).collect();
     // Whose only question is the whole conversation, the words of it decide little: what is cited counts.
     let is_whole = questions.len() == 1 && !cx.options().research_model.first().is_offline();

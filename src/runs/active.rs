@@ -3,12 +3,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -69,7 +70,7 @@ pub struct Setbacks {
 impl Setbacks {
     /// How long the run is left alone after one more: a second, then twice as long each time, two minutes at most.
     pub fn pause(&self, run_id: RunId) -> Duration {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         if counts.len() >= MOST_COUNTED {
             counts.clear();
         }
@@ -79,7 +80,7 @@ impl Setbacks {
     }
 
     pub fn forget(&self, run_id: RunId) {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).remove(&run_id);
+        self.counts.lock().remove(&run_id);
     }
 }
 
@@ -102,37 +103,37 @@ impl Active {
             setbacks: Arc::clone(&self.setbacks),
         };
         let signals = Arc::new(signals);
-        self.lock().insert(run_id, Arc::clone(&signals));
+        self.runs.lock().insert(run_id, Arc::clone(&signals));
         Registration { active: Arc::clone(self), run_id, signals }
     }
 
     pub fn cancel(&self, run_id: RunId) {
-        if let Some(signals) = self.lock().get(&run_id) {
+        if let Some(signals) = self.runs.lock().get(&run_id) {
             signals.cancel.cancel();
         }
     }
 
     pub fn lose(&self, run_id: RunId) {
-        if let Some(signals) = self.lock().get(&run_id) {
+        if let Some(signals) = self.runs.lock().get(&run_id) {
             signals.lost.cancel();
         }
     }
 
     /// Says again whether a run is to be worked on alone.
     pub fn leave_alone(&self, run_id: RunId, alone: bool) {
-        if let Some(signals) = self.lock().get(&run_id) {
+        if let Some(signals) = self.runs.lock().get(&run_id) {
             signals.alone.store(alone, Ordering::Relaxed);
         }
     }
 
     /// Is a run at work beside which nothing is begun?
     pub fn is_taken(&self) -> bool {
-        self.lock().values().any(|signals| signals.alone.load(Ordering::Relaxed))
+        self.runs.lock().values().any(|signals| signals.alone.load(Ordering::Relaxed))
     }
 
     /// How many runs are at work.
     pub fn count(&self) -> usize {
-        self.lock().len()
+        self.runs.lock().len()
     }
 
     pub fn marks(&self) -> &Marks {
@@ -141,12 +142,7 @@ impl Active {
 
     /// The runs at work.
     pub fn ids(&self) -> Vec<RunId> {
-        self.lock().keys().copied().collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Arc<RunSignals>>> {
-        // No code panics while it holds this.
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock().keys().copied().collect()
     }
 }
 
@@ -168,7 +164,7 @@ impl std::ops::Deref for Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let mut runs = self.active.lock();
+        let mut runs = self.active.runs.lock();
         // A run that was lost and claimed again may have another worker here by now.
         if runs.get(&self.run_id).is_some_and(|signals| Arc::ptr_eq(signals, &self.signals)) {
             runs.remove(&self.run_id);

@@ -1,10 +1,8 @@
 //! The claim loop: takes queued and orphaned runs as long as there is room, and owns the tasks that work on them.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::{task::JoinSet, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
@@ -61,11 +59,11 @@ pub struct LastLook(Mutex<Option<Instant>>);
 impl LastLook {
     /// The time since then; `None` when there was none.
     pub fn age(&self) -> Option<Duration> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
+        self.0.lock().map(|at| at.elapsed())
     }
 
     fn now(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.0.lock() = Some(Instant::now());
     }
 }
 

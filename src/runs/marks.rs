@@ -13,10 +13,11 @@ use std::{
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
 };
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::{domain::RunId, store::End};
@@ -56,7 +57,7 @@ impl Marks {
     /// Enters a run that was claimed; it is struck off when the mark is dropped.
     pub fn enter(self: &Arc<Self>, run_id: RunId, epoch: i64) -> Arc<Mark> {
         let slot = {
-            let mut taken = locked(&self.taken);
+            let mut taken = self.taken.lock();
             let free = taken.iter().position(|taken| !taken).unwrap_or(taken.len());
             if free == taken.len() {
                 taken.push(true);
@@ -150,7 +151,7 @@ impl Mark {
     }
 
     fn begin(&self) -> OwnWork<'_> {
-        let mut at_work = locked(&self.at_work);
+        let mut at_work = self.at_work.lock();
         *at_work += 1;
         if *at_work == 1 {
             self.marks.write(&[IN_OWN_WORK], self.offset() + STATE);
@@ -166,7 +167,7 @@ impl Mark {
 impl Drop for Mark {
     fn drop(&mut self) {
         self.marks.write(&[FREE], self.offset() + STATE);
-        if let Some(taken) = locked(&self.marks.taken).get_mut(self.slot) {
+        if let Some(taken) = self.marks.taken.lock().get_mut(self.slot) {
             *taken = false;
         }
     }
@@ -177,7 +178,7 @@ struct OwnWork<'a>(&'a Mark);
 
 impl Drop for OwnWork<'_> {
     fn drop(&mut self) {
-        let mut at_work = locked(&self.0.at_work);
+        let mut at_work = self.0.at_work.lock();
         *at_work -= 1;
         if *at_work == 0 {
             self.0.marks.write(&[WAITING], self.0.offset() + STATE);
@@ -256,11 +257,6 @@ fn end(slot: &[u8; SLOT]) -> Option<End> {
         epoch: i64::from_le_bytes(*epoch),
         in_own_work: state == IN_OWN_WORK,
     })
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code panics while it holds one of these.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

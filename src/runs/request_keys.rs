@@ -4,13 +4,14 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use aws_lc_rs::{
     aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey},
     hkdf::{HKDF_SHA256, Salt},
 };
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{Means, Refusal};
@@ -83,7 +84,7 @@ impl RequestKeys {
 
     fn made_of(&self, server: &Arc<Means>, keys: &GivenKeys) -> Result<Arc<Means>, Refusal> {
         let name = fingerprint(keys);
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         if let Some(means) = used.get(&name).and_then(Weak::upgrade) {
             return Ok(means);
         }

@@ -1,12 +1,9 @@
 //! Several engines asked at once, their hits merged by rank.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use futures::future::{BoxFuture, join_all, try_join_all};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{Caller, Engine, Error, Gate, Hit, Limits, Opened, Results, Search, Skipped};
@@ -80,15 +77,12 @@ impl Merged {
     }
 
     fn off(&self) -> HashMap<usize, Error> {
-        self.off.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.off.lock().clone()
     }
 
     fn switch_off(&self, failed: &[(usize, &Engine, Error)]) {
         let lasting = failed.iter().filter(|(_, _, error)| error.is_lasting());
-        self.off
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(lasting.map(|(place, _, error)| (*place, error.clone())));
+        self.off.lock().extend(lasting.map(|(place, _, error)| (*place, error.clone())));
     }
 }
 

@@ -3,13 +3,9 @@
 //! An engine says how a query becomes a request and how an answer is read ([`Wire`]), both without a network. A result
 //! without an address is left out; every other missing field is tolerated.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use reqwest::{Method, header::HeaderMap};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, value::RawValue};
@@ -188,7 +184,7 @@ impl Pace {
     /// Waits for the next place.
     async fn wait(&self) {
         let at = {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = self.next.lock();
             let at = (*next).max(Instant::now());
             *next = at + self.every;
             at
@@ -198,7 +194,7 @@ impl Pace {
 
     /// Nobody asks before that.
     fn hold(&self, pause: Duration) {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.next.lock();
         *next = (*next).max(Instant::now() + pause);
     }
 }

@@ -1,9 +1,8 @@
 //! When the database was last in trouble, and whether it takes writes.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::Error;
 
@@ -21,12 +20,12 @@ pub struct Health {
 
 impl Health {
     pub fn note_trouble(&self) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.trouble.lock() = Some(Instant::now());
     }
 
     /// The time since the last trouble; `None` when there was none.
     pub fn since_trouble(&self) -> Option<Duration> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
+        self.trouble.lock().map(|at| at.elapsed())
     }
 
     /// Whether writes are taken, as `probe` finds out unless it did a moment ago.

@@ -3,14 +3,11 @@
 //!
 //! Labels are bounded: no ids, no free text, and only so many models. Before [`Metrics::install`] all of it is nothing.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, OnceLock, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::OnceLock, time::Duration};
 
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{ModelName, Usage};
@@ -246,7 +243,7 @@ pub fn http_request(route: &str, method: &'static str, status: u16, duration: Du
 /// The model as a label.
 fn bounded(model: &ModelName) -> String {
     static KNOWN: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    within(KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default(), model.to_string())
+    within(KNOWN.lock().get_or_insert_default(), model.to_string())
 }
 
 fn within(known: &mut HashSet<String>, name: String) -> String {

@@ -1,12 +1,10 @@
 //! `ResearchComplete`: the agent says that it is done; taken at its word once it has worked. The supervisor says beside
 //! how far the findings answer the sub-questions of the brief.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt as _;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -94,7 +92,7 @@ impl Tool for Complete {
     /// cannot be read, and a replay, which admits the same calls, hears it again.
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
         let said = read(&call.arguments);
-        self.judgements.lock().unwrap_or_else(PoisonError::into_inner).extend(said);
+        self.judgements.lock().extend(said);
         Ok(Admitted::new(Value::Null))
     }
 

@@ -4,10 +4,11 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -52,18 +53,18 @@ type Outcome = (String, Result<Note, Failure>);
 
 impl Delegations {
     fn insert(&self, number: u32, topic: String, outcome: Result<Note, Failure>) {
-        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcomes = self.outcomes.lock();
         outcomes.insert(number, (topic, outcome));
     }
 
     /// Each topic with its note or failure, in the order of the calls; taken out.
     pub fn take(&self) -> Vec<(String, Result<Note, Failure>)> {
-        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcomes = self.outcomes.lock();
         std::mem::take(&mut *outcomes).into_values().collect()
     }
 
     fn failed(&self, topic: &str) -> bool {
-        let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcomes = self.outcomes.lock();
         let newest = outcomes.values().rev().find(|(delegated, _)| delegated == topic);
         newest.is_some_and(|(_, outcome)| outcome.is_err())
     }

@@ -6,11 +6,12 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures::FutureExt as _;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -259,7 +260,7 @@ fn announced<'a>(cx: &'a Cx, call_id: &'a str, name: &'a str) -> impl Fn(Progres
     // Held for a comparison.
     let last: Mutex<Option<Instant>> = Mutex::new(None);
     move |seen| {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = last.lock();
         if last.is_some_and(|last| last.elapsed() < PROGRESS_PAUSE) {
             return;
         }

@@ -2,12 +2,10 @@
 //!
 //! All within the step of the query: what is fetched is part of what the journal keeps.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Site;
@@ -55,8 +53,8 @@ pub async fn retrieve(
         hits.retain_mut(says_something);
         (pages, refusal) = take_pages(cx, engine, web, site, hits, limits.max_content_length).await;
     }
-    let taken = caller.taken.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let lost = caller.lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let taken = caller.taken.into_inner();
+    let lost = caller.lost.into_inner();
     Retrieved { answer, lost, taken, pages, refusal }
 }
 
@@ -147,12 +145,12 @@ impl Caller for Noting<'_> {
     }
 
     fn lost(&self, name: &str, reason: &str) {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = self.lost.lock();
         lost.push((name.to_owned(), reason.to_owned()));
     }
 
     fn billed(&self, usage: &Usage) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         *taken.get_or_insert_default() += *usage;
     }
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -17,6 +17,7 @@ use axum::{
 };
 use fathom::llm::{Endpoint, Error, Llm, Request, Settings, Wait, providers::PROVIDERS};
 use fathom_testkit::program::tool;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -81,7 +82,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> (StatusCode, String) {
-    asked.lock().unwrap().push(format!("{method} {}", uri.path()));
+    asked.lock().push(format!("{method} {}", uri.path()));
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_ours = header("x-aws-ec2-metadata-token") == METADATA_TOKEN;
     match (method.as_str(), uri.path()) {
@@ -388,7 +389,7 @@ async fn sign_ins_are_renewed_and_written_back() {
     let portal = [("sso_url", amazon.base.clone()), ("sso_oidc_url", amazon.base.clone())];
     let named =
         |name: &str| profiles.clone().chain(portal.clone()).chain([("profile", name.to_owned())]).collect::<Others>();
-    let renewals = || amazon.asked.lock().unwrap().iter().filter(|asked| *asked == "POST /token").count();
+    let renewals = || amazon.asked.lock().iter().filter(|asked| *asked == "POST /token").count();
     let expected = ("ASIARENEWED".to_owned(), Some("token-of-ASIARENEWED".to_owned()));
     for seconds in [600, -10] {
         sign_in(folder.path(), OFFICE, SIGNED_IN, seconds);
@@ -433,10 +434,10 @@ async fn credentials_are_kept_until_they_are_refused() {
     };
     let all = futures::future::join_all((0..8).map(call)).await;
     assert!(all.iter().all(Result::is_ok), "{all:?}");
-    assert_eq!(amazon.asked.lock().unwrap().len(), 1);
+    assert_eq!(amazon.asked.lock().len(), 1);
     llm.complete(&request(), &quietly).await.unwrap_err();
     llm.complete(&request(), &quietly).await.unwrap();
-    assert_eq!(amazon.asked.lock().unwrap().len(), 2);
+    assert_eq!(amazon.asked.lock().len(), 2);
 }
 
 /// A server of credentials that is away is waited for; what only an operator can mend is said at once. Nothing of it

@@ -1,9 +1,9 @@
 //! Calls of models over loopback: what is sent, what becomes of each kind of answer, and of each kind of failure.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use futures::StreamExt;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -650,9 +650,9 @@ async fn passing_failures_are_tried_again_and_told() {
     ];
     let (vendor, llm) = world(script).await;
     let retries = Mutex::new(Vec::new());
-    let completion = llm.complete(&request(), &|retry: Wait| retries.lock().unwrap().push(retry)).await.unwrap();
+    let completion = llm.complete(&request(), &|retry: Wait| retries.lock().push(retry)).await.unwrap();
     assert_eq!(completion, Completion { attempts: 4, ..answer("Yes.") });
-    let retries = retries.into_inner().unwrap();
+    let retries = retries.into_inner();
     let model = model("openai:local");
     assert_eq!(retries.iter().map(|retry| retry.attempt).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(retries[0].reason, Error::Overloaded { model: model.clone(), detail: "500 oops".into() }.to_string());

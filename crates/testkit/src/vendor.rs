@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -12,6 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures::StreamExt;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -155,7 +156,7 @@ impl FakeVendor {
     }
 
     pub fn sent(&self) -> Vec<Sent> {
-        self.played.sent.lock().unwrap().clone()
+        self.played.sent.lock().clone()
     }
 
     /// Waits until one more answer's connection is closed, or the answer is over.
@@ -169,9 +170,9 @@ async fn answer(State(played): State<Arc<Played>>, request: Request) -> Response
     let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     let body = serde_json::from_slice(&bytes).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    played.sent.lock().unwrap().push(Sent { path: parts.uri.to_string(), headers: parts.headers, body, text });
+    played.sent.lock().push(Sent { path: parts.uri.to_string(), headers: parts.headers, body, text });
     let closing = Closing(Arc::clone(&played));
-    let Some(reply) = played.script.lock().unwrap().pop_front() else {
+    let Some(reply) = played.script.lock().pop_front() else {
         return respond(Reply::text(418, "text/plain", "the script is over"), closing);
     };
     if reply.end == End::Silence {

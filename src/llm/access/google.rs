@@ -2,11 +2,11 @@
 //! server of the machine (<https://cloud.google.com/docs/authentication/application-default-credentials>).
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::{rand::SystemRandom, rsa::KeyPair, signature::RSA_PKCS1_SHA256};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
 use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -112,24 +112,24 @@ impl Tokens {
         let answer = answer.map_err(|_| Refused::Unreachable("no access token came in time".to_owned()))??;
         let life = Duration::from_secs(answer.expires_in.min(24 * 3_600)).saturating_sub(AHEAD).max(LEAST_LIFE);
         let token = Token { value: answer.access_token, renew_at: Instant::now() + life };
-        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
+        *self.token.lock() = Some(token.clone());
         Ok(token.value)
     }
 
     /// What is kept is not used again; it stays known, so that answers which quote it are still shown without it.
     pub fn forget(&self) {
-        if let Some(token) = &mut *self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(token) = &mut *self.token.lock() {
             token.renew_at = Instant::now();
         }
     }
 
     pub fn secrets(&self) -> Vec<String> {
-        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = self.token.lock();
         token.iter().map(|token| token.value.expose_secret().to_owned()).collect()
     }
 
     fn current(&self) -> Option<SecretString> {
-        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = self.token.lock();
         token.as_ref().filter(|token| Instant::now() < token.renew_at).map(|token| token.value.clone())
     }
 

@@ -1,11 +1,8 @@
 //! Pages read lately, so that reading on in one fetches nothing.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::WebPage;
@@ -23,7 +20,7 @@ pub(super) struct Cache {
 
 impl Cache {
     pub(super) fn get(&self, address: &str) -> Option<Arc<WebPage>> {
-        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = self.pages.lock();
         let fits = |(asked, page, at): &&(String, Arc<WebPage>, Instant)| {
             (asked == address || page.url == address) && at.elapsed() < MAX_AGE
         };
@@ -31,7 +28,7 @@ impl Cache {
     }
 
     pub(super) fn insert(&self, address: &str, page: &Arc<WebPage>) {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.pages.lock();
         pages.retain(|(asked, _, at)| asked != address && at.elapsed() < MAX_AGE);
         pages.push_back((address.to_owned(), Arc::clone(page), Instant::now()));
         let mut bytes: usize = pages.iter().map(|(_, page, _)| page.text.len()).sum();
@@ -68,7 +65,7 @@ mod tests {
         for n in 0..3 {
             cache.insert(&format!("https://b.test/{n}"), &page("https://b.test/", MAX_BYTES / 2));
         }
-        assert_eq!(cache.pages.lock().unwrap().len(), 2);
+        assert_eq!(cache.pages.lock().len(), 2);
         tokio::time::advance(MAX_AGE).await;
         assert!(cache.get("https://b.test/2").is_none());
     }

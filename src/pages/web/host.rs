@@ -1,11 +1,8 @@
 //! Politeness: to one host few calls at a time, a pause between them, and none while it asks for a rest.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
@@ -68,7 +65,7 @@ pub(super) struct Turn<'a> {
 
 impl Hosts {
     pub(super) fn of(&self, url: &Url) -> Arc<Host> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.len() >= MAX_HOSTS {
             known.retain(|_, host| Arc::strong_count(host) > 1);
         }
@@ -93,7 +90,7 @@ impl Host {
         // The semaphore is never closed.
         let slot = self.slots.acquire().await.ok();
         let begins = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             let begins = state.next.max(Instant::now());
             if begins.saturating_duration_since(Instant::now()) > LONGEST_WAIT {
                 return Err(NotRead::new("its host asks to be left alone for a while"));
@@ -152,16 +149,12 @@ impl Host {
         }
         robots
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Turn<'_> {
     /// The host did not answer.
     pub(super) fn failed(&self) {
-        let mut state = self.host.state();
+        let mut state = self.host.state.lock();
         state.failures += 1;
         if state.failures >= MAX_FAILURES {
             *state = State { next: Instant::now() + REST, failures: 0 };
@@ -170,7 +163,7 @@ impl Turn<'_> {
 
     /// The host answered, perhaps by asking for a rest.
     pub(super) fn answered(&self, answer: &reqwest::Response) {
-        let mut state = self.host.state();
+        let mut state = self.host.state.lock();
         state.failures = 0;
         if let Some(wait) = net::retry_after(answer.headers()).filter(|_| answer.status().as_u16() >= 429) {
             state.next = state.next.max(Instant::now() + wait.min(Duration::from_secs(3_600)));
@@ -197,7 +190,7 @@ mod tests {
     async fn site() -> (Url, Said, JoinSet<()>) {
         let said: Said = Arc::new(Mutex::new((404, "", None)));
         let answer = async |State(said): State<Said>| -> Response {
-            let (status, text, to) = said.lock().unwrap().clone();
+            let (status, text, to) = said.lock().clone();
             let to = to.map_or_else(String::new, String::from);
             (StatusCode::from_u16(status).unwrap(), [(LOCATION, to)], text).into_response()
         };
@@ -222,15 +215,15 @@ mod tests {
             tokio::time::advance(time).await;
             tokio::time::resume();
         };
-        *said.lock().unwrap() = (200, "User-agent: *\nDisallow: /private", None);
+        *said.lock() = (200, "User-agent: *\nDisallow: /private", None);
         assert!(!is_free().await);
-        *said.lock().unwrap() = (200, "User-agent: *\nAllow: /", None);
+        *said.lock() = (200, "User-agent: *\nAllow: /", None);
         later(RULES_COUNT / 2).await;
         assert!(!is_free().await, "they count for a day");
         later(RULES_COUNT / 2).await;
         assert!(is_free().await);
         // Those that are known count while no others can be had.
-        *said.lock().unwrap() = (503, "", None);
+        *said.lock() = (503, "", None);
         later(RULES_COUNT).await;
         assert!(is_free().await);
     }
@@ -238,8 +231,8 @@ mod tests {
     #[tokio::test]
     async fn a_robots_txt_is_fetched_from_no_port_that_is_not_called() {
         let ((url, said, _server), (other, rules, _others)) = (site().await, site().await);
-        *rules.lock().unwrap() = (200, "User-agent: *\nDisallow: /", None);
-        *said.lock().unwrap() = (302, "", Some(other.clone()));
+        *rules.lock() = (200, "User-agent: *\nDisallow: /", None);
+        *said.lock() = (302, "", Some(other.clone()));
         let is_free = async |may_call: &dyn Fn(&Url) -> bool| {
             Hosts::default().of(&url).obey_robots(&client(), &url, may_call).await.is_ok()
         };

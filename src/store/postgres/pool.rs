@@ -6,11 +6,12 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use deadpool::managed::{self, Metrics, Object, PoolError, RecycleResult};
+use parking_lot::Mutex;
 use sqlx::{
     Connection as _, TransactionManager,
     postgres::{PgConnectOptions, PgConnection},
@@ -65,17 +66,17 @@ impl Trust {
     }
 
     fn since(&self) -> Instant {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     /// Trusts nothing that was made before now.
     pub fn renew(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.0.lock() = Instant::now();
     }
 
     /// The same unless it was done within `pause`; was it done?
     pub fn renew_after(&self, pause: Duration) -> bool {
-        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.0.lock();
         let renews = since.elapsed() >= pause;
         if renews {
             *since = Instant::now();

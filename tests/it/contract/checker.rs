@@ -7,10 +7,11 @@ use std::{
     collections::HashMap,
     fs,
     path::Path,
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, LazyLock},
 };
 
 use jsonschema::{Registry, Validator};
+use parking_lot::Mutex;
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
@@ -216,7 +217,7 @@ impl Contract {
     }
 
     fn validator(&self, pointer: &str) -> Arc<Validator> {
-        let mut validators = self.validators.lock().unwrap();
+        let mut validators = self.validators.lock();
         let validator = validators.entry(pointer.to_owned()).or_insert_with(|| {
             // Braces of a path's parameters are no part of an address.
             let fragment = pointer.replace('{', "%7B").replace('}', "%7D");

@@ -7,12 +7,14 @@ use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 const PAUSE: Duration = Duration::from_millis(50);
 /// What the service promises.
@@ -63,8 +65,8 @@ impl Health {
         for thread in self.threads.drain(..) {
             thread.join().expect("the probe does not panic");
         }
-        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
-        let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let service = self.service.lock();
+        let control = self.control.lock();
         let failed: Vec<_> = service.iter().filter(|answer| answer.trouble.is_some()).collect();
         assert!(failed.is_empty(), "{} of {} probes failed: {failed:?}\n{log}", failed.len(), service.len());
         let late: Vec<_> = service.iter().filter(|answer| answer.took > allowed(answer, &control)).collect();
@@ -117,7 +119,7 @@ fn asking(address: String, answers: Answers, stop: Arc<AtomicBool>) -> JoinHandl
             let began = Instant::now();
             let trouble = probe(&address, &stop).err();
             let answer = Answer { began, took: began.elapsed(), trouble };
-            answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+            answers.lock().push(answer);
             thread::sleep(PAUSE);
         }
     })

@@ -1,11 +1,7 @@
 //! Clients who asked for it learn that a run has ended: signed, at least once, and never at a private address by
 //! mistake.
 
-use std::{
-    process::Stdio,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{process::Stdio, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -16,6 +12,7 @@ use axum::{
 };
 use fathom::domain::RunStatus;
 use fathom_testkit::program::tool;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use test_case::test_case;
 use tokio::{net::TcpListener, process::Command, task::JoinSet};
@@ -112,7 +109,7 @@ impl Receiver {
 
     async fn take(Shared((delivered, answers)): Shared<Seen>, uri: Uri, headers: HeaderMap, body: String) -> Response {
         let place = {
-            let mut delivered = delivered.lock().unwrap();
+            let mut delivered = delivered.lock();
             delivered.push(Delivery { path: uri.to_string(), headers, body });
             delivered.len() - 1
         };
@@ -124,7 +121,7 @@ impl Receiver {
     }
 
     fn delivered(&self) -> Vec<Delivery> {
-        self.delivered.lock().unwrap().clone()
+        self.delivered.lock().clone()
     }
 
     async fn has_heard(&self, times: usize) -> Vec<Delivery> {

@@ -1,8 +1,6 @@
 //! Engines that are models with a search of their vendor's: what the trials of all engines do not ask. Answers in the
 //! vendors' documented form.
 
-use std::sync::Mutex;
-
 use axum::{
     Router,
     extract::Request,
@@ -16,6 +14,7 @@ use fathom::{
     net::RetryPolicy,
     search::{Caller, Engine, Engines, Error, Filters, Limits, Settings},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -35,13 +34,13 @@ impl Caller for Bills {
     fn waiting(&self, _: fathom::llm::Wait) {}
 
     fn billed(&self, usage: &Usage) {
-        self.0.lock().unwrap().push(*usage);
+        self.0.lock().push(*usage);
     }
 }
 
 impl Bills {
     fn all(&self) -> Vec<Usage> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().clone()
     }
 }
 

@@ -1,11 +1,6 @@
 //! Tavily, faked at the wire over loopback.
 
-use std::{
-    convert::Infallible,
-    os::unix::fs::PermissionsExt as _,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{convert::Infallible, os::unix::fs::PermissionsExt as _, sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -19,6 +14,7 @@ use fathom::{
     pages::{self, Parser},
     search::{Engine, Engines, Error, Limits, Open, Settings},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::local::parser;
@@ -38,7 +34,7 @@ impl Fake {
         let log = asked.clone();
         let answer = async move |headers: HeaderMap, Json(body): Json<Value>| {
             let query = body["query"].as_str().unwrap().to_owned();
-            let mut log = log.lock().unwrap();
+            let mut log = log.lock();
             let before = log.iter().filter(|(_, body)| body["query"] == *query).count();
             log.push((headers, body));
             script(&query, before)
@@ -73,7 +69,7 @@ impl Fake {
     }
 
     fn requests(&self) -> usize {
-        self.asked.lock().unwrap().len()
+        self.asked.lock().len()
     }
 }
 
@@ -99,7 +95,7 @@ async fn a_query_is_sent_as_documented() {
         .await
         .unwrap();
     assert_eq!(hits[0].url, "https://example.com/a");
-    let asked = fake.asked.lock().unwrap();
+    let asked = fake.asked.lock();
     let (headers, body) = &asked[0];
     assert_eq!(headers["authorization"], "Bearer tvly-key");
     let expected = json!({

@@ -1,6 +1,6 @@
 //! Runs that search with engines that send excerpts only, with filters, and with several at once of which one fails.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::{
     Json, Router,
@@ -10,6 +10,7 @@ use axum::{
     routing::get,
 };
 use fathom::domain::{FailureCode, Source, WarningCode};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -45,7 +46,7 @@ impl Web {
     }
 
     fn asked(&self, path: &str) -> usize {
-        self.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(path)).count()
+        self.asked.lock().iter().filter(|asked| asked.starts_with(path)).count()
     }
 
     /// Runs with these options; `key` is Brave's.
@@ -69,7 +70,7 @@ impl Web {
 }
 
 async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {
-    site.asked.lock().unwrap().push(uri.to_string());
+    site.asked.lock().push(uri.to_string());
     let page = |number: usize| format!("{}/page/{number}", site.base);
     match uri.path() {
         "/search" => {
@@ -161,7 +162,7 @@ async fn filters_of_the_run_and_the_model_hold() {
         ["search_api=searxng,brave", "exclude_domains=elsewhere.test", "search_language=de", "max_pages_per_search=0"];
     let story = web.research(&world, &options, "good").await;
     assert!(story.report.is_some(), "{:?}", story.ended);
-    let asked = web.asked.lock().unwrap().clone();
+    let asked = web.asked.lock().clone();
     let one = |path: &str| asked.iter().find(|asked| asked.starts_with(path)).unwrap().clone();
     let (searxng, brave) = (one("/search"), one("/res/"));
     assert!(searxng.contains("time_range=week") && searxng.contains("language=de"), "{searxng}");

@@ -1,7 +1,7 @@
 //! `read_page`: a researcher opens pages by address, within bounds and as their sites allow.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicU32, Ordering},
 };
 
@@ -13,6 +13,7 @@ use axum::{
 };
 use fathom::domain::{Event, SourceId, ToolKind, WarningCode};
 use fathom_testkit::program;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::engine::{Engine, QUESTION, Story, config, research};
@@ -46,7 +47,7 @@ impl Site {
         let (asked, agents) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU32::new(0)));
         let (log, ours) = (Arc::clone(&asked), Arc::clone(&agents));
         let page = move |uri: Uri, headers: HeaderMap| {
-            log.lock().unwrap().push(uri.path().to_owned());
+            log.lock().push(uri.path().to_owned());
             let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
             ours.fetch_add(u32::from(agent.starts_with("fathom/")), Ordering::Relaxed);
             async move { Self::page(uri.path()) }
@@ -98,7 +99,7 @@ impl Site {
     }
 
     fn asked(&self, path: &str) -> usize {
-        self.asked.lock().unwrap().iter().filter(|asked| *asked == path).count()
+        self.asked.lock().iter().filter(|asked| *asked == path).count()
     }
 }
 
@@ -273,7 +274,7 @@ async fn private_addresses_are_not_called() {
     for answer in &answers(&world)[..addresses.len()] {
         assert!(answer.contains("not a public one"), "{answer}");
     }
-    assert!(site.asked.lock().unwrap().is_empty(), "nobody called");
+    assert!(site.asked.lock().is_empty(), "nobody called");
     assert!(story.report.is_some());
     world.finish();
 }

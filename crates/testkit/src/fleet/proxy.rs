@@ -3,11 +3,12 @@
 use std::{
     io,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -46,7 +47,7 @@ impl Balancer {
 
     /// New connections go to these from now on.
     pub fn serve(&self, services: Vec<String>) {
-        *self.shared.services.lock().unwrap_or_else(PoisonError::into_inner) = services;
+        *self.shared.services.lock() = services;
     }
 
     /// Cuts every connection there is.
@@ -78,7 +79,7 @@ impl Shared {
 
     /// The next service that accepts.
     async fn next(&self) -> io::Result<TcpStream> {
-        let services = self.services.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let services = self.services.lock().clone();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         for turn in 0..services.len() {
             let service = &services[(first + turn) % services.len()];

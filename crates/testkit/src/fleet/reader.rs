@@ -1,12 +1,10 @@
 //! A reader of a run's events that comes back whenever its stream ends early, as a browser does.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use fathom::domain::Timestamp;
 use futures::StreamExt as _;
+use parking_lot::Mutex;
 use reqwest::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -50,7 +48,7 @@ impl Reader {
     /// Waits for the run's last event; then all of them, in the order of their arrival.
     pub async fn ends(&mut self, patience: Duration) -> Vec<Value> {
         let ended = tokio::time::timeout(patience, self.task.join_next()).await;
-        let state = lock(&self.state);
+        let state = self.state.lock();
         assert!(ended.is_ok(), "the stream did not end: {:?}, {:?}", state.events.last(), state.wrong);
         assert!(state.wrong.is_empty() && state.ended, "{:?}", state.wrong);
         state.events.clone()
@@ -58,21 +56,21 @@ impl Reader {
 
     /// How many events have come.
     pub fn count(&self) -> usize {
-        lock(&self.state).events.len()
+        self.state.lock().events.len()
     }
 
     /// Every hint about when to come back, in milliseconds.
     pub fn hints(&self) -> Vec<u64> {
-        lock(&self.state).hints.clone()
+        self.state.lock().hints.clone()
     }
 
     pub fn returns(&self) -> usize {
-        lock(&self.state).returns
+        self.state.lock().returns
     }
 
     /// The time between each event's own time and its arrival, of the events of that time and later; milliseconds.
     pub fn delays_ms(&self, since: Timestamp) -> Vec<i64> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let arrivals = state.events.iter().zip(&state.received_at);
         arrivals
             .map(|(event, at)| (time_of(event), at))
@@ -80,10 +78,6 @@ impl Reader {
             .map(|(ts, at)| at - ts)
             .collect()
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The envelope's `ts`, in milliseconds.
@@ -96,7 +90,7 @@ fn time_of(event: &Value) -> i64 {
 
 async fn read(state: Arc<Mutex<State>>, client: Client, path: String, addresses: Vec<String>) {
     for address in addresses.iter().cycle() {
-        let last = lock(&state).events.last().and_then(|event| event["seq"].as_i64());
+        let last = state.lock().events.last().and_then(|event| event["seq"].as_i64());
         let mut request = client.get(format!("http://{address}{path}")).header("Accept", "text/event-stream");
         if let Some(last) = last {
             request = request.header("Last-Event-ID", last.to_string());
@@ -104,15 +98,15 @@ async fn read(state: Arc<Mutex<State>>, client: Client, path: String, addresses:
         let answer = tokio::time::timeout(SILENCE, request.send()).await;
         match answer {
             Ok(Ok(response)) if response.status() == 200 => follow(&state, response).await,
-            Ok(Ok(response)) if response.status() == 204 => lock(&state).ended = true,
+            Ok(Ok(response)) if response.status() == 204 => state.lock().ended = true,
             Ok(Ok(response)) if response.status().is_client_error() => {
-                lock(&state).wrong.push(format!("{} for {path}", response.status()));
+                state.lock().wrong.push(format!("{} for {path}", response.status()));
             }
             // Somebody is stopping, frozen or gone.
             _ => {}
         }
         let over = {
-            let mut state = lock(&state);
+            let mut state = state.lock();
             state.returns += 1;
             state.ended || !state.wrong.is_empty()
         };
@@ -131,12 +125,12 @@ async fn follow(state: &Mutex<State>, response: reqwest::Response) {
         text.extend_from_slice(&bytes);
         while let Some(end) = text.windows(2).position(|pair| pair == b"\n\n") {
             let frame: Vec<u8> = text.drain(..end + 2).collect();
-            lock(state).take(&String::from_utf8_lossy(&frame));
+            state.lock().take(&String::from_utf8_lossy(&frame));
         }
     }
     // A hint, behind which no event came; half an event comes again.
     if text.starts_with(b"retry: ") {
-        lock(state).take(&String::from_utf8_lossy(&text));
+        state.lock().take(&String::from_utf8_lossy(&text));
     }
 }
 

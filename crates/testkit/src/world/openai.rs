@@ -4,7 +4,7 @@ use std::{
     fmt::Write as _,
     net::{Ipv4Addr, SocketAddr},
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -19,6 +19,7 @@ use axum::{
     routing::{get, post},
     serve::ListenerExt,
 };
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use tokio::{
     net::{TcpListener, TcpSocket},
@@ -88,16 +89,16 @@ impl FakeOpenAi {
 
     /// Follows another script from now on.
     pub fn follow(&self, script: Script) {
-        *self.state.script.write().unwrap_or_else(PoisonError::into_inner) = script;
+        *self.state.script.write() = script;
     }
 
     pub fn set_latency(&self, latency: Duration) {
-        self.state.script.write().unwrap_or_else(PoisonError::into_inner).set_latency(latency);
+        self.state.script.write().set_latency(latency);
     }
 
     /// Every request so far, in order of arrival; empty when only counts are kept.
     pub fn calls(&self) -> Vec<Arc<Call>> {
-        self.state.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.calls.lock().clone()
     }
 
     pub fn calls_of(&self, kind: Kind) -> Vec<Arc<Call>> {
@@ -119,12 +120,12 @@ impl FakeOpenAi {
 
     /// Broken rules of the wire, requests no rule could answer, and unknown paths.
     pub fn violations(&self) -> Vec<String> {
-        self.state.violations.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.violations.lock().clone()
     }
 
     /// Forgets the violations and returns them: for tests that provoke some.
     pub fn take_violations(&self) -> Vec<String> {
-        std::mem::take(&mut *self.state.violations.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.state.violations.lock())
     }
 }
 
@@ -151,19 +152,19 @@ pub(super) async fn serve(router: Router) -> (SocketAddr, JoinSet<()>) {
 
 impl Provider {
     fn blame(&self, violations: impl IntoIterator<Item = String>) {
-        self.violations.lock().unwrap_or_else(PoisonError::into_inner).extend(violations);
+        self.violations.lock().extend(violations);
     }
 
     fn note(&self, call: &Arc<Call>) {
         self.counts[call.kind as usize].fetch_add(1, Ordering::Relaxed);
         self.blame(call.violations());
         if self.record == Record::Calls {
-            self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(call));
+            self.calls.lock().push(Arc::clone(call));
         }
     }
 
     fn answer(&self, call: &Call) -> Reply {
-        let reply = self.script.read().unwrap_or_else(PoisonError::into_inner).reply(call);
+        let reply = self.script.read().reply(call);
         reply.unwrap_or_else(|| {
             self.blame([format!("no rule answers model call {} ({:?})", call.number, call.kind)]);
             super::reply::status(400)

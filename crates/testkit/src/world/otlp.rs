@@ -1,10 +1,6 @@
 //! A collector of traces that speaks OTLP over HTTP (`POST /v1/traces`, protobuf), on loopback.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -18,6 +14,7 @@ use opentelemetry_proto::tonic::{
     common::v1::{AnyValue, KeyValue, any_value},
     trace::v1::status::StatusCode as SpanStatus,
 };
+use parking_lot::Mutex;
 use prost::Message as _;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -79,7 +76,7 @@ impl FakeCollector {
     }
 
     fn batches(&self) -> Vec<(Bytes, Option<String>)> {
-        self.state.batches.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.batches.lock().clone()
     }
 
     /// Does any batch hold these bytes, wherever?
@@ -119,7 +116,7 @@ impl FakeCollector {
 
 async fn take(State(state): State<Arc<Received>>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let authorization = headers.get("authorization").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    state.batches.lock().unwrap_or_else(PoisonError::into_inner).push((body, authorization));
+    state.batches.lock().push((body, authorization));
     state.refusing.unwrap_or(StatusCode::OK)
 }
 

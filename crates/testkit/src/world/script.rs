@@ -4,11 +4,13 @@ use std::{
     collections::VecDeque,
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use super::{Call, Kind, Reply, Shape, brain};
 
@@ -143,7 +145,7 @@ impl Script {
     pub(super) fn reply(&self, call: &Call) -> Option<Reply> {
         let by_rule = self.rules.iter().filter(|rule| rule.when.is_met(call)).find_map(|rule| match &rule.replies {
             Replies::Always(answer) => Some(answer(call)),
-            Replies::UsedUp(left) => left.lock().unwrap_or_else(PoisonError::into_inner).pop_front(),
+            Replies::UsedUp(left) => left.lock().pop_front(),
         });
         let mut reply = by_rule.or_else(|| self.brain.as_ref().map(|brain| brain(call)))?;
         reply.latency.get_or_insert(self.latency);

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -18,6 +18,7 @@ use axum::{
     response::Response,
     routing::post,
 };
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -133,16 +134,16 @@ impl FakeTavily {
 
     /// Forgets all rules: from now on it knows something about everything.
     pub fn forget(&self) {
-        self.state.rules.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.state.rules.lock().clear();
     }
 
     pub fn set_latency(&self, latency: Duration) {
-        *self.state.latency.lock().unwrap_or_else(PoisonError::into_inner) = latency;
+        *self.state.latency.lock() = latency;
     }
 
     /// The bodies of all searches so far, in order of arrival; empty when only counts are kept.
     pub fn searches(&self) -> Vec<Value> {
-        self.state.searches.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.searches.lock().clone()
     }
 
     pub fn queries(&self) -> Vec<String> {
@@ -155,13 +156,13 @@ impl FakeTavily {
 
     fn add(&self, needle: &str, found: impl IntoIterator<Item = Found>, repeat: bool) {
         let rule = Rule { needle: needle.to_owned(), answers: found.into_iter().collect(), repeat };
-        self.state.rules.lock().unwrap_or_else(PoisonError::into_inner).push(rule);
+        self.state.rules.lock().push(rule);
     }
 }
 
 impl Engine {
     fn find(&self, query: &str, results: usize) -> Found {
-        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rules = self.rules.lock();
         for rule in rules.iter_mut().filter(|rule| query.contains(&rule.needle)) {
             let answer = if rule.repeat { rule.answers.front().cloned() } else { rule.answers.pop_front() };
             if let Some(answer) = answer {
@@ -201,11 +202,11 @@ async fn search(State(engine): State<Arc<Engine>>, headers: HeaderMap, bytes: By
     };
     engine.total.fetch_add(1, Ordering::Relaxed);
     if engine.record == Record::Calls {
-        engine.searches.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
+        engine.searches.lock().push(asked.clone());
     }
     let query = asked["query"].as_str().unwrap_or("");
     let results = asked["max_results"].as_u64().map_or(RESULTS, |number| number as usize);
-    let latency = *engine.latency.lock().unwrap_or_else(PoisonError::into_inner);
+    let latency = *engine.latency.lock();
     match engine.find(query, results) {
         Found::Pages(mut pages) => {
             super::sleep(received_at, latency).await;

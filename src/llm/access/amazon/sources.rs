@@ -1,9 +1,9 @@
 //! Where credentials are looked for, in order, and how long those that were found are used.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use aws_credential_types::Credentials;
+use parking_lot::Mutex;
 use time::OffsetDateTime;
 
 use super::profile::{Profile, Profiles};
@@ -95,20 +95,20 @@ impl Sources {
     }
 
     pub fn forget(&self) {
-        if let Some(known) = &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(known) = &mut *self.known.lock() {
             (known.renew_at, known.ends_at) = (Instant::now(), Instant::now());
         }
     }
 
     pub fn secrets(&self) -> Vec<String> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         let all = self.given.iter().chain(known.iter().map(|known| &known.credentials));
         let both = all.flat_map(|one| [Some(one.secret_access_key()), one.session_token()]).flatten();
         both.map(str::to_owned).chain(self.container.iter().filter_map(Container::secret)).collect()
     }
 
     fn known(&self, until: fn(&Known) -> Instant) -> Option<Credentials> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known.as_ref().filter(|known| Instant::now() < until(known)).map(|known| known.credentials.clone())
     }
 
@@ -122,7 +122,7 @@ impl Sources {
             None => (found.counts_for, found.counts_for),
         };
         let known = Known { renew_at: now + renew_in, ends_at: now + ends_in, credentials: found.credentials.clone() };
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        *self.known.lock() = Some(known);
         found.credentials
     }
 
@@ -172,7 +172,7 @@ impl Sources {
 
     /// A machine that never answered has most likely no such server: waiting would not help.
     fn nowhere(&self, refused: Refused) -> Refused {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         match refused {
             Refused::Unreachable(problem) if known.is_none() => {
                 Refused::Credentials(format!("{NOTHING}, and {problem}"))
@@ -207,7 +207,7 @@ mod tests {
             let sources = sources();
             let counts_for = Duration::from_secs(60);
             sources.keep(Found { credentials: credentials(end.map(Duration::from_secs)), counts_for });
-            let known = sources.known.lock().unwrap().clone().unwrap();
+            let known = sources.known.lock().clone().unwrap();
             let near = |at: Instant, seconds: u64| {
                 let left = at.saturating_duration_since(Instant::now());
                 left <= Duration::from_secs(seconds) && left + Duration::from_secs(5) >= Duration::from_secs(seconds)
@@ -226,7 +226,7 @@ mod tests {
         let sources = sources();
         assert!(matches!(sources.credentials().await, Err(Refused::Credentials(_))), "nobody was ever there");
         let known = |ends_at| Known { credentials: credentials(None), renew_at: Instant::now(), ends_at };
-        *sources.known.lock().unwrap() = Some(known(Instant::now() + Duration::from_secs(60)));
+        *sources.known.lock() = Some(known(Instant::now() + Duration::from_secs(60)));
         assert_eq!(sources.credentials().await.unwrap().access_key_id(), "AKIA1");
         sources.forget();
         assert!(matches!(sources.credentials().await, Err(Refused::Unreachable(_))), "what was refused is not used");

@@ -15,10 +15,11 @@ mod walk;
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio::sync::RwLock;
 
 pub use self::{
@@ -129,7 +130,7 @@ impl Local {
 
     /// Documents that are in the folder but cannot be found, and why; ordered by path, about 1,000 at most.
     pub fn skipped(&self) -> Vec<Skipped> {
-        self.shared.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.skipped.lock().clone()
     }
 
     /// Closes the index file, for an orderly end; searches after that fail.

@@ -5,7 +5,7 @@ use std::{
     io,
     num::NonZero,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -214,5 +214,5 @@ fn report(
     if waiting > 0 {
         skipped.push(Skipped { path: ".".into(), reason: format!("{waiting} documents are not indexed yet") });
     }
-    *shared.skipped.lock().unwrap_or_else(PoisonError::into_inner) = skipped;
+    *shared.skipped.lock() = skipped;
 }

@@ -3,11 +3,7 @@
 
 mod cases;
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -20,6 +16,7 @@ use fathom::{
     net::RetryPolicy,
     search::{Corpus, Engine, Engines, Error, Filters, Hit, Limits, Open, ROWS, Returns, Row, Settings},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -112,12 +109,12 @@ impl Fake {
     }
 
     fn next(&self, reply: Reply) {
-        self.seen.replies.lock().unwrap().push_back(reply);
+        self.seen.replies.lock().push_back(reply);
     }
 
     /// The last request in one text: method and address decoded, headers, body.
     fn asked(&self) -> String {
-        self.seen.requests.lock().unwrap().last().unwrap().clone()
+        self.seen.requests.lock().last().unwrap().clone()
     }
 
     fn engine(&self, case: &Case) -> Engine {
@@ -147,9 +144,9 @@ async fn answer(State(seen): State<Arc<Seen>>, method: Method, uri: Uri, headers
         headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap_or_default())).collect();
     let body = String::from_utf8_lossy(&body);
     let asked = format!("{method} {} {}\n{}\n{body}", uri.path(), query.join(" "), headers.join("\n"));
-    seen.requests.lock().unwrap().push(asked);
-    let next = seen.replies.lock().unwrap().pop_front();
-    let mut last = seen.last.lock().unwrap();
+    seen.requests.lock().push(asked);
+    let next = seen.replies.lock().pop_front();
+    let mut last = seen.last.lock();
     let reply = next.or_else(|| last.clone()).unwrap_or_else(|| Reply::new(500, "{}"));
     *last = Some(reply.clone());
     let mut response = (StatusCode::from_u16(reply.status).unwrap(), reply.body).into_response();
