@@ -30,8 +30,6 @@ const REDIRECT_TIME: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 20;
 /// Tokens of an answer, which is thrown away but for what it cites; thoughts count too.
 pub const MAX_OUTPUT: u32 = 4_096;
-/// A longer query is none.
-pub const MAX_QUERY_CHARS: usize = 2_000;
 /// Sites that one search may be restricted to, by the vendors' references (2026-11).
 pub const MAX_DOMAINS: usize = 100;
 
@@ -140,7 +138,8 @@ impl<W: Native> Searcher<W> {
 }
 
 /// What the rows of such engines have in common.
-pub const ROW: Row = Row { by_model: true, filters: &[Filter::Domains, Filter::Country], ..Row::WEB };
+pub const ROW: Row =
+    Row { by_model: true, max_query_chars: 2_000, filters: &[Filter::Domains, Filter::Country], ..Row::WEB };
 
 /// The model that searches, with that default.
 pub const fn model_setting(key: &'static str, variable: &'static str, default: &'static str) -> Setting {
@@ -157,23 +156,19 @@ pub struct Access {
 }
 
 impl Access {
-    /// From the settings of these keys; the path below the base URL may depend on the model.
+    /// From the row's settings; the path below the base URL may depend on the model.
     ///
     /// # Errors
     /// The base URL is none.
-    pub fn new(
-        row: &'static Row,
-        shared: &Shared,
-        [url, key, model]: [&'static str; 3],
-        path: impl FnOnce(&str) -> String,
-    ) -> Result<Self, Error> {
-        let setting = row.settings.iter().find(|setting| setting.key == model);
+    pub fn new(row: &'static Row, shared: &Shared, path: impl FnOnce(&str) -> String) -> Result<Self, Error> {
+        // The one that `model_setting` made.
+        let setting = row.settings.iter().find(|setting| setting.value == Kind::Text);
         let model = setting.and_then(|setting| shared.settings.value(setting)).unwrap_or_default();
         let model = ModelName::new(row.name, model.trim());
         Ok(Self {
-            endpoint: shared.settings.endpoint(row, url, &path(&model.model))?,
+            endpoint: shared.settings.endpoint(row, &path(&model.model))?,
             // It is a setting of the provider of models.
-            key: shared.settings.secret(key).cloned().unwrap_or_default(),
+            key: shared.settings.key_of(row).cloned().unwrap_or_default(),
             instruction: shared.settings.instruction.to_string(),
             model,
         })

@@ -24,6 +24,8 @@ pub struct Row {
     pub returns: Returns,
     /// What it restricts by itself. Sites and dates of results are checked for every engine.
     pub filters: &'static [Filter],
+    /// A longer query is cut at a word.
+    pub max_query_chars: usize,
     /// What one search costs, for people.
     pub cost: &'static str,
     /// The least time between two requests of a process.
@@ -46,6 +48,7 @@ impl Row {
         corpus: Corpus::Web,
         returns: Returns::Excerpts,
         filters: &[],
+        max_query_chars: 1_000,
         cost: "nothing",
         every: Duration::ZERO,
         at_once: None,
@@ -265,6 +268,11 @@ impl Settings {
         self.secret(key).map(ExposeSecret::expose_secret)
     }
 
+    /// The engine's key, if one is given.
+    pub fn key_of(&self, row: &Row) -> Option<&SecretString> {
+        self.secret(row.keys().next()?.key)
+    }
+
     /// The value of a setting, or its default.
     pub fn value<'a>(&'a self, setting: &'a Setting) -> Option<&'a str> {
         self.text(setting.key).or(match setting.need {
@@ -273,23 +281,17 @@ impl Settings {
         })
     }
 
-    /// The address under that key, or its default.
+    /// The engine's address, with a path behind it.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when it is none.
-    pub fn url(&self, row: &Row, key: &str) -> Result<Url, Error> {
-        let setting = row.settings.iter().find(|setting| setting.key == key);
+    pub fn endpoint(&self, row: &Row, path: &str) -> Result<Url, Error> {
+        let setting = row.settings.iter().find(|setting| setting.value == Value::Url);
         let text = setting.and_then(|setting| self.value(setting)).unwrap_or_default();
-        let url = Url::parse(text.trim_end_matches('/'));
-        url.map_err(|error| Error::Unavailable(format!("{key} is not an address: {error}")))
-    }
-
-    /// The address under that key with a path behind it.
-    ///
-    /// # Errors
-    /// As [`Settings::url`].
-    pub fn endpoint(&self, row: &Row, key: &str, path: &str) -> Result<Url, Error> {
-        let mut url = self.url(row, key)?;
+        let mut url = Url::parse(text.trim_end_matches('/')).map_err(|error| {
+            let key = setting.map_or(row.name, |setting| setting.key);
+            Error::Unavailable(format!("{key} is not an address: {error}"))
+        })?;
         url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/')));
         Ok(url)
     }

@@ -55,10 +55,7 @@ pub struct Shared {
 
 /// How one engine is spoken to.
 pub trait Wire: Send + Sync + 'static {
-    /// A longer query is cut at a word.
-    fn max_query_chars(&self) -> usize;
-
-    /// The request for a query, which is neither empty nor too long.
+    /// The request for a query, which is neither empty nor longer than the row says.
     fn request(&self, query: &str, limits: &Limits) -> Request;
 
     /// The results of an answer with status 200. Called on a blocking thread, since answers may be megabytes.
@@ -217,6 +214,33 @@ impl<W: Wire> Search for Web<W> {
 }
 
 impl<W: Wire> Web<W> {
+    /// An engine that has one address and cannot do without its key. One is built once that is given.
+    ///
+    /// # Errors
+    /// As [`Settings::endpoint`].
+    pub fn keyed(
+        row: &'static Row,
+        shared: &Shared,
+        path: &str,
+        wire: impl FnOnce(Url, SecretString) -> W,
+    ) -> Result<Box<dyn Search>, Error> {
+        Self::open(row, shared, path, |endpoint, key| wire(endpoint, key.unwrap_or_default()))
+    }
+
+    /// An engine that has one address and needs no key.
+    ///
+    /// # Errors
+    /// As [`Settings::endpoint`].
+    pub fn open(
+        row: &'static Row,
+        shared: &Shared,
+        path: &str,
+        wire: impl FnOnce(Url, Option<SecretString>) -> W,
+    ) -> Result<Box<dyn Search>, Error> {
+        let endpoint = shared.settings.endpoint(row, path)?;
+        Ok(Self::boxed(row, wire(endpoint, shared.settings.key_of(row).cloned()), shared))
+    }
+
     pub fn boxed(row: &'static Row, wire: W, shared: &Shared) -> Box<dyn Search> {
         Box::new(Self::new(row, wire, shared))
     }
@@ -256,7 +280,7 @@ impl<W: Wire> Web<W> {
     /// # Errors
     /// [`Error::BadQuery`] when it is empty.
     pub(super) fn asks(&self, query: &str, limits: &Limits) -> Result<Request, Error> {
-        let query = extract::cut(query.trim(), self.wire.max_query_chars());
+        let query = extract::cut(query.trim(), self.row.max_query_chars);
         if query.is_empty() {
             return Err(Error::BadQuery("it is empty".into()));
         }

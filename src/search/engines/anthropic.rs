@@ -16,18 +16,14 @@ use crate::{
     },
 };
 
-const KEY: &str = "providers.anthropic.api_key";
-const URL: &str = "providers.anthropic.base_url";
-const MODEL: &str = "search.anthropic.model";
-
 pub const ROW: Row = Row {
     name: "anthropic",
     about: "the web by Anthropic's own search, in excerpts",
     cost: "1 search and the tokens of the model",
     settings: &[
-        Setting::key(KEY, "ANTHROPIC_API_KEY", "key of Anthropic"),
-        Setting::address(URL, "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1"),
-        native::model_setting(MODEL, "ANTHROPIC_SEARCH_MODEL", "claude-haiku-5-5"),
+        Setting::key("providers.anthropic.api_key", "ANTHROPIC_API_KEY", "key of Anthropic"),
+        Setting::address("providers.anthropic.base_url", "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1"),
+        native::model_setting("search.anthropic.model", "ANTHROPIC_SEARCH_MODEL", "claude-haiku-5-5"),
     ],
     build,
     ..native::ROW
@@ -36,7 +32,7 @@ pub const ROW: Row = Row {
 struct Anthropic(Access);
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let access = Access::new(row, shared, [URL, KEY, MODEL], |_| "messages".to_owned())?;
+    let access = Access::new(row, shared, |_| "messages".to_owned())?;
     Ok(Searcher::boxed(row, Anthropic(access), shared))
 }
 
@@ -49,10 +45,6 @@ impl Anthropic {
 }
 
 impl Wire for Anthropic {
-    fn max_query_chars(&self) -> usize {
-        native::MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut tool = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 1});

@@ -12,11 +12,10 @@ use quick_xml::{
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Returns, Row, Search, Setting, today,
-    web::{RawHit, Request, Shared, Web, Wire},
+    Error, Filter, Limits, Returns, Row, Setting, today,
+    web::{RawHit, Request, Web, Wire},
 };
 
-const MAX_QUERY_CHARS: usize = 500;
 /// Words that are asked for: all have to stand in a paper's record.
 const MAX_WORDS: usize = 8;
 /// Of one request; the bound of arXiv is higher.
@@ -28,8 +27,6 @@ const EMPTY_WORDS: [&str; 34] = [
     "any", "not", "but", "use", "using",
 ];
 
-const URL: &str = "search.arxiv.base_url";
-
 pub const ROW: Row = Row {
     name: "arxiv",
     about: "papers in physics, mathematics, computing and other fields, by their abstracts",
@@ -38,8 +35,9 @@ pub const ROW: Row = Row {
     // As its terms of use ask: one request in three seconds, one connection.
     every: Duration::from_secs(3),
     at_once: Some(1),
-    settings: &[Setting::address(URL, "ARXIV_BASE_URL", "https://export.arxiv.org")],
-    build,
+    max_query_chars: 500,
+    settings: &[Setting::address("search.arxiv.base_url", "ARXIV_BASE_URL", "https://export.arxiv.org")],
+    build: |row, shared| Web::open(row, shared, "api/query", |endpoint, _| Arxiv { endpoint }),
     ..Row::WEB
 };
 
@@ -47,15 +45,7 @@ struct Arxiv {
     endpoint: Url,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    Ok(Web::boxed(row, Arxiv { endpoint: shared.settings.endpoint(row, URL, "api/query")? }, shared))
-}
-
 impl Wire for Arxiv {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let day = |date: time::Date| format!("{:04}{:02}{:02}", date.year(), u8::from(date.month()), date.day());

@@ -11,23 +11,21 @@ use crate::{
     },
 };
 
-/// Longer queries, and those of more words, are refused (2026-07).
-const MAX_QUERY_CHARS: usize = 400;
+/// A query of more words is refused (2026-07).
 const MAX_WORDS: usize = 50;
 /// Brave's own bound on `count` (2026-07).
 const MAX_RESULTS: usize = 20;
-
-const KEY: &str = "search.brave.api_key";
-const URL: &str = "search.brave.base_url";
 
 pub const ROW: Row = Row {
     name: "brave",
     about: "the web by Brave's own index, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country, Filter::Topic],
     cost: "1 request",
+    // Longer queries are refused (2026-07).
+    max_query_chars: 400,
     settings: &[
-        Setting::key(KEY, "BRAVE_API_KEY", "key of Brave Search"),
-        Setting::address(URL, "BRAVE_BASE_URL", "https://api.search.brave.com/res/v1"),
+        Setting::key("search.brave.api_key", "BRAVE_API_KEY", "key of Brave Search"),
+        Setting::address("search.brave.base_url", "BRAVE_BASE_URL", "https://api.search.brave.com/res/v1"),
     ],
     build,
     ..Row::WEB
@@ -40,20 +38,16 @@ struct Brave {
 }
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = |path| shared.settings.endpoint(row, URL, path);
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
+    let endpoint = |path| shared.settings.endpoint(row, path);
+    let key = shared.settings.key_of(row).cloned().unwrap_or_default();
     Ok(Web::boxed(row, Brave { web: endpoint("web/search")?, news: endpoint("news/search")?, key }, shared))
 }
 
 impl Wire for Brave {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let words: Vec<_> = query.split_whitespace().take(MAX_WORDS).collect();
-        let query = filters.with_sites(&words.join(" "), MAX_QUERY_CHARS);
+        let query = filters.with_sites(&words.join(" "), ROW.max_query_chars);
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let mut parameters =
             vec![("q", query.as_str()), ("count", &count), ("text_decorations", "false"), ("extra_snippets", "true")];

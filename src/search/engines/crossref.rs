@@ -9,13 +9,11 @@ use crate::search::{
     web::{Object, RawHit, Request, Shared, Web, Wire, objects},
 };
 
-const MAX_QUERY_CHARS: usize = 1_000;
 /// Crossref's own bound on `rows`.
 const MAX_RESULTS: usize = 1_000;
 const FIELDS: &str = "DOI,URL,title,type,published,container-title,abstract";
 
 const MAIL: &str = "search.crossref.mailto";
-const URL: &str = "search.crossref.base_url";
 
 pub const ROW: Row = Row {
     name: "crossref",
@@ -30,7 +28,7 @@ pub const ROW: Row = Row {
             "a mail address by which Crossref reaches you; it answers faster then",
             "me@example.com",
         ),
-        Setting::address(URL, "CROSSREF_BASE_URL", "https://api.crossref.org"),
+        Setting::address("search.crossref.base_url", "CROSSREF_BASE_URL", "https://api.crossref.org"),
     ],
     build,
     ..Row::WEB
@@ -42,15 +40,11 @@ struct Crossref {
 }
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = shared.settings.endpoint(row, URL, "works")?;
+    let endpoint = shared.settings.endpoint(row, "works")?;
     Ok(Web::boxed(row, Crossref { endpoint, mail: shared.settings.text(MAIL).map(str::to_owned) }, shared))
 }
 
 impl Wire for Crossref {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let since = limits.filters.since_text().map(|since| format!("from-pub-date:{since}"));

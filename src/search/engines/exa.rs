@@ -7,18 +7,13 @@ use url::Url;
 use crate::{
     domain::Topic,
     search::{
-        Error, Filter, Limits, Returns, Row, Search, Setting,
-        web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
+        Error, Filter, Limits, Returns, Row, Setting,
+        web::{Object, Problem, RawHit, Refused, Request, Web, Wire, objects},
     },
 };
 
-/// No bound is published.
-const MAX_QUERY_CHARS: usize = 2_000;
 /// Of the plans that anybody can have (2026-07).
 const MAX_RESULTS: usize = 100;
-
-const KEY: &str = "search.exa.api_key";
-const URL: &str = "search.exa.base_url";
 
 pub const ROW: Row = Row {
     name: "exa",
@@ -26,11 +21,13 @@ pub const ROW: Row = Row {
     returns: Returns::Pages,
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Country, Filter::Topic],
     cost: "1 search and the text of each result",
+    // No bound is published.
+    max_query_chars: 2_000,
     settings: &[
-        Setting::key(KEY, "EXA_API_KEY", "key of Exa"),
-        Setting::address(URL, "EXA_BASE_URL", "https://api.exa.ai"),
+        Setting::key("search.exa.api_key", "EXA_API_KEY", "key of Exa"),
+        Setting::address("search.exa.base_url", "EXA_BASE_URL", "https://api.exa.ai"),
     ],
-    build,
+    build: |row, shared| Web::keyed(row, shared, "search", |endpoint, key| Exa { endpoint, key }),
     ..Row::WEB
 };
 
@@ -39,16 +36,7 @@ struct Exa {
     key: SecretString,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
-    Ok(Web::boxed(row, Exa { endpoint: shared.settings.endpoint(row, URL, "search")?, key }, shared))
-}
-
 impl Wire for Exa {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut body = json!({

@@ -7,17 +7,12 @@ use url::Url;
 use crate::{
     domain::Topic,
     search::{
-        Error, Filter, Limits, Returns, Row, Search, Setting, google_age,
-        web::{Object, RawHit, Request, Shared, Web, Wire, objects},
+        Error, Filter, Limits, Returns, Row, Setting, google_age,
+        web::{Object, RawHit, Request, Web, Wire, objects},
     },
 };
 
-/// Its own bounds (2026-08).
-const MAX_QUERY_CHARS: usize = 500;
 const MAX_RESULTS: usize = 100;
-
-const KEY: &str = "search.firecrawl.api_key";
-const URL: &str = "search.firecrawl.base_url";
 
 pub const ROW: Row = Row {
     name: "firecrawl",
@@ -25,11 +20,16 @@ pub const ROW: Row = Row {
     returns: Returns::Pages,
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Country, Filter::Topic],
     cost: "2 credits for 10 results, and 1 for each page",
+    // Its own bounds (2026-08).
+    max_query_chars: 500,
     settings: &[
-        Setting { example: "fc-…", ..Setting::key(KEY, "FIRECRAWL_API_KEY", "key of Firecrawl") },
-        Setting::address(URL, "FIRECRAWL_BASE_URL", "https://api.firecrawl.dev"),
+        Setting {
+            example: "fc-…",
+            ..Setting::key("search.firecrawl.api_key", "FIRECRAWL_API_KEY", "key of Firecrawl")
+        },
+        Setting::address("search.firecrawl.base_url", "FIRECRAWL_BASE_URL", "https://api.firecrawl.dev"),
     ],
-    build,
+    build: |row, shared| Web::keyed(row, shared, "v2/search", |endpoint, key| Firecrawl { endpoint, key }),
     ..Row::WEB
 };
 
@@ -38,16 +38,7 @@ struct Firecrawl {
     key: SecretString,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
-    Ok(Web::boxed(row, Firecrawl { endpoint: shared.settings.endpoint(row, URL, "v2/search")?, key }, shared))
-}
-
 impl Wire for Firecrawl {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let source = if filters.topic == Topic::News { "news" } else { "web" };

@@ -6,18 +6,13 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Row, Search, Setting,
-    web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
+    Error, Filter, Limits, Row, Setting,
+    web::{Object, Problem, RawHit, Refused, Request, Web, Wire, objects},
 };
 
-/// Longer queries are refused.
-const MAX_QUERY_CHARS: usize = 256;
 /// For the date behind a query.
 const DATE_CHARS: usize = 20;
 const MAX_RESULTS: usize = 100;
-
-const KEY: &str = "search.github.token";
-const URL: &str = "search.github.base_url";
 
 pub const ROW: Row = Row {
     name: "github",
@@ -25,15 +20,17 @@ pub const ROW: Row = Row {
     filters: &[Filter::TimeRange],
     cost: "nothing; 10 a minute without a token, 30 with one",
     every: Duration::from_secs(2),
+    // Longer queries are refused.
+    max_query_chars: 256 - DATE_CHARS,
     settings: &[
         Setting::optional_key(
-            KEY,
+            "search.github.token",
             "GITHUB_SEARCH_TOKEN",
             "token of GitHub without any rights, for more searches a minute",
         ),
-        Setting::address(URL, "GITHUB_SEARCH_BASE_URL", "https://api.github.com"),
+        Setting::address("search.github.base_url", "GITHUB_SEARCH_BASE_URL", "https://api.github.com"),
     ],
-    build,
+    build: |row, shared| Web::open(row, shared, "search/repositories", |endpoint, token| GitHub { endpoint, token }),
     ..Row::WEB
 };
 
@@ -42,16 +39,7 @@ struct GitHub {
     token: Option<SecretString>,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = shared.settings.endpoint(row, URL, "search/repositories")?;
-    Ok(Web::boxed(row, GitHub { endpoint, token: shared.settings.secret(KEY).cloned() }, shared))
-}
-
 impl Wire for GitHub {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS - DATE_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let since = limits.filters.since_text().map(|since| format!(" pushed:>={since}"));

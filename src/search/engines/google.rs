@@ -17,10 +17,6 @@ use crate::{
     },
 };
 
-const KEY: &str = "providers.google.api_key";
-const URL: &str = "providers.google.base_url";
-const MODEL: &str = "search.google.model";
-
 /// Where addresses of results lead through.
 const REDIRECTS: (&str, &str) = ("vertexaisearch.cloud.google.com", "/grounding-api-redirect/");
 
@@ -30,9 +26,13 @@ pub const ROW: Row = Row {
     filters: &[Filter::TimeRange],
     cost: "each search that the model makes and its tokens",
     settings: &[
-        Setting::key(KEY, "GEMINI_API_KEY", "key of Google's AI Studio"),
-        Setting::address(URL, "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta"),
-        native::model_setting(MODEL, "GEMINI_SEARCH_MODEL", "gemini-3.6-flash"),
+        Setting::key("providers.google.api_key", "GEMINI_API_KEY", "key of Google's AI Studio"),
+        Setting::address(
+            "providers.google.base_url",
+            "GEMINI_BASE_URL",
+            "https://generativelanguage.googleapis.com/v1beta",
+        ),
+        native::model_setting("search.google.model", "GEMINI_SEARCH_MODEL", "gemini-3.6-flash"),
     ],
     build,
     ..native::ROW
@@ -41,15 +41,11 @@ pub const ROW: Row = Row {
 struct Google(Access);
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let access = Access::new(row, shared, [URL, KEY, MODEL], |model| format!("models/{model}:generateContent"))?;
+    let access = Access::new(row, shared, |model| format!("models/{model}:generateContent"))?;
     Ok(Searcher::boxed(row, Google(access), shared))
 }
 
 impl Wire for Google {
-    fn max_query_chars(&self) -> usize {
-        native::MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let mut tool = json!({});
         if let Some(since) = limits.filters.since_text() {

@@ -3,22 +3,20 @@
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Row, Search, Setting,
-    web::{Object, RawHit, Request, Shared, Web, Wire, objects},
+    Error, Filter, Limits, Row, Setting,
+    web::{Object, RawHit, Request, Web, Wire, objects},
 };
 
-/// Algolia reads no more.
-const MAX_QUERY_CHARS: usize = 512;
 const MAX_RESULTS: usize = 100;
-
-const URL: &str = "search.hackernews.base_url";
 
 pub const ROW: Row = Row {
     name: "hackernews",
     about: "pages discussed on Hacker News",
     filters: &[Filter::TimeRange],
-    settings: &[Setting::address(URL, "HACKERNEWS_BASE_URL", "https://hn.algolia.com/api/v1")],
-    build,
+    // Algolia reads no more.
+    max_query_chars: 512,
+    settings: &[Setting::address("search.hackernews.base_url", "HACKERNEWS_BASE_URL", "https://hn.algolia.com/api/v1")],
+    build: |row, shared| Web::open(row, shared, "search", |endpoint, _| HackerNews { endpoint }),
     ..Row::WEB
 };
 
@@ -26,15 +24,7 @@ struct HackerNews {
     endpoint: Url,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    Ok(Web::boxed(row, HackerNews { endpoint: shared.settings.endpoint(row, URL, "search")? }, shared))
-}
-
 impl Wire for HackerNews {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let since = limits.filters.since_epoch().map(|since| format!("created_at_i>={since}"));

@@ -6,17 +6,13 @@ use url::Url;
 use crate::{
     domain::Topic,
     search::{
-        Error, Filter, Limits, Row, Search, Setting,
-        web::{Object, RawHit, Refused, Request, Shared, Web, Wire, objects},
+        Error, Filter, Limits, Row, Setting,
+        web::{Object, RawHit, Refused, Request, Web, Wire, objects},
     },
 };
 
-const MAX_QUERY_CHARS: usize = 1_000;
 /// Its own bound (2026-05).
 const MAX_RESULTS: usize = 20;
-
-const KEY: &str = "search.jina.api_key";
-const URL: &str = "search.jina.base_url";
 
 pub const ROW: Row = Row {
     name: "jina",
@@ -24,10 +20,10 @@ pub const ROW: Row = Row {
     filters: &[Filter::Domains, Filter::Language, Filter::Country, Filter::Topic],
     cost: "tokens, 10,000 at least; news five times as much",
     settings: &[
-        Setting::key(KEY, "JINA_API_KEY", "key of Jina"),
-        Setting::address(URL, "JINA_BASE_URL", "https://s.jina.ai"),
+        Setting::key("search.jina.api_key", "JINA_API_KEY", "key of Jina"),
+        Setting::address("search.jina.base_url", "JINA_BASE_URL", "https://s.jina.ai"),
     ],
-    build,
+    build: |row, shared| Web::keyed(row, shared, "", |endpoint, key| Jina { endpoint, key }),
     ..Row::WEB
 };
 
@@ -36,20 +32,11 @@ struct Jina {
     key: SecretString,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
-    Ok(Web::boxed(row, Jina { endpoint: shared.settings.endpoint(row, URL, "")?, key }, shared))
-}
-
 impl Wire for Jina {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
-        let query = filters.with_sites(query, MAX_QUERY_CHARS);
+        let query = filters.with_sites(query, ROW.max_query_chars);
         let country = filters.country.as_ref().map(|country| country.to_ascii_lowercase());
         let mut parameters = vec![("q", query.as_str()), ("num", &count)];
         parameters.extend(filters.language.as_deref().map(|language| ("hl", language)));

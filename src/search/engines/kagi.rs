@@ -7,17 +7,13 @@ use url::Url;
 use crate::{
     domain::Topic,
     search::{
-        Error, Filter, Limits, Row, Search, Setting,
-        web::{Object, RawHit, Request, Shared, Web, Wire, objects, objects_if_any},
+        Error, Filter, Limits, Row, Setting,
+        web::{Object, RawHit, Request, Web, Wire, objects, objects_if_any},
     },
 };
 
-const MAX_QUERY_CHARS: usize = 1_000;
 /// Its own bound (2026-05).
 const MAX_RESULTS: usize = 1_024;
-
-const KEY: &str = "search.kagi.api_key";
-const URL: &str = "search.kagi.base_url";
 
 pub const ROW: Row = Row {
     name: "kagi",
@@ -25,10 +21,10 @@ pub const ROW: Row = Row {
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Country, Filter::Topic],
     cost: "1 search",
     settings: &[
-        Setting::key(KEY, "KAGI_API_KEY", "key of Kagi"),
-        Setting::address(URL, "KAGI_BASE_URL", "https://kagi.com/api/v1"),
+        Setting::key("search.kagi.api_key", "KAGI_API_KEY", "key of Kagi"),
+        Setting::address("search.kagi.base_url", "KAGI_BASE_URL", "https://kagi.com/api/v1"),
     ],
-    build,
+    build: |row, shared| Web::keyed(row, shared, "search", |endpoint, key| Kagi { endpoint, key }),
     ..Row::WEB
 };
 
@@ -37,20 +33,11 @@ struct Kagi {
     key: SecretString,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
-    Ok(Web::boxed(row, Kagi { endpoint: shared.settings.endpoint(row, URL, "search")?, key }, shared))
-}
-
 impl Wire for Kagi {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut body = json!({
-            "query": filters.with_sites(query, MAX_QUERY_CHARS),
+            "query": filters.with_sites(query, ROW.max_query_chars),
             "workflow": if filters.topic == Topic::News { "news" } else { "search" },
             "limit": limits.max_results.clamp(1, MAX_RESULTS),
         });

@@ -5,15 +5,11 @@ use serde_json::json;
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
+    Error, Filter, Limits, Returns, Row, Setting,
+    web::{Object, Problem, RawHit, Refused, Request, Web, Wire, objects},
 };
 
-const MAX_QUERY_CHARS: usize = 1_000;
 const MAX_RESULTS: usize = 100;
-
-const KEY: &str = "search.linkup.api_key";
-const URL: &str = "search.linkup.base_url";
 
 pub const ROW: Row = Row {
     name: "linkup",
@@ -22,10 +18,10 @@ pub const ROW: Row = Row {
     filters: &[Filter::TimeRange, Filter::Domains],
     cost: "1 standard search",
     settings: &[
-        Setting::key(KEY, "LINKUP_API_KEY", "key of Linkup"),
-        Setting::address(URL, "LINKUP_BASE_URL", "https://api.linkup.so/v1"),
+        Setting::key("search.linkup.api_key", "LINKUP_API_KEY", "key of Linkup"),
+        Setting::address("search.linkup.base_url", "LINKUP_BASE_URL", "https://api.linkup.so/v1"),
     ],
-    build,
+    build: |row, shared| Web::keyed(row, shared, "search", |endpoint, key| Linkup { endpoint, key }),
     ..Row::WEB
 };
 
@@ -34,16 +30,7 @@ struct Linkup {
     key: SecretString,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
-    Ok(Web::boxed(row, Linkup { endpoint: shared.settings.endpoint(row, URL, "search")?, key }, shared))
-}
-
 impl Wire for Linkup {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut body = json!({

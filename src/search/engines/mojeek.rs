@@ -4,15 +4,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Row, Search, Setting,
-    web::{Object, RawHit, Request, Shared, Web, Wire, objects_if_any},
+    Error, Filter, Limits, Row, Setting,
+    web::{Object, RawHit, Request, Web, Wire, objects_if_any},
 };
 
-const MAX_QUERY_CHARS: usize = 1_000;
 const MAX_RESULTS: usize = 100;
-
-const KEY: &str = "search.mojeek.api_key";
-const URL: &str = "search.mojeek.base_url";
 
 pub const ROW: Row = Row {
     name: "mojeek",
@@ -20,10 +16,10 @@ pub const ROW: Row = Row {
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country],
     cost: "1 request",
     settings: &[
-        Setting::key(KEY, "MOJEEK_API_KEY", "key of Mojeek"),
-        Setting::address(URL, "MOJEEK_BASE_URL", "https://api.mojeek.com"),
+        Setting::key("search.mojeek.api_key", "MOJEEK_API_KEY", "key of Mojeek"),
+        Setting::address("search.mojeek.base_url", "MOJEEK_BASE_URL", "https://api.mojeek.com"),
     ],
-    build,
+    build: |row, shared| Web::keyed(row, shared, "search", |endpoint, key| Mojeek { endpoint, key }),
     ..Row::WEB
 };
 
@@ -32,20 +28,11 @@ struct Mojeek {
     key: SecretString,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
-    Ok(Web::boxed(row, Mojeek { endpoint: shared.settings.endpoint(row, URL, "search")?, key }, shared))
-}
-
 impl Wire for Mojeek {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
-        let query = filters.with_sites(query, MAX_QUERY_CHARS);
+        let query = filters.with_sites(query, ROW.max_query_chars);
         let since = filters.since_text().map(|since| since.replace('-', ""));
         let language = filters.language.as_ref().map(|language| language.to_ascii_uppercase());
         let mut parameters =

@@ -14,18 +14,14 @@ use crate::{
     },
 };
 
-const KEY: &str = "providers.openai.api_key";
-const URL: &str = "providers.openai.base_url";
-const MODEL: &str = "search.openai.model";
-
 pub const ROW: Row = Row {
     name: "openai",
     about: "the web by OpenAI's own search, in excerpts",
     cost: "1 search and the tokens of the model",
     settings: &[
-        Setting::key(KEY, "OPENAI_API_KEY", "key of OpenAI"),
-        Setting::address(URL, "OPENAI_BASE_URL", "https://api.openai.com/v1"),
-        native::model_setting(MODEL, "OPENAI_SEARCH_MODEL", "gpt-5.4-mini"),
+        Setting::key("providers.openai.api_key", "OPENAI_API_KEY", "key of OpenAI"),
+        Setting::address("providers.openai.base_url", "OPENAI_BASE_URL", "https://api.openai.com/v1"),
+        native::model_setting("search.openai.model", "OPENAI_SEARCH_MODEL", "gpt-5.4-mini"),
     ],
     build,
     ..native::ROW
@@ -34,15 +30,11 @@ pub const ROW: Row = Row {
 struct OpenAi(Access);
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let access = Access::new(row, shared, [URL, KEY, MODEL], |_| "responses".to_owned())?;
+    let access = Access::new(row, shared, |_| "responses".to_owned())?;
     Ok(Searcher::boxed(row, OpenAi(access), shared))
 }
 
 impl Wire for OpenAi {
-    fn max_query_chars(&self) -> usize {
-        native::MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut tool = json!({"type": "web_search"});

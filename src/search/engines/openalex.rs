@@ -5,18 +5,14 @@ use serde_json::Value as Json;
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
+    Error, Filter, Limits, Returns, Row, Setting,
+    web::{Object, Problem, RawHit, Refused, Request, Web, Wire, objects},
 };
 
-const MAX_QUERY_CHARS: usize = 1_000;
 /// OpenAlex's own bound on `per_page` (2026-07).
 const MAX_RESULTS: usize = 100;
 /// Words of an abstract that are laid out; a longer one is no abstract.
 const MAX_WORDS: usize = 5_000;
-
-const KEY: &str = "search.openalex.api_key";
-const URL: &str = "search.openalex.base_url";
 
 pub const ROW: Row = Row {
     name: "openalex",
@@ -25,10 +21,14 @@ pub const ROW: Row = Row {
     filters: &[Filter::TimeRange, Filter::Language],
     cost: "0.001 $; about 100 a day are free without a key",
     settings: &[
-        Setting::optional_key(KEY, "OPENALEX_API_KEY", "key of OpenAlex, for more than a hundred searches a day"),
-        Setting::address(URL, "OPENALEX_BASE_URL", "https://api.openalex.org"),
+        Setting::optional_key(
+            "search.openalex.api_key",
+            "OPENALEX_API_KEY",
+            "key of OpenAlex, for more than a hundred searches a day",
+        ),
+        Setting::address("search.openalex.base_url", "OPENALEX_BASE_URL", "https://api.openalex.org"),
     ],
-    build,
+    build: |row, shared| Web::open(row, shared, "works", |endpoint, key| OpenAlex { endpoint, key }),
     ..Row::WEB
 };
 
@@ -37,16 +37,7 @@ struct OpenAlex {
     key: Option<SecretString>,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = shared.settings.endpoint(row, URL, "works")?;
-    Ok(Web::boxed(row, OpenAlex { endpoint, key: shared.settings.secret(KEY).cloned() }, shared))
-}
-
 impl Wire for OpenAlex {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let fields = "display_name,doi,id,publication_date,primary_location,is_retracted,abstract_inverted_index";

@@ -5,19 +5,15 @@ use serde_json::json;
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Object, RawHit, Request, Shared, Web, Wire, objects},
+    Error, Filter, Limits, Returns, Row, Setting,
+    web::{Object, RawHit, Request, Web, Wire, objects},
 };
 
-const MAX_QUERY_CHARS: usize = 1_000;
 /// Its own bounds (2026-07).
 const MAX_RESULTS: usize = 20;
 const MAX_DOMAINS: usize = 20;
 /// Of one page; more costs more of a model's window than it brings.
 const TOKENS_PER_PAGE: usize = 2_048;
-
-const KEY: &str = "search.perplexity.api_key";
-const URL: &str = "search.perplexity.base_url";
 
 pub const ROW: Row = Row {
     name: "perplexity",
@@ -30,14 +26,14 @@ pub const ROW: Row = Row {
             example: "pplx-…",
             sent_as: Some("perplexity_search"),
             ..Setting::key(
-                KEY,
+                "search.perplexity.api_key",
                 "PERPLEXITY_SEARCH_API_KEY",
                 "key of Perplexity, for searching; its models have a setting of their own",
             )
         },
-        Setting::address(URL, "PERPLEXITY_SEARCH_BASE_URL", "https://api.perplexity.ai"),
+        Setting::address("search.perplexity.base_url", "PERPLEXITY_SEARCH_BASE_URL", "https://api.perplexity.ai"),
     ],
-    build,
+    build: |row, shared| Web::keyed(row, shared, "search", |endpoint, key| Perplexity { endpoint, key }),
     ..Row::WEB
 };
 
@@ -46,16 +42,7 @@ struct Perplexity {
     key: SecretString,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
-    Ok(Web::boxed(row, Perplexity { endpoint: shared.settings.endpoint(row, URL, "search")?, key }, shared))
-}
-
 impl Wire for Perplexity {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut body = json!({

@@ -4,15 +4,12 @@
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Object, RawHit, Request, Shared, Web, Wire, objects},
+    Error, Filter, Limits, Returns, Row, Setting,
+    web::{Object, RawHit, Request, Web, Wire, objects},
 };
 
-const MAX_QUERY_CHARS: usize = 1_000;
 /// Europe PMC's own bound on `pageSize`.
 const MAX_RESULTS: usize = 1_000;
-
-const URL: &str = "search.pubmed.base_url";
 
 pub const ROW: Row = Row {
     name: "pubmed",
@@ -20,8 +17,12 @@ pub const ROW: Row = Row {
     returns: Returns::Abstracts,
     filters: &[Filter::TimeRange],
     every: std::time::Duration::from_millis(200),
-    settings: &[Setting::address(URL, "PUBMED_BASE_URL", "https://www.ebi.ac.uk/europepmc/webservices/rest")],
-    build,
+    settings: &[Setting::address(
+        "search.pubmed.base_url",
+        "PUBMED_BASE_URL",
+        "https://www.ebi.ac.uk/europepmc/webservices/rest",
+    )],
+    build: |row, shared| Web::open(row, shared, "search", |endpoint, _| Pubmed { endpoint }),
     ..Row::WEB
 };
 
@@ -29,15 +30,7 @@ struct Pubmed {
     endpoint: Url,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    Ok(Web::boxed(row, Pubmed { endpoint: shared.settings.endpoint(row, URL, "search")? }, shared))
-}
-
 impl Wire for Pubmed {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         // Brackets and colons would make fields of words.

@@ -8,24 +8,20 @@ use url::Url;
 use crate::{
     domain::Topic,
     search::{
-        Error, Filter, Limits, Row, Search, Setting, Value,
-        web::{Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
+        Error, Filter, Limits, Row, Setting, Value,
+        web::{Problem, RawHit, Refused, Request, Web, Wire, objects},
     },
 };
 
-/// Upstream engines cut earlier.
-const MAX_QUERY_CHARS: usize = 1_000;
 const JSON_IS_OFF: &str =
     "this instance of SearXNG does not offer JSON: add json to search.formats in its settings.yml";
-
-const URL: &str = "search.searxng.base_url";
 
 pub const ROW: Row = Row {
     name: "searxng",
     about: "the web by a SearXNG of your own, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Topic],
     settings: &[Setting {
-        key: URL,
+        key: "search.searxng.base_url",
         variable: "SEARXNG_BASE_URL",
         flag: None,
         value: Value::Url,
@@ -34,7 +30,7 @@ pub const ROW: Row = Row {
         example: "http://127.0.0.1:8888",
         sent_as: None,
     }],
-    build,
+    build: |row, shared| Web::open(row, shared, "search", |endpoint, _| Searxng { endpoint }),
     ..Row::WEB
 };
 
@@ -42,15 +38,7 @@ struct Searxng {
     endpoint: Url,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    Ok(Web::boxed(row, Searxng { endpoint: shared.settings.endpoint(row, URL, "search")? }, shared))
-}
-
 impl Wire for Searxng {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let language = match (&filters.language, &filters.country) {
@@ -58,7 +46,7 @@ impl Wire for Searxng {
             (Some(language), None) => language.clone(),
             (None, _) => "all".to_owned(),
         };
-        let query = filters.with_sites(query, MAX_QUERY_CHARS);
+        let query = filters.with_sites(query, ROW.max_query_chars);
         let category = if filters.topic == Topic::News { "news" } else { "general" };
         let mut parameters =
             vec![("q", query.as_str()), ("format", "json"), ("categories", category), ("language", &language)];

@@ -6,17 +6,13 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Object, RawHit, Request, Shared, Web, Wire, objects_if_any},
+    Error, Filter, Limits, Returns, Row, Setting,
+    web::{Object, RawHit, Request, Web, Wire, objects_if_any},
 };
 
-const MAX_QUERY_CHARS: usize = 500;
 /// Its own bound on `limit` (2026-07).
 const MAX_RESULTS: usize = 100;
 const FIELDS: &str = "title,abstract,url,publicationDate,tldr,venue,openAccessPdf";
-
-const KEY: &str = "search.semantic_scholar.api_key";
-const URL: &str = "search.semantic_scholar.base_url";
 
 pub const ROW: Row = Row {
     name: "semantic_scholar",
@@ -25,11 +21,20 @@ pub const ROW: Row = Row {
     filters: &[Filter::TimeRange],
     cost: "nothing; without a key a pool that all share",
     every: Duration::from_secs(1),
+    max_query_chars: 500,
     settings: &[
-        Setting::optional_key(KEY, "SEMANTIC_SCHOLAR_API_KEY", "key of Semantic Scholar, for one search a second"),
-        Setting::address(URL, "SEMANTIC_SCHOLAR_BASE_URL", "https://api.semanticscholar.org/graph/v1"),
+        Setting::optional_key(
+            "search.semantic_scholar.api_key",
+            "SEMANTIC_SCHOLAR_API_KEY",
+            "key of Semantic Scholar, for one search a second",
+        ),
+        Setting::address(
+            "search.semantic_scholar.base_url",
+            "SEMANTIC_SCHOLAR_BASE_URL",
+            "https://api.semanticscholar.org/graph/v1",
+        ),
     ],
-    build,
+    build: |row, shared| Web::open(row, shared, "paper/search", |endpoint, key| SemanticScholar { endpoint, key }),
     ..Row::WEB
 };
 
@@ -38,16 +43,7 @@ struct SemanticScholar {
     key: Option<SecretString>,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = shared.settings.endpoint(row, URL, "paper/search")?;
-    Ok(Web::boxed(row, SemanticScholar { endpoint, key: shared.settings.secret(KEY).cloned() }, shared))
-}
-
 impl Wire for SemanticScholar {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         // It finds nothing for words with a hyphen.

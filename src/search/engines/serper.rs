@@ -12,22 +12,19 @@ use crate::{
     },
 };
 
-/// Google reads no longer ones.
-const MAX_QUERY_CHARS: usize = 2_000;
 /// More than ten cost twice as much.
 const MAX_RESULTS: usize = 100;
-
-const KEY: &str = "search.serper.api_key";
-const URL: &str = "search.serper.base_url";
 
 pub const ROW: Row = Row {
     name: "serper",
     about: "the web by Google's results, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country, Filter::Topic],
     cost: "1 credit, 2 for more than 10 results",
+    // Google reads no longer ones.
+    max_query_chars: 2_000,
     settings: &[
-        Setting::key(KEY, "SERPER_API_KEY", "key of Serper"),
-        Setting::address(URL, "SERPER_BASE_URL", "https://google.serper.dev"),
+        Setting::key("search.serper.api_key", "SERPER_API_KEY", "key of Serper"),
+        Setting::address("search.serper.base_url", "SERPER_BASE_URL", "https://google.serper.dev"),
     ],
     build,
     ..Row::WEB
@@ -40,20 +37,16 @@ struct Serper {
 }
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = |path| shared.settings.endpoint(row, URL, path);
-    let key = shared.settings.secret(KEY).cloned().unwrap_or_default();
+    let endpoint = |path| shared.settings.endpoint(row, path);
+    let key = shared.settings.key_of(row).cloned().unwrap_or_default();
     Ok(Web::boxed(row, Serper { web: endpoint("search")?, news: endpoint("news")?, key }, shared))
 }
 
 impl Wire for Serper {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut body = json!({
-            "q": filters.with_sites(query, MAX_QUERY_CHARS),
+            "q": filters.with_sites(query, ROW.max_query_chars),
             "num": limits.max_results.clamp(1, MAX_RESULTS),
         });
         if let Some(range) = filters.time_range {

@@ -15,11 +15,9 @@ use crate::{
     },
 };
 
-const MAX_QUERY_CHARS: usize = 240;
 /// Its own bound on `pagesize`.
 const MAX_RESULTS: usize = 100;
 
-const KEY: &str = "search.stackexchange.api_key";
 const SITE: Setting = Setting {
     key: "search.stackexchange.site",
     variable: "STACKEXCHANGE_SITE",
@@ -30,17 +28,25 @@ const SITE: Setting = Setting {
     example: "",
     sent_as: None,
 };
-const URL: &str = "search.stackexchange.base_url";
 
 pub const ROW: Row = Row {
     name: "stackexchange",
     about: "questions and answers of Stack Overflow or a sister site",
     filters: &[Filter::TimeRange],
     cost: "nothing; 300 a day without a key",
+    max_query_chars: 240,
     settings: &[
-        Setting::optional_key(KEY, "STACKEXCHANGE_API_KEY", "key of Stack Exchange, for more than 300 searches a day"),
+        Setting::optional_key(
+            "search.stackexchange.api_key",
+            "STACKEXCHANGE_API_KEY",
+            "key of Stack Exchange, for more than 300 searches a day",
+        ),
         SITE,
-        Setting::address(URL, "STACKEXCHANGE_BASE_URL", "https://api.stackexchange.com/2.3"),
+        Setting::address(
+            "search.stackexchange.base_url",
+            "STACKEXCHANGE_BASE_URL",
+            "https://api.stackexchange.com/2.3",
+        ),
     ],
     build,
     ..Row::WEB
@@ -53,16 +59,12 @@ struct StackExchange {
 }
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = shared.settings.endpoint(row, URL, "search/advanced")?;
+    let endpoint = shared.settings.endpoint(row, "search/advanced")?;
     let site = shared.settings.value(&SITE).unwrap_or_default().to_owned();
-    Ok(Web::boxed(row, StackExchange { endpoint, site, key: shared.settings.secret(KEY).cloned() }, shared))
+    Ok(Web::boxed(row, StackExchange { endpoint, site, key: shared.settings.key_of(row).cloned() }, shared))
 }
 
 impl Wire for StackExchange {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let since = limits.filters.since_epoch().map(|since| since.to_string());

@@ -5,21 +5,16 @@ use serde_json::json;
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Returns, Row, Search, Setting,
-    web::{Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
+    Error, Filter, Limits, Returns, Row, Setting,
+    web::{Problem, RawHit, Refused, Request, Web, Wire, objects},
 };
 
-/// Tavily answers 400 to a longer query (2026-07).
-const MAX_QUERY_CHARS: usize = 400;
 /// Tavily's own bound on `max_results` (2026-07).
 const MAX_RESULTS: usize = 20;
 /// Tavily's own bounds on lists of sites (2026-07).
 const MAX_INCLUDED: usize = 300;
 const MAX_EXCLUDED: usize = 150;
 
-const KEY: &str = "search.tavily.api_key";
-const URL: &str = "search.tavily.base_url";
-const KEYLESS_URL: &str = "search.tavily_keyless.base_url";
 const ADDRESS: &str = "https://api.tavily.com";
 
 pub const ROW: Row = Row {
@@ -28,14 +23,23 @@ pub const ROW: Row = Row {
     returns: Returns::Pages,
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Topic],
     cost: "1 credit",
+    // Tavily answers 400 to a longer query (2026-07).
+    max_query_chars: 400,
     settings: &[
         Setting {
             example: "tvly-…",
-            ..Setting::key(KEY, "TAVILY_API_KEY", "key of Tavily; the web is searched when it is set")
+            ..Setting::key(
+                "search.tavily.api_key",
+                "TAVILY_API_KEY",
+                "key of Tavily; the web is searched when it is set",
+            )
         },
-        Setting { meaning: "address of Tavily", ..Setting::address(URL, "TAVILY_BASE_URL", ADDRESS) },
+        Setting {
+            meaning: "address of Tavily",
+            ..Setting::address("search.tavily.base_url", "TAVILY_BASE_URL", ADDRESS)
+        },
     ],
-    build,
+    build: |row, shared| Web::open(row, shared, "search", |endpoint, key| Tavily { endpoint, key }),
     ..Row::WEB
 };
 
@@ -44,8 +48,7 @@ pub const KEYLESS: Row = Row {
     name: "tavily_keyless",
     about: "the web by Tavily without a key, a few searches for a first look",
     cost: "nothing; limited",
-    settings: &[Setting::address(KEYLESS_URL, "TAVILY_KEYLESS_BASE_URL", ADDRESS)],
-    build: build_keyless,
+    settings: &[Setting::address("search.tavily_keyless.base_url", "TAVILY_KEYLESS_BASE_URL", ADDRESS)],
     ..ROW
 };
 
@@ -55,22 +58,7 @@ struct Tavily {
     key: Option<SecretString>,
 }
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = shared.settings.endpoint(row, URL, "search")?;
-    let key = shared.settings.secret(KEY).cloned();
-    Ok(Web::boxed(row, Tavily { endpoint, key }, shared))
-}
-
-fn build_keyless(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let endpoint = shared.settings.endpoint(row, KEYLESS_URL, "search")?;
-    Ok(Web::boxed(row, Tavily { endpoint, key: None }, shared))
-}
-
 impl Wire for Tavily {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut body = json!({

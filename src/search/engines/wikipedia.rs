@@ -7,14 +7,11 @@ use crate::search::{
     web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects_if_any},
 };
 
-/// Of a search in MediaWiki.
-const MAX_QUERY_CHARS: usize = 300;
 /// Of one request for beginnings of articles.
 const MAX_RESULTS: usize = 20;
 
 const WHO_ASKS: &str = "Wikimedia refuses programs that do not say who runs them; set WIKIPEDIA_CONTACT";
 
-const URL: &str = "search.wikipedia.base_url";
 const CONTACT: &str = "search.wikipedia.contact";
 
 pub const ROW: Row = Row {
@@ -23,6 +20,8 @@ pub const ROW: Row = Row {
     filters: &[Filter::Language],
     // Wikimedia asks for requests one after the other.
     at_once: Some(1),
+    // Of a search in MediaWiki.
+    max_query_chars: 300,
     settings: &[
         Setting::optional(
             CONTACT,
@@ -30,7 +29,7 @@ pub const ROW: Row = Row {
             "a page or mail address by which Wikimedia reaches you; its policy asks for one",
             "https://example.com/contact",
         ),
-        Setting::address(URL, "WIKIPEDIA_BASE_URL", "https://en.wikipedia.org"),
+        Setting::address("search.wikipedia.base_url", "WIKIPEDIA_BASE_URL", "https://en.wikipedia.org"),
     ],
     build,
     ..Row::WEB
@@ -44,7 +43,7 @@ struct Wikipedia {
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
     let contact = shared.settings.text(CONTACT).map(|contact| format!(" ({contact})")).unwrap_or_default();
     let user_agent = format!("fathom/{}{contact}", env!("CARGO_PKG_VERSION"));
-    let endpoint = shared.settings.endpoint(row, URL, "w/api.php")?;
+    let endpoint = shared.settings.endpoint(row, "w/api.php")?;
     Ok(Web::boxed(row, Wikipedia { endpoint, user_agent }, shared))
 }
 
@@ -62,10 +61,6 @@ impl Wikipedia {
 }
 
 impl Wire for Wikipedia {
-    fn max_query_chars(&self) -> usize {
-        MAX_QUERY_CHARS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let parameters = [

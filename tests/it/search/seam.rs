@@ -4,8 +4,8 @@ use axum::{Json, Router, routing::get};
 use fathom::{
     domain::SearchApi,
     search::{
-        Corpus, Engines, Error, Limits, Missing, Need, Open, ROWS, Row, Search, Setting, Settings, Value,
-        web::{RawHit, Request, Shared, Web, Wire, objects},
+        Corpus, Engines, Error, Limits, Missing, Need, Open, ROWS, Row, Setting, Settings, Value,
+        web::{RawHit, Request, Web, Wire, objects},
     },
 };
 use serde_json::json;
@@ -17,6 +17,7 @@ use super::local::parser;
 const ROW: Row = Row {
     name: "almanac",
     about: "tide tables",
+    max_query_chars: 100,
     settings: &[Setting {
         key: "search.almanac.base_url",
         variable: "ALMANAC_BASE_URL",
@@ -27,21 +28,13 @@ const ROW: Row = Row {
         example: "http://127.0.0.1:4000",
         sent_as: None,
     }],
-    build,
+    build: |row, shared| Web::open(row, shared, "", |endpoint, _| Almanac(endpoint)),
     ..Row::WEB
 };
 
 struct Almanac(Url);
 
-fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    Ok(Web::boxed(row, Almanac(shared.settings.url(row, "search.almanac.base_url")?), shared))
-}
-
 impl Wire for Almanac {
-    fn max_query_chars(&self) -> usize {
-        100
-    }
-
     fn request(&self, query: &str, _: &Limits) -> Request {
         Request::get(self.0.clone(), &[("q", query)])
     }
