@@ -79,22 +79,7 @@ impl App {
             prompts: Arc::new(prompts),
             webhooks: Webhooks::new(&config.webhooks)?,
             toolbox,
-            settings: runs::Settings {
-                options: config.options.clone(),
-                caps: config.caps.clone(),
-                lease: config.lease,
-                crash_loop: config.crash_loop,
-                marks: config.data_dir.join("processes"),
-                grace: config.http.grace,
-                max_concurrent_runs: config.queue.max_concurrent_runs,
-                max_queued_runs: config.queue.max_queued_runs,
-                max_queued_runs_per_owner: config.queue.max_queued_runs_per_owner,
-                max_threads_per_owner: config.queue.max_threads_per_owner,
-                max_documents_per_thread: config.queue.max_documents_per_thread,
-                of_owner: config.queue.of_owner,
-                event_retention: config.event_retention,
-                longest_silence: runs::longest_silence(&config.llm),
-            },
+            settings: settings_of_runs(config),
         };
         Ok(Self { runs: Runs::new(parts), keys, store, tasks })
     }
@@ -106,6 +91,20 @@ impl App {
         tasks.close();
         tasks.wait().await;
         store.close().await;
+    }
+}
+
+fn settings_of_runs(config: &Config) -> runs::Settings {
+    runs::Settings {
+        options: config.options.clone(),
+        caps: config.caps.clone(),
+        lease: config.lease,
+        crash_loop: config.crash_loop,
+        marks: config.data_dir.join("processes"),
+        grace: config.http.grace,
+        queue: config.queue,
+        event_retention: config.event_retention,
+        longest_silence: runs::longest_silence(&config.llm),
     }
 }
 

@@ -29,9 +29,10 @@ use serde::Deserialize;
 
 use crate::{
     auth,
-    domain::{Caps, KeyPolicy, OptionError, RunOptions, UseLimits, nearest::nearest, options::OPTIONS},
+    domain::{Caps, KeyPolicy, OptionError, RunOptions, nearest::nearest, options::OPTIONS},
     llm, mcp, pages,
     pages::WebSettings,
+    runs::QueueSettings,
     search,
     store::Database,
     telemetry, webhooks,
@@ -47,6 +48,8 @@ const USUAL_FILE: &str = "fathom.toml";
 
 /// A key says whose it is, so nothing else does.
 const KEYS_NAME_OWNERS: &str = "with FATHOM_AUTHENTICATION=keys each key names its owner; FATHOM_OWNER_HEADER and FATHOM_SEPARATE_OWNERS have no effect";
+
+const ISSUER_WITHOUT_KEYS: &str = "FATHOM_ISSUER has no effect without FATHOM_AUTHENTICATION=keys";
 
 const LOCAL_PROXY: &str = "FATHOM_OWNER_HEADER is taken from this machine alone and refused from other addresses; name the proxy's in FATHOM_TRUSTED_PROXIES";
 
@@ -180,19 +183,6 @@ impl TrustedProxies {
     }
 }
 
-/// How many runs a process takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueSettings {
-    pub max_concurrent_runs: usize,
-    /// Over all processes, as the next.
-    pub max_queued_runs: u64,
-    pub max_queued_runs_per_owner: u64,
-    pub max_threads_per_owner: u64,
-    pub max_documents_per_thread: u64,
-    /// What each owner may use beside that.
-    pub of_owner: UseLimits,
-}
-
 /// What the command line said.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
@@ -282,19 +272,8 @@ impl Config {
         let queue = limits.queue();
         caps.allow_models(limits.allowed_models, &options);
         let http = layers.section::<rooms::Http>("http")?.settings(layers.typed("listen")?);
-        if http.cors_origins == CorsOrigins::All {
-            notices.push(ANY_PAGE.to_owned());
-        }
-        if http.authentication == Authentication::Keys && (http.owner_header.is_some() || http.separate_owners) {
-            notices.push(KEYS_NAME_OWNERS.to_owned());
-        }
-        if http.owner_header.is_some() && !http.is_local() && http.trusted_proxies.are_local() {
-            notices.push(LOCAL_PROXY.to_owned());
-        }
         let sign_in = layers.section::<rooms::SignIn>("sign_in")?.settings()?;
-        if sign_in.is_some() && http.authentication == Authentication::None {
-            notices.push("FATHOM_ISSUER has no effect without FATHOM_AUTHENTICATION=keys".to_owned());
-        }
+        notices.extend(notices_on(&http, sign_in.is_some()).map(str::to_owned));
         let stored: rooms::Stored = layers.section("database")?;
         let mut config = Self {
             event_retention: stored.event_retention_days.map(crate::domain::time::days),
@@ -323,6 +302,19 @@ impl Config {
         config.effective = shown::effective(&config, &layers);
         Ok(config)
     }
+}
+
+/// What an operator should know of settings that are dangerous, or have no effect beside the others.
+fn notices_on(http: &HttpSettings, sign_in: bool) -> impl Iterator<Item = &'static str> + use<> {
+    let by_keys = http.authentication == Authentication::Keys;
+    let from_local_proxy = http.owner_header.is_some() && !http.is_local() && http.trusted_proxies.are_local();
+    let notices = [
+        (http.cors_origins == CorsOrigins::All, ANY_PAGE),
+        (by_keys && (http.owner_header.is_some() || http.separate_owners), KEYS_NAME_OWNERS),
+        (from_local_proxy, LOCAL_PROXY),
+        (sign_in && !by_keys, ISSUER_WITHOUT_KEYS),
+    ];
+    notices.into_iter().filter_map(|(holds, notice)| holds.then_some(notice))
 }
 
 /// What the command line asks for beyond the caps is refused, as it would be of a request; what stands elsewhere is
@@ -390,7 +382,7 @@ fn check_names(names: impl Iterator<Item = OsString>) -> Result<(), ConfigError>
 
 #[cfg(test)]
 mod tests {
-    use crate::domain::{ModelName, SearchApi};
+    use crate::domain::{ModelName, SearchApi, UseLimits};
 
     use super::*;
 

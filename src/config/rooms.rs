@@ -16,8 +16,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, QueueSettings, RequestKeySettings,
-    TrustedProxies, file::MAX_BYTES, kind::network, layers::Layers,
+    AllowedHosts, Authentication, ConfigError, CorsOrigins, HttpSettings, RequestKeySettings, TrustedProxies,
+    file::MAX_BYTES, kind::network, layers::Layers,
 };
 use crate::{
     auth,
@@ -30,6 +30,7 @@ use crate::{
     mcp,
     net::{Networks, Reach},
     pages::WebSettings,
+    runs::QueueSettings,
     search::{self, ROWS},
     store::{Database, Synchronous},
     telemetry, webhooks,
@@ -355,35 +356,18 @@ impl SignIn {
     /// # Errors
     /// What is missing for what is set.
     pub fn settings(self) -> Result<Option<auth::Settings>, ConfigError> {
-        let missing = |text: &str| Err(ConfigError::Place(text.to_owned()));
-        let client = match (self.client_id, self.redirect_url) {
-            (None, _) => None,
-            (Some(_), None) => {
-                return missing(
-                    "FATHOM_CLIENT_ID needs FATHOM_REDIRECT_URL, as in https://research.example.com/auth/callback",
-                );
-            }
-            (Some(_), Some(url)) if url.path() != "/auth/callback" => {
-                return missing("FATHOM_REDIRECT_URL must end with /auth/callback");
-            }
-            (Some(id), Some(redirect_url)) => Some(auth::Client {
-                id,
-                secret: self.client_secret.map(SecretString::from),
-                redirect_url,
-                scopes: self.scopes,
-            }),
-        };
+        let client = self.client()?;
         let audiences = self.audiences.unwrap_or_default();
         let audiences: Vec<_> =
             audiences.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect();
         match self.issuer {
             None if client.is_some() || !audiences.is_empty() => {
-                missing("FATHOM_AUDIENCES and FATHOM_CLIENT_ID need FATHOM_ISSUER")
+                Err(missing("FATHOM_AUDIENCES and FATHOM_CLIENT_ID need FATHOM_ISSUER"))
             }
             None => Ok(None),
-            Some(_) if client.is_none() && audiences.is_empty() => {
-                missing("FATHOM_ISSUER needs FATHOM_AUDIENCES (for tokens), FATHOM_CLIENT_ID (for browsers) or both")
-            }
+            Some(_) if client.is_none() && audiences.is_empty() => Err(missing(
+                "FATHOM_ISSUER needs FATHOM_AUDIENCES (for tokens), FATHOM_CLIENT_ID (for browsers) or both",
+            )),
             Some(issuer) => Ok(Some(auth::Settings {
                 issuer,
                 audiences,
@@ -395,6 +379,25 @@ impl SignIn {
             })),
         }
     }
+
+    /// Through which browsers sign in.
+    fn client(&self) -> Result<Option<auth::Client>, ConfigError> {
+        let Some(id) = self.client_id.clone() else { return Ok(None) };
+        let Some(redirect_url) = self.redirect_url.clone() else {
+            return Err(missing(
+                "FATHOM_CLIENT_ID needs FATHOM_REDIRECT_URL, as in https://research.example.com/auth/callback",
+            ));
+        };
+        if redirect_url.path() != "/auth/callback" {
+            return Err(missing("FATHOM_REDIRECT_URL must end with /auth/callback"));
+        }
+        let secret = self.client_secret.clone().map(SecretString::from);
+        Ok(Some(auth::Client { id, secret, redirect_url, scopes: self.scopes.clone() }))
+    }
+}
+
+fn missing(text: &str) -> ConfigError {
+    ConfigError::Place(text.to_owned())
 }
 
 impl Stored {

@@ -133,7 +133,7 @@ impl Dispatcher {
     }
 
     fn has_room(&self) -> bool {
-        self.working.len() < self.runs.parts.settings.max_concurrent_runs && !self.runs.active.is_taken()
+        self.working.len() < self.runs.parts.settings.queue.max_concurrent_runs && !self.runs.active.is_taken()
     }
 
     /// After an outage workers renew before anybody takes their runs, since most of them were cut off no less.

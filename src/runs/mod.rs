@@ -103,21 +103,27 @@ pub struct Settings {
     pub crash_loop: Duration,
     /// Where the processes of this machine note what they are doing.
     pub marks: PathBuf,
-    /// Runs that the service works on at the same time.
+    pub queue: QueueSettings,
+    /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
+    pub event_retention: Option<Duration>,
+    /// A run at work that stores no event for this long counts as stuck.
+    pub longest_silence: Duration,
+}
+
+/// How much is taken on, and of whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueSettings {
+    /// Runs that this process works on at the same time.
     pub max_concurrent_runs: usize,
-    /// Runs that may wait, over all processes.
+    /// Runs that may wait, over all processes, as all that follows.
     pub max_queued_runs: u64,
     pub max_queued_runs_per_owner: u64,
     /// Threads that are stored of one owner.
     pub max_threads_per_owner: u64,
     /// Documents that may be given to one thread.
     pub max_documents_per_thread: u64,
-    /// What each owner may use.
+    /// What each owner may use beside that.
     pub of_owner: UseLimits,
-    /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
-    pub event_retention: Option<Duration>,
-    /// A run at work that stores no event for this long counts as stuck.
-    pub longest_silence: Duration,
 }
 
 /// The runs of this process and the way to those of others; a cheap clone.
@@ -230,7 +236,7 @@ impl Runs {
 
     /// What each owner may use.
     pub fn limits_of_owners(&self) -> &UseLimits {
-        &self.parts.settings.of_owner
+        &self.parts.settings.queue.of_owner
     }
 
     /// The server's options with those stored with a thread laid over them, as far as they can be used here now.

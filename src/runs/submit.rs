@@ -172,7 +172,7 @@ impl Runs {
 
     /// Under which conditions a run of that owner is let in, for which the caller asks.
     pub(super) fn admission(&self, key: Option<&Key>, caller: &Caller, now: Timestamp) -> Admission {
-        let settings = &self.parts.settings;
+        let settings = &self.parts.settings.queue;
         let room = settings.max_concurrent_runs.saturating_sub(self.active.count());
         let limits = QueueLimits {
             total: settings.max_queued_runs,

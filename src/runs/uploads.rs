@@ -20,7 +20,7 @@ impl Runs {
     ) -> Result<(Thread, Upload), Refusal> {
         let (parts, thread_id) = (&self.parts, ThreadId::new());
         let read = parts.means.engines.read_upload(name, bytes).await?;
-        let thread = ThreadOf { owner: caller.owner.clone(), limit: parts.settings.max_threads_per_owner };
+        let thread = ThreadOf { owner: caller.owner.clone(), limit: parts.settings.queue.max_threads_per_owner };
         let new = NewUpload { thread: Some(thread), ..parts.new_upload(thread_id, read) };
         parts.store.add_upload(&new).await?;
         let thread = parts.store.thread(thread_id).await?.ok_or(Refusal::NoSuchThread)?;
@@ -66,7 +66,7 @@ impl Parts {
             upload: read.upload,
             content_hash: read.content_hash,
             sections: read.sections,
-            limit: self.settings.max_documents_per_thread,
+            limit: self.settings.queue.max_documents_per_thread,
             thread: None,
         }
     }

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode},
 };
 use fathom::{
-    config::{Authentication, CorsOrigins, HttpSettings, TrustedProxies},
+    config::HttpSettings,
     domain::Envelope,
     events::{CommitRetry, EventLog, Opening, Subject, Writer},
     http::{
@@ -186,23 +186,7 @@ async fn with_router(max_streams: usize, test: impl AsyncFnOnce(Router, Store, C
     let world = World::start(Script::new()).await;
     let database = TestDatabase::sqlite();
     let engine = Engine::start(&world, &database, &[]).await;
-    let settings = HttpSettings {
-        listen: ([127, 0, 0, 1], 0).into(),
-        open: false,
-        allowed_hosts: fathom::config::AllowedHosts::Only(Vec::new()),
-        http2: false,
-        max_buffered_bytes: 64 << 20,
-        max_connections: 100,
-        cors_origins: CorsOrigins::None,
-        max_body_bytes: 1024,
-        max_upload_bytes: 1024,
-        max_streams,
-        grace: std::time::Duration::from_secs(1),
-        authentication: Authentication::None,
-        owner_header: None,
-        trusted_proxies: TrustedProxies::default(),
-        separate_owners: false,
-    };
+    let settings = HttpSettings { max_body_bytes: 1024, max_streams, ..engine.http.clone() };
     let shutdown = CancellationToken::new();
     let state = State::new(engine.app.runs.clone(), engine.app.keys.clone(), settings, shutdown.clone());
     test(router(&state), engine.app.runs.store().clone(), shutdown).await;

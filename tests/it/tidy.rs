@@ -50,7 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("process", &[]),
     ("net", &[]),
     // It fills the settings of each room.
-    ("config", &["auth", "files", "llm", "mcp", "net", "pages", "search", "store", "telemetry", "webhooks"]),
+    ("config", &["auth", "files", "llm", "mcp", "net", "pages", "runs", "search", "store", "telemetry", "webhooks"]),
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),

@@ -1,6 +1,6 @@
 //! The document against the router: each knows what the other has, and every answer is as documented.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use axum::{
     Router,
@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, Method, Request, StatusCode},
 };
 use fathom::{
-    config::{Authentication, CorsOrigins, HttpSettings, TrustedProxies},
+    config::HttpSettings,
     http::{Code, State, paths, router},
 };
 use serde_json::Value;
@@ -53,23 +53,7 @@ async fn ask(router: &Router, method: &str, path: &str, headers: &[(&str, &str)]
 async fn with_router(test: impl AsyncFnOnce(Router)) {
     let world = World::start(Script::new()).await;
     let engine = Engine::start(&world, &TestDatabase::sqlite(), &[]).await;
-    let settings = HttpSettings {
-        listen: ([127, 0, 0, 1], 0).into(),
-        open: false,
-        allowed_hosts: fathom::config::AllowedHosts::Only(Vec::new()),
-        http2: false,
-        max_buffered_bytes: 64 << 20,
-        max_connections: 100,
-        cors_origins: CorsOrigins::None,
-        max_body_bytes: 2 << 20,
-        max_upload_bytes: 25 << 20,
-        max_streams: 10,
-        grace: Duration::from_secs(1),
-        authentication: Authentication::None,
-        owner_header: None,
-        trusted_proxies: TrustedProxies::default(),
-        separate_owners: false,
-    };
+    let settings = HttpSettings { max_streams: 10, ..engine.http.clone() };
     let state = State::new(engine.app.runs.clone(), engine.app.keys.clone(), settings, CancellationToken::new());
     test(router(&state)).await;
     drop(state);

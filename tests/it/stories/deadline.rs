@@ -166,7 +166,12 @@ async fn with_long_timeouts(world: &World, database: &TestDatabase) -> Engine {
     let mut config = config(world, database, &["max_researcher_seconds=2"], &[]).unwrap();
     config.llm.idle_timeout = Duration::from_secs(300);
     config.search.timeout = Duration::from_secs(300);
-    Engine { app: App::build(&config).await.unwrap(), options: config.options, _database: database.clone() }
+    Engine {
+        app: App::build(&config).await.unwrap(),
+        options: config.options,
+        http: config.http,
+        _database: database.clone(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fathom::{
     app::App,
-    config::{Config, Flags},
+    config::{Config, Flags, HttpSettings},
     domain::{
         Envelope, Event, Failure, FailureCode, Message, Note, Run, RunOptions, Source, Usage, WarningCode,
         report::Report,
@@ -27,6 +27,8 @@ pub const QUESTION: &str = "How does the harbour of Skelderwick pay for its tide
 pub struct Engine {
     pub app: App,
     pub options: RunOptions,
+    /// For a router of it.
+    pub http: HttpSettings,
     /// Held so that its files stay as long as the engine works on them.
     pub _database: TestDatabase,
 }
@@ -96,7 +98,8 @@ impl Engine {
         variables: &[(&'static str, String)],
     ) -> anyhow::Result<Self> {
         let config = config(world, database, options, variables)?;
-        Ok(Self { app: App::build(&config).await?, options: config.options, _database: database.clone() })
+        let app = App::build(&config).await?;
+        Ok(Self { app, options: config.options, http: config.http, _database: database.clone() })
     }
 
     /// A run of a thread of its own.

@@ -37,7 +37,7 @@ async fn run(vendor: &FakeVendor, script: Script, options: &[&str]) -> (World, S
     let facts = fathom::llm::Facts { price: Some(price), ..Default::default() };
     config.llm.models.insert("anthropic:claude-haiku-5-5".to_owned(), facts);
     let app = fathom::app::App::build(&config).await.unwrap();
-    let engine = Engine { app, options: config.options, _database: database };
+    let engine = Engine { app, options: config.options, http: config.http, _database: database };
     let story = engine.research(QUESTION).await;
     engine.app.close().await;
     (world, story)

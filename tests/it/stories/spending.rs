@@ -160,7 +160,7 @@ pub async fn priced(world: &World, database: &TestDatabase, options: &[&str], pr
         config.llm.models.insert(model, Facts { price: Some(price), ..Facts::default() });
     }
     let app = App::build(&config).await.unwrap();
-    let engine = Engine { app, options: config.options, _database: database.clone() };
+    let engine = Engine { app, options: config.options, http: config.http, _database: database.clone() };
     engine.research(QUESTION).await
 }
 

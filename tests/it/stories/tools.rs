@@ -121,7 +121,7 @@ async fn with_archive(world: &World, database: &TestDatabase, options: &[&str]) 
     let toolbox = Toolbox::default().with(move |_| Archive { asked: Arc::clone(&counted) });
     let store = Store::open(&config.database).await.unwrap();
     let app = App::with_tools(store, &config, toolbox).await.unwrap();
-    (Engine { app, options: config.options, _database: database.clone() }, asked)
+    (Engine { app, options: config.options, http: config.http, _database: database.clone() }, asked)
 }
 
 fn ask(signature: &str) -> Reply {
