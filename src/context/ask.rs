@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     Cx, Deadline, Error, Role, RunCaller,
     asked::asked,
-    fit,
+    fit::{self, Fitted},
     paid::Paid,
     spending::{ANSWER_TOKENS, Purpose},
     watch,
@@ -352,7 +352,7 @@ impl Cx {
         let mut request = self.run.refused_tools.left_out(&call.request);
         for shortening in 0.. {
             let fitted = fit::fit(&request, window, llm.facts(model).max_output);
-            if let Some(detail) = fitted.shortened {
+            if let Some(detail) = &fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
             let reserved = match self.run.spending.begin_call(purpose, fitted.tokens, |usage| self.price(model, usage))
@@ -363,18 +363,12 @@ impl Cx {
                     return Ok(Tried::Refused(Box::new(self.refused(&refusal, Err(unanswered)))));
                 }
             };
-            let answer = match &mut sink {
-                sink if model.is_offline() => Ok(Ok(offline_answer(&call.task, fitted.tokens, sink).await?)),
-                Some(sink) => Box::pin(self.stream(&fitted.request, *sink, caller)).await?,
-                None => Box::pin(llm.complete(&fitted.request, caller)).await.map(Ok),
-            };
-            match answer {
+            match self.attempt(&fitted, &call.task, &mut sink, caller).await? {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
                 Ok(Ok(mut completion)) => {
-                    let written = ANSWER_TOKENS.max(completion.text.len() as u64 / BYTES_PER_TOKEN);
-                    completion.usage = completion.usage.plausible_or(fitted.tokens.into(), written);
+                    completion.usage = plausible_usage(&completion, fitted.tokens);
                     reserved.answered(&completion.usage);
                     return Ok(Tried::Answered(completion));
                 }
@@ -388,18 +382,33 @@ impl Cx {
         unreachable!("the loop returns")
     }
 
+    /// One call, streamed when there is a sink.
+    async fn attempt<S: TextSink>(
+        &self,
+        fitted: &Fitted<'_>,
+        task: &Arc<Task>,
+        sink: &mut Option<&mut S>,
+        caller: &RunCaller<'_>,
+    ) -> Result<Attempted, Stop> {
+        match sink {
+            sink if fitted.request.model.is_offline() => Ok(Ok(Ok(offline_answer(task, fitted.tokens, sink).await?))),
+            Some(sink) => Box::pin(self.stream(&fitted.request, *sink, caller)).await,
+            None => Ok(Box::pin(self.run.services.llm.complete(&fitted.request, caller)).await.map(Ok)),
+        }
+    }
+
     /// What these tokens cost; nothing without a model.
     fn price(&self, model: &ModelName, usage: &Usage) -> Option<Cost> {
         if model.is_offline() { Some(Cost::default()) } else { self.run.services.llm.cost(model, usage) }
     }
 
-    /// Streams the answer into `sink`; the inner error broke it off after its first text.
+    /// Streams the answer into `sink`.
     async fn stream(
         &self,
         request: &Request,
         sink: &mut impl TextSink,
         caller: &RunCaller<'_>,
-    ) -> Result<Result<Result<Completion, Unanswered>, llm::Failed>, Stop> {
+    ) -> Result<Attempted, Stop> {
         let stream = match self.run.services.llm.stream(request, caller).await {
             Ok(stream) => stream,
             Err(failed) => return Ok(Err(failed)),
@@ -506,6 +515,9 @@ struct MadeFor<'a> {
     purpose: Purpose,
 }
 
+/// The answer; the inner error broke it off after its first text, the outer one came before.
+type Attempted = Result<Result<Completion, Unanswered>, llm::Failed>;
+
 /// How a call to one model ended.
 enum Tried {
     Answered(Completion),
@@ -530,6 +542,12 @@ pub trait TextSink: Send {
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
     fn idle(&mut self) -> impl Future<Output = Result<(), Stop>> + Send;
+}
+
+/// What an answer took, by our own estimate where its server tells nonsense.
+fn plausible_usage(completion: &Completion, prompt_tokens: u32) -> Usage {
+    let written = ANSWER_TOKENS.max(completion.text.len() as u64 / BYTES_PER_TOKEN);
+    completion.usage.plausible_or(prompt_tokens.into(), written)
 }
 
 /// The offline model's answer, made in this process; passed on in pieces when there is a sink.

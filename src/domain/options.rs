@@ -3,7 +3,7 @@
 //!
 //! Names and defaults are those of Open Deep Research's current release, so its users' settings carry over.
 
-use std::str::FromStr as _;
+use std::{fmt::Display, str::FromStr as _};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -381,64 +381,8 @@ impl OptionSpec {
     /// # Errors
     /// [`OptionError::Invalid`].
     pub fn check(&self, value: Value) -> Result<Value, OptionError> {
-        let integer =
-            |min: u32, max: u32| value.as_u64().is_some_and(|n| (u64::from(min)..=u64::from(max)).contains(&n));
-        let (fits, expected) = match self.kind {
-            OptionKind::Boolean => (value.is_boolean(), "true or false".to_owned()),
-            OptionKind::Integer { min, max } => (integer(min, max), format!("an integer from {min} to {max}")),
-            OptionKind::OptionalInteger { min, max } => {
-                (value.is_null() || integer(min, max), format!("null or an integer from {min} to {max}"))
-            }
-            OptionKind::OptionalDollars { max } => {
-                let fits = value.as_f64().is_some_and(|dollars| dollars >= 1e-6 && dollars <= f64::from(max));
-                (value.is_null() || fits, format!("null or dollars, more than 0 and at most {max}"))
-            }
-            OptionKind::Choice(names) => {
-                let given = value.as_str().unwrap_or_default();
-                (names.contains(&given), format!("one of {}", names.join(", ")))
-            }
-            OptionKind::OptionalChoice(names) => {
-                let fits = value.is_null() || names.contains(&value.as_str().unwrap_or_default());
-                (fits, format!("null or one of {}", names.join(", ")))
-            }
-            OptionKind::OptionalDomains => match Option::<Domains>::deserialize(&value) {
-                Ok(domains) => return Ok(json!(domains)),
-                Err(expected) => (false, format!("null or {expected}")),
-            },
-            OptionKind::OptionalLanguage | OptionKind::OptionalCountry => code(self.kind, &value),
-            OptionKind::Engines => match SearchApi::deserialize(&value) {
-                Ok(search_api) => return Ok(json!(search_api)),
-                Err(expected) => (false, expected.to_string()),
-            },
-            OptionKind::McpServers => match value.as_str().map(McpServers::from_str) {
-                Some(Ok(servers)) => return Ok(json!(servers)),
-                Some(Err(expected)) => (false, expected),
-                None => (false, "all, none, or names of MCP servers".to_owned()),
-            },
-            OptionKind::McpConfig => {
-                let read = serde_json::from_value::<Option<McpConfig>>(value.clone());
-                let fits = read.is_ok_and(|config| config.is_none_or(|config| config.is_usable()));
-                (fits, McpConfig::EXPECTED.to_owned())
-            }
-            OptionKind::OptionalText { max } => {
-                let fits = |text: &str| text.chars().count() <= max as usize;
-                let expected = format!("null or a text of {max} characters at most");
-                (value.is_null() || value.as_str().is_some_and(fits), expected)
-            }
-            OptionKind::TimeZone => {
-                let expected = "the IANA name of a time zone, such as Europe/Berlin".to_owned();
-                (value.as_str().is_some_and(time::is_zone), expected)
-            }
-            OptionKind::Model => match value.as_str().map(Models::from_str) {
-                Some(Ok(_)) => (true, String::new()),
-                Some(Err(expected)) => (false, expected),
-                None => (false, "a model name of the form provider:model".to_owned()),
-            },
-        };
-        if fits {
-            return Ok(value);
-        }
-        Err(OptionError::Invalid { name: self.name, expected, given: value.to_string() })
+        let invalid = |expected| OptionError::Invalid { name: self.name, expected, given: value.to_string() };
+        self.kind.checked(&value).map_err(invalid)
     }
 
     fn json_schema(&self) -> Value {
@@ -479,14 +423,74 @@ impl OptionSpec {
     }
 }
 
-/// Is that null or the two letters of a language or country, and what would be?
-fn code(kind: OptionKind, value: &Value) -> (bool, String) {
-    let (fits, letters): (fn(&u8) -> bool, _) = match kind {
-        OptionKind::OptionalCountry => (u8::is_ascii_uppercase, "upper-case letters of a country, such as DE"),
-        _ => (u8::is_ascii_lowercase, "lower-case letters of a language, such as de"),
-    };
-    let is_code = |code: &str| code.len() == 2 && code.bytes().all(|byte| fits(&byte));
-    (value.is_null() || value.as_str().is_some_and(is_code), format!("null or the two {letters}"))
+impl OptionKind {
+    /// The value, spelled as all others of its meaning are.
+    ///
+    /// # Errors
+    /// What is expected in its place.
+    fn checked(self, value: &Value) -> Result<Value, String> {
+        let when = |fits: bool, expected: String| fits.then(|| value.clone()).ok_or(expected);
+        let text = value.as_str();
+        match self {
+            Self::Boolean => when(value.is_boolean(), "true or false".to_owned()),
+            Self::Integer { min, max } => when(is_integer(value, min, max), format!("an integer from {min} to {max}")),
+            Self::OptionalInteger { min, max } => {
+                let fits = value.is_null() || is_integer(value, min, max);
+                when(fits, format!("null or an integer from {min} to {max}"))
+            }
+            Self::OptionalDollars { max } => {
+                let fits = value.as_f64().is_some_and(|dollars| dollars >= 1e-6 && dollars <= f64::from(max));
+                when(value.is_null() || fits, format!("null or dollars, more than 0 and at most {max}"))
+            }
+            Self::Choice(names) => {
+                when(names.contains(&text.unwrap_or_default()), format!("one of {}", names.join(", ")))
+            }
+            Self::OptionalChoice(names) => {
+                let fits = value.is_null() || names.contains(&text.unwrap_or_default());
+                when(fits, format!("null or one of {}", names.join(", ")))
+            }
+            Self::OptionalDomains => spelled(Option::<Domains>::deserialize(value), "null or "),
+            Self::OptionalLanguage => when(is_code(value, u8::is_ascii_lowercase), LANGUAGE.to_owned()),
+            Self::OptionalCountry => when(is_code(value, u8::is_ascii_uppercase), COUNTRY.to_owned()),
+            Self::Engines => spelled(SearchApi::deserialize(value), ""),
+            Self::McpServers => match text.map(McpServers::from_str) {
+                Some(servers) => spelled(servers, ""),
+                None => Err("all, none, or names of MCP servers".to_owned()),
+            },
+            Self::McpConfig => {
+                let read = Option::<McpConfig>::deserialize(value);
+                let fits = read.is_ok_and(|config| config.is_none_or(|config| config.is_usable()));
+                when(fits, McpConfig::EXPECTED.to_owned())
+            }
+            Self::OptionalText { max } => {
+                let fits = value.is_null() || text.is_some_and(|text| text.chars().count() <= max as usize);
+                when(fits, format!("null or a text of {max} characters at most"))
+            }
+            Self::TimeZone => when(text.is_some_and(time::is_zone), ZONE.to_owned()),
+            Self::Model => match text.map(Models::from_str) {
+                Some(models) => models.map(|_| value.clone()),
+                None => Err("a model name of the form provider:model".to_owned()),
+            },
+        }
+    }
+}
+
+const LANGUAGE: &str = "null or the two lower-case letters of a language, such as de";
+const COUNTRY: &str = "null or the two upper-case letters of a country, such as DE";
+const ZONE: &str = "the IANA name of a time zone, such as Europe/Berlin";
+
+fn is_integer(value: &Value, min: u32, max: u32) -> bool {
+    value.as_u64().is_some_and(|n| (u64::from(min)..=u64::from(max)).contains(&n))
+}
+
+fn is_code(value: &Value, is_letter: fn(&u8) -> bool) -> bool {
+    let is_code = |code: &str| code.len() == 2 && code.bytes().all(|byte| is_letter(&byte));
+    value.is_null() || value.as_str().is_some_and(is_code)
+}
+
+/// What was read, as it is written; `or` stands before what is expected in its place.
+fn spelled(read: Result<impl Serialize, impl Display>, or: &str) -> Result<Value, String> {
+    read.map(|read| json!(read)).map_err(|expected| format!("{or}{expected}"))
 }
 
 /// Sets what goes with another effort, but for what somebody has chosen: a value that is not the one of the effort

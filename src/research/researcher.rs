@@ -58,20 +58,7 @@ async fn notes(
     let Assignment { path, topic, number, .. } = job;
     let mut researcher = Agent { standing, ..researcher(cx, job, question, toolbox).await? };
     let mut messages = vec![Message::user(topic.as_str())];
-    match agent::run(cx, &mut researcher, &mut messages).await {
-        Ok(End::Finished | End::Idle) => {}
-        Ok(End::Limit) => {
-            let detail = format!("a researcher used all its {} turns", researcher.max_turns);
-            cx.warn(&format!("{path}/limit"), WarningCode::IterationLimit, detail).await?;
-        }
-        Err(Error::Failed(failure)) if !researcher.gathered.evidence.is_empty() => {
-            let detail = format!("a researcher stopped early, its findings so far are used: {failure}");
-            cx.warn(&format!("{path}/cut"), WarningCode::ResearcherFailed, detail).await?;
-        }
-        // What failed before says more than that there was no time left for another turn.
-        Err(Error::Failed(late)) if late.code == FailureCode::Timeout && !researcher.gathered.failures.is_empty() => {}
-        Err(error) => return Err(error),
-    }
+    search(cx, path, &mut researcher, &mut messages).await?;
     if !researcher.gathered.has_worked {
         let detail = "the model searched for nothing; the topic itself is searched";
         cx.warn(&format!("{path}/unsearched"), WarningCode::ModelMisuse, detail).await?;
@@ -88,6 +75,26 @@ async fn notes(
     let note = Note { researcher: *number, topic: topic.clone(), text };
     cx.keep_note(&format!("{path}/note"), note.clone()).await?;
     Ok((note, sources, turns))
+}
+
+/// Lets the agent work; a failure is its end only if it has gathered nothing.
+async fn search(cx: &Cx, path: &str, researcher: &mut Agent<'_>, messages: &mut Vec<Message>) -> Result<(), Error> {
+    match agent::run(cx, researcher, messages).await {
+        Ok(End::Finished | End::Idle) => Ok(()),
+        Ok(End::Limit) => {
+            let detail = format!("a researcher used all its {} turns", researcher.max_turns);
+            Ok(cx.warn(&format!("{path}/limit"), WarningCode::IterationLimit, detail).await?)
+        }
+        Err(Error::Failed(failure)) if !researcher.gathered.evidence.is_empty() => {
+            let detail = format!("a researcher stopped early, its findings so far are used: {failure}");
+            Ok(cx.warn(&format!("{path}/cut"), WarningCode::ResearcherFailed, detail).await?)
+        }
+        // What failed before says more than that there was no time left for another turn.
+        Err(Error::Failed(late)) if late.code == FailureCode::Timeout && !researcher.gathered.failures.is_empty() => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 async fn researcher<'a>(

@@ -116,23 +116,10 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
     let written: Vec<String> = wrong.iter().map(|claim| as_written(claim, report)).collect();
     let shown =
         (1..).zip(&wrong).zip(&written).map(|((number, claim), text)| shown(number, claim, text, report, texts));
-    let shown: Vec<Value> = shown.collect();
-    let values = json!({"statements": shown});
-    let schema = json!({
-        "type": "object",
-        "properties": {"statements": {"type": "array", "items": {
-            "type": "object",
-            "properties": {"number": {"type": "integer"}, "text": {"type": "string"}},
-            "required": ["number", "text"],
-            "additionalProperties": false,
-        }}},
-        "required": ["statements"],
-        "additionalProperties": false,
-    });
+    let values = json!({"statements": shown.collect::<Vec<Value>>()});
     let task = Task::Verify { statements: wrong.iter().map(|claim| claim.text.clone()).collect() };
     let request = cx.request(Role::FinalReport, vec![Message::user(cx.prompts().text("repair", values))], task);
-    let form = Form { name: "RepairedStatements", schema };
-    let answer = cx.ask_structured(&format!("{name}/repair"), Role::FinalReport, request, form, None).await;
+    let answer = cx.ask_structured(&format!("{name}/repair"), Role::FinalReport, request, repairs_form(), None).await;
     let repairs: Repairs = match answer {
         Ok(repairs) => repairs,
         Err(Error::Failed(failure)) => {
@@ -155,6 +142,21 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
     edits.dedup_by_key(|(start, ..)| *start);
     let text = with_ids(text_alone(&report.markdown), &report.citations, &edits);
     Ok(Some(rewritten(cx, text, report.dropped_citations).await?))
+}
+
+fn repairs_form() -> Form {
+    let schema = json!({
+        "type": "object",
+        "properties": {"statements": {"type": "array", "items": {
+            "type": "object",
+            "properties": {"number": {"type": "integer"}, "text": {"type": "string"}},
+            "required": ["number", "text"],
+            "additionalProperties": false,
+        }}},
+        "required": ["statements"],
+        "additionalProperties": false,
+    });
+    Form { name: "RepairedStatements", schema }
 }
 
 /// The draft of a text that stands for one that readers have seen, of which so many citations were dropped before.

@@ -6,9 +6,11 @@
 
 mod active;
 mod breakdown;
+mod conclusion;
 mod condition;
 mod dispatcher;
 mod estimate;
+mod lease_renewer;
 mod marks;
 mod means;
 mod owned;

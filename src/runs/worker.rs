@@ -1,24 +1,26 @@
-//! Carries one claimed run to its end: research in a task of its own, the renewal of its lease beside it.
+//! Carries one claimed run to its end: research in a task of its own, the renewal of its lease (`lease_renewer.rs`)
+//! beside it; `conclusion.rs` writes the end.
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    task::{JoinError, JoinSet},
-    time::{Instant, Interval, MissedTickBehavior},
-};
+use tokio::{task::JoinSet, time::Instant};
 
-use super::{DATABASE_PAUSE, DATABASE_TIMEOUT, Leaving, Means, Parts, Refusal, RunSignals, WorkError, retry};
+use super::{
+    DATABASE_PAUSE, Leaving, Means, Parts, Refusal, RunSignals, WorkError,
+    conclusion::{End, Verdict, conclude, corrupt, verdict},
+    lease_renewer::{LeaseRenewer, Renewed},
+    retry,
+};
 use crate::{
-    context::{Cx, EarlierLives, Error, Services, Snapshots, Spending},
+    context::{Cx, EarlierLives, Services, Snapshots, Spending},
     domain::{
-        Event, Failure, FailureCode, FollowUp, MessageId, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope,
-        Source, Timestamp, Usage, WarningCode, report::Report,
+        Event, Failure, FailureCode, FollowUp, MessageRole, Note, Outcome, Run, RunId, Scope, Source, Timestamp,
+        WarningCode, report::Report,
     },
-    events::Control,
     journal::{self, Journal, Stop},
-    research::{self, Conversation, Earlier, Ending},
+    research::{self, Conversation, Earlier},
     search::Engine,
-    store::{self, Clock, Finish, Lease, NewEvent, Renewal},
+    store::{self, Clock, Lease, NewEvent, Step},
     telemetry::{
         metrics::{self, ActiveRun},
         spans::RunSpan,
@@ -47,16 +49,6 @@ pub enum Ended {
     Interrupted,
     /// Somebody else may own it, or the database was away for longer than the lease.
     Lost,
-}
-
-/// Why research stopped, seen from the run.
-enum Verdict {
-    Ended(Ending),
-    Failed(Failure),
-    Cancelled,
-    Interrupted,
-    Lost,
-    Storage(store::Error),
 }
 
 impl Ended {
@@ -160,10 +152,10 @@ async fn supervise(
             Some(joined) = tasks.join_next() => break verdict(joined),
             renewed = renewer.next() => match renewed {
                 Renewed::Held => {}
-                Renewed::CancelRequested => break Verdict::Cancelled,
+                Renewed::CancelRequested => break Verdict::Over(End::Cancelled),
                 Renewed::Lost => return Ok(Ended::Lost),
             },
-            () = signals.cancel.cancelled() => break Verdict::Cancelled,
+            () = signals.cancel.cancelled() => break Verdict::Over(End::Cancelled),
             () = signals.lost.cancelled() => return Ok(Ended::Lost),
             () = &mut grace => return Ok(Ended::Interrupted),
         }
@@ -197,7 +189,7 @@ async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, W
 async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) -> Result<Ended, WorkError> {
     let holds_until = lease.asked_at + parts.settings.lease;
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
-    conclude(parts, &journal, run, Verdict::Failed(failure), None).await
+    conclude(parts, &journal, run, Verdict::Over(End::Failed(failure)), None).await
 }
 
 /// A run on which work can begin.
@@ -216,16 +208,9 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, Wo
     let means = means(parts, run).await?;
     means.check(&run.options, uploads_of.is_some())?;
     let search = means.engine_of(&run.options.search_api, uploads_of, &parts.store).map_err(Refusal::from)?;
-    let (mut steps, mut earlier_lives) = (Vec::new(), EarlierLives::default());
-    let mut begin = Event::RunStarted { attempt: lease.epoch };
-    if lease.epoch > 1 {
-        begin = Event::RunResumed { attempt: lease.epoch };
-        steps = parts.store.journal(lease.run_id).await?;
-        earlier_lives.report_attempts = parts.store.report_attempts(lease.run_id).await?;
-        earlier_lives.sources = parts.store.snapshots(lease.run_id).await?;
-    }
+    let (begin, steps, earlier_lives) = left_behind(parts, lease).await?;
     let inherited = retry::inheritance(parts, run).await?;
-    earlier_lives.inherited = inherited.sources;
+    let earlier_lives = EarlierLives { inherited: inherited.sources, ..earlier_lives };
     let holds_until = lease.asked_at + parts.settings.lease;
     // By the clock that says when it was started, which need not be this machine's.
     let (time_left, now) = (time_left(run, parts.store.clock().await?), Instant::now());
@@ -255,6 +240,19 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, Wo
         Arc::clone(&spending),
     );
     Ok(Prepared { journal, cx, spending, _means: means })
+}
+
+/// What earlier lives of the run left: its steps, and what its context takes over. With the event of its beginning.
+async fn left_behind(parts: &Parts, lease: &Lease) -> Result<(Event, Vec<Step>, EarlierLives), WorkError> {
+    let (attempt, run_id) = (lease.epoch, lease.run_id);
+    if attempt <= 1 {
+        return Ok((Event::RunStarted { attempt }, Vec::new(), EarlierLives::default()));
+    }
+    let steps = parts.store.journal(run_id).await?;
+    let report_attempts = parts.store.report_attempts(run_id).await?;
+    let sources = parts.store.snapshots(run_id).await?;
+    let earlier_lives = EarlierLives { report_attempts, sources, ..EarlierLives::default() };
+    Ok((Event::RunResumed { attempt }, steps, earlier_lives))
 }
 
 /// What the run calls: with the keys of the server, or with those that came with its request.
@@ -378,239 +376,15 @@ fn texts_cite(texts: &[(RunId, Report)], source: &Source) -> bool {
     cited.any(|id| source.ids().any(|known| known == id))
 }
 
-fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
-    match joined {
-        Ok(Ok(ending)) => Verdict::Ended(ending),
-        Ok(Err(Error::Failed(failure))) => Verdict::Failed(failure),
-        Ok(Err(Error::Stop(Stop::Interrupted))) => Verdict::Interrupted,
-        Ok(Err(Error::Stop(Stop::Storage(store::Error::Fenced)))) => Verdict::Lost,
-        Ok(Err(Error::Stop(Stop::Storage(error @ store::Error::Corrupt(_))))) => Verdict::Failed(corrupt(&error)),
-        Ok(Err(Error::Stop(Stop::Storage(error)))) => Verdict::Storage(error),
-        Ok(Err(Error::Stop(mismatch @ Stop::Mismatch { .. }))) => {
-            Verdict::Failed(Failure::new(FailureCode::JournalMismatch, mismatch.to_string()))
-        }
-        Ok(Err(Error::Stop(over @ Stop::TimeOver))) => {
-            Verdict::Failed(Failure::new(FailureCode::Timeout, over.to_string()))
-        }
-        Err(error) => {
-            tracing::error!(%error, "a run panicked");
-            Verdict::Failed(Failure::new(FailureCode::Internal, "a defect of this program ended the run; see its log"))
-        }
-    }
-}
-
-/// What is wrong with the journal does not pass, so trying again and again would pay without end.
-fn corrupt(error: &store::Error) -> Failure {
-    tracing::error!(%error, "a step cannot be stored or read");
-    let message = format!("a step could not be stored or read, what was found until then is kept: {error}");
-    Failure::new(FailureCode::JournalCorrupt, message)
-}
-
-/// Writes the end of the run.
-async fn conclude(
-    parts: &Parts,
-    journal: &Journal,
-    run: &Run,
-    verdict: Verdict,
-    limited_by: Option<&'static str>,
-) -> Result<Ended, WorkError> {
-    let now = Timestamp::now();
-    let usage = match usage(parts, run).await {
-        // The end of the run does not hang on what it tells.
-        Err(store::Error::Corrupt(_)) => Usage::default(),
-        usage => usage?,
-    };
-    let ms = now.since(run.started_at.unwrap_or(run.created_at)).max(0);
-    let open =
-        Finish { status: RunStatus::Failed, outcome: None, error: None, report: None, message: None, limited_by, now };
-    let complete = |outcome, content: String| Finish {
-        status: RunStatus::Completed,
-        outcome: Some(outcome),
-        message: Some((MessageId::new(), content)),
-        ..open.clone()
-    };
-    let written = |outcome, text: Report| {
-        let finish = Finish { report: Some(text.clone()), ..complete(outcome, text.markdown) };
-        (finish, Event::RunCompleted { outcome, usage, ms }, Ended::Completed(outcome))
-    };
-    let (finish, event, ended) = match verdict {
-        Verdict::Lost => return Ok(Ended::Lost),
-        Verdict::Interrupted => return Ok(Ended::Interrupted),
-        Verdict::Storage(error) => return Err(error.into()),
-        Verdict::Ended(Ending::Question(question)) => {
-            let outcome = Outcome::Clarification;
-            (complete(outcome, question), Event::RunCompleted { outcome, usage, ms }, Ended::Completed(outcome))
-        }
-        Verdict::Ended(Ending::Report(report)) => written(Outcome::Report, report),
-        Verdict::Ended(Ending::Answer(answer)) => written(Outcome::Answer, answer),
-        Verdict::Failed(problem) => {
-            let finish = Finish { error: Some(problem.clone()), ..open.clone() };
-            (finish, Event::RunFailed { problem: problem.clone() }, Ended::Failed(problem))
-        }
-        Verdict::Cancelled => {
-            let finish = Finish { status: RunStatus::Cancelled, ..open.clone() };
-            (finish, Event::RunCancelled { reason: "cancelled on request".to_owned() }, Ended::Cancelled)
-        }
-    };
-    match journal.finish(finish, vec![root(event)]).await {
-        Ok(()) => Ok(ended),
-        Err(Stop::Storage(error @ store::Error::Corrupt(_))) => {
-            let problem = corrupt(&error);
-            let finish = Finish { error: Some(problem.clone()), ..open };
-            let event = Event::RunFailed { problem: problem.clone() };
-            journal.finish(finish, vec![root(event)]).await.map_err(stopped)?;
-            Ok(Ended::Failed(problem))
-        }
-        Err(Stop::Storage(store::Error::Fenced)) => Ok(Ended::Lost),
-        Err(stop) => Err(stopped(stop)),
-    }
-}
-
-/// What the run used; the database may be away for a while just now.
-async fn usage(parts: &Parts, run: &Run) -> Result<Usage, store::Error> {
-    let since = Instant::now();
-    loop {
-        match parts.store.usage(run.id).await {
-            Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_TIMEOUT => {
-                tokio::time::sleep(DATABASE_PAUSE).await;
-            }
-            result => return result,
-        }
-    }
-}
-
-fn root(event: Event) -> NewEvent {
+pub fn root(event: Event) -> NewEvent {
     journal::now(&Scope::ROOT, event)
 }
 
-fn stopped(stop: Stop) -> WorkError {
+pub fn stopped(stop: Stop) -> WorkError {
     match stop {
         Stop::Storage(error) => error.into(),
         Stop::Mismatch { key } => store::Error::Corrupt(format!("step '{key}' was made by a different request")).into(),
         // Only steps end so, and their verdict is made elsewhere.
         Stop::TimeOver | Stop::Interrupted => store::Error::Corrupt(stop.to_string()).into(),
-    }
-}
-
-/// Renews the lease three times as often as it runs out, and notices when it is lost.
-struct LeaseRenewer<'a> {
-    parts: &'a Parts,
-    lease: Lease,
-    /// Until when it certainly holds.
-    holds_until: Instant,
-    /// Was that heard while something else was done?
-    asked_to_cancel: bool,
-    /// Learns how long it may begin new work.
-    journal: Option<&'a Journal>,
-    ticks: Interval,
-    /// Rings when somebody elsewhere wants something of the run.
-    control: Control,
-}
-
-/// What a renewal found.
-enum Renewed {
-    Held,
-    CancelRequested,
-    Lost,
-}
-
-impl<'a> LeaseRenewer<'a> {
-    fn new(parts: &'a Parts, lease: Lease) -> Self {
-        let mut ticks = tokio::time::interval(parts.settings.lease / 3);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let control = parts.log.wakes().on_control(lease.run_id);
-        let holds_until = lease.asked_at + parts.settings.lease;
-        Self { parts, lease, holds_until, asked_to_cancel: false, journal: None, ticks, control }
-    }
-
-    /// From here on the journal learns of each renewal.
-    fn extends(&mut self, journal: &'a Journal) {
-        journal.extend(self.holds_until);
-        self.journal = Some(journal);
-    }
-
-    /// Keeps the lease while something else is done; `None` once it is lost.
-    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = std::pin::pin!(work);
-        loop {
-            tokio::select! {
-                done = &mut work => return Some(done),
-                renewed = self.renewed() => match renewed {
-                    Renewed::Held => {}
-                    Renewed::CancelRequested => self.asked_to_cancel = true,
-                    Renewed::Lost => return None,
-                },
-            }
-        }
-    }
-
-    /// What the next renewal finds, or an earlier one that nobody has acted on.
-    ///
-    /// # Cancel safety
-    /// As [`Self::renewed`].
-    async fn next(&mut self) -> Renewed {
-        match std::mem::take(&mut self.asked_to_cancel) {
-            true => Renewed::CancelRequested,
-            false => self.renewed().await,
-        }
-    }
-
-    /// Waits until the lease is due, or another process has a signal, and renews it.
-    ///
-    /// # Cancel safety
-    /// A renewal that is dropped half-way has happened or not; the next one tells.
-    async fn renewed(&mut self) -> Renewed {
-        // Losing an arm loses nothing: the row is looked at in both cases.
-        tokio::select! {
-            _ = self.ticks.tick() => {}
-            () = self.control.called() => {}
-        }
-        let sent = Instant::now();
-        let renewal = self.parts.store.renew(&self.lease, self.parts.settings.lease, Clock::Database);
-        match tokio::time::timeout(self.ticks.period(), renewal).await {
-            Ok(Ok(Renewal::Held { cancel_requested })) => {
-                self.holds_until = sent + self.parts.settings.lease;
-                if let Some(journal) = self.journal {
-                    journal.extend(self.holds_until);
-                }
-                if cancel_requested { Renewed::CancelRequested } else { Renewed::Held }
-            }
-            Ok(Ok(Renewal::Lost)) => Renewed::Lost,
-            Ok(Err(error)) => self.missed(&error.to_string()),
-            Err(_) => self.missed("no answer in time"),
-        }
-    }
-
-    /// Nobody can say whose the run is while the database is away: calls in flight go on, the journal begins no new
-    /// ones after the lease, and the next answer decides.
-    fn missed(&mut self, reason: &str) -> Renewed {
-        tracing::warn!(run_id = %self.lease.run_id, reason, "the lease could not be renewed; trying again");
-        self.ticks.reset_after(DATABASE_PAUSE.min(self.ticks.period()));
-        Renewed::Held
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_in_a_run_is_a_failed_run() {
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async { panic!("key 123 leaked") });
-        let joined = tasks.join_next().await.unwrap();
-        let Verdict::Failed(failure) = verdict(joined) else { panic!("not a failure") };
-        assert_eq!(failure.code, FailureCode::Internal);
-        assert!(!failure.message.contains("leaked"), "the message of a panic may hold anything; it stays in the log");
-    }
-
-    #[test]
-    fn a_lost_lease_ends_the_work_and_a_mismatch_the_run() {
-        let fenced = Error::Stop(Stop::Storage(store::Error::Fenced));
-        assert!(matches!(verdict(Ok(Err(fenced))), Verdict::Lost));
-        let mismatch = Error::Stop(Stop::Mismatch { key: "lead/1".to_owned() });
-        let Verdict::Failed(failure) = verdict(Ok(Err(mismatch))) else { panic!("not a failure") };
-        assert_eq!(failure.code, FailureCode::JournalMismatch);
-        assert!(failure.message.contains("lead/1"));
     }
 }

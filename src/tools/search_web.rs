@@ -259,21 +259,7 @@ async fn one_query(
             let entry = Entry { inherited: Some(at), ..stored(cx, query, first, hits) };
             return Ok(entry.map(Searched::from));
         }
-        let _reserved = match cx.begin_search() {
-            Ok(reserved) => reserved,
-            Err(refused) => return Ok(refused.map(|message| Searched::from(Err(message)))),
-        };
-        let retrieved = retrieval::retrieve(cx, engine, search.web, *site, query, limits).await;
-        let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
-        let mut entry = entry(cx, engine, query, first, retrieved);
-        if let Some(taken) = taken {
-            entry = cx.with_search(taken, entry);
-        }
-        if let Some(refusal) = &refusal {
-            entry = cx.with_refusal(refusal, entry);
-        }
-        let (searches, pages_left_out) = (taken.map(|taken| taken.searches), refusal.is_some());
-        Ok(entry.map(|outcome| Searched { outcome, searches, pages, pages_left_out }))
+        Ok(searched(cx, engine, search, query, first).await)
     };
     let Searched { outcome, .. } = cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
     if outcome.as_ref().is_err_and(|reason| !is_refusal(reason)) {
@@ -285,7 +271,32 @@ async fn one_query(
     {
         return Err(Failure::new(FailureCode::SearchAuth, format!("{reason}; see fathom doctor")).into());
     }
-    for stored in outcome.iter().flatten() {
+    keep(cx, outcome.iter().flatten());
+    Ok(outcome)
+}
+
+/// Asks the engine, within what the run may still use.
+async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, first: u32) -> Entry<Searched> {
+    let _reserved = match cx.begin_search() {
+        Ok(reserved) => reserved,
+        Err(refused) => return refused.map(|message| Searched::from(Err(message))),
+    };
+    let retrieved = retrieval::retrieve(cx, engine, search.web, search.site, query, &search.limits).await;
+    let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
+    let mut entry = entry(cx, engine, query, first, retrieved);
+    if let Some(taken) = taken {
+        entry = cx.with_search(taken, entry);
+    }
+    if let Some(refusal) = &refusal {
+        entry = cx.with_refusal(refusal, entry);
+    }
+    let (searches, pages_left_out) = (taken.map(|taken| taken.searches), refusal.is_some());
+    entry.map(|outcome| Searched { outcome, searches, pages, pages_left_out })
+}
+
+/// Makes the results sources of the run, and keeps the texts that came with them.
+fn keep<'a>(cx: &Cx, hits: impl Iterator<Item = &'a StoredHit>) {
+    for stored in hits {
         let content_hash = stored.text_hash.clone().unwrap_or_default();
         cx.register(&mut Source { content_hash, ..source(&stored.hit, stored.source_id, None) });
         if let (Some(key), Some(text)) = (stored.page_key(), &stored.own_text) {
@@ -293,7 +304,6 @@ async fn one_query(
             cx.keep_other_text(&stored.hit.url, text);
         }
     }
-    Ok(outcome)
 }
 
 /// What came of a query as one step, with its warnings.
