@@ -12,8 +12,7 @@ run *arguments:
 test name:
     cargo test --test it -- {{name}}
 
-# Writes the example files, the tables of settings and providers, and the options in openapi.yaml from the tables in the
-# code.
+# Writes from the tables in the code: the example files, the tables of settings and providers, the options in the contract.
 generate:
     UPDATE=1 cargo test --lib generated_files
     FATHOM_UPDATE_CONTRACT=1 cargo test --test it -- contract::document::the_options
