@@ -57,8 +57,8 @@ impl Store {
         ensure!(self, engine => engine.settle(worker, ends, pauses, clock).await)
     }
 
-    /// Sets a run aside that `worker` holds or has reserved: nobody takes it by itself any more, only by its id. `false`
-    /// when somebody else has it.
+    /// Sets a run aside that `worker` holds or has reserved: nobody takes it by itself any more, only by its id.
+    /// `false` when somebody else has it.
     pub async fn park(&self, run_id: RunId, worker: &str) -> Result<bool, Error> {
         change!(self, engine => engine.park(run_id, worker, Timestamp::now().plus(PARKED)).await)
     }

@@ -120,6 +120,29 @@ fn functions_stay_readable() {
     assert!(long.is_empty(), "longer than {LONGEST_FUNCTION} lines and not marked `{EXEMPTION}`:\n{}", long.join("\n"));
 }
 
+/// A stranger begins with the map and the table of where things go.
+#[test]
+fn the_tables_of_the_map_name_files_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let is_path = |name: &&str| {
+        let ending = [".rs", ".toml", ".yaml", ".js", "/"].iter().any(|ending| name.ends_with(ending));
+        // `NAME.rs` stands for any.
+        ending && !name.contains(|char: char| char.is_uppercase() || char == ' ')
+    };
+    let mut missing = Vec::new();
+    for row in text.lines().filter(|line| line.starts_with("| ")) {
+        let quoted: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
+        let room = root.join("src").join(quoted.first().copied().unwrap_or_default());
+        for path in quoted.iter().copied().filter(is_path) {
+            if ![root.to_owned(), root.join("src"), room.clone()].iter().any(|folder| folder.join(path).exists()) {
+                missing.push(path);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "ARCHITECTURE.md names what is not there: {missing:?}");
+}
+
 #[test]
 fn nothing_names_a_place_on_one_machine() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

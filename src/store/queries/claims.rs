@@ -65,8 +65,8 @@ macro_rules! claimed_columns {
     };
 }
 
-/// Runs that the process `$2` may take, now being `$1`: queued ones if `$3`, those whose worker let its lease run out if
-/// `$4`, those to be worked on alone if `$5`. A process never takes away its own.
+/// Runs that the process `$2` may take, now being `$1`: queued ones if `$3`, those whose worker let its lease run out
+/// if `$4`, those to be worked on alone if `$5`. A process never takes away its own.
 macro_rules! claimable {
     () => {
         concat!(
