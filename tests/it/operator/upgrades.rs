@@ -429,6 +429,12 @@ async fn the_refusal_is_one_line_of_the_binary() {
 #[test_case("sqlite/0002_service.sql", "16f4a8c98faf36e647e801c2b3a018618c3f2bdc386737837a7d9316277b2a1e"; "second, sqlite")]
 #[test_case("sqlite/0003_promises.sql", "6237ba516fece03d6f8e6f24d5df2c07fc996903a6a3151baee087f373bae44a"; "third, sqlite")]
 #[test_case("sqlite/0004_owners.sql", "adabfd449574cfd3f95ccfef18502ae0b4ae7feec620fa52870fa5ab0f8fc30c"; "fourth, sqlite")]
+#[test_case("postgres/0005_limits.sql", "26b271bca367c174f29264bb4ff69612667b7d1e2365f8a1a9905304426b8e6a"; "fifth, postgres")]
+#[test_case("sqlite/0005_limits.sql", "07b3b8c39f865ca060edcbca1fc835e576f418df478cc0c348ea4bcd55b9c943"; "fifth, sqlite")]
+#[test_case("postgres/0006_sources.sql", "f1451e07f71c2e220cc2dc41b6cfab7af540dc5fb03bd31707437cbe1a339970"; "sixth, postgres")]
+#[test_case("sqlite/0006_sources.sql", "f1451e07f71c2e220cc2dc41b6cfab7af540dc5fb03bd31707437cbe1a339970"; "sixth, sqlite")]
+#[test_case("postgres/0007_settled.sql", "b0e3084c8f85a894ea2a10c79561e252fc4ecf78e004077ea2646459b43a0a93"; "seventh, postgres")]
+#[test_case("sqlite/0007_settled.sql", "0477386fb463fa32cb2f011e6d01bb6b00521d3d5c9c82e67c9b6ba89306f147"; "seventh, sqlite")]
 fn a_released_migration_never_changes(file: &str, digest: &str) {
     let path = format!("{}/migrations/{file}", env!("CARGO_MANIFEST_DIR"));
     assert_eq!(fathom::domain::digest::sha256_hex(&std::fs::read(path).unwrap()), digest);

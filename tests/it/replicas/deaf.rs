@@ -18,8 +18,8 @@ use crate::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The poll, and the machine.
-const A_POLL: Duration = Duration::from_secs(2);
+/// The poll of a second, and a machine with other work; a lease lasts longer.
+const A_POLL: Duration = Duration::from_secs(4);
 
 /// A replica that works on the site's run and whose words nobody hears.
 async fn mute(site: &Site) -> (Replica, Run) {
