@@ -422,3 +422,48 @@ fn rarer_ways_to_number_sources_are_read_too() {
         "See.\n\n## Sources\nThe oldest source is lost.\nThe next one is young.\nNobody has both.",
     );
 }
+
+/// Citations that say more than a number: a place in the source, authors and a year, an address behind a word.
+#[test]
+fn citations_with_places_authors_and_words_are_read() {
+    let (a, b, foreign) = ("https://harbour.test/tariff", "https://museum.test/", "https://elsewhere.test/never");
+    let numbered = format!("## Sources\n[1] T: {a}\n[2] M: {b}\n");
+    let under = |text: &str, list: &str, expected: &str| check(&format!("{text}\n\n{list}"), expected);
+    under("Dues [1, p. 3], tides [2, pp. 4–9; 1, § 7], gates [2, S. 4 f.].", &numbered, "Dues [1], tides [2][1], gates [2].");
+    under("Dues [1a], tides [1b, 2c], a part [2a][2b].", &numbered, "Dues [1], tides [1][2], a part [2].");
+    under("Figure [1a], as in [1x] and [7a] and a[1b].", &numbered, "Figure [1a], as in [1x] and [7a] and a[1b].");
+    under("Dues 〔1〕, tides [Source 2], none [Source 9, p. 3].", &numbered, "Dues [1], tides [2], none.");
+    under("Dues[^fn] rise[^b].", &format!("[^fn]: T, {a}\n[^b]: {b}\n"), "Dues[1] rise[2].");
+    under("Dues [1], tides [2].", &format!("[1]: {a}\n[2]: {b} 'M'\n"), "Dues [1], tides [2].");
+    // Ids with a space, and names that only look like ids.
+    under("Dues [S 1001], tides [S 1002; S 1001], page [S 3].", "", "Dues [1], tides [2][1], page [S 3].");
+    under("Dues [S1], tides [S2].", &format!("## Sources\n[S1] T: {a}\n[S2] M: {b}\n"), "Dues [1], tides [2].");
+    // Addresses behind a word.
+    check(&format!("Dues (Source: {a}), tides (Sources: {b}, {a})."), "Dues [1], tides [2][1].");
+    check(&format!("Dues (Source: {foreign}), tides (Quelle: <{b}>)."), "Dues, tides [1].");
+    check("Dues (Source: the town), (source: own count).", "Dues (Source: the town), (source: own count).");
+}
+
+#[test]
+fn authors_and_years_lead_where_the_models_own_list_says() {
+    let (a, b, foreign) = ("https://harbour.test/tariff", "https://museum.test/", "https://elsewhere.test/never");
+    let list = format!(
+        "## References\n\nSmith, J., Roe, K. & Doe, A. (2023). Dues of a harbour. {a}\n\nWorld Bank. (2030a). Tides. {b}\n\n\
+        Poe, E. (2020). Ravens. {foreign}\n"
+    );
+    let under = |text: &str, expected: &str| check(&format!("{text}\n\n{list}"), expected);
+    under("Dues (Smith et al., 2023), tides (World Bank, 2030a).", "Dues [1], tides [2].");
+    under("Both (Smith et al. 2023; World Bank 2030a, p. 7), once more (see Smith, 2023).", "Both [1][2], once more [1].");
+    under("In brackets [Smith et al., 2023].", "In brackets [1].");
+    under("Smith et al. (2023) say so.", "Smith et al. (2023) [1] say so.");
+    under("Never read (Poe, 2020), half (Poe, 2020; Smith, 2023).", "Never read, half [1].");
+    // What the list does not have stays as it is.
+    let others = "Others (Roe, 2023), (Smith, 2024), (Smith & Poe, 2023), (May 2023), (Smith said, 2023), (2023), in (2023).";
+    under(others, others);
+    check("Dues (Smith et al., 2023) rise [S1001].", "Dues (Smith et al., 2023) rise [1].");
+    // Two works of one name and year cannot be kept apart.
+    let twice = format!("## References\n- Smith, J. (2023). One. {a}\n- Smith, K. (2023). Two. {b}\n");
+    check(&format!("Dues (Smith, 2023).\n\n{twice}"), "Dues (Smith, 2023).");
+    let numbered = format!("## References\n[1] Smith, J. (2023). One. {a}\n[2] Doe, K. (2022). Two.\n    {b}\n");
+    check(&format!("Dues (Smith, 2023) [2], (Doe, 2022).\n\n{numbered}"), "Dues [1] [2], [2].");
+}

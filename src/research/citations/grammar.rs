@@ -9,6 +9,7 @@ use super::{
     ids::{ids_in_bracket, only_ids},
     numbering::{Numbering, Target},
     numbers::{self, Numbers},
+    pinpoint,
     scan::{CLOSING, OPENING},
 };
 
@@ -265,6 +266,10 @@ impl<'a> Reader<'a, '_> {
         if let Some(read) = self.own_numbers(at, inside, end) {
             return self.numbered(from, &read, end);
         }
+        if let Some(indices) = self.lettered(from, at, inside) {
+            let spaced = self.is_space(from);
+            return Some(self.replace(from, end, [Piece::Cite { indices, spaced }]));
+        }
         let ids = ids_in_bracket(inside);
         if let Some(name) = inside.strip_prefix('^').filter(|_| ids.is_empty()) {
             return self.footnote(from, name, end);
@@ -272,11 +277,15 @@ impl<'a> Reader<'a, '_> {
         if ids.is_empty() {
             return if at < self.formula { None } else { self.named(from, inside, end) };
         }
+        let are_known = ids.iter().any(|(_, _, id)| self.catalogue.by_id.contains_key(id));
+        if !are_known && let Some(after) = self.named(from, inside, end) {
+            return Some(after);
+        }
         if only_ids(inside, &ids) {
             let cited = self.cited(&ids, self.is_space(from));
             return Some(self.replace(from, end, cited));
         }
-        if !ids.iter().any(|(_, _, id)| self.catalogue.by_id.contains_key(id)) {
+        if !are_known {
             return None;
         }
         self.replace(from, open, [Piece::Text(if self.is_space(from) { " (" } else { "(" })]);
@@ -289,7 +298,8 @@ impl<'a> Reader<'a, '_> {
         if at < self.formula {
             return None;
         }
-        let read = Numbers::read(inside)?;
+        let placed = || pinpoint::numbers_with_places(inside);
+        let read = Numbers::read(inside).or_else(placed)?;
         let here = tail(&self.text[..at]);
         let before = if here.trim().is_empty() { format!("{}{here}", self.before.text) } else { here.to_owned() };
         let highest = self.catalogue.sources.len().max(self.numbering.highest());
@@ -299,14 +309,28 @@ impl<'a> Reader<'a, '_> {
         cites.then_some(read)
     }
 
-    /// `[Smith 2021]`, `[A; B]`: names that the model's own list has for its sources.
+    /// The sources of `[1a]`, when the model's own list has all of its numbers.
+    fn lettered(&self, from: usize, at: usize, inside: &str) -> Option<Vec<usize>> {
+        if at < self.formula || self.numbering.named(inside, self.before.line).is_some() || self.starts_line(from) {
+            return None;
+        }
+        let numbers = pinpoint::lettered(inside, &self.behind(at))?;
+        self.all_known(&numbers)
+    }
+
+    /// `[Smith 2021]`, `[A; B]`: names that the model's own list has for its sources; `[S 1001]`, an id.
     fn named(&mut self, from: usize, inside: &str, end: usize) -> Option<usize> {
-        let named = |name: &str| self.numbering.named(name, self.before.line);
+        let spaced_id = |name: &str| {
+            let id = name.trim().strip_prefix(['S', 's'])?.strip_prefix(' ')?.parse().ok()?;
+            self.catalogue.by_id.get(&id).map(|&index| Target::Source(index))
+        };
+        let named = |name: &str| self.numbering.named(name, self.before.line).or_else(|| spaced_id(name));
         let each = || inside.split([';', ',']).map(named).collect::<Option<Vec<_>>>();
-        let targets = named(inside).map(|target| vec![target]).or_else(each)?;
+        let targets = named(inside).map(|target| vec![target]).or_else(each);
         if self.starts_line(from) {
             return None;
         }
+        let Some(targets) = targets else { return self.work_in_brackets(from, inside, end) };
         let sources =
             targets.iter().filter_map(|target| if let Target::Source(index) = target { Some(*index) } else { None });
         let mut indices: Vec<usize> = sources.collect();

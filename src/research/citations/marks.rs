@@ -166,9 +166,14 @@ impl<'a> Reader<'a, '_> {
         self.replace(from - space, end, [])
     }
 
-    /// `¹` and `(1)`, where the model numbers its sources so.
+    /// What is a citation in parentheses; `¹` and `(1)`, where the model numbers its sources so.
     pub(super) fn unbracketed(&mut self, at: usize, to: usize) -> Option<usize> {
         let rest = &self.text[at..to];
+        if rest.starts_with('(')
+            && let Some(end) = self.parenthesis(at, to)
+        {
+            return Some(end);
+        }
         if self.numbering.superscripts && numbers::may_carry_superscript(&self.behind(at)) {
             return self.superscript(at, rest);
         }

@@ -11,6 +11,7 @@ use super::{
     entries::{Form, Label, address_at_end, label},
     lines,
     numbers::Numbers,
+    works::{Cited, Work, Works},
 };
 
 /// Bytes of an address without a scheme.
@@ -51,6 +52,8 @@ pub(super) struct Numbering {
     defined: HashSet<String>,
     /// Names in brackets before the entries of a list.
     named: HashSet<String>,
+    /// Works by authors and year, and where they lead.
+    works: Works<Target>,
     /// Lines of lists without a heading over them.
     gone: HashSet<usize>,
     highest: u32,
@@ -81,7 +84,7 @@ impl Numbering {
 
     /// Does nothing here change how the text is read?
     pub(super) fn is_empty(&self) -> bool {
-        self.targets.is_empty()
+        self.targets.is_empty() && self.works.is_empty()
     }
 
     /// Does any number or label lead to a source, or to a remark?
@@ -116,6 +119,11 @@ impl Numbering {
         self.target(&name, line).filter(|_| self.named.contains(&name))
     }
 
+    /// Where a work leads that a list of the model's own has; `None` when it is not clear which entry is meant.
+    pub(super) fn work(&self, cited: &Cited) -> Option<Target> {
+        self.works.target(cited)
+    }
+
     /// Is this line part of a list that goes?
     pub(super) fn is_gone(&self, line: usize) -> bool {
         self.gone.contains(&line)
@@ -138,12 +146,13 @@ struct Entry {
     line: usize,
     /// Bytes of white space in front of it.
     indent: usize,
+    work: Option<Work>,
     target: Option<Target>,
 }
 
 impl Entry {
     fn new(label: Option<Label>, line: usize, indent: usize) -> Self {
-        Self { label, line, indent, target: None }
+        Self { label, line, indent, work: None, target: None }
     }
 }
 
@@ -187,9 +196,11 @@ impl<'a> Reader<'a> {
         let indent = line.len() - line.trim_start().len();
         let is_part = self.list.last().is_some_and(|entry| entry.label.is_some() && entry.indent < indent);
         let is_item = found.is_item && !is_part;
-        let starts = found.label.is_some() || is_item || (is_address(found.rest) && !self.is_waiting());
-        if starts && self.list.len() < MOST_ENTRIES {
-            self.list.push(Entry::new(found.label, at, indent));
+        let work = Work::read(found.rest).filter(|_| !is_part);
+        let is_broken = self.is_waiting() && self.list.last().is_some_and(|entry| entry.label.is_some());
+        let is_next = (is_address(found.rest) && !self.is_waiting()) || (work.is_some() && !is_broken);
+        if (found.label.is_some() || is_item || is_next) && self.list.len() < MOST_ENTRIES {
+            self.list.push(Entry { work, ..Entry::new(found.label, at, indent) });
         }
         self.contents(at, found.rest);
     }
@@ -271,6 +282,8 @@ impl<'a> Reader<'a> {
     fn end_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
         self.waiting = None;
+        let works = list.iter().filter_map(|entry| entry.work.as_ref().zip(entry.target));
+        works.for_each(|(work, target)| self.numbering.works.add(work, target));
         if list.iter().all(|entry| entry.label.is_none()) {
             list.retain(|entry| entry.target.is_some());
             if !list.is_empty() {

@@ -187,8 +187,13 @@ impl Reader {
             return Some(());
         }
         self.read.marked |= self.read.numbers.is_empty();
-        CITING_WORDS.contains(&word.as_str()).then_some(())
+        is_citing_word(&word).then_some(())
     }
+}
+
+/// Does the word make what follows it a citation?
+pub(super) fn is_citing_word(word: &str) -> bool {
+    CITING_WORDS.contains(&word.to_lowercase().as_str())
 }
 
 /// Is this a citation by number, given the text in front of it and the highest number that can be meant?

@@ -10,6 +10,8 @@ const HELD_BYTES: usize = 2_048;
 pub(super) const FORMULA_BYTES: usize = 256;
 /// Numbers between `<sup>` and `</sup>` take less.
 pub(super) const RAISED_BYTES: usize = 64;
+/// A citation between parentheses is shorter than this.
+pub(super) const LONGEST_CITATION: usize = 160;
 /// Scripts without spaces are cut after so many bytes.
 const UNSPACED_BYTES: usize = 64;
 
@@ -37,6 +39,8 @@ pub(super) struct Segmenter {
     formula: usize,
     /// Bytes left for what a `<sup>` opened.
     raised: usize,
+    /// Bytes left for a citation between parentheses.
+    cited: usize,
     previous: Option<char>,
 }
 
@@ -77,7 +81,7 @@ impl Segmenter {
         }
         let target = self.closed && character == '(';
         let open = self.span > 0 || self.ticks > 0 || self.brackets > 0 || self.parens > 0 || target;
-        if open || self.angle || self.formula > 0 || self.raised > 0 {
+        if open || self.angle || self.formula > 0 || self.raised > 0 || self.cited > 0 {
             return false;
         }
         let is_word = || self.text.contains(|c: char| !c.is_whitespace());
@@ -89,6 +93,7 @@ impl Segmenter {
         let closed = std::mem::take(&mut self.closed);
         self.formula = self.formula.saturating_sub(character.len_utf8());
         self.raised = self.raised.saturating_sub(character.len_utf8());
+        self.cited = self.cited.saturating_sub(character.len_utf8());
         if character == '`' {
             self.ticks += 1;
             return;
@@ -105,7 +110,11 @@ impl Segmenter {
         }
         match character {
             '(' if closed || self.parens > 0 => self.parens += 1,
-            ')' => self.parens = self.parens.saturating_sub(1),
+            '(' => self.cited = LONGEST_CITATION,
+            ')' => {
+                self.parens = self.parens.saturating_sub(1);
+                self.cited = 0;
+            }
             open if self.parens == 0 && OPENING.contains(&open) => self.brackets += 1,
             close if self.brackets > 0 && CLOSING.contains(&close) => {
                 self.brackets -= 1;

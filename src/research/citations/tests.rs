@@ -356,6 +356,11 @@ fn block() -> impl Strategy<Value = String> {
         "in ［括号］ and 〔2031〕",
         "issue [#2]",
         "noted[^7]",
+        "as Smith et al. (2023) found (Roe & Doe, 2021)",
+        "figure [1a] and compound [2b]",
+        "(source: the town)",
+        "on page [p. 3] (pp. 4-9)",
+        "(a long remark between parentheses, which goes on and on [S1001] until it ends)",
         "قيمة في [0, 1] مدفوعة [S1001]",
         "השער [S1002] משולם",
         "水闸由税支付[S1001]。",
@@ -383,7 +388,7 @@ fn block() -> impl Strategy<Value = String> {
 }
 
 /// What is special in Markdown, and what is special to us.
-const WORDS: [&str; 71] = [
+const WORDS: [&str; 77] = [
     "[S1001]",
     "[c]",
     "[c]: //evil.test/x",
@@ -434,6 +439,12 @@ const WORDS: [&str; 71] = [
     "⟦",
     "⟧",
     "【4:0†source】",
+    "(Source: https://evil.test/b)",
+    "(Smith, 2023)",
+    "- Smith, J. (2023). T. https://museum.test/",
+    "[1, p. 3]",
+    "[1a]",
+    "[S 1001]",
     "turn0search1",
     "doi:10.1234/x",
     "\\cite{S1001}",

@@ -1,0 +1,88 @@
+//! Citations in parentheses: `(Source: https://…)`, and `(Smith et al., 2023)` where the model's own list says which
+//! work that is.
+
+use super::{
+    address::{address_length, is_address},
+    grammar::{Piece, Reader},
+    numbering::Target,
+    numbers::is_citing_word,
+    scan::LONGEST_CITATION,
+    works::{self, Cited},
+};
+
+impl<'a> Reader<'a, '_> {
+    /// What stands between the parentheses that are opened here, when it is certainly a citation.
+    pub(super) fn parenthesis(&mut self, at: usize, to: usize) -> Option<usize> {
+        let close = *self.closing.get(&at).filter(|&&close| close < to && close - at <= LONGEST_CITATION)?;
+        let inside = &self.text[at + 1..close];
+        let end = close + 1;
+        if let Some(addresses) = addresses(inside) {
+            let known: Vec<_> = addresses.iter().map(|address| self.catalogue.by_url(address)).collect();
+            return Some(self.put(at, end, to, &known));
+        }
+        if at < self.formula {
+            return None;
+        }
+        if let Some(indices) = works::named_before(&self.behind(at), inside).and_then(|cited| self.work(&cited)) {
+            return indices.map(|index| self.replace(end, end, [Piece::Cite { indices: vec![index], spaced: true }]));
+        }
+        let targets = works::cited(inside)?.iter().map(|cited| self.work(cited)).collect::<Option<Vec<_>>>()?;
+        Some(self.put(at, end, to, &targets))
+    }
+
+    /// `[Smith et al., 2023]`
+    pub(super) fn work_in_brackets(&mut self, from: usize, inside: &str, end: usize) -> Option<usize> {
+        let targets = works::cited(inside)?.iter().map(|cited| self.work(cited)).collect::<Option<Vec<_>>>()?;
+        let spaced = self.is_space(from);
+        let indices = self.known(&targets);
+        Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
+    }
+
+    /// The source that a work is, or that it is none that was retrieved; `None` when no list has it.
+    fn work(&self, cited: &Cited) -> Option<Option<usize>> {
+        match self.numbering.work(cited)? {
+            Target::Source(index) => Some(Some(index)),
+            Target::Foreign | Target::Remark => Some(None),
+        }
+    }
+
+    /// Those of `targets` that were retrieved, each once; the others are counted.
+    fn known(&mut self, targets: &[Option<usize>]) -> Vec<usize> {
+        let mut known: Vec<usize> = Vec::new();
+        for index in targets.iter().flatten() {
+            if !known.contains(index) {
+                known.push(*index);
+            }
+        }
+        let dropped = targets.iter().filter(|target| target.is_none()).count();
+        self.parsed.dropped += u32::try_from(dropped).unwrap_or(u32::MAX);
+        known
+    }
+
+    /// Puts what was retrieved in the place of the parentheses; takes them out when nothing was.
+    fn put(&mut self, at: usize, end: usize, to: usize, targets: &[Option<usize>]) -> usize {
+        let indices = self.known(targets);
+        if indices.is_empty() {
+            // Counted once more by `remove`.
+            self.parsed.dropped -= 1;
+            return self.remove(at, end, to);
+        }
+        self.replace(at, end, [Piece::Cite { indices, spaced: false }])
+    }
+}
+
+/// The addresses behind a word like `Source:`, when there is nothing else.
+fn addresses(inside: &str) -> Option<Vec<&str>> {
+    let (word, list) = inside.split_once([':', '：'])?;
+    if !word.trim().split_whitespace().all(is_citing_word) || word.trim().is_empty() {
+        return None;
+    }
+    let mut addresses = Vec::new();
+    for word in list.split_whitespace().filter(|word| !matches!(*word, "and" | "&" | "und" | "et" | "y" | ";" | ",")) {
+        let word = word.trim_start_matches('<');
+        let length = address_length(word);
+        let rest = word[length..].trim_start_matches(['>', ',', ';', '.']);
+        (is_address(word) && rest.is_empty()).then(|| addresses.push(&word[..length]))?;
+    }
+    (!addresses.is_empty()).then_some(addresses)
+}
