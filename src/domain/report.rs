@@ -201,9 +201,14 @@ impl Report {
     pub fn wording(&self) -> &'static Wording {
         let (text, list) = self.parts();
         let listed = |wording: &&Wording| list.starts_with(&sources_heading(wording));
-        // Two languages share a heading.
         let of_text = Wording::of(text);
-        if list.is_empty() || listed(&of_text) { of_text } else { WORDINGS.iter().find(listed).unwrap_or(of_text) }
+        if list.is_empty() {
+            return of_text;
+        }
+        // Two languages share a heading; that of the limits is another one in each.
+        let limited = |wording: &&Wording| text.contains(&format!("## {}\n", wording.limits.heading));
+        let both = WORDINGS.iter().find(|wording| listed(wording) && limited(wording));
+        both.unwrap_or_else(|| if listed(&of_text) { of_text } else { WORDINGS.iter().find(listed).unwrap_or(of_text) })
     }
 
     /// The cited ones of a run's sources, in the order of their numbers.

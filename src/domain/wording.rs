@@ -120,6 +120,12 @@ impl Wording {
         let found = language(text).and_then(|found| WORDINGS.iter().find(|wording| wording.language == found));
         found.unwrap_or(english)
     }
+
+    /// The words for a language by its code; English ones when it is not among them.
+    pub fn of_code(code: &str) -> &'static Self {
+        let [english, ..] = &WORDINGS;
+        WORDINGS.iter().find(|wording| wording.code == code).unwrap_or(english)
+    }
 }
 
 /// ISO 639-1 code of a text's language, if it is certain and among those that code writes.

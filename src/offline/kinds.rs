@@ -87,7 +87,8 @@ pub(super) struct Kinds {
 impl Kinds {
     /// Of a `part` of `question`.
     pub fn asked_by(part: &str, question: &str) -> Self {
-        let text = format!(" {} ", part.to_lowercase().replace(['?', '.', ',', '\u{ff1f}'], " "));
+        let text = without_conjunctions(&part.to_lowercase());
+        let text = format!(" {} ", text.replace(['?', '.', ',', '\u{ff1f}'], " "));
         let phrase = |name: &str| list(&format!("ask {name}")).split('|').find(|phrase| asks(&text, phrase));
         let asks = |name: &str| phrase(name).is_some();
         let mut kinds: Vec<Kind> = KINDS.iter().filter(|(_, name)| asks(name)).map(|(kind, _)| *kind).collect();
@@ -114,6 +115,11 @@ impl Kinds {
         self.kinds.iter().any(|kind| matches!(kind, Kind::Duration | Kind::Place | Kind::Time))
     }
 
+    /// Is the number of something asked for?
+    pub fn ask_count(&self) -> bool {
+        self.kinds.contains(&Kind::Count)
+    }
+
     /// May anything answer it, as far as kinds go?
     pub fn is_open(&self) -> bool {
         self.kinds.iter().all(|kind| *kind == Kind::Reason)
@@ -127,6 +133,19 @@ impl Kinds {
         let count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         if self.kinds.is_empty() { 1.0 } else { count(has) / count(self.kinds.len()) }
     }
+}
+
+/// A part of a question without a `when` or `where` inside it that asks nothing: `what to do when it rains`.
+fn without_conjunctions(part: &str) -> String {
+    const CONJUNCTIONS: &str = "when where whom whose";
+    const BEFORE: &str = "and or since until till by from to in at on of for";
+    let mut kept: Vec<&str> = Vec::new();
+    for word in part.split_whitespace() {
+        let asks = kept.last().is_none_or(|before| before.ends_with([',', ':', ';']) || is_in(BEFORE, before));
+        let is_conjunction = is_in(CONJUNCTIONS, word) && !asks;
+        kept.push(if is_conjunction { "-" } else { word });
+    }
+    kept.join(" ")
 }
 
 /// Does the text of a question ask with this phrase?
@@ -343,6 +362,10 @@ mod tests {
         check("How often is it emptied?", "It is emptied every other week.", 1.0);
         check("What is the telephone number?", "Room 3 on the Mole.", 0.0);
         check("几点闭馆\u{ff1f}", "10:00至16:00", 1.0);
+        check("How early must it be booked?", "Book two weeks ahead.", 0.5);
+        check("What is to be done when it burns?", "Close the door.", 1.0);
+        check("Since when is it closed?", "Close the door.", 0.0);
+        check("¿De cuánto es la fianza?", "La fianza es de 15 coronas.", 1.0);
         check("Is it old?", "Whatever.", 1.0);
     }
 }

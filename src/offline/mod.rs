@@ -27,6 +27,7 @@ use crate::domain::{AnswerStatus, SourceId, Usage};
 
 use crate::llm::{Completion, StopReason, ToolCall, limits::Tokenizer};
 pub use bounds::complete;
+pub use phrases::wording;
 pub use requests::declined;
 use statements::Fingerprint;
 pub use task::{Evidence, Finding, Task};

@@ -180,7 +180,11 @@ impl Question {
             own[0].iter().filter(|_| leans).for_each(|word| weights[*word] = OF_FIRST_PART);
             own[number].iter().for_each(|word| weights[*word] = 1.0);
             let kinds = Kinds::asked_by(part, text);
-            let focus = if kinds.say_it_all() { Vec::new() } else { plan::focus(part) };
+            let mut focus = if kinds.say_it_all() { Vec::new() } else { plan::focus(part) };
+            // `How many guests came`: the last word says what they do.
+            if kinds.ask_count() && focus.len() > 1 {
+                focus.pop();
+            }
             let focus = question.numbers_of(&focus, language);
             let complements = question.numbers_of(&plan::complements(part), language);
             let measured = question.numbers_of(kinds.measured(), language);
@@ -348,9 +352,7 @@ impl Scored<'_> {
     /// Is it a form of a word whose number is asked for?
     fn is_counted(&self, word: &str, language: Language) -> bool {
         let forms = self.question.forms.get(&stem(&word.to_lowercase(), language));
-        let focus = self.part.focus.as_slice();
-        let counted = if focus.len() > 1 { &focus[..focus.len() - 1] } else { focus };
-        forms.is_some_and(|forms| forms.iter().any(|(number, _)| counted.contains(number)))
+        forms.is_some_and(|forms| forms.iter().any(|(number, _)| self.part.focus.contains(number)))
     }
 
     /// Has the sentence the kind of thing asked for, what is asked of it, and those about whom it is asked?
@@ -547,6 +549,10 @@ mod tests {
         assert!(best("How many lorries did Holt lend?", text).1);
         assert!(!best("How many lorries run on hydrogen?", text).1);
         assert!(!best("How many boats did Holt lend?", text).1);
+        assert!(
+            best("How many lorries help out?", "Holt lent 4 lorries, Sark two boats.").1,
+            "the verb may be another"
+        );
         assert!(best("At what time does the reading room open?", text).1);
         assert!(!best("What is the telephone number of the reading room?", text).1);
         let text = "Alarm E12 of the P7 means air in the tubing. A device may be borrowed for 14 days.";

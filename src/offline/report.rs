@@ -68,7 +68,7 @@ struct Short {
 /// A Markdown report on `brief` from notes; citations are source ids, and there is no list of sources.
 pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence]) -> String {
     let brief = bounds::question(brief);
-    let phrases = phrases::of(Language::of(brief));
+    let phrases = phrases::of(brief);
     let mut material = gather(brief, findings, sources);
     let short = material.in_short(brief);
     let mut report = format!("# {}\n\n*{}*\n", title(brief), phrases.disclaimer);

@@ -32,10 +32,11 @@ use crate::{
         digest,
         limits::Limits,
         report::{Citation, Report},
+        wording::Wording,
     },
     journal::Stop,
     llm::{Completion, Message, StopReason, Text},
-    offline::{Evidence, Finding, Task},
+    offline::{self, Evidence, Finding, Task},
     prompts::{Flexible, untrusted},
 };
 
@@ -240,7 +241,7 @@ impl<'a> Writing<'a> {
         loop {
             let mut page = match self.page.take() {
                 Some(page) => page,
-                None => self.start(written).await?,
+                None => self.start(own_wording(self.cx, task), written).await?,
             };
             self.calls += 1;
             let key = if self.calls == 1 { self.name.to_owned() } else { format!("{}/{}", self.name, self.calls) };
@@ -268,10 +269,10 @@ impl<'a> Writing<'a> {
     }
 
     /// A new attempt, with the finished pieces on it already.
-    async fn start(&mut self, written: &[String]) -> Result<Page<'a>, Error> {
+    async fn start(&mut self, wording: Option<&'static Wording>, written: &[String]) -> Result<Page<'a>, Error> {
         self.attempt += 1;
         self.cx.emit(vec![Event::ReportStarted { attempt: self.attempt }]).await?;
-        let mut page = Page::new(self.cx, self.attempt, self.sources.clone());
+        let mut page = Page::new(self.cx, self.attempt, self.sources.clone(), wording);
         for piece in written {
             page.write(piece).await;
         }
@@ -295,7 +296,7 @@ impl<'a> Writing<'a> {
         limits.other_language = other_language;
         let open = draft.report.contradictions.iter().filter(|one| !one.settled).cloned();
         limits.open_contradictions = open.collect();
-        add_limits(&mut draft.report, &limits);
+        add_limits(&mut draft.report, &limits, page.wording);
         page.finish(draft).await
     }
 }
@@ -325,6 +326,14 @@ impl Failed {
     }
 }
 
+/// The words that code adds to a report of the offline model, most of which is quoted in whatever language the sources
+/// are in; of all others the text says in which language it is.
+fn own_wording(cx: &Cx, task: &Task) -> Option<&'static Wording> {
+    let is_offline = cx.options().final_report_model.first().is_offline();
+    let Task::Report { brief, .. } = task else { return None };
+    is_offline.then(|| offline::wording(brief))
+}
+
 /// May the same call, made again, go better?
 fn is_passing(code: FailureCode) -> bool {
     matches!(code, FailureCode::ModelUnavailable | FailureCode::Timeout | FailureCode::ModelOutput)
@@ -335,6 +344,8 @@ struct Page<'a> {
     cx: &'a Cx,
     attempt: u32,
     resolver: Resolver,
+    /// What code writes, where the text does not say in which language.
+    wording: Option<&'static Wording>,
     sources: Vec<Source>,
     text: String,
     /// The last word of the model's text: left out if the output limit cut it off.
@@ -348,11 +359,12 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn new(cx: &'a Cx, attempt: u32, sources: Vec<Source>) -> Self {
+    fn new(cx: &'a Cx, attempt: u32, sources: Vec<Source>, wording: Option<&'static Wording>) -> Self {
         Self {
             cx,
             attempt,
-            resolver: Resolver::new(sources.clone()),
+            resolver: Resolver::new(sources.clone()).in_words_of(wording),
+            wording,
             sources,
             text: String::new(),
             word: String::new(),
@@ -534,8 +546,9 @@ pub struct Draft {
 }
 
 /// Writes the section on the limits above the list of sources.
-fn add_limits(report: &mut Report, limits: &Limits) {
-    let section = limits.section(&report.claims, &report.citations, report.wording());
+fn add_limits(report: &mut Report, limits: &Limits, wording: Option<&'static Wording>) {
+    let wording = wording.unwrap_or_else(|| report.wording());
+    let section = limits.section(&report.claims, &report.citations, wording);
     if section.is_empty() {
         return;
     }

@@ -2,14 +2,14 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::start;
+use super::{Language, start};
 
 const ABBREVIATIONS: &[&str] = &[
     "al", "approx", "apr", "art", "aug", "bzw", "ca", "cf", "co", "corp", "dec", "dez", "dept", "dr", "e.g", "eg",
     "est", "etc", "ev", "evtl", "feb", "fig", "figs", "gen", "ggf", "hr", "i.e", "ie", "inc", "inkl", "jan", "jr",
     "jul", "jun", "ltd", "mme", "mr", "mrs", "ms", "mt", "nov", "nr", "no", "okt", "oct", "p", "pp", "prof", "rd", "s",
     "sen", "sep", "sept", "sog", "sr", "sra", "st", "std", "str", "tel", "u.a", "u.k", "u.s", "vgl", "vol", "vs",
-    "z.b", "d.h", "zzgl",
+    "z.b", "d.h", "zzgl", "abschn", "chap", "ext", "para", "sect", "ziff",
 ];
 
 /// The first letters of months, with which dates go on.
@@ -24,8 +24,8 @@ const BEFORE_ORDINALS: &[&str] =
 pub fn sentences(paragraph: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut begin = 0;
-    for (at, piece) in paragraph.split_sentence_bound_indices() {
-        let end = at + piece.len();
+    let pieces = paragraph.split_sentence_bound_indices().flat_map(|(at, piece)| before_numbers(at, piece));
+    for end in pieces {
         if ends(paragraph[begin..end].trim_end(), &paragraph[end..]) {
             sentences.push(paragraph[begin..end].trim());
             begin = end;
@@ -34,6 +34,18 @@ pub fn sentences(paragraph: &str) -> Vec<&str> {
     sentences.push(paragraph[begin..].trim());
     sentences.retain(|sentence| !sentence.is_empty());
     sentences
+}
+
+/// Where a piece of text ends, and each place in it where a sentence may begin with a number: Unicode joins `It broke.
+/// 64 metres are missing.`
+fn before_numbers(at: usize, piece: &str) -> impl Iterator<Item = usize> {
+    let is_word = |text: &str| text.chars().rev().take(4).filter(|char| char.is_lowercase()).count() == 4;
+    let begins = piece.match_indices(". ").filter_map(move |(stop, mark)| {
+        let next = stop + mark.len();
+        let is_number = piece[next..].starts_with(|char: char| char.is_ascii_digit());
+        (is_number && is_word(&piece[..stop])).then_some(at + next)
+    });
+    begins.chain(std::iter::once(at + piece.len()))
 }
 
 /// Does a sentence end between the two?
@@ -57,6 +69,14 @@ fn is_abbreviated(before: &str, after: &str) -> bool {
     }
     let word = word.to_lowercase();
     let is_letter = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+    // `in basement B. Until then`: what begins with a small word is a sentence, and no surname.
+    let begins_small = || {
+        let first = super::words(start(after, 16)).first().map(|first| first.to_lowercase());
+        first.is_some_and(|first| first.len() > 2 && Language::ALL.iter().any(|of| super::is_stop_word(&first, *of)))
+    };
+    if is_letter && begins_small() {
+        return false;
+    }
     if is_letter || ABBREVIATIONS.contains(&word.as_str()) {
         return word != "no" || after.starts_with(|char: char| char.is_ascii_digit());
     }
@@ -96,6 +116,16 @@ mod tests {
         check(
             "It costs 1.35 million. See No. 17. No. That is it.",
             &["It costs 1.35 million.", "See No. 17.", "No.", "That is it."],
+        );
+        check(
+            "It broke. 64 metres are missing, see chap. 12. In basement B. Until then call ext. 63. J. Lund left.",
+            &[
+                "It broke.",
+                "64 metres are missing, see chap. 12.",
+                "In basement B.",
+                "Until then call ext. 63.",
+                "J. Lund left.",
+            ],
         );
         check(
             "成人票6欧元\u{3002}儿童免费\u{ff01}真的吗\u{ff1f}是的吧",

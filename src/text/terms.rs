@@ -23,11 +23,11 @@ const OF_QUESTIONS: &[(Language, &str)] = &[
     (
         Language::German,
         "bitte derzeit gab gibt heißt heute liste mal mehr nenne seit viele wann warum welch wem wen wer wessen weshalb \
-         wieso wieviel wurde wurden woher wohin worden",
+         wieso wieviel wurde wurden woher wohin worden müssen sollen lassen wegen",
     ),
     (
         Language::French,
-        "aujourd combien comment donner hui liste où plus pourquoi quand quel quelle quelles quels selon si",
+        "aujourd combien comment donner hui liste où plus pourquoi quand quel quelle quelles quels selon si chez peut peuvent doit doivent",
     ),
     (Language::Spanish, "cuál cuáles cuándo cuánta cuántas cuánto cuántos cómo dónde hoy lista según"),
 ];

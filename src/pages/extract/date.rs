@@ -61,6 +61,39 @@ const LABELS: [&str; 54] = [
     "dated",
 ];
 
+/// What documents call themselves.
+const DOCUMENTS: [&str; 26] = [
+    "notice",
+    "note",
+    "notes",
+    "report",
+    "letter",
+    "memo",
+    "memorandum",
+    "minutes",
+    "bulletin",
+    "circular",
+    "newsletter",
+    "statement",
+    "bericht",
+    "brief",
+    "protokoll",
+    "mitteilung",
+    "hinweis",
+    "rundschreiben",
+    "vermerk",
+    "rapport",
+    "lettre",
+    "avis",
+    "compte",
+    "acta",
+    "carta",
+    "informe",
+];
+
+/// Lines, but empty ones, in which a document says what it is.
+const HEAD_LINES: usize = 5;
+
 /// Between a label and its date: `adopted by the board on 16 November 2032`.
 const AFTER_LABEL: usize = 40;
 
@@ -70,7 +103,24 @@ const MAX_LINES: usize = 25;
 /// `YYYY-MM-DD` when a line near the beginning states the document's date.
 pub(super) fn stated(text: &str) -> Option<String> {
     let lines = || text.lines().take(MAX_LINES);
-    lines().find_map(stated_in_line).or_else(|| lines().find_map(below_letterhead))
+    let head = || text.lines().filter(|line| !line.trim().is_empty()).take(HEAD_LINES);
+    let dated = || lines().find_map(stated_in_line).or_else(|| lines().find_map(below_letterhead));
+    dated().or_else(|| head().find_map(in_head))
+}
+
+/// The date of a short line such as `Safety notice 2035/05 of 3 May 2035` or `Note for the board, 20 January 2036, by A. L.`:
+/// it calls itself a document, and its date stands at the end or between commas.
+fn in_head(line: &str) -> Option<String> {
+    let line = line.trim().trim_matches(['*', '_', '#', ' ']);
+    let is_kind = |word: &str| DOCUMENTS.contains(&word.to_lowercase().as_str());
+    if line.chars().count() > 90 || !line.split(|char: char| !char.is_alphabetic()).any(is_kind) {
+        return None;
+    }
+    let at_end =
+        [" of ", " vom ", " du ", " de "].iter().find_map(|before| line.rsplit_once(before)).map(|(_, end)| end);
+    let is_whole = |text: &&str| text.len() <= 20 && text.ends_with(|char: char| char.is_ascii_digit());
+    let between = line.split(", ").skip(1).filter(is_whole).find_map(parse);
+    between.or_else(|| at_end.filter(is_whole).and_then(parse))
 }
 
 /// The date of a line such as `Norderwarf, den 29. Januar 2031`: short, and nothing after the date.
@@ -239,6 +289,10 @@ mod tests {
         check("Valid from 1 October 2034. These rules supersede those of May 2030.", Some("2034-10-01"));
         check("Version 5, adopted by the board on 16 November 2032. It binds everybody.", Some("2032-11-16"));
         check("Ada Lund, 21 March 2033. This page replaces earlier mails.", Some("2033-03-21"));
+        check("HOSPITAL\n\nSafety notice 2035/05 of 3 May 2035\n\nThe batteries", Some("2035-05-03"));
+        check("# Where we stand\n\nNote for the board, 20 January 2036, by Ada Lund", Some("2036-01-20"));
+        check("# The storm of 3 May 2035\n\nIt was noted.", None);
+        check("a\n\nb\n\nc\n\nd\n\ne\n\nSee the report of 3 May 2035", None);
         check("Approvals were given on 3 April 2031.", None);
         check("Datei geändert am 3. April 2031", None);
         check("Approved, after a long debate of which more is said below, in 3 April 2031", None);

@@ -62,14 +62,14 @@ fn has_year(text: &str) -> bool {
     })
 }
 
-fn are_names(text: &str) -> bool {
+pub(super) fn are_names(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
     let is_name = |word: &str| !word.starts_with(char::is_lowercase) || BETWEEN_NAMES.contains(&word);
     text.len() <= LONGEST_NAMES && text.contains(char::is_uppercase) && words.all(is_name)
 }
 
 /// Does what stands behind a year or a name begin like a title, rather than go on like a sentence?
-fn begins_title(rest: &str) -> bool {
+pub(super) fn begins_title(rest: &str) -> bool {
     rest.chars().find(|c| !(c.is_whitespace() || ".,:;*_-–—".contains(*c))).is_none_or(|first| !first.is_lowercase())
 }
 

@@ -429,7 +429,11 @@ fn citations_with_places_authors_and_words_are_read() {
     let (a, b, foreign) = ("https://harbour.test/tariff", "https://museum.test/", "https://elsewhere.test/never");
     let numbered = format!("## Sources\n[1] T: {a}\n[2] M: {b}\n");
     let under = |text: &str, list: &str, expected: &str| check(&format!("{text}\n\n{list}"), expected);
-    under("Dues [1, p. 3], tides [2, pp. 4–9; 1, § 7], gates [2, S. 4 f.].", &numbered, "Dues [1], tides [2][1], gates [2].");
+    under(
+        "Dues [1, p. 3], tides [2, pp. 4–9; 1, § 7], gates [2, S. 4 f.].",
+        &numbered,
+        "Dues [1], tides [2][1], gates [2].",
+    );
     under("Dues [1a], tides [1b, 2c], a part [2a][2b].", &numbered, "Dues [1], tides [1][2], a part [2].");
     under("Figure [1a], as in [1x] and [7a] and a[1b].", &numbered, "Figure [1a], as in [1x] and [7a] and a[1b].");
     under("Dues 〔1〕, tides [Source 2], none [Source 9, p. 3].", &numbered, "Dues [1], tides [2], none.");
@@ -453,12 +457,16 @@ fn authors_and_years_lead_where_the_models_own_list_says() {
     );
     let under = |text: &str, expected: &str| check(&format!("{text}\n\n{list}"), expected);
     under("Dues (Smith et al., 2023), tides (World Bank, 2030a).", "Dues [1], tides [2].");
-    under("Both (Smith et al. 2023; World Bank 2030a, p. 7), once more (see Smith, 2023).", "Both [1][2], once more [1].");
+    under(
+        "Both (Smith et al. 2023; World Bank 2030a, p. 7), once more (see Smith, 2023).",
+        "Both [1][2], once more [1].",
+    );
     under("In brackets [Smith et al., 2023].", "In brackets [1].");
     under("Smith et al. (2023) say so.", "Smith et al. (2023) [1] say so.");
     under("Never read (Poe, 2020), half (Poe, 2020; Smith, 2023).", "Never read, half [1].");
     // What the list does not have stays as it is.
-    let others = "Others (Roe, 2023), (Smith, 2024), (Smith & Poe, 2023), (May 2023), (Smith said, 2023), (2023), in (2023).";
+    let others =
+        "Others (Roe, 2023), (Smith, 2024), (Smith & Poe, 2023), (May 2023), (Smith said, 2023), (2023), in (2023).";
     under(others, others);
     check("Dues (Smith et al., 2023) rise [S1001].", "Dues (Smith et al., 2023) rise [1].");
     // Two works of one name and year cannot be kept apart.

@@ -129,6 +129,8 @@ fn is_name_of(source: &Source, text: &str) -> bool {
 #[derive(Debug)]
 pub struct Resolver {
     catalogue: Arc<Catalogue>,
+    /// What code adds is in this language; in that of the text where none is set.
+    wording: Option<&'static Wording>,
     /// The model's own numbers and labels, once its whole text has been read.
     numbering: Arc<Numbering>,
     output: Output,
@@ -176,9 +178,16 @@ impl Resolver {
         Self::with(Arc::new(Catalogue::new(sources)), Arc::default())
     }
 
+    /// The same with the list of sources in a language of its own, whatever the text quotes.
+    #[must_use]
+    pub fn in_words_of(self, wording: Option<&'static Wording>) -> Self {
+        Self { wording, ..self }
+    }
+
     fn with(catalogue: Arc<Catalogue>, numbering: Arc<Numbering>) -> Self {
         Self {
             catalogue,
+            wording: None,
             numbering,
             output: Output::default(),
             line: String::new(),
@@ -218,7 +227,8 @@ impl Resolver {
         self.end_list();
         self.close_fence();
         let cited: Vec<_> = self.output.order().iter().map(|&index| &self.catalogue.sources[index]).collect();
-        let list = source_list::render(&cited, &self.catalogue.sources, Wording::of(&self.text));
+        let wording = self.wording.unwrap_or_else(|| Wording::of(&self.text));
+        let list = source_list::render(&cited, &self.catalogue.sources, wording);
         self.output.append_list(&list);
         self.output.take()
     }
@@ -238,7 +248,7 @@ impl Resolver {
         if numbering.is_empty() {
             return None;
         }
-        let mut again = Self::with(Arc::clone(&self.catalogue), Arc::new(numbering));
+        let mut again = Self::with(Arc::clone(&self.catalogue), Arc::new(numbering)).in_words_of(self.wording);
         let markdown = again.push(&self.text) + &again.finish();
         Some((again, markdown))
     }

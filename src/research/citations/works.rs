@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use super::bibliography::{are_names, begins_title};
+
 /// Bytes of an entry in which its names and its year stand.
 const LONGEST_ENTRY: usize = 600;
 /// Words of the name of an author or an institution.
@@ -49,7 +51,7 @@ impl Work {
             Some(found) => found,
             None => (entry.split(['.', ':', '"', '“']).find(|part| part.len() > 3)?, only_year(entry)?),
         };
-        let first = first_author(names)?;
+        let first = first_author(names).filter(|_| are_names(names))?;
         let last = first.rsplit(' ').next().filter(|last| **last != first).map(str::to_owned);
         let names = words(names).map(str::to_lowercase).collect();
         Some(Self { first: last.into_iter().chain([first]).collect(), names, year })
@@ -151,9 +153,8 @@ fn one(text: &str) -> Option<Cited> {
 fn name(text: &str) -> Option<String> {
     const SMALL: [&str; 10] = ["van", "von", "der", "den", "de", "del", "di", "da", "la", "of"];
     let is_part = |c: char| c.is_alphabetic() || matches!(c, '\'' | '’' | '-' | '.');
-    let is_word = |word: &str| {
-        (word.starts_with(char::is_uppercase) || SMALL.contains(&word)) && word.chars().all(is_part)
-    };
+    let is_word =
+        |word: &str| (word.starts_with(char::is_uppercase) || SMALL.contains(&word)) && word.chars().all(is_part);
     let count = text.split(' ').count();
     let fits = text.contains(char::is_uppercase) && count <= LONGEST_NAME && text.split(' ').all(is_word);
     fits.then(|| text.to_lowercase())
@@ -173,7 +174,8 @@ fn year_in_parentheses(entry: &str) -> Option<(&str, String)> {
     entry.match_indices('(').find_map(|(open, _)| {
         let inside = entry[open + 1..].split(')').next()?;
         let year = inside.split([',', ' ']).next().and_then(year_of)?;
-        Some((&entry[..open], year))
+        let rest = entry[open + 1 + inside.len()..].strip_prefix(')')?;
+        begins_title(rest).then_some((&entry[..open], year))
     })
 }
 
@@ -215,17 +217,30 @@ mod tests {
             cited(text).is_some_and(|cited| cited.len() == 1 && works.target(&cited[0]).is_some())
         };
         for entry in entries {
-            for text in ["Smith et al., 2023", "Smith & Doe, 2023", "see Smith 2023", "Smith and Doe (2023", "Smith, 2023, p. 7"] {
+            for text in [
+                "Smith et al., 2023",
+                "Smith & Doe, 2023",
+                "see Smith 2023",
+                "Smith and Doe (2023",
+                "Smith, 2023, p. 7",
+            ] {
                 let expected = !text.contains('(');
                 assert_eq!(is(entry, text), expected, "{entry} {text}");
             }
-            for text in ["Doe et al., 2023", "Smith, 2022", "Smith & Roe, 2023", "Smith, 2023a", "in 2023", "Smith, 2023, so"] {
+            for text in
+                ["Doe et al., 2023", "Smith, 2022", "Smith & Roe, 2023", "Smith, 2023a", "in 2023", "Smith, 2023, so"]
+            {
                 assert!(!is(entry, text), "{entry} {text}");
             }
         }
-        assert!(is("World Bank (2030). Tides.", "World Bank, 2030") && is("van der Berg, K. (2030b). T", "van der Berg 2030b"));
+        assert!(
+            is("World Bank (2030). Tides.", "World Bank, 2030")
+                && is("van der Berg, K. (2030b). T", "van der Berg 2030b")
+        );
         assert_eq!(cited("Smith, 2020; Doe, 2021").map(|works| works.len()), Some(2));
         assert_eq!(Work::read("The storm of 1911. Tide Press, 2023."), None, "which year is meant?");
+        assert_eq!(Work::read("Smith (2023) found that turbines fail."), None, "a sentence");
+        assert_eq!(Work::read("Smith said in 2023 that turbines fail."), None, "a sentence");
     }
 
     #[test]
