@@ -265,6 +265,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_headings_of_code_say_in_which_language_it_wrote() {
+        let check = |code: &str| {
+            let words = Wording::of_code(code);
+            let quoted =
+                "The gate is paid by harbour dues, which the council sets every year for all ships in the port.";
+            let (limits, list) = (words.limits.heading, sources_heading(words));
+            let markdown = format!("# Q\n\n{quoted} [1]\n\n## {limits}\n\n- x\n\n{list}- [1] T: u\n");
+            let report = Report { markdown, ..Report::default() };
+            assert_eq!(report.wording().code, code);
+        };
+        ["en", "fr", "zh", "ar"].into_iter().for_each(check);
+    }
+
+    #[test]
     fn findings_are_a_note_without_its_closing_list() {
         let check = |text: &str, expected: &str| {
             let note = Note { researcher: 1, topic: "Dues".to_owned(), text: text.to_owned() };

@@ -549,10 +549,7 @@ mod tests {
         assert!(best("How many lorries did Holt lend?", text).1);
         assert!(!best("How many lorries run on hydrogen?", text).1);
         assert!(!best("How many boats did Holt lend?", text).1);
-        assert!(
-            best("How many lorries help out?", "Holt lent 4 lorries, Sark two boats.").1,
-            "the verb may be another"
-        );
+        assert!(best("How many lorries roared?", text).1, "the verb may be another");
         assert!(best("At what time does the reading room open?", text).1);
         assert!(!best("What is the telephone number of the reading room?", text).1);
         let text = "Alarm E12 of the P7 means air in the tubing. A device may be borrowed for 14 days.";

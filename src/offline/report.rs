@@ -21,8 +21,8 @@ const TITLE_CHARS: usize = 120;
 /// A heading beside a statement that means little alone.
 const LABEL_CHARS: usize = 80;
 /// Sentences that answer in short: for a question of one part, for each part of another one, for a list, and in all.
-const SHORT: usize = 5;
-const SHORT_OF_TWO: usize = 4;
+const SHORT: usize = 6;
+const SHORT_OF_TWO: usize = 5;
 const SHORT_PER_PART: usize = 3;
 const SHORT_LIST: usize = 8;
 const SHORT_IN_ALL: usize = 14;
@@ -32,7 +32,7 @@ const ROW_OF_LIST: f64 = 1.5;
 const CANDIDATES: usize = 30;
 const SHARE_OVERRULED: f64 = 0.3;
 /// A sentence in short needs this share of the best score for its part of the question, in a section this of all.
-const SHARE_IN_SHORT: f64 = 0.6;
+const SHARE_IN_SHORT: f64 = 0.5;
 const SHARE_IN_SECTION: f64 = 0.2;
 /// Sentences of a section, and of those that no longer hold.
 const SECTION_SENTENCES: usize = 24;
@@ -233,10 +233,13 @@ impl Material<'_> {
         let best = candidates.first().map_or(0.0, |place| values[*place]);
         let mut candidates: Vec<usize> =
             candidates.into_iter().filter(|place| values[*place] >= best * SHARE_OVERRULED).collect();
-        // Who knows better has a say, however little else he says.
-        let knows_better = |place: &usize| versions::corrects(&self.statements[*place].text);
+        // Who knows better has a say, however little else he says, and who guesses has to be held against him.
+        let is_said_with_care = |place: &usize| {
+            let text = &self.statements[*place].text;
+            values[*place] > 0.0 && versions::guesses(text) || versions::corrects(text)
+        };
         let more: Vec<usize> =
-            (0..values.len()).filter(knows_better).filter(|place| !candidates.contains(place)).collect();
+            (0..values.len()).filter(is_said_with_care).filter(|place| !candidates.contains(place)).collect();
         candidates.extend(more.into_iter().take(CANDIDATES));
         let known: Vec<(&Statement, rank::Score)> =
             candidates.iter().map(|place| (&self.statements[*place], scores[*place])).collect();

@@ -11,9 +11,9 @@
 //!
 //! `lines.rs` tells what kind of line a line is, `scan.rs` cuts a line into segments that can be judged on their own,
 //! `grammar.rs` and `marks.rs` read a segment, and `output.rs` writes what came of it, so that no link can arise from
-//! the parts; `pinpoint.rs` knows places behind numbers, `parentheses.rs` and `works.rs` authors and years. None of them
-//! knows how the text was cut into chunks, so that never changes the result. `proof.rs` reads the finished report once
-//! more, as a reader's program will.
+//! the parts; `pinpoint.rs` knows places behind numbers, `parentheses.rs` and `works.rs` authors and years. None of
+//! them knows how the text was cut into chunks, so that never changes the result. `proof.rs` reads the finished report
+//! once more, as a reader's program will.
 
 mod address;
 mod bibliography;

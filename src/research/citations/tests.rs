@@ -103,6 +103,15 @@ fn the_list_numbers_every_cited_source_once() {
     assert_eq!(places, ["[1]", "[2]"]);
 }
 
+#[test]
+fn the_list_is_in_the_language_that_is_set_whatever_the_text_quotes() {
+    let text = "# 概要\n\nThe harbour dues, which the council sets every year, pay for the gate and its keepers [1].\n\n\
+        ## Sources\n[1] https://harbour.test/tariff\n";
+    let resolver = Resolver::new(sources()).in_words_of(Some(Wording::of_code("zh")));
+    let (_, markdown) = resolved(resolver, text);
+    assert!(markdown.ends_with("### 来源\n\n- [1] Tariff: https://harbour.test/tariff\n"), "{markdown}");
+}
+
 /// The text as the resolver leaves it, once all of it has been read.
 fn resolved(mut resolver: Resolver, text: &str) -> (Resolver, String) {
     let markdown = resolver.push(text) + &resolver.finish();

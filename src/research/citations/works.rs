@@ -185,7 +185,7 @@ fn only_year(entry: &str) -> Option<String> {
     years.all(|year| year == first).then_some(first)
 }
 
-/// The first author, in lower case: `smith` of `Smith, J.` and `Smith J, Doe A`, `john smith` of `John Smith and A. Doe`.
+/// The first author, in lower case: `smith` of `Smith, J.` and `Smith J, Doe A`, `john smith` of `John Smith and Doe`.
 fn first_author(names: &str) -> Option<String> {
     let ends = [",", " and ", " & ", " und ", " et ", " y ", " (", ";"];
     let end = ends.iter().filter_map(|end| names.find(end)).min().unwrap_or(names.len());

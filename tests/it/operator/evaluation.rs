@@ -73,7 +73,7 @@ async fn an_evaluation_goes_on_compares_and_exports() {
 /// The smaller libraries are plain text, so what their questions expect can be looked up.
 #[test]
 fn the_smaller_libraries_hold_what_their_questions_expect() {
-    for name in ["vellmouth", "orla", "brannock", "tessenow"] {
+    for name in ["vellmouth", "orla", "brannock", "tessenow", "quillon"] {
         let text = std::fs::read_to_string(examples().join(format!("{name}.jsonl"))).unwrap();
         let questions = fathom::eval::read_questions(&text).unwrap();
         assert!(questions.len() >= 40 && questions.iter().filter(|one| one.unanswerable).count() >= 8, "{name}");

@@ -1,9 +1,12 @@
 //! A report in another language than the question is translated once, or says so.
 
+use std::path::Path;
+
 use fathom::domain::WarningCode;
 
 use super::engine::{Engine, Story};
 use crate::{
+    contract::without_keys,
     database::TestDatabase,
     world::{Kind, Reply, Script, Shape, When, World, reply},
 };
@@ -79,4 +82,34 @@ async fn there_is_no_false_alarm() {
         assert_eq!((translations(&world), story.warned(WarningCode::OtherLanguage).len()), (0, 0), "{asked}");
         world.finish();
     }
+}
+
+/// Whatever language the sources are in that the offline model quotes, all headings are of the question's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_code_writes_offline_is_of_the_language_of_the_question() {
+    let world = World::start(Script::new()).await;
+    let questions = [
+        ("谁批准了 Saltbox 电池项目, Heron 涡轮机的油漆花了多少钱?", ["概要", "来源"]),
+        ("كم تبلغ تكلفة بطارية Saltbox، ومن دفع ثمن طلاء Heron؟", ["باختصار", "المصادر"]),
+        ("Combien coûte la batterie Saltbox, et qui a peint la turbine Heron ?", ["En bref", "Sources"]),
+    ];
+    for (question, ours) in questions {
+        let mut command = world.fathom(&["research", question, "--docs"]);
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/library"));
+        without_keys(&mut command);
+        let output = command.output().await.unwrap();
+        let report = String::from_utf8(output.stdout).unwrap();
+        let headings: Vec<&str> = report.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert!(ours.iter().all(|one| report.contains(&format!("# {one}\n"))), "{question}: {headings:?}");
+        let english = [
+            "In short",
+            "More from the sources",
+            "Older or superseded",
+            "Where the sources differ",
+            "Limits of this report",
+        ];
+        let mixed: Vec<&&str> = headings.iter().filter(|one| english.iter().any(|of| one.starts_with(of))).collect();
+        assert!(output.status.success() && mixed.is_empty(), "{question}: {mixed:?}");
+    }
+    world.finish();
 }
