@@ -108,8 +108,8 @@ pub(super) fn stated(text: &str) -> Option<String> {
     dated().or_else(|| head().find_map(in_head))
 }
 
-/// The date of a short line such as `Safety notice 2035/05 of 3 May 2035` or `Note, 20 January 2036, by A. L.`: it calls
-/// itself a document, and its date stands at the end or between commas.
+/// The date of a short line such as `Safety notice 2035/05 of 3 May 2035` or `Note, 20 January 2036, by A. L.`: it
+/// calls itself a document, and its date stands at the end or between commas.
 fn in_head(line: &str) -> Option<String> {
     let line = line.trim().trim_matches(['*', '_', '#', ' ']);
     let is_kind = |word: &str| DOCUMENTS.contains(&word.to_lowercase().as_str());
