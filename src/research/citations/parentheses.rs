@@ -74,7 +74,7 @@ impl<'a> Reader<'a, '_> {
 /// The addresses behind a word like `Source:`, when there is nothing else.
 fn addresses(inside: &str) -> Option<Vec<&str>> {
     let (word, list) = inside.split_once([':', '：'])?;
-    if !word.trim().split_whitespace().all(is_citing_word) || word.trim().is_empty() {
+    if word.trim().is_empty() || !word.split_whitespace().all(is_citing_word) {
         return None;
     }
     let mut addresses = Vec::new();
