@@ -4,6 +4,8 @@ use crate::net::same_page;
 
 /// Longest name of a scheme that is looked for.
 const LONGEST_SCHEME: usize = 32;
+/// A DOI that no word announces has so many bytes behind its publisher's number; less may be a fraction.
+const SURE_DOI: usize = 4;
 
 /// Does `text` begin with an address that a reader's program may turn into a link?
 pub(super) fn is_address(text: &str) -> bool {
@@ -35,19 +37,47 @@ pub(super) fn address_in_word(text: &str) -> Option<usize> {
     (mail && rest[1..].starts_with(|c: char| !c.is_whitespace())).then_some(0)
 }
 
-/// A paper named by its DOI or its number on arXiv (`doi:10.1000/x`, `arXiv:2301.12345`): how many bytes the name
-/// takes, and its address.
+/// A paper named by its DOI or its number on arXiv (`doi:10.1000/x`, `DOI 10.1000/x`, `10.1000/xyz`,
+/// `arXiv preprint 2301.12345`): how many bytes the name takes, and its address.
 pub(super) fn paper(text: &str) -> Option<(usize, String)> {
-    let starts = |name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-    let (name, place) = [("doi:", "https://doi.org/"), ("arxiv:", "https://arxiv.org/abs/")]
-        .into_iter()
-        .find(|(name, _)| starts(name))?;
-    let id = &text[name.len()..];
-    let id = &id[..address_length(id)];
-    let (front, rest) = id.split_once(if name == "doi:" { '/' } else { '.' })?;
-    let number = if name == "doi:" { front.strip_prefix("10.")? } else { front };
-    let is_id = number.len() >= 4 && number.bytes().all(|byte| byte.is_ascii_digit()) && !rest.is_empty();
-    is_id.then(|| (name.len() + id.len(), format!("{place}{id}")))
+    let (place, rest, length) = match behind_name(text, &["doi"]) {
+        Some(rest) => ("https://doi.org/", rest, doi(rest, 1)?),
+        None if text.starts_with("10.") => ("https://doi.org/", text, doi(text, SURE_DOI)?),
+        None => {
+            let rest = behind_name(text, &["arxiv", "preprint"])?;
+            let rest = behind_name(rest, &["arxiv"]).unwrap_or(rest);
+            ("https://arxiv.org/abs/", rest, arxiv(rest)?)
+        }
+    };
+    Some((text.len() - rest.len() + length, format!("{place}{}", &rest[..length])))
+}
+
+/// What stands behind these words, of which the first has to be there, each with a colon or spaces behind it.
+fn behind_name<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
+    let mut rest = None;
+    for word in words {
+        let at = rest.unwrap_or(text);
+        let starts = at.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+        let behind = starts.then(|| &at[word.len()..]).filter(|behind| behind.starts_with([':', '：', ' ']));
+        rest = behind.map(|behind| behind.trim_start_matches([':', '：', ' '])).or(rest);
+        rest?;
+    }
+    rest
+}
+
+/// Bytes of the DOI that a text begins with, whose part of its publisher's own has so many bytes at least.
+fn doi(text: &str, least: usize) -> Option<usize> {
+    let id = &text[..address_length(text)];
+    let (publisher, own) = id.strip_prefix("10.")?.split_once('/')?;
+    let fits = (4..=9).contains(&publisher.len()) && publisher.bytes().all(|byte| byte.is_ascii_digit());
+    (fits && own.len() >= least).then_some(id.len())
+}
+
+/// Bytes of the number of arXiv that a text begins with.
+fn arxiv(text: &str) -> Option<usize> {
+    let id = &text[..address_length(text)];
+    let (month, own) = id.split_once('.')?;
+    (month.len() >= 4 && month.bytes().all(|byte| byte.is_ascii_digit()) && !own.is_empty()).then_some(id.len())
 }
 
 /// Is the host of an address a number, which says nothing to a reader?

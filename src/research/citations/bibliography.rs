@@ -11,8 +11,35 @@ const BETWEEN_NAMES: [&str; 22] = [
     "et", "al", "and", "und", "y", "e", "von", "vom", "van", "der", "den", "de", "del", "di", "da", "du", "la", "le",
     "of", "for", "the", "on",
 ];
+/// Characters of the names in front of a year, where no capital letters tell names.
+const LONGEST_CASELESS: usize = 40;
+/// The same in scripts that may write words without spaces between them, and of Russian.
+const SIGNS_ANYWHERE: [&str; 22] = [
+    "学报",
+    "学刊",
+    "期刊",
+    "杂志",
+    "雜誌",
+    "學報",
+    "出版",
+    "大学",
+    "大學",
+    "学会",
+    "論文",
+    "论文",
+    "誌",
+    "［J］",
+    "학회",
+    "저널",
+    "출판",
+    "مجلة",
+    "جامعة",
+    "دار ",
+    "№",
+    "//",
+];
 /// Words of references: how something was published, and how it was found.
-const SIGNS: [&str; 24] = [
+const SIGNS: [&str; 26] = [
     "abgerufen",
     "accessed",
     "arXiv",
@@ -21,6 +48,8 @@ const SIGNS: [&str; 24] = [
     "eds",
     "hrsg",
     "isbn",
+    "изд",
+    "журнал",
     "issn",
     "journal",
     "pp",
@@ -42,14 +71,17 @@ const SIGNS: [&str; 24] = [
 /// Is the line, behind its label, nothing but a reference: names, and a year in parentheses or several signs?
 pub(super) fn is_bibliographic(line: &str) -> bool {
     let entry = entries::label(line).rest.trim_end_matches(['*', '_']);
-    entry.len() <= LONGEST_ENTRY && (has_names_and_year(entry) || (begins_with_name(entry) && signs(entry) >= 2))
+    // Without capital letters a sentence may begin like a name, but it is no item of a list.
+    let has_case = entry.contains(|c: char| c.is_uppercase() || c.is_lowercase());
+    let fits = entry.len() <= LONGEST_ENTRY && (has_case || entry.len() < line.trim().len());
+    fits && (has_names_and_year(entry) || (begins_with_name(entry) && signs(entry) >= 2))
 }
 
 /// `Smith, J. et al. (2023). Title`
 fn has_names_and_year(entry: &str) -> bool {
-    entry.match_indices('(').any(|(open, _)| {
-        let inside = entry[open + 1..].split(')').next().unwrap_or_default();
-        let rest = &entry[(open + 2 + inside.len()).min(entry.len())..];
+    entry.match_indices(['(', '（']).any(|(open, bracket)| {
+        let behind = &entry[open + bracket.len()..];
+        let (inside, rest) = behind.split_once([')', '）']).unwrap_or((behind, ""));
         inside.len() <= 24 && has_year(inside) && are_names(&entry[..open]) && begins_title(rest)
     })
 }
@@ -57,7 +89,7 @@ fn has_names_and_year(entry: &str) -> bool {
 fn has_year(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric());
     words.any(|word| {
-        let year = word.get(..4).filter(|_| word.len() <= 5);
+        let year = word.get(..4).filter(|_| word.len() <= 5 || word[4..].starts_with(['年', '년']));
         year.and_then(|year| year.parse().ok()).is_some_and(|year: u32| (1500..2100).contains(&year))
     })
 }
@@ -65,7 +97,12 @@ fn has_year(text: &str) -> bool {
 pub(super) fn are_names(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
     let is_name = |word: &str| !word.starts_with(char::is_lowercase) || BETWEEN_NAMES.contains(&word);
-    text.len() <= LONGEST_NAMES && text.contains(char::is_uppercase) && words.all(is_name)
+    text.len() <= LONGEST_NAMES && (text.contains(char::is_uppercase) || is_caseless(text)) && words.all(is_name)
+}
+
+/// Is it a short text in a script that has no capital letters?
+fn is_caseless(text: &str) -> bool {
+    text.chars().count() <= LONGEST_CASELESS && text.contains(char::is_alphabetic) && !text.contains(char::is_lowercase)
 }
 
 /// Does what stands behind a year or a name begin like a title, rather than go on like a sentence?
@@ -75,13 +112,14 @@ pub(super) fn begins_title(rest: &str) -> bool {
 
 /// `Smith, John. …`, `World Bank. …`
 fn begins_with_name(entry: &str) -> bool {
-    let Some(end) = entry.find(['.', ',', ':']) else { return false };
+    let Some(end) = entry.find(['.', ',', ':', '。', '、', '，', '：', '「', '『', '《']) else { return false };
     are_names(&entry[..end]) && !entry[..end].contains(|c: char| c.is_ascii_digit()) && begins_title(&entry[end..])
 }
 
 fn signs(entry: &str) -> usize {
     let is_sign = |word: &&str| SIGNS.iter().any(|sign| sign.eq_ignore_ascii_case(word));
     let words = entry.split(|c: char| !c.is_alphanumeric()).filter(is_sign).count();
-    let quoted = entry.contains(['"', '“', '„', '«']);
-    words + usize::from(has_year(entry)) + usize::from(quoted)
+    let parts = SIGNS_ANYWHERE.iter().filter(|sign| entry.contains(**sign)).count();
+    let quoted = entry.contains(['"', '“', '„', '«', '「', '『', '《']);
+    words + parts + usize::from(has_year(entry)) + usize::from(quoted)
 }

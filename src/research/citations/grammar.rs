@@ -435,7 +435,8 @@ impl<'a> Reader<'a, '_> {
         if web {
             return self.address(at, to);
         }
-        if !starts || !(rest.as_bytes()[0].is_ascii_alphabetic() || rest.starts_with(['/', '\u{E200}'])) {
+        let may_name = |first: u8| first.is_ascii_alphabetic() || rest.starts_with(['/', '\u{E200}']);
+        if !starts || !(may_name(rest.as_bytes()[0]) || rest.starts_with("10.")) {
             return next;
         }
         if is_address(rest) {

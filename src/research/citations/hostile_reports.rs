@@ -54,8 +54,55 @@ fn references_without_an_address_go_with_their_list() {
 }
 
 #[test]
+fn references_in_scripts_without_capital_letters_go_too() {
+    let check = |list: &str, removed: u32| check(&format!("Dues [S1001].\n\n{list}\n"), "Dues [1].", 0, removed);
+    check("## 参考文献\n\n1. 张三. 假论文. 计算机学报, 2020.\n2. 李四（2021）. 又一篇.", 2);
+    check("## 参考文献\n\n- 张三 (2020). 假论文. 北京大学出版社.", 1);
+    check("## 参考文献\n\n1. 山田太郎「偽の論文」日本学会誌、2020年。", 1);
+    check("## المراجع\n\n1. أحمد علي (2020). بحث ملفق. مجلة العلوم.", 1);
+    check(
+        "## Список литературы\n\n1. Иванов И. И. (2020). Ложная статья.\n2. Петров П. Ложь // Журнал лжи. 2021. № 3.",
+        2,
+    );
+}
+
+#[test]
+fn a_footnote_that_is_a_reference_goes_with_its_mark() {
+    check(
+        "As shown [^1]. Dues [S1001].\n\n[^1]: Smith, J. (2020). Fake paper. Journal of X, 12(3), 4-5.",
+        "As shown. Dues [1].",
+        1,
+        1,
+    );
+    let remark = "As shown [^1]. Dues [1].\n\n[^1]: Smith (2020) found that this fails in winter.";
+    check(&remark.replace("[1].", "[S1001]."), remark, 0, 0);
+}
+
+#[test]
+fn papers_that_were_not_retrieved_go_however_they_are_named() {
+    for paper in [
+        "(DOI: 10.1000/xyz123)",
+        "DOI: 10.1000/xyz123",
+        "DOI 10.1000/182",
+        "doi：10.1000/xyz123",
+        "10.1000/xyz123",
+        "arXiv preprint 2101.00001",
+        "(arXiv preprint arXiv:2101.00001)",
+        "arXiv preprint arXiv:2101.00001",
+    ] {
+        check(&format!("As shown {paper}. Dues [S1001]."), "As shown. Dues [1].", 1, 0);
+    }
+    for said in
+        ["A DOI names a paper.", "Of 10.1000/2 none.", "arXiv is full.", "A doi: it is 7.", "10.25/4 is 2.5625."]
+    {
+        check(said, said, 0, 0);
+    }
+}
+
+#[test]
 fn prose_under_such_a_heading_is_no_reference() {
     let check = |section: &str| check(section, section, 0, 0);
+    check("## 来源\n\n研究表明，2020年大学的费用上涨。\n\n价格在2020年上涨（2021年下跌）。");
     check("## References\n\nSmith (2023) found that turbines fail. Skua (2030), the third one, did not.");
     check("## Literature\n\nThe journal was accessed in 2023 at the university. In 2024, the press closed.");
     check("## Sources\n\nYesterday, the journal of the university was sold (2030).");

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Headings under which models list sources, lower case.
-const SOURCE_HEADINGS: [&str; 55] = [
+const SOURCE_HEADINGS: [&str; 83] = [
     "sources",
     "source list",
     "sources used",
@@ -66,9 +66,37 @@ const SOURCE_HEADINGS: [&str; 55] = [
     "出典",
     "출처",
     "참고문헌",
+    "список литературы",
+    "список использованных источников",
+    "литература",
+    "использованная литература",
+    "список літератури",
+    "джерела",
+    "參考文獻",
+    "參考資料",
+    "资料出处",
+    "參考書目",
+    "参考文献一覧",
+    "参考サイト",
+    "قائمة المراجع",
+    "źródła",
+    "kaynakça",
+    "kaynaklar",
+    "källor",
+    "referenser",
+    "kilder",
+    "lähteet",
+    "források",
+    "zdroje",
+    "tài liệu tham khảo",
+    "daftar pustaka",
+    "πηγές",
+    "βιβλιογραφία",
+    "מקורות",
+    "संदर्भ",
 ];
 /// A heading with one of these in it may stand over sources too, lower case.
-const SOURCE_WORDS: [&str; 26] = [
+const SOURCE_WORDS: [&str; 28] = [
     "source",
     "reference",
     "citation",
@@ -92,6 +120,8 @@ const SOURCE_WORDS: [&str; 26] = [
     "المراجع",
     "来源",
     "文献",
+    "文獻",
+    "литератур",
     "資料",
     "出典",
     "출처",

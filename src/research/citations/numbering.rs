@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::{
     Catalogue,
     address::{address_length, is_address},
+    bibliography::is_bibliographic,
     entries::{Form, Label, address_at_end, label},
     lines,
     numbers::Numbers,
@@ -171,6 +172,8 @@ struct Reader<'a> {
     forms: Vec<Form>,
     /// Lines that begin with a number in brackets and end with an address.
     in_brackets: Vec<usize>,
+    /// Lines of footnotes that name something without an address, and say nothing.
+    references: HashSet<usize>,
 }
 
 impl<'a> Reader<'a> {
@@ -185,6 +188,7 @@ impl<'a> Reader<'a> {
             tail: Vec::new(),
             forms: Vec::new(),
             in_brackets: Vec::new(),
+            references: HashSet::new(),
         }
     }
 
@@ -344,6 +348,9 @@ impl<'a> Reader<'a> {
             self.in_brackets.extend((label.form == Form::Bracket).then_some(at));
             self.alone(label, at, rest);
             self.numbering.gone.insert(at);
+        } else if label.form == Form::Footnote && is_bibliographic(rest) {
+            self.numbering.define(label.name, at, Target::Foreign);
+            self.references.insert(at);
         } else if matches!(label.form, Form::Footnote | Form::Definition) {
             if label.form == Form::Footnote {
                 self.numbering.define(label.name, at, Target::Remark);
@@ -380,6 +387,7 @@ impl<'a> Reader<'a> {
         if !self.numbering.leads() {
             self.numbering.gone.clear();
         }
+        self.numbering.gone.extend(&self.references);
         let plain = self.used.is_empty();
         self.numbering.superscripts = plain && !self.forms.contains(&Form::Parenthesis);
         self.numbering.parentheses = plain && self.forms.contains(&Form::Parenthesis);

@@ -86,7 +86,8 @@ impl Segmenter {
         }
         let is_word = || self.text.contains(|c: char| !c.is_whitespace());
         let unspaced = self.text.len() > UNSPACED_BYTES && self.previous.is_some_and(|c| c >= '\u{2E80}');
-        unspaced || (character.is_whitespace() && !self.previous.is_some_and(char::is_whitespace) && is_word())
+        let at_space = character.is_whitespace() && !self.previous.is_some_and(char::is_whitespace);
+        unspaced || (at_space && is_word() && !announces_paper(self.text.trim_start()))
     }
 
     fn follow(&mut self, character: char) {
@@ -131,4 +132,10 @@ impl Segmenter {
             _ => {}
         }
     }
+}
+
+/// Is the word one behind which the number of a paper stands?
+fn announces_paper(word: &str) -> bool {
+    const WORDS: [&str; 6] = ["doi", "doi:", "arxiv", "arxiv:", "arxiv preprint", "arxiv preprint:"];
+    WORDS.iter().any(|announcing| announcing.eq_ignore_ascii_case(word))
 }
