@@ -8,7 +8,15 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use crate::domain::{Failure, FailureCode};
+use crate::{
+    context::Error,
+    domain::{Failure, FailureCode},
+    journal::Stop,
+};
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
 
 /// Does `work` on a thread for heavy work; of all runs, as much at the same time as there are processors. More would
 /// take more memory and no less time.
@@ -19,8 +27,7 @@ use crate::domain::{Failure, FailureCode};
 /// # Cancel safety
 /// Work that has begun goes on to its end, and keeps its place until then; its result is dropped.
 pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
-    static PLACES: LazyLock<Arc<Semaphore>> =
-        LazyLock::new(|| Arc::new(Semaphore::new(thread::available_parallelism().map_or(1, NonZero::get))));
+    static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(processors())));
     // Never closed; without a permit the work would merely go uncounted.
     let permit = Arc::clone(&PLACES).acquire_owned().await.ok();
     let work = move || {
@@ -38,9 +45,47 @@ pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
+/// As [`aside`], with what `load` brings. Texts are loaded by few runs at a time, one for each that may work on them and
+/// one for each that does: those that wait for their turn hold none.
+///
+/// # Errors
+/// As [`aside`], and those of `load`.
+pub async fn aside_with<L: Send + 'static, T: Send + 'static>(
+    load: impl Future<Output = Result<L, Stop>>,
+    work: impl FnOnce(L) -> T + Send + 'static,
+) -> Result<T, Error> {
+    static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(2 * processors()));
+    // Never closed; without a turn the texts would merely go uncounted.
+    let _turn = TURNS.acquire().await.ok();
+    let loaded = load.await?;
+    Ok(aside(move || work(loaded)).await?)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn few_runs_hold_texts_at_the_same_time() {
+        static HELD: AtomicUsize = AtomicUsize::new(0);
+        let one = || {
+            let load = async {
+                let held = HELD.fetch_add(1, Ordering::SeqCst) + 1;
+                tokio::task::yield_now().await;
+                Ok(held)
+            };
+            aside_with(load, |held| {
+                thread::sleep(std::time::Duration::from_millis(1));
+                HELD.fetch_sub(1, Ordering::SeqCst);
+                held
+            })
+        };
+        let most = futures::future::join_all((0..20 * processors()).map(|_| one())).await;
+        let most = most.into_iter().map(Result::unwrap).max();
+        assert!(most <= Some(2 * processors()), "{most:?} of {}", processors());
+    }
 
     #[tokio::test]
     async fn a_panic_is_a_failure_without_its_words() {

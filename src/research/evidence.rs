@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    aside::aside,
+    aside::aside_with,
     claims::{self, Texts},
 };
 use crate::{
-    context::Cx,
+    context::{Cx, Error},
     domain::{Note, Source, SourceId, claim::Verdict, report::Citation},
     journal::Stop,
     offline,
@@ -68,8 +68,9 @@ pub async fn of_notes(cx: &Cx, notes: &[Note], question: &str, sources: &[Source
     if ids.is_empty() {
         return Ok(Evidence::default());
     }
-    let (sources, others, question) = (cx.snapshots(ids).await?, cx.other_texts(), question.to_owned());
-    let made = aside(move || {
+    let question = question.to_owned();
+    let load = async { Ok((cx.snapshots(ids).await?, cx.other_texts())) };
+    let made = aside_with(load, move |(sources, others)| {
         let by_id: BTreeMap<SourceId, Source> = sources.iter().map(|source| (source.id, source.bare())).collect();
         let texts = Texts::read(sources, &others);
         let of_note =
@@ -81,7 +82,10 @@ pub async fn of_notes(cx: &Cx, notes: &[Note], question: &str, sources: &[Source
         differing.truncate(MOST_DIFFERING);
         Evidence { cards, differing }
     });
-    Ok(made.await.unwrap_or_default())
+    match made.await {
+        Err(Error::Stop(stop)) => Err(stop),
+        made => Ok(made.unwrap_or_default()),
+    }
 }
 
 /// The ids in a note as citations of the sources' own ids.
@@ -137,7 +141,7 @@ mod tests {
         let text = "## Findings\n\n- Ünder the gate, dues of 4 crowns pay [S2001]. [S9999]\n- It took 77 days [S1001].";
         let page = "Gulls nest here.\n\nDues of 4 crowns a boat pay for the gate.";
         let source = Source {
-            snapshot: page.to_owned(),
+            snapshot: page.into(),
             aliases: vec![SourceId(2001)],
             published: Some("2030-11-14".to_owned()),
             ..Source::example(1001, "https://harbour.test/gate", "Gate")

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    aside::aside,
+    aside::{aside, aside_with},
     citations::Resolver,
     claims::{self, Texts},
     writer::{Draft, settle},
@@ -77,32 +77,62 @@ pub async fn verified(cx: &Cx, name: &'static str, question: &str, mut draft: Dr
 }
 
 async fn verify(cx: &Cx, name: &'static str, question: &str, draft: &mut Draft) -> Result<(), Error> {
-    let mut ids: Vec<SourceId> = draft.report.citations.iter().map(|citation| citation.source_id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let (sources, others) = (cx.snapshots(ids).await?, cx.other_texts());
-    let texts = aside(move || Texts::read(sources, &others)).await?;
-    let (texts, question) = (Arc::new(texts), Arc::<str>::from(question));
-    check(draft, &texts, &question).await?;
-    let may_repair = !cx.options().final_report_model.first().is_offline() && draft.report.claims.iter().any(is_wrong);
-    if may_repair && let Some(mut repaired) = repaired(cx, name, draft, &texts).await? {
-        check(&mut repaired, &texts, &question).await?;
+    let options = cx.options();
+    let may_repair = !options.final_report_model.first().is_offline();
+    let may_judge = options.verify == Verify::Claims && !options.research_model.first().is_offline();
+    let Some(texts) = first_check(cx, question, draft, (may_repair, may_judge)).await? else { return Ok(()) };
+    let is_repairable = may_repair && draft.report.claims.iter().any(is_wrong);
+    if is_repairable && let Some(mut repaired) = repaired(cx, name, draft, &texts).await? {
+        let (unchecked, texts) = (Unchecked::of(&repaired, question), Arc::clone(&texts));
+        (repaired.report.claims, repaired.report.citations) = aside(move || unchecked.check(&texts)).await?;
         *draft = repaired;
     }
-    if cx.options().verify == Verify::Claims && !cx.options().research_model.first().is_offline() {
+    if may_judge {
         judge(cx, name, draft, &texts).await?;
     }
     Ok(())
 }
 
-/// Checks by code; a draft that cannot be checked stays as it is.
-async fn check(draft: &mut Draft, texts: &Arc<Texts>, question: &Arc<str>) -> Result<(), Error> {
-    let (texts, question) = (Arc::clone(texts), Arc::clone(question));
-    let text = text_alone(&draft.report.markdown).to_owned();
-    let mut citations = draft.report.citations.clone();
-    let checked = aside(move || (claims::check(&text, &mut citations, &texts, &question), citations)).await?;
+/// Checks by code; a draft that cannot be checked stays as it is. Returns the texts when there is more to do with them.
+async fn first_check(
+    cx: &Cx,
+    question: &str,
+    draft: &mut Draft,
+    (may_repair, may_judge): (bool, bool),
+) -> Result<Option<Arc<Texts>>, Error> {
+    let mut ids: Vec<SourceId> = draft.report.citations.iter().map(|citation| citation.source_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let load = async { Ok((cx.snapshots(ids).await?, cx.other_texts())) };
+    let unchecked = Unchecked::of(draft, question);
+    let (checked, texts) = aside_with(load, move |(sources, others)| {
+        let texts = Texts::read(sources, &others);
+        let checked = unchecked.check(&texts);
+        let is_wanted = may_judge || (may_repair && checked.0.iter().any(is_wrong));
+        (checked, is_wanted.then(|| Arc::new(texts)))
+    })
+    .await?;
     (draft.report.claims, draft.report.citations) = checked;
-    Ok(())
+    Ok(texts)
+}
+
+/// What is checked by code.
+struct Unchecked {
+    text: String,
+    citations: Vec<Citation>,
+    question: String,
+}
+
+impl Unchecked {
+    fn of(draft: &Draft, question: &str) -> Self {
+        let Report { markdown, citations, .. } = &draft.report;
+        Self { text: text_alone(markdown).to_owned(), citations: citations.clone(), question: question.to_owned() }
+    }
+
+    fn check(mut self, texts: &Texts) -> (Vec<Claim>, Vec<Citation>) {
+        let claims = claims::check(&self.text, &mut self.citations, texts, &self.question);
+        (claims, self.citations)
+    }
 }
 
 fn is_wrong(claim: &Claim) -> bool {
