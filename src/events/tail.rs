@@ -20,8 +20,8 @@ const RING_BYTES: usize = 512 * 1024;
 /// What a reader takes out at once.
 const BATCH_FRAMES: usize = 64;
 const BATCH_BYTES: usize = 64 * 1024;
-/// A ring that got nothing new for so many polls is emptied: who has not read it by then is slow or gone.
-const QUIET_POLLS: u32 = 5;
+/// Frames that have been in a ring for so many polls leave it: who has not read them by then is slow or gone.
+const POLLS_KEPT: usize = 5;
 
 /// Why nothing more will come.
 #[derive(Clone, Debug)]
@@ -48,7 +48,8 @@ struct Ring {
     bytes: usize,
     base: i64,
     head: i64,
-    quiet_polls: u32,
+    /// The head at each of the last polls, the newest first.
+    polled: [i64; POLLS_KEPT - 1],
 }
 
 /// What a tail has for a reader.
@@ -65,7 +66,7 @@ pub enum Taken {
 impl Tail {
     /// An empty one that begins after `head`.
     fn new(thread_id: ThreadId, head: i64) -> Self {
-        let ring = Ring { frames: VecDeque::new(), bytes: 0, base: head, head, quiet_polls: 0 };
+        let ring = Ring { frames: VecDeque::new(), bytes: 0, base: head, head, polled: [head; POLLS_KEPT - 1] };
         Self { thread_id, ring: Mutex::new(ring), bell: watch::Sender::new(None) }
     }
 
@@ -100,7 +101,7 @@ impl Tail {
         self.ring.lock().take(after_seq)
     }
 
-    /// A poll went by; frees a ring in which nothing happens any more.
+    /// A poll went by; frees what has been in the ring for long.
     pub fn age(&self) {
         self.ring.lock().age();
     }
@@ -113,12 +114,16 @@ impl Ring {
             self.bytes += frame.sse.len();
             self.frames.push_back(frame);
             while self.frames.len() > RING_FRAMES || self.bytes > RING_BYTES {
-                let Some(oldest) = self.frames.pop_front() else { break };
-                self.bytes -= oldest.sse.len();
-                self.base = oldest.seq;
+                self.drop_oldest();
             }
         }
-        self.quiet_polls = 0;
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(oldest) = self.frames.pop_front() {
+            self.bytes -= oldest.sse.len();
+            self.base = oldest.seq;
+        }
     }
 
     fn take(&self, after_seq: i64) -> Taken {
@@ -139,12 +144,13 @@ impl Ring {
     }
 
     fn age(&mut self) {
-        self.quiet_polls = self.quiet_polls.saturating_add(1);
-        if self.quiet_polls == QUIET_POLLS {
-            self.frames = VecDeque::new();
-            self.bytes = 0;
-            self.base = self.head;
+        let long_since = self.polled[POLLS_KEPT - 2];
+        self.polled.rotate_right(1);
+        self.polled[0] = self.head;
+        while self.frames.front().is_some_and(|oldest| oldest.seq <= long_since) {
+            self.drop_oldest();
         }
+        self.frames.shrink_to(2 * self.frames.len());
     }
 }
 
@@ -395,15 +401,20 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_tail_holds_nothing() {
+    fn a_tail_holds_what_is_new() {
         let tail = tail(0);
-        tail.extend(vec![frame(1, 1)]);
-        (1..QUIET_POLLS).for_each(|_| tail.age());
-        assert_eq!(seqs(tail.take(0)), [1]);
+        tail.extend(vec![frame(1, 1), frame(2, 1)]);
+        (1..POLLS_KEPT).for_each(|_| tail.age());
+        tail.extend(vec![frame(3, 1)]);
+        assert_eq!(seqs(tail.take(0)), [1, 2, 3]);
         tail.age();
-        assert!(matches!(tail.take(0), Taken::Behind { head: 1 }));
-        tail.extend(vec![frame(2, 1)]);
-        assert_eq!(seqs(tail.take(1)), [2]);
+        assert!(matches!(tail.take(1), Taken::Behind { head: 3 }));
+        assert_eq!(seqs(tail.take(2)), [3], "it goes on with what came later");
+        (1..POLLS_KEPT).for_each(|_| tail.age());
+        assert!(matches!(tail.take(2), Taken::Behind { head: 3 }));
+        assert_eq!(tail.ring().frames.capacity(), 0, "a quiet tail holds nothing");
+        tail.extend(vec![frame(4, 1)]);
+        assert_eq!(seqs(tail.take(3)), [4]);
     }
 
     #[test]
