@@ -24,6 +24,9 @@ use crate::{
 const QUEUE: usize = 1024;
 /// Commits written in one transaction.
 const GROUP: usize = 256;
+/// Bytes of texts in a transaction of several commits: on their way into the database they stand in memory several
+/// times over.
+const GROUP_BYTES: usize = 1024 * 1024;
 
 /// How long commits that nobody waits for are held, in case one comes that somebody waits for: most then need no
 /// transaction of their own.
@@ -127,6 +130,16 @@ async fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
     }
 }
 
+/// How many of the commits, by the bytes of their texts, go into one transaction; at least one.
+fn fitting(bytes: impl Iterator<Item = usize>) -> usize {
+    let mut sum = 0;
+    let fits = |bytes: &usize| {
+        sum += bytes;
+        sum <= GROUP_BYTES
+    };
+    bytes.take_while(fits).count().max(1)
+}
+
 /// The task behind [`WriterHandle`].
 #[derive(Debug)]
 pub struct Writer {
@@ -166,10 +179,13 @@ impl Writer {
                 }
             }
             gather(&mut jobs, &mut group).await;
-            let sound = self.refuse_followers(std::mem::take(&mut group));
-            let (behind, sound) = sound.into_iter().partition(|job| self.is_aside(job));
-            self.aside.extend::<Vec<Job>>(behind);
-            self.write(sound, &jobs).await;
+            while !group.is_empty() {
+                let fitting = fitting(group.iter().map(|job| job.entry.commit.text_bytes()));
+                let sound = self.refuse_followers(group.drain(..fitting).collect());
+                let (behind, sound) = sound.into_iter().partition(|job| self.is_aside(job));
+                self.aside.extend::<Vec<Job>>(behind);
+                self.write(sound, &jobs).await;
+            }
         }
         let aside = std::mem::take(&mut self.aside);
         self.try_each(aside, true).await;
@@ -309,5 +325,20 @@ impl Written {
         for thread_id in self.unknown {
             log.wake(thread_id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_not_written_all_at_once() {
+        const HALF: usize = GROUP_BYTES / 2;
+        let check = |commits: &[usize], expected| assert_eq!(fitting(commits.iter().copied()), expected, "{commits:?}");
+        check(&[0, 10, 0], 3);
+        check(&[HALF, HALF, 1, 0], 2);
+        check(&[HALF, HALF + 1, 0], 1);
+        check(&[3 * HALF, 1], 1);
     }
 }

@@ -114,6 +114,12 @@ impl Commit {
     pub fn new(lease: Lease) -> Self {
         Self { lease, steps: Vec::new(), events: Vec::new(), sources: Vec::new(), notes: Vec::new(), finish: None }
     }
+
+    /// Bytes of its long texts: what it takes to store it.
+    pub fn text_bytes(&self) -> usize {
+        let steps = self.steps.iter().map(|step| step.value.len());
+        steps.chain(self.sources.iter().map(|source| source.snapshot.len())).sum()
+    }
 }
 
 /// A commit with the stamp by which the database recognises it when it comes a second time.
