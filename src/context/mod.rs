@@ -133,12 +133,12 @@ struct RunContext {
     pages: Mutex<HashMap<String, Arc<OnceCell<PageText>>>>,
     /// Page texts by key, from their retrieval, in this life or an earlier one, to their summary. Locked for map access
     /// only.
-    texts: Mutex<HashMap<String, String>>,
+    texts: Mutex<HashMap<String, Arc<str>>>,
     /// Page texts by key of the runs that this one retries.
-    inherited_texts: HashMap<String, String>,
+    inherited_texts: HashMap<String, Arc<str>>,
     /// Texts by address that are not the snapshot of the source there, with their hashes and in the order of these.
     /// Locked for map access only.
-    other_texts: Mutex<HashMap<String, Vec<(String, String)>>>,
+    other_texts: Mutex<HashMap<String, Vec<(String, Arc<str>)>>>,
     /// Locked to be added to only.
     limits: Mutex<Limits>,
 }
@@ -372,7 +372,7 @@ impl Cx {
     }
 }
 
-fn text_by_key(source: Source) -> (String, String) {
+fn text_by_key(source: Source) -> (String, Arc<str>) {
     (page_key(&source.url, &source.content_hash), source.snapshot)
 }
 

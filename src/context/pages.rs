@@ -58,41 +58,41 @@ impl Cx {
     }
 
     /// Keeps a page's text until it is summarised; not needed afterwards.
-    pub fn keep_text(&self, key: &str, text: &str) {
+    pub fn keep_text(&self, key: &str, text: &Arc<str>) {
         if !self.page(key).initialized() {
             let mut texts = self.run.texts.lock();
-            texts.entry(key.to_owned()).or_insert_with(|| text.to_owned());
+            texts.entry(key.to_owned()).or_insert_with(|| Arc::clone(text));
         }
     }
 
     /// Keeps a text that was seen under an address whose source is stored with another one.
-    pub fn keep_other_text(&self, url: &str, text: &str) {
+    pub fn keep_other_text(&self, url: &str, text: &Arc<str>) {
         let mut texts = self.run.other_texts.lock();
         let known = texts.entry(url.to_owned()).or_default();
         // Those with the smallest hashes, in their order: researchers work side by side, and what is kept must not
         // depend on who was first.
         let hash = digest::sha256_hex(text.as_bytes());
         if let Err(place) = known.binary_search_by(|(known, _)| known.cmp(&hash)) {
-            known.insert(place, (hash, text.to_owned()));
+            known.insert(place, (hash, Arc::clone(text)));
             known.truncate(MOST_OTHER_TEXTS);
         }
     }
 
     /// The texts kept by [`Cx::keep_other_text`], by address.
-    pub fn other_texts(&self) -> HashMap<String, Vec<String>> {
+    pub fn other_texts(&self) -> HashMap<String, Vec<Arc<str>>> {
         let texts = self.run.other_texts.lock();
-        let without_hashes = |known: &[(String, String)]| known.iter().map(|(_, text)| text.clone()).collect();
+        let without_hashes = |known: &[(String, Arc<str>)]| known.iter().map(|(_, text)| Arc::clone(text)).collect();
         texts.iter().map(|(url, known)| (url.clone(), without_hashes(known))).collect()
     }
 
     /// The kept text of a page; taken out.
-    pub fn take_text(&self, key: &str) -> Option<String> {
+    pub fn take_text(&self, key: &str) -> Option<Arc<str>> {
         self.run.texts.lock().remove(key)
     }
 
     /// The text of a page as a run saw it that this one retries.
     pub fn inherited_text(&self, key: &str) -> Option<&str> {
-        self.run.inherited_texts.get(key).map(String::as_str)
+        self.run.inherited_texts.get(key).map(|text| &**text)
     }
 
     /// The title under which the run met that URL first.

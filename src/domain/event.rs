@@ -560,7 +560,7 @@ mod tests {
             site: None,
             fetched_at: Timestamp(0),
             content_hash: String::new(),
-            snapshot: String::new(),
+            snapshot: Default::default(),
             addresses: Vec::new(),
             keys: Vec::new(),
         };

@@ -1,6 +1,9 @@
 //! What research produces: sources, notes and the report that cites them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,9 +48,10 @@ pub struct Source {
     pub fetched_at: Timestamp,
     /// SHA-256 of the snapshot, hex.
     pub content_hash: String,
-    /// The text that was seen then, cut to `max_content_length` characters.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub snapshot: String,
+    /// The text that was seen then, cut to `max_content_length` characters. Shared by all that need it at the same
+    /// time: the commit that stores it, and the summary that is made of it.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub snapshot: Arc<str>,
     /// Where else the same page or text was met.
     #[serde(default)]
     pub addresses: Vec<String>,
@@ -73,7 +77,7 @@ impl Source {
             site: None,
             fetched_at: Timestamp(0),
             content_hash: String::new(),
-            snapshot: String::new(),
+            snapshot: Arc::default(),
             addresses: Vec::new(),
             keys: Vec::new(),
         }
@@ -95,7 +99,7 @@ impl Source {
             site: self.site.clone(),
             fetched_at: self.fetched_at,
             content_hash: self.content_hash.clone(),
-            snapshot: String::new(),
+            snapshot: Arc::default(),
             addresses: self.addresses.clone(),
             keys: self.keys.clone(),
         }

@@ -4,7 +4,7 @@
 //! one for the text, and some under which long texts meet copies with one more sentence. What is one source follows
 //! from the rows alone, so it does not matter who met which address first.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{Source, digest};
 
@@ -118,12 +118,16 @@ fn add(source: &mut Source, row: Source) {
 
 /// The source with the texts of its rows, each once, its own first.
 pub fn with_texts(source: Source, rows: &[Source]) -> Source {
-    let mut texts: Vec<&str> = Vec::new();
+    let mut texts: Vec<&Arc<str>> = Vec::new();
     for id in source.ids() {
-        let own = rows.iter().filter(|row| row.id == id).map(|row| row.snapshot.as_str());
+        let own = rows.iter().filter(|row| row.id == id).map(|row| &row.snapshot);
         texts.extend(own.filter(|text| !texts.contains(text)).collect::<Vec<_>>());
     }
-    Source { snapshot: texts.join("\n"), ..source }
+    let snapshot = match texts.as_slice() {
+        [only] => Arc::clone(only),
+        several => several.iter().map(|text| &***text).collect::<Vec<_>>().join("\n").into(),
+    };
+    Source { snapshot, ..source }
 }
 
 #[cfg(test)]
@@ -196,9 +200,9 @@ mod tests {
 
     #[test]
     fn each_text_of_a_source_is_there_once() {
-        let text = |id: u32, text: &str| Source { snapshot: text.to_owned(), ..row(id, "x", &[]) };
+        let text = |id: u32, text: &str| Source { snapshot: text.into(), ..row(id, "x", &[]) };
         let source = Source { aliases: vec![SourceId(2), SourceId(3)], ..row(1, "x", &[]) };
         let rows = [text(3, "abstract"), text(2, "paper"), text(1, "abstract"), text(9, "other")];
-        assert_eq!(with_texts(source, &rows).snapshot, "abstract\npaper");
+        assert_eq!(&*with_texts(source, &rows).snapshot, "abstract\npaper");
     }
 }

@@ -186,7 +186,7 @@ fn remember(cx: &Cx, kind: ToolKind, arguments: &Value, result: &Result<ToolOutp
     match result {
         Ok(output) if kind != ToolKind::Search => {
             for (link, evidence) in output.links.iter().zip(&output.evidence) {
-                cx.keep_other_text(&link.url, &evidence.text);
+                cx.keep_other_text(&link.url, &evidence.text.as_str().into());
             }
         }
         Err(ToolError::Model(problem)) if kind == ToolKind::Read && !is_refusal(problem) => {

@@ -197,7 +197,7 @@ mod tests {
     fn source(id: u32, aliases: &[u32], snapshot_bytes: usize) -> Source {
         let aliases = aliases.iter().copied().map(SourceId).collect();
         let page = Source::example(id, &format!("https://example.test/{id}"), &format!("Page {id}"));
-        Source { aliases, snapshot: "x".repeat(snapshot_bytes), ..page }
+        Source { aliases, snapshot: "x".repeat(snapshot_bytes).into(), ..page }
     }
 
     fn note(researcher: u32, text: &str) -> Note {

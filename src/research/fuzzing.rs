@@ -30,7 +30,7 @@ fn source(id: u32, url: &str) -> Source {
         site: None,
         fetched_at: Timestamp::now(),
         content_hash: String::new(),
-        snapshot: String::new(),
+        snapshot: Default::default(),
         addresses: Vec::new(),
         keys: Vec::new(),
     }

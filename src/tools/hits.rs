@@ -1,5 +1,7 @@
 //! Hits of a search as the journal keeps them, and the sources that they are.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -19,7 +21,7 @@ pub struct StoredHit {
     /// The text that the stored source does not have. Not shared through the sources, because which of two texts is
     /// stored depends on which query was answered first, and replay must find again what was summarised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own_text: Option<String>,
+    pub own_text: Option<Arc<str>>,
     /// The key of the text, if it has one ([`same::text_key`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text_key: Option<String>,
@@ -48,8 +50,8 @@ pub fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<
     let mut all = Vec::new();
     for (number, mut hit) in (first..).zip(hits.into_iter().take(cx.options().effort.results() as usize)) {
         let source_id = SourceId(number);
-        let text = hit.raw_content.take().filter(|text| !text.trim().is_empty());
-        let mut source = source(&hit, source_id, text.as_deref());
+        let text: Option<Arc<str>> = hit.raw_content.take().filter(|text| !text.trim().is_empty()).map(Arc::from);
+        let mut source = source(&hit, source_id, text.as_ref());
         let text_hash = text.is_some().then(|| source.content_hash.clone());
         let text_key = source.keys.iter().find(|key| same::is_of_text(key)).cloned();
         let registered = cx.register(&mut source);
@@ -69,8 +71,8 @@ pub fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<
 }
 
 /// The source of a hit with the text of its page, or with its excerpt.
-pub fn source(hit: &Hit, id: SourceId, text: Option<&str>) -> Source {
-    let snapshot = text.unwrap_or(&hit.snippet).to_owned();
+pub fn source(hit: &Hit, id: SourceId, text: Option<&Arc<str>>) -> Source {
+    let snapshot = text.map_or_else(|| Arc::from(hit.snippet.as_str()), Arc::clone);
     let addresses = std::iter::once(hit.url.as_str()).chain(hit.about.address.as_deref());
     Source {
         id,
@@ -87,6 +89,6 @@ pub fn source(hit: &Hit, id: SourceId, text: Option<&str>) -> Source {
         content_hash: digest::sha256_hex(snapshot.as_bytes()),
         snapshot,
         addresses: Vec::new(),
-        keys: super::keys_of(addresses, text),
+        keys: super::keys_of(addresses, text.map(|text| &**text)),
     }
 }

@@ -403,7 +403,7 @@ fn source(cx: &Cx, id: SourceId, origin: &Origin, piece: &Piece, place: usize) -
         site: None,
         fetched_at: Timestamp::now(),
         content_hash: digest::sha256_hex(snapshot.as_bytes()),
-        snapshot,
+        snapshot: snapshot.into(),
         addresses: Vec::new(),
         keys: Vec::new(),
     }

@@ -101,7 +101,7 @@ fn output(cx: &Cx, id: SourceId, opened: &Opened, first: usize, count: usize) ->
         .collect();
     let total = opened.passages.len();
     let source = source(id, opened, found);
-    let evidence = source.snapshot.clone();
+    let evidence = source.snapshot.to_string();
     let shown = opened::Shown {
         tool: NAME,
         location: untrusted(source.url.split('#').next().unwrap_or_default()),
@@ -133,7 +133,7 @@ fn source(id: SourceId, opened: &Opened, shown: &[Passage]) -> Source {
         site: None,
         fetched_at: Timestamp::now(),
         content_hash: digest::sha256_hex(snapshot.as_bytes()),
-        snapshot,
+        snapshot: snapshot.into(),
         addresses: Vec::new(),
         keys: Vec::new(),
     }

@@ -127,7 +127,7 @@ fn source(cx: &Cx, id: SourceId, page: &WebPage) -> Source {
         content_hash: digest::sha256_hex(snapshot.as_bytes()),
         addresses: Vec::new(),
         keys: super::keys_of([page.url.as_str()], Some(&snapshot)),
-        snapshot,
+        snapshot: snapshot.into(),
     }
 }
 

@@ -352,7 +352,7 @@ fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp,
     let inherited = cx.journal().inherited::<Searched>(key, asked)?;
     let whole = |stored: StoredHit| {
         let raw_content = match (stored.own_text, stored.text_hash) {
-            (Some(text), _) => Some(text),
+            (Some(text), _) => Some(text.to_string()),
             (None, Some(hash)) => Some(cx.inherited_text(&page_key(&stored.hit.url, &hash))?.to_owned()),
             (None, None) => None,
         };

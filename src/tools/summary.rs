@@ -45,12 +45,15 @@ struct Summary {
 /// [`Error::Stop`].
 pub async fn of_page(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<PageText, Error> {
     let cell = cx.page(key);
-    cell.get_or_try_init(|| read(cx, key, hit, site)).await.cloned()
+    let shown = cell.get_or_try_init(|| read(cx, key, hit, site)).await.cloned()?;
+    // Another search may have brought the text again meanwhile.
+    cx.take_text(key);
+    Ok(shown)
 }
 
 async fn read(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<PageText, Error> {
     // The one copy while the model works: shared by the request and its retries, and what excerpts are checked against.
-    let page: Arc<str> = untrusted(&cx.take_text(key).unwrap_or_else(|| hit.snippet.clone())).into();
+    let page: Arc<str> = untrusted(&cx.take_text(key).unwrap_or_else(|| hit.snippet.as_str().into())).into();
     if cx.options().page_reading == PageReading::Passages {
         let shown = bearing(&page, site.question, SHOWN_CHARS).await;
         cx.mark(&format!("{key}/finished"), read_event(hit, &page, &shown)).await?;

@@ -149,7 +149,7 @@ fn source(id: u32, url: &str) -> Source {
         site: None,
         fetched_at: NOW,
         content_hash: "cd".repeat(32),
-        snapshot: format!("text of {url}"),
+        snapshot: format!("text of {url}").into(),
         addresses: Vec::new(),
         keys: Vec::new(),
     }
@@ -904,11 +904,11 @@ async fn a_page_met_twice_has_the_smallest_id_whoever_came_first(database: TestD
     let expected: Vec<Source> = [(901, "a"), (2001, "b"), (2002, long.as_str())]
         .into_iter()
         .zip(aliases)
-        .map(|((id, url), aliases)| Source { aliases, snapshot: String::new(), ..source(id, url) })
+        .map(|((id, url), aliases)| Source { aliases, snapshot: Default::default(), ..source(id, url) })
         .collect();
     assert_eq!(store.sources(lease.run_id).await.unwrap(), expected);
     let by_alias = store.source(lease.run_id, SourceId(3001)).await.unwrap().unwrap();
-    assert_eq!((by_alias.id, by_alias.snapshot.as_str()), (SourceId(2001), "text of b"));
+    assert_eq!((by_alias.id, &*by_alias.snapshot), (SourceId(2001), "text of b"));
     assert_eq!(store.source(lease.run_id, SourceId(9)).await.unwrap(), None);
 }
 
@@ -1031,7 +1031,7 @@ async fn nul_characters_do_no_harm(database: TestDatabase) {
     let mut commit = commit_of(lease, "k\0");
     commit.steps[0].call =
         Some(CallRecord { model: "m\0".to_owned(), role: "\0".to_owned(), attempts: 1, usage: Usage::default() });
-    commit.sources.push(Source { title: "\0".to_owned(), snapshot: "s\0".to_owned(), ..source(1001, "u\0") });
+    commit.sources.push(Source { title: "\0".to_owned(), snapshot: "s\0".into(), ..source(1001, "u\0") });
     commit.notes.push(Note { researcher: 1, topic: "\0".to_owned(), text: "\0".to_owned() });
     commit_one(&store, commit).await.unwrap();
     let events = store.events_after(run.thread_id, 1, 10).await.unwrap();
@@ -1050,11 +1050,11 @@ async fn huge_texts_come_back(database: TestDatabase) {
     let mut commit = commit_of(lease, "big");
     commit.steps[0].value = serde_json::to_string(&text).unwrap();
     commit.events = vec![thought(&text)];
-    commit.sources.push(Source { snapshot: text.clone(), ..source(1001, "u") });
+    commit.sources.push(Source { snapshot: text.as_str().into(), ..source(1001, "u") });
     commit_one(&store, commit.clone()).await.unwrap();
     assert_eq!(store.journal(lease.run_id).await.unwrap(), commit.steps);
     assert_eq!(store.events_after(lease.thread_id, 1, 1).await.unwrap()[0].event, commit.events[0].event);
-    assert_eq!(store.source(lease.run_id, SourceId(1001)).await.unwrap().unwrap().snapshot, text);
+    assert_eq!(store.source(lease.run_id, SourceId(1001)).await.unwrap().unwrap().snapshot, text.into());
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]

@@ -16,7 +16,7 @@ mod words;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 pub use statements::without_marks;
@@ -61,7 +61,7 @@ impl Cited {
 
 impl Texts {
     /// Reads the snapshots of `sources`, and what else the run saw under their addresses.
-    pub fn read(sources: Vec<Source>, others: &HashMap<String, Vec<String>>) -> Self {
+    pub fn read(sources: Vec<Source>, others: &HashMap<String, Vec<Arc<str>>>) -> Self {
         let read = |source: Source| {
             let around = [
                 source.title.as_str(),
@@ -71,12 +71,16 @@ impl Texts {
             ];
             let around = around.join("\n");
             let addresses = std::iter::once(&source.url).chain(&source.addresses);
-            let more = addresses.filter_map(|address| others.get(address)).flatten();
-            let mut text = source.snapshot;
-            for more in more {
-                text.push('\n');
-                text.push_str(more);
-            }
+            let more: Vec<&Arc<str>> = addresses.filter_map(|address| others.get(address)).flatten().collect();
+            let text = match more.as_slice() {
+                [] => source.snapshot,
+                more => std::iter::once(&source.snapshot)
+                    .chain(more.iter().copied())
+                    .map(|text| &**text)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+                    .into(),
+            };
             (source.id, Cited { page: Page::read(text, &around), language: OnceLock::new() })
         };
         Self { pages: sources.into_iter().map(read).collect() }
@@ -98,7 +102,7 @@ pub struct Reference(Page);
 
 impl Reference {
     pub fn of(text: &str) -> Self {
-        Self(Page::read(text.to_owned(), ""))
+        Self(Page::read(text.into(), ""))
     }
 
     /// The figures and dates of a statement, as written there, that the text does not hold.

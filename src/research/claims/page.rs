@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     ops::Range,
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use super::{
@@ -32,7 +32,7 @@ pub type WordKey = u64;
 /// A source as claims are held against it.
 #[derive(Debug, Default)]
 pub struct Page {
-    text: String,
+    text: Arc<str>,
     /// Bytes of its sentences, in order, without gaps.
     sentences: Vec<Range<usize>>,
     lower: OnceLock<Lower>,
@@ -57,7 +57,7 @@ struct Lower {
 
 impl Page {
     /// Reads a text; `around` is what else is known of it.
-    pub fn read(text: String, around: &str) -> Self {
+    pub fn read(text: Arc<str>, around: &str) -> Self {
         let mut page = Self { sentences: sentences(&text), ..Self::default() };
         let tokens = tokens(&text);
         let mut sentence = 0;

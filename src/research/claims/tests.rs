@@ -11,7 +11,7 @@ const PAGE: &str = "Petrel, the first turbine, stopped on 14 November 2030. A be
     Captain Maud Tregarrow signed for the council of Sallow Bay.";
 
 fn source(id: u32, text: &str) -> Source {
-    Source { snapshot: text.to_owned(), ..Source::example(id, "https://harbour.test/petrel", "Petrel") }
+    Source { snapshot: text.into(), ..Source::example(id, "https://harbour.test/petrel", "Petrel") }
 }
 
 /// The verdict on a statement that cites a page, and what is missing there.

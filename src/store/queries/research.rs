@@ -152,7 +152,7 @@ fn source(row: &Row) -> Result<Source, Error> {
         site: row.try_get("site")?,
         fetched_at: Timestamp(row.try_get("fetched_at")?),
         content_hash: row.try_get("content_hash")?,
-        snapshot: row.try_get("snapshot")?,
+        snapshot: row.try_get::<&str, _>("snapshot")?.into(),
         addresses: Vec::new(),
         keys: keys.map(serde_json::from_str).transpose()?.unwrap_or_default(),
     })

@@ -310,7 +310,7 @@ async fn is_read(store: &Store, thread_id: ThreadId, run_id: RunId) {
     assert!(messages.iter().map(|message| message.role).eq([MessageRole::User, MessageRole::Assistant]));
     assert_eq!(store.thread(thread_id).await.unwrap().unwrap().last_seq, 3);
     assert_eq!(store.journal(run_id).await.unwrap()[0].call.as_ref().unwrap().usage.input_tokens, 10);
-    assert_eq!(store.snapshots(run_id).await.unwrap()[0].snapshot, "text");
+    assert_eq!(&*store.snapshots(run_id).await.unwrap()[0].snapshot, "text");
     assert_eq!(store.notes(run_id).await.unwrap().len(), 1);
     assert_eq!(store.overview(run_id).await.unwrap().unwrap().question, "Why?");
 }

@@ -118,7 +118,7 @@ async fn pages_are_fetched_for_an_engine_that_sends_excerpts() {
         |source: &Source| source.author.as_deref() == Some("M. Tey") && source.site.as_deref() == Some("The Harbour");
     assert!(story.sources.iter().all(|source| said(source) == is_read(&source)), "{:?}", story.sources);
     assert_eq!((read, web.asked("/page/"), web.asked("/robots.txt")), (2, 2, 1));
-    assert!(story.sources.iter().any(|source| source.snapshot == "An excerpt."));
+    assert!(story.sources.iter().any(|source| &*source.snapshot == "An excerpt."));
     world.finish();
 }
 

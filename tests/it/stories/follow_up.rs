@@ -100,7 +100,7 @@ async fn a_question_about_the_report_is_answered_from_it(database: TestDatabase)
     assert_eq!(ids(&story), [1001, 1002]);
     assert_eq!(story.named("source.found").len(), 2);
     let source = engine.app.runs.store().source(story.run.id, SourceId(1002)).await.unwrap().unwrap();
-    assert_eq!(source.snapshot, "It costs four crowns.", "a source of this run, text and all");
+    assert_eq!(&*source.snapshot, "It costs four crowns.", "a source of this run, text and all");
 
     for kind in [Kind::FollowUp, Kind::Answer] {
         let call = only(&world, kind);

@@ -58,7 +58,7 @@ impl Archive {
             site: None,
             fetched_at: Timestamp(0),
             content_hash: "00".to_owned(),
-            snapshot: text.to_owned(),
+            snapshot: text.into(),
             addresses: Vec::new(),
             keys: Vec::new(),
         };
