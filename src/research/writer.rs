@@ -70,15 +70,18 @@ pub async fn write(
     let all: Vec<Note> = notes(findings, known).cloned().collect();
     let evidence = evidence::of_notes(cx, &all, brief, &sources).await?;
     let prompt = prompt(cx, conversation, brief, findings, known, (&sources, &evidence)).await?;
+    let (task, differing) = (task(brief, findings, known, &sources), contradictions::of_evidence(&evidence));
+    // The model writes for a while, and many runs wait for theirs.
+    drop((sources, all, evidence));
     let asked = conversation.question();
     let question = format!("{brief}\n{asked}");
     let about = About {
         question: &question,
         asked: Some(&asked),
         sub_questions: &findings.questions,
-        contradictions: &contradictions::of_evidence(&evidence),
+        contradictions: &differing,
     };
-    compose(cx, "report", about, prompt, task(brief, findings, known, &sources)).await
+    compose(cx, "report", about, prompt, task).await
 }
 
 /// What a text is to answer.
@@ -99,7 +102,7 @@ pub struct About<'a> {
 pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text, task: Task) -> Result<Report, Error> {
     let attempt = cx.report_attempts();
     let mut writing =
-        Writing { cx, name, calls: 0, failed: Failed::default(), attempt, page: None, sources: cx.sources() };
+        Writing { cx, name, calls: 0, failed: Failed::default(), attempt, page: None, sources: cx.sources().into() };
     let mut messages = vec![Message::User { content: prompt }];
     let (task, mut written) = (Arc::new(task), Vec::new());
     for piece in 1..=PIECES {
@@ -232,7 +235,7 @@ struct Writing<'a> {
     failed: Failed,
     attempt: u32,
     page: Option<Page<'a>>,
-    sources: Vec<Source>,
+    sources: Arc<[Source]>,
 }
 
 impl<'a> Writing<'a> {
@@ -272,7 +275,7 @@ impl<'a> Writing<'a> {
     async fn start(&mut self, wording: Option<&'static Wording>, written: &[String]) -> Result<Page<'a>, Error> {
         self.attempt += 1;
         self.cx.emit(vec![Event::ReportStarted { attempt: self.attempt }]).await?;
-        let mut page = Page::new(self.cx, self.attempt, self.sources.clone(), wording);
+        let mut page = Page::new(self.cx, self.attempt, Arc::clone(&self.sources), wording);
         for piece in written {
             page.write(piece).await;
         }
@@ -346,7 +349,7 @@ struct Page<'a> {
     resolver: Resolver,
     /// What code writes, where the text does not say in which language.
     wording: Option<&'static Wording>,
-    sources: Vec<Source>,
+    sources: Arc<[Source]>,
     text: String,
     /// The last word of the model's text: left out if the output limit cut it off.
     word: String,
@@ -359,11 +362,11 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn new(cx: &'a Cx, attempt: u32, sources: Vec<Source>, wording: Option<&'static Wording>) -> Self {
+    fn new(cx: &'a Cx, attempt: u32, sources: Arc<[Source]>, wording: Option<&'static Wording>) -> Self {
         Self {
             cx,
             attempt,
-            resolver: Resolver::new(sources.clone()).in_words_of(wording),
+            resolver: Resolver::new(Arc::clone(&sources)).in_words_of(wording),
             wording,
             sources,
             text: String::new(),
@@ -444,7 +447,7 @@ impl<'a> Page<'a> {
 
     /// The whole text; what is not passed on yet is kept back.
     async fn settle(&mut self) -> Result<Draft, Error> {
-        let mut resolver = std::mem::replace(&mut self.resolver, Resolver::new(Vec::new()));
+        let mut resolver = std::mem::replace(&mut self.resolver, Resolver::new([]));
         let rest = resolver.finish();
         let streamed = format!("{}{}{rest}", self.text, std::mem::take(&mut self.held));
         self.held_since = None;

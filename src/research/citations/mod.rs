@@ -61,14 +61,14 @@ const REMEMBERED: usize = 40;
 /// The sources that may be cited.
 #[derive(Debug)]
 struct Catalogue {
-    sources: Vec<Source>,
+    sources: Arc<[Source]>,
     /// Index into `sources` by id and alias.
     by_id: HashMap<u32, usize>,
     by_url: HashMap<String, usize>,
 }
 
 impl Catalogue {
-    fn new(sources: Vec<Source>) -> Self {
+    fn new(sources: Arc<[Source]>) -> Self {
         let ids = |(index, source): (usize, &Source)| {
             let all = source.ids();
             all.map(move |id| (id.0, index)).collect::<Vec<_>>()
@@ -174,8 +174,8 @@ enum Reading {
 
 impl Resolver {
     /// A resolver for a report that may cite `sources`.
-    pub fn new(sources: Vec<Source>) -> Self {
-        Self::with(Arc::new(Catalogue::new(sources)), Arc::default())
+    pub fn new(sources: impl Into<Arc<[Source]>>) -> Self {
+        Self::with(Arc::new(Catalogue::new(sources.into())), Arc::default())
     }
 
     /// The same with the list of sources in a language of its own, whatever the text quotes.
