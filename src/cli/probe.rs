@@ -91,7 +91,7 @@ impl Ask<'_> {
         let tool = ToolSpec {
             name: TOOL.to_owned(),
             description: "Takes the depth of the well in metres.".to_owned(),
-            parameters: schema(),
+            parameters: schema().into(),
             dispensable: false,
         };
         let request = Request { tools: vec![tool], tool_choice: choice, ..self.request(&question) };
@@ -108,7 +108,7 @@ impl Ask<'_> {
         if self.llm.first_strategy(self.model) > Strategy::Native {
             return Ok(false);
         }
-        let output = OutputFormat::JsonSchema { name: "depth".to_owned(), schema: schema() };
+        let output = OutputFormat::JsonSchema { name: "depth".to_owned(), schema: schema().into() };
         let request = Request { output, ..self.request("The well is 7 metres deep. Answer in JSON: its depth.") };
         match self.complete(request).await {
             Ok(done) => {

@@ -54,7 +54,7 @@ impl Call {
 pub struct Form {
     pub name: &'static str,
     /// JSON Schema of an object, strict: all properties required, no others.
-    pub schema: serde_json::Value,
+    pub schema: Arc<serde_json::Value>,
 }
 
 /// A model call's end as the journal keeps it.

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str, dispensable: bool) -> ToolSpec {
-        ToolSpec { name: name.into(), description: String::new(), parameters: json!({}), dispensable }
+        ToolSpec { name: name.into(), description: String::new(), parameters: json!({}).into(), dispensable }
     }
 
     fn check(detail: &str, expected: &[&str]) {

@@ -161,8 +161,12 @@ mod tests {
 
     #[test]
     fn a_request_is_the_sum_of_its_parts() {
-        let tool =
-            ToolSpec { name: "think".into(), description: "d".into(), parameters: json!({}), dispensable: false };
+        let tool = ToolSpec {
+            name: "think".into(),
+            description: "d".into(),
+            parameters: json!({}).into(),
+            dispensable: false,
+        };
         let call = ToolCall { id: "1".into(), name: "think".into(), arguments: "{}".into(), problem: None };
         let request = Request {
             model: "openai:m".parse().unwrap(),
@@ -172,7 +176,7 @@ mod tests {
             ],
             tools: vec![tool],
             tool_choice: ToolChoice::Auto,
-            output: OutputFormat::JsonSchema { name: "n".into(), schema: json!({"type": "object"}) },
+            output: OutputFormat::JsonSchema { name: "n".into(), schema: json!({"type": "object"}).into() },
             max_tokens: 1,
             sending: Sending::default(),
         };

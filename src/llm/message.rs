@@ -124,7 +124,7 @@ pub struct ToolSpec {
     pub name: String,
     pub description: String,
     /// JSON Schema of the arguments object.
-    pub parameters: Value,
+    pub parameters: Arc<Value>,
     /// The run can do without it, as it can where a provider refuses the schema of a tool of others.
     #[serde(skip)]
     pub dispensable: bool,
@@ -146,7 +146,7 @@ pub enum OutputFormat {
     #[default]
     Text,
     /// One JSON value of this schema; strict where the provider can.
-    JsonSchema { name: String, schema: Value },
+    JsonSchema { name: String, schema: Arc<Value> },
 }
 
 /// One model call.

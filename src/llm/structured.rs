@@ -17,6 +17,8 @@
 //! }
 //! ```
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -78,7 +80,7 @@ pub struct Rejection {
 #[derive(Clone)]
 pub struct Strategies<'a> {
     schema_name: &'a str,
-    schema: Value,
+    schema: Arc<Value>,
     prompts: Prompts<'a>,
     strategy: Strategy,
     /// The strategy that would be used if nothing were known of the model, after as many attempts.
@@ -90,9 +92,9 @@ pub struct Strategies<'a> {
 impl<'a> Strategies<'a> {
     /// `schema` is a JSON Schema whose root is an object; providers want every property required and
     /// `additionalProperties: false`.
-    pub fn new(schema_name: &'a str, schema: Value, prompts: Prompts<'a>) -> Self {
+    pub fn new(schema_name: &'a str, schema: impl Into<Arc<Value>>, prompts: Prompts<'a>) -> Self {
         let nominal = Strategy::Native;
-        Self { schema_name, schema, prompts, strategy: nominal, nominal, last: None, refused: false }
+        Self { schema_name, schema: schema.into(), prompts, strategy: nominal, nominal, last: None, refused: false }
     }
 
     /// Goes on from the strategy by which an answer was asked for.
@@ -129,7 +131,7 @@ impl<'a> Strategies<'a> {
             Request { tools: Vec::new(), tool_choice: ToolChoice::Auto, output: OutputFormat::Text, ..base.clone() };
         match strategy {
             Strategy::Native => {
-                let (name, schema) = (self.schema_name.to_owned(), self.schema.clone());
+                let (name, schema) = (self.schema_name.to_owned(), Arc::clone(&self.schema));
                 request.output = OutputFormat::JsonSchema { name, schema };
             }
             Strategy::Tool => {
@@ -196,7 +198,7 @@ impl<'a> Strategies<'a> {
 
     fn tool(&self) -> ToolSpec {
         let description = (self.prompts.tool)();
-        ToolSpec { name: ANSWER_TOOL.to_owned(), description, parameters: self.schema.clone(), dispensable: false }
+        ToolSpec { name: ANSWER_TOOL.to_owned(), description, parameters: Arc::clone(&self.schema), dispensable: false }
     }
 }
 
@@ -324,11 +326,11 @@ mod tests {
     fn each_strategy_asks_in_its_own_way() {
         let mut strategies = strategies();
         let native = strategies.request(&base());
-        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: json!({"type": "object"}) };
+        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: json!({"type": "object"}).into() };
         assert_eq!(native, Request { output, ..base() });
 
         assert!(strategies.unsupported());
-        let parameters = json!({"type": "object"});
+        let parameters = json!({"type": "object"}).into();
         let tool = ToolSpec { name: "answer".into(), description: "Takes it.".into(), parameters, dispensable: false };
         let expected = Request { tools: vec![tool], tool_choice: ToolChoice::Required, ..base() };
         assert_eq!(strategies.request(&base()), expected);

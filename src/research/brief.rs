@@ -85,5 +85,6 @@ async fn ask(
         "required": ["research_brief", "sub_questions"],
         "additionalProperties": false,
     });
-    cx.ask_structured("brief", Role::Research, request, Form { name: "ResearchQuestion", schema }, None).await
+    cx.ask_structured("brief", Role::Research, request, Form { name: "ResearchQuestion", schema: schema.into() }, None)
+        .await
 }

@@ -74,5 +74,6 @@ async fn ask(cx: &Cx, conversation: &Conversation) -> Result<ClarifyWithUser, Er
         "required": ["need_clarification", "question", "verification"],
         "additionalProperties": false,
     });
-    cx.ask_structured("clarify", Role::Research, request, Form { name: "ClarifyWithUser", schema }, None).await
+    cx.ask_structured("clarify", Role::Research, request, Form { name: "ClarifyWithUser", schema: schema.into() }, None)
+        .await
 }

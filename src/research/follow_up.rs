@@ -69,7 +69,8 @@ async fn ask(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> R
         "required": ["action", "reason"],
         "additionalProperties": false,
     });
-    cx.ask_structured("follow_up", Role::Research, request, Form { name: "FollowUp", schema }, None).await
+    cx.ask_structured("follow_up", Role::Research, request, Form { name: "FollowUp", schema: schema.into() }, None)
+        .await
 }
 
 /// Answers the newest message from the earlier findings.

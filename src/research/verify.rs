@@ -186,7 +186,7 @@ fn repairs_form() -> Form {
         "required": ["statements"],
         "additionalProperties": false,
     });
-    Form { name: "RepairedStatements", schema }
+    Form { name: "RepairedStatements", schema: schema.into() }
 }
 
 /// The draft of a text that stands for one that readers have seen, of which so many citations were dropped before.
@@ -324,7 +324,7 @@ async fn judged(
     let task = Task::Verify { statements: claims.map(|claim| claim.text.clone()).collect() };
     let prompt = cx.prompts().text("claims", json!({"statements": shown}));
     let request = cx.request(Role::Research, vec![Message::user(prompt)], task);
-    let form = Form { name: "JudgedStatements", schema };
+    let form = Form { name: "JudgedStatements", schema: schema.into() };
     let key = format!("{name}/claims/{batch}");
     let judgements: Judgements = cx.ask_structured(&key, Role::Research, request, form, None).await?;
     Ok(judgements.verdicts)

@@ -62,7 +62,7 @@ impl Complete {
         let answers = json!({"type": "array", "items": item, "description": description});
         let parameters = json!({"type": "object", "properties": {"answers": answers}, "additionalProperties": false});
         let made = Self::new(prompts, "tools/research_complete_supervisor", "nudge_supervisor");
-        Self { spec: ToolSpec { parameters, ..made.spec }, judgements, ..made }
+        Self { spec: ToolSpec { parameters: parameters.into(), ..made.spec }, judgements, ..made }
     }
 
     pub fn of_researcher(prompts: &Prompts) -> Self {

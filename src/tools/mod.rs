@@ -404,7 +404,7 @@ fn source_id(text: &str) -> Option<SourceId> {
 }
 
 fn spec(name: &str, description: String, parameters: Value) -> ToolSpec {
-    ToolSpec { name: name.to_owned(), description, parameters, dispensable: false }
+    ToolSpec { name: name.to_owned(), description, parameters: parameters.into(), dispensable: false }
 }
 
 /// The schema of arguments with one required property.

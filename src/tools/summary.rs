@@ -5,10 +5,13 @@
 //! does not matter which researcher meets a page first. The model's excerpts are checked against the page. A page that
 //! cannot be summarised is shown by an extract.
 
-use std::{cell::LazyCell, sync::Arc};
+use std::{
+    cell::LazyCell,
+    sync::{Arc, LazyLock},
+};
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Site, passages};
 use crate::{
@@ -131,17 +134,21 @@ async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &Arc<str>, site: Site<'_
     cx.ask_structured(key, Role::Summarization, request, form(), Some(deadline)).await
 }
 
+/// Of one schema, since many pages are read at the same time.
 fn form() -> Form {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "summary": {"type": "string"},
-            "key_excerpts": {"type": "array", "items": {"type": "string"}},
-        },
-        "required": ["summary", "key_excerpts"],
-        "additionalProperties": false,
+    static SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "summary": {"type": "string"},
+                "key_excerpts": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["summary", "key_excerpts"],
+            "additionalProperties": false,
+        });
+        schema.into()
     });
-    Form { name: "Summary", schema }
+    Form { name: "Summary", schema: Arc::clone(&SCHEMA) }
 }
 
 /// Excerpts that really stand in the page, whatever its white space; at most five.

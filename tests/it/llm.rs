@@ -60,7 +60,7 @@ fn model(name: &str) -> ModelName {
 
 fn tool(name: &str) -> ToolSpec {
     let parameters = json!({"type": "object", "properties": {"queries": {"type": "array"}}});
-    ToolSpec { name: name.into(), description: "Searches.".into(), parameters, dispensable: false }
+    ToolSpec { name: name.into(), description: "Searches.".into(), parameters: parameters.into(), dispensable: false }
 }
 
 fn answer(text: &str) -> Completion {
@@ -203,7 +203,7 @@ async fn tools_and_history_are_sent_in_order() {
     assert_eq!(body["tool_choice"], "required");
     assert_eq!(body["tools"][0]["function"]["name"], "search_web");
     assert_eq!(body["tools"][0]["function"]["description"], "Searches.");
-    assert_eq!(body["tools"][0]["function"]["parameters"], tool("").parameters);
+    assert_eq!(body["tools"][0]["function"]["parameters"], *tool("").parameters);
     assert_eq!(body["tools"][1]["function"]["name"], "think_tool");
     let expected = json!([
         {"role": "user", "content": "q"},
@@ -218,7 +218,7 @@ async fn tools_and_history_are_sent_in_order() {
 
 #[tokio::test]
 async fn a_schema_is_sent_strict() {
-    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}}).into();
     let body = sent(&Request { output: OutputFormat::JsonSchema { name: "brief".into(), schema }, ..request() }).await;
     let expected = json!({"type": "json_schema", "json_schema": {"name": "brief", "strict": true, "schema":
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}}});

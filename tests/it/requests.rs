@@ -29,7 +29,7 @@ pub fn with_search(model: &str) -> Request {
 /// A tool that takes one text.
 pub fn search_tool(name: &str) -> ToolSpec {
     let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    ToolSpec { name: name.into(), description: "Searches.".into(), parameters, dispensable: false }
+    ToolSpec { name: name.into(), description: "Searches.".into(), parameters: parameters.into(), dispensable: false }
 }
 
 /// The conversation after a turn and the results of its calls.

@@ -148,10 +148,10 @@ fn schema() -> Value {
 }
 
 fn tools() -> Vec<ToolSpec> {
-    let spec = |name: &str, parameters| ToolSpec {
+    let spec = |name: &str, parameters: Value| ToolSpec {
         name: name.into(),
         description: "It helps.".into(),
-        parameters,
+        parameters: parameters.into(),
         dispensable: false,
     };
     vec![spec("search_web", schema()), spec("finish", json!({"type": "object", "properties": {}}))]
@@ -179,7 +179,7 @@ fn results(model: &str) -> Request {
 }
 
 fn cases(model: &str, tier: &str, temperature: Option<f64>) -> Vec<(&'static str, Request)> {
-    let output = OutputFormat::JsonSchema { name: "brief".into(), schema: schema() };
+    let output = OutputFormat::JsonSchema { name: "brief".into(), schema: schema().into() };
     let tuning = Tuning {
         reasoning_effort: Some("low".into()),
         temperature,

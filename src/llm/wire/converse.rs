@@ -171,7 +171,11 @@ impl<'a> Tool<'a> {
     fn of(spec: &'a ToolSpec) -> Self {
         // An empty description is refused.
         let description = if spec.description.is_empty() { &spec.name } else { &spec.description };
-        Self::ToolSpec { name: &spec.name, description, input_schema: Schema { json: Cow::Borrowed(&spec.parameters) } }
+        Self::ToolSpec {
+            name: &spec.name,
+            description,
+            input_schema: Schema { json: Cow::Borrowed(&*spec.parameters) },
+        }
     }
 }
 

@@ -84,7 +84,8 @@ impl Tool for Archive {
         ToolSpec {
             name: "ask_archive".to_owned(),
             description: "Look into the archive.".to_owned(),
-            parameters: json!({"type": "object", "properties": {"signature": signature}, "required": ["signature"]}),
+            parameters: json!({"type": "object", "properties": {"signature": signature}, "required": ["signature"]})
+                .into(),
             dispensable: false,
         }
     }
