@@ -192,8 +192,7 @@ fn keys_of<'a>(addresses: impl IntoIterator<Item = &'a str>, text: Option<&str>)
     let text = text.filter(|_| !addresses.is_empty());
     let mut keys: Vec<String> = addresses.into_iter().map(|address| same::page_key(&same_page(address))).collect();
     keys.dedup();
-    keys.extend(text.and_then(same::text_key));
-    keys.extend(text.into_iter().flat_map(same::copy_keys));
+    keys.extend(text.into_iter().flat_map(same::text_keys));
     keys
 }
 
