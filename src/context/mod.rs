@@ -111,6 +111,9 @@ pub struct Cx {
     clock: Arc<WaitClock>,
 }
 
+/// A text behind its hash, by which several are ordered.
+type HashedText = (String, Arc<str>);
+
 #[derive(Debug)]
 struct RunContext {
     journal: Arc<Journal>,
@@ -136,9 +139,8 @@ struct RunContext {
     texts: Mutex<HashMap<String, Arc<str>>>,
     /// Page texts by key of the runs that this one retries.
     inherited_texts: HashMap<String, Arc<str>>,
-    /// Texts by address that are not the snapshot of the source there, with their hashes and in the order of these.
-    /// Locked for map access only.
-    other_texts: Mutex<HashMap<String, Vec<(String, Arc<str>)>>>,
+    /// Texts by address that are not the snapshot of the source there. Locked for map access only.
+    other_texts: Mutex<HashMap<String, Vec<HashedText>>>,
     /// Locked to be added to only.
     limits: Mutex<Limits>,
 }
