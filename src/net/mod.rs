@@ -88,8 +88,8 @@ pub fn client(timeouts: Timeouts) -> Result<reqwest::Client, Error> {
     builder.build().map_err(|error| Error::Client(describe(&error)))
 }
 
-/// Connections to one place that are kept for the next call. Each takes 25 to 35 KB over HTTP/1.1, and many runs at once
-/// leave thousands behind; a run by itself uses fewer than these.
+/// Connections to one place that are kept for the next call. Each takes 25 to 35 KB over HTTP/1.1, and many runs at
+/// once leave thousands behind; a run by itself uses fewer than these.
 const MAX_IDLE: usize = 256;
 
 /// Clients for programs' interfaces: they follow no redirects, because a redirected POST arrives as a GET without its

@@ -45,8 +45,8 @@ pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
-/// As [`aside`], with what `load` brings. Texts are loaded by few runs at a time, one for each that may work on them and
-/// one for each that does: those that wait for their turn hold none.
+/// As [`aside`], with what `load` brings. Texts are loaded by few runs at a time, twice as many as may work on theirs:
+/// those that wait for their turn hold none.
 ///
 /// # Errors
 /// As [`aside`], and those of `load`.
