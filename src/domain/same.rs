@@ -19,8 +19,8 @@ const OF_PAGE: &str = "page:";
 /// The keys of a whole text, the same whatever its white space, case and punctuation.
 ///
 /// One names the text, unless it is too short to say that two pages with it are one. Under the others a long text meets
-/// its copies that have a sentence of their own before or behind it: of the whole, and of what is left without the first
-/// and the last sentence, unless that has a figure and so may be what matters.
+/// its copies that have a sentence of their own before or behind it: of the whole, and of what is left without the
+/// first and the last sentence, unless that has a figure and so may be what matters.
 pub fn text_keys(text: &str) -> Vec<String> {
     let text = text.trim();
     let first = text.find(['\n', '。']).into_iter().chain(text.find(". ")).min();
