@@ -77,7 +77,6 @@ mod tests {
                 Ok(held)
             };
             aside_with(load, |held| {
-                thread::sleep(std::time::Duration::from_millis(1));
                 HELD.fetch_sub(1, Ordering::SeqCst);
                 held
             })
