@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(seqs(tail.take(2)), [3], "it goes on with what came later");
         (1..POLLS_KEPT).for_each(|_| tail.age());
         assert!(matches!(tail.take(2), Taken::Behind { head: 3 }));
-        assert_eq!(tail.ring().frames.capacity(), 0, "a quiet tail holds nothing");
+        assert_eq!(tail.ring.lock().frames.capacity(), 0, "a quiet tail holds nothing");
         tail.extend(vec![frame(4, 1)]);
         assert_eq!(seqs(tail.take(3)), [4]);
     }
