@@ -31,15 +31,18 @@ impl Reach {
         if all { Self::All } else { Self::Public(networks.clone()) }
     }
 
-    /// May this be called, as far as the address itself tells? A name is looked up when it is called.
+    /// May this be called, as far as the address itself tells? A name is looked up when it is called, but for those
+    /// that always mean this machine.
     pub fn covers(&self, url: &Url) -> bool {
-        let ip = match url.host() {
-            None => return false,
-            Some(Host::Domain(_)) => return true,
-            Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
-            Some(Host::Ipv6(ip)) => IpAddr::V6(ip),
-        };
-        self.covers_ip(ip)
+        match url.host() {
+            None => false,
+            Some(Host::Domain(name)) if is_this_machine(name) => {
+                self.covers_ip(Ipv4Addr::LOCALHOST.into()) || self.covers_ip(Ipv6Addr::LOCALHOST.into())
+            }
+            Some(Host::Domain(_)) => true,
+            Some(Host::Ipv4(ip)) => self.covers_ip(ip.into()),
+            Some(Host::Ipv6(ip)) => self.covers_ip(ip.into()),
+        }
     }
 
     /// Is nothing but the public internet meant?
@@ -100,6 +103,12 @@ impl Resolve for Resolver {
             Ok(addresses)
         })
     }
+}
+
+/// Is it `localhost` or a name below it (RFC 6761, section 6.3)? In lower case, as in a [`Url`].
+fn is_this_machine(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Is it an address of the public internet (IANA's special-purpose registries, as of 2026)?
@@ -178,6 +187,18 @@ mod tests {
             assert!(Reach::All.covers(&url.parse().unwrap()));
         }
         assert!(covers("https://example.com/") && covers("https://1.1.1.1/"));
+    }
+
+    #[test]
+    fn names_of_this_machine_are_as_private_as_its_addresses() {
+        let near = Reach::Public(["127.0.0.0/8".parse().unwrap()].into());
+        for host in ["localhost", "LocalHost:8080", "localhost.", "hooks.localhost"] {
+            let url = format!("http://{host}/").parse().unwrap();
+            assert!(!public().covers(&url) && near.covers(&url) && Reach::All.covers(&url), "{host}");
+        }
+        for host in ["localhost.example.com", "notlocalhost", "my-localhost.org"] {
+            assert!(public().covers(&format!("http://{host}/").parse().unwrap()), "{host}");
+        }
     }
 
     #[tokio::test]

@@ -273,7 +273,9 @@ mod tests {
             assert_eq!(public.check(url), Err(BadAddress::Malformed), "{url}");
         }
         assert_eq!(public.check(&format!("https://example.com/{}", "x".repeat(2_000))), Err(BadAddress::Malformed));
-        assert_eq!(public.check("http://169.254.169.254/latest"), Err(BadAddress::Private));
+        for url in ["http://169.254.169.254/latest", "http://localhost:9/hook"] {
+            assert_eq!(public.check(url), Err(BadAddress::Private), "{url}");
+        }
         assert!(all.check("http://127.0.0.1:9/hook").is_ok() && near.check("http://127.0.0.1:9/hook").is_ok());
         assert_eq!(near.check("http://10.0.0.1/hook"), Err(BadAddress::Private));
         let none = Webhooks::new(&Settings::default()).unwrap();
