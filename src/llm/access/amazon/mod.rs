@@ -86,11 +86,56 @@ fn add_signature(by: Signing<'_>, url: &str, headers: &mut HeaderMap, body: &[u8
 
 /// Where the API begins in the region of the settings.
 pub fn base(endpoint: &Endpoint) -> Option<String> {
-    let region = endpoint.other("region").filter(|region| is_name(region))?;
-    Some(format!("https://bedrock-runtime.{region}.amazonaws.com"))
+    address("bedrock-runtime", endpoint.other("region")?)
+}
+
+/// Where a service begins in a region; `None` when that is no name.
+fn address(service: &str, region: &str) -> Option<String> {
+    is_name(region).then(|| format!("https://{service}.{region}.{}", domain(region)))
+}
+
+/// Below which a region's services are: those of China, of Europe's own cloud and of agencies of the United States are
+/// clouds of their own (`partitions.json` of botocore 1.44).
+fn domain(region: &str) -> &'static str {
+    const PARTITIONS: [(&str, &str); 6] = [
+        ("cn-", "amazonaws.com.cn"),
+        ("eusc-", "amazonaws.eu"),
+        ("us-iso-", "c2s.ic.gov"),
+        ("us-isob-", "sc2s.sgov.gov"),
+        ("us-isof-", "csp.hci.ic.gov"),
+        ("eu-isoe-", "cloud.adc-e.uk"),
+    ];
+    let own = PARTITIONS.iter().find(|(prefix, _)| region.starts_with(prefix));
+    own.map_or("amazonaws.com", |(_, domain)| domain)
 }
 
 /// Nothing stands before the path of a call.
 pub fn path(_: &Endpoint) -> String {
     String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The addresses that botocore 1.44 has for these regions.
+    #[test]
+    fn each_cloud_of_amazons_is_at_its_own_domain() {
+        let check = |service: &str, region: &str, expected: &str| {
+            assert_eq!(address(service, region).as_deref(), Some(expected));
+        };
+        check("sts", "us-east-1", "https://sts.us-east-1.amazonaws.com");
+        check("bedrock-runtime", "us-gov-west-1", "https://bedrock-runtime.us-gov-west-1.amazonaws.com");
+        check("bedrock-runtime", "cn-north-1", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn");
+        check("sts", "cn-northwest-1", "https://sts.cn-northwest-1.amazonaws.com.cn");
+        check("portal.sso", "cn-north-1", "https://portal.sso.cn-north-1.amazonaws.com.cn");
+        check("oidc", "eusc-de-east-1", "https://oidc.eusc-de-east-1.amazonaws.eu");
+        check("sts", "us-iso-east-1", "https://sts.us-iso-east-1.c2s.ic.gov");
+        check("sts", "us-isob-east-1", "https://sts.us-isob-east-1.sc2s.sgov.gov");
+        check("sts", "us-isof-south-1", "https://sts.us-isof-south-1.csp.hci.ic.gov");
+        check("sts", "eu-isoe-west-1", "https://sts.eu-isoe-west-1.cloud.adc-e.uk");
+        for region in ["", "cn-north-1.example.org", "evil.example/"] {
+            assert_eq!(address("sts", region), None, "{region}");
+        }
+    }
 }

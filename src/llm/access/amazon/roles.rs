@@ -12,7 +12,7 @@ use super::profile::Profile;
 use super::remote::{COUNTS, TIME, body, element, time_of, token_of, unreadable};
 use super::sources::Found;
 use super::{Signing, add_signature};
-use crate::llm::access::{Refused, is_name};
+use crate::llm::access::Refused;
 use crate::llm::settings::Endpoint;
 use crate::net::ApiClients;
 
@@ -70,8 +70,7 @@ pub(super) struct Sts {
 
 impl Sts {
     pub fn new(endpoint: &Endpoint, region: &str, clients: &ApiClients) -> Self {
-        let regional = || is_name(region).then(|| format!("https://sts.{region}.amazonaws.com/"));
-        let address = endpoint.other("sts_url").map(str::to_owned).or_else(regional);
+        let address = endpoint.other("sts_url").map(str::to_owned).or_else(|| super::address("sts", region));
         let address = address.and_then(|text| Url::parse(&text).ok());
         Self { address, region: region.to_owned(), clients: clients.clone() }
     }

@@ -19,7 +19,7 @@ use super::remote::{COUNTS, MAX_BYTES, TIME, body, unreadable};
 use super::sources::Found;
 use crate::domain::digest::hex;
 use crate::files;
-use crate::llm::access::{Refused, is_name};
+use crate::llm::access::Refused;
 use crate::llm::settings::Endpoint;
 use crate::net::ApiClients;
 
@@ -197,8 +197,7 @@ async fn keep(file: PathBuf, token: &Token) {
 
 /// A path at the server that the settings name, or at that of the region.
 fn address(named: Option<&str>, server: &str, region: &str, path: &str) -> Result<Url, Refused> {
-    let regional = || is_name(region).then(|| format!("https://{server}.{region}.amazonaws.com"));
-    let base = named.map(str::to_owned).or_else(regional);
+    let base = named.map(str::to_owned).or_else(|| super::address(server, region));
     let url = base.and_then(|base| Url::parse(&format!("{}/{path}", base.trim_end_matches('/'))).ok());
     url.ok_or_else(|| Refused::Credentials("the sso_region of the profile is none".to_owned()))
 }
