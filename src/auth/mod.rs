@@ -19,7 +19,7 @@ use remembered::Remembered;
 pub use token::{Kind, Token};
 
 use crate::{
-    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, UseLimits, digest},
+    domain::{ApiKey, ApiKeyId, KeyScope, Owner, Revoked, Timestamp, UseLimits, digest},
     store::{Error, NewKey, NewSession, Store},
 };
 
@@ -189,10 +189,11 @@ impl Keys {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn revoke(&self, id: ApiKeyId) -> Result<Option<ApiKey>, Error> {
-        let revoked = self.store.revoke_key(id, Timestamp::now()).await?;
+    pub async fn revoke(&self, id: ApiKeyId) -> Result<Option<Revoked<ApiKey>>, Error> {
+        let now = Timestamp::now();
+        let revoked = self.store.revoke_key(id, now).await?;
         self.remembered.forget_all();
-        Ok(revoked)
+        Ok(revoked.map(|key| Revoked { is_new: key.revoked_at == Some(now), what: key }))
     }
 
     /// Begins a session; the text is its cookie. It ends with the key at the latest.

@@ -45,7 +45,11 @@ fn basis(basis: &Basis) -> String {
     match basis.from {
         Grounds::Runs => format!("from {} finished runs like this", basis.runs),
         Grounds::Preset => {
-            format!("from the preset {}: there are too few finished runs like this", basis.effort.as_str())
+            let effort = basis.effort.as_str();
+            format!(
+                "from the preset {effort}: there are too few finished runs like this; minutes and output tokens of hosted \
+                 models are assumed"
+            )
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{Exit, SettingsArgs, complain, print, runs};
 use crate::{
     auth::{Keys, Wanted},
     config::{Authentication, Config, shown_database},
-    domain::{ApiKey, ApiKeyId, Cost, KeyScope, Owner, Timestamp, UseLimits, printable_line, shortened, time},
+    domain::{ApiKey, ApiKeyId, Cost, KeyScope, Owner, Revoked, Timestamp, UseLimits, printable_line, shortened, time},
     http::audit,
     store::Error,
 };
@@ -210,8 +210,10 @@ fn day(at: Timestamp) -> String {
 
 async fn revoke(keys: &Keys, id: ApiKeyId) -> Result<Exit, Error> {
     match keys.revoke(id).await? {
-        Some(key) => {
-            audit::key_by_hand(&key, "a key was revoked");
+        Some(Revoked { what: key, is_new }) => {
+            if is_new {
+                audit::key_by_hand(&key, "a key was revoked");
+            }
             Ok(print::answer(&format!("key {} of {} is revoked", key.id, key.owner)))
         }
         None => {

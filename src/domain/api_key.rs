@@ -60,6 +60,14 @@ impl ApiKey {
     }
 }
 
+/// A key or link that was revoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revoked<T> {
+    pub what: T,
+    /// It counted until then.
+    pub is_new: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

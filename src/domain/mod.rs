@@ -41,7 +41,7 @@ mod use_limits;
 pub mod wildcard;
 pub mod wording;
 
-pub use api_key::{ApiKey, KeyScope};
+pub use api_key::{ApiKey, KeyScope, Revoked};
 pub use caps::Caps;
 pub use claim::Verify;
 pub use effort::Effort;

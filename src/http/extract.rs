@@ -14,12 +14,14 @@ use serde::{
     Deserialize as _, Deserializer,
     de::{DeserializeOwned, Error as _},
 };
+use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::{
     State,
     error::{ApiError, Code, Place},
+    json::Unambiguous,
     outgoing::{self, Buffers},
 };
 use crate::{domain::GivenKeys, runs::Cursor};
@@ -101,7 +103,7 @@ impl<T: DeserializeOwned + Default> FromRequest<State> for OptionalBody<T> {
 
 /// The keys of a body. What is no such thing is not quoted: it may be a key all the same.
 pub fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GivenKeys, D::Error> {
-    let given = serde_json::Value::deserialize(deserializer)?;
+    let given = Value::deserialize(deserializer)?;
     serde_json::from_value(given).map_err(|_| D::Error::custom("it must be an object with a text for each name"))
 }
 
@@ -109,13 +111,27 @@ fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiErr
     if !is_json {
         return Err(not_json());
     }
-    let value: serde_json::Value = serde_json::from_slice(bytes)
-        .map_err(|error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}")))?;
+    let value = unambiguous(bytes)?;
     // A struct could be read from a list of its fields, too.
     if !value.is_object() {
         return Err(ApiError::invalid(Place::Pointer(String::new()), "the body must be a JSON object"));
     }
     serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))
+}
+
+/// The value that a body is for every reader: of a name that is given twice some take the first value, others the
+/// last.
+fn unambiguous(bytes: &[u8]) -> Result<Value, ApiError> {
+    let not_json =
+        |error: &serde_json::Error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}"));
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let Unambiguous(value) =
+        serde_path_to_error::deserialize(&mut json).map_err(|error| match error.inner().is_data() {
+            true => misshapen(&error),
+            false => not_json(error.inner()),
+        })?;
+    json.end().map_err(|error| not_json(&error))?;
+    Ok(value)
 }
 
 fn not_json() -> ApiError {
@@ -349,15 +365,39 @@ fn quality(media_type: &str, ranges: &[&str]) -> u32 {
             "*/*" => 0,
             _ => continue,
         };
-        let given = parts.find_map(|part| part.strip_prefix("q=")).and_then(|text| text.trim().parse::<f32>().ok());
-        // Rounded to what the grammar allows: three digits from 0 to 1.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=1000")]
-        let thousandths = (given.unwrap_or(1.0).clamp(0.0, 1.0) * 1_000.0) as u32;
+        let thousandths = weight(parts);
         if found.is_none_or(|(before, _)| specific > before) {
             found = Some((specific, thousandths));
         }
     }
     found.map_or(0, |(_, quality)| quality)
+}
+
+/// In thousandths, as the parameters of an item of a list say it; 1 when they do not (RFC 9110, 12.4.2).
+fn weight<'a>(mut parameters: impl Iterator<Item = &'a str>) -> u32 {
+    let given = parameters.find_map(|part| part.strip_prefix("q=")).and_then(|text| text.trim().parse::<f32>().ok());
+    // Rounded to what the grammar allows: three digits from 0 to 1.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=1000")]
+    let thousandths = (given.unwrap_or(1.0).clamp(0.0, 1.0) * 1_000.0) as u32;
+    thousandths
+}
+
+/// The offered language that an Accept-Language header likes best, whatever country it names with it; `None` when it
+/// names none of them.
+pub fn preferred_language<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str> {
+    let given = headers.get_all(header::ACCEPT_LANGUAGE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut best: Option<(&str, u32)> = None;
+    for item in given.flat_map(|value| value.split(',')) {
+        let mut parts = item.split(';').map(str::trim);
+        let tag = parts.next().unwrap_or_default();
+        let language = tag.split('-').next().unwrap_or_default();
+        let Some(known) = offered.iter().find(|known| known.eq_ignore_ascii_case(language)) else { continue };
+        let weight = weight(parts);
+        if weight > best.map_or(0, |(_, weight)| weight) {
+            best = Some((known, weight));
+        }
+    }
+    best.map(|(language, _)| language)
 }
 
 #[cfg(test)]
@@ -379,6 +419,20 @@ mod tests {
         assert_eq!(accept("text/*, text/markdown;q=0"), Some("text/html"));
         assert_eq!(accept("image/png"), None);
         assert_eq!(accept("application/json;q=nonsense"), Some("application/json"));
+    }
+
+    #[test]
+    fn the_language_that_is_liked_best_is_chosen() {
+        let of = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_LANGUAGE, HeaderValue::from_static(value));
+            preferred_language(&headers, &["en", "de", "zh"])
+        };
+        assert_eq!(preferred_language(&HeaderMap::new(), &["en"]), None);
+        assert_eq!(of("de-CH, de;q=0.9, en;q=0.8"), Some("de"));
+        assert_eq!(of("fr, en;q=0.3, zh-Hans-CN;q=0.7"), Some("zh"));
+        assert_eq!(of("DE;q=0, EN;q=0.1"), Some("en"));
+        assert_eq!([of("fr"), of("*"), of(""), of("den"), of("de;q=0")], [None; 5]);
     }
 
     #[test]

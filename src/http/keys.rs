@@ -77,8 +77,10 @@ pub async fn revoke(
     id: ApiKeyId,
 ) -> Result<Response, ApiError> {
     let revoked = state.keys.revoke(id).await?.ok_or_else(|| ApiError::no_such("key"))?;
-    audit::key(&by, &revoked, "a key was revoked");
-    json::answer(&revoked)
+    if revoked.is_new {
+        audit::key(&by, &revoked.what, "a key was revoked");
+    }
+    json::answer(&revoked.what)
 }
 
 fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {

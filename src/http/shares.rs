@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{
     State, audit,
     error::{ApiError, Code, Place},
-    extract::{OptionalBody, negotiate, path_id, path_text},
+    extract::{OptionalBody, negotiate, path_id, path_text, preferred_language},
     json::{self, ListBody},
     page,
     report::{self, JSON, MediaType},
@@ -28,6 +28,45 @@ const HTML: &str = "text/html";
 const PROBLEM: &str = "application/problem+json";
 const MAX_DAYS: u64 = 3_650;
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+const VARY: HeaderValue = HeaderValue::from_static("accept, accept-language");
+
+/// What pages say that show no report, in the languages of the page for people (`web/words/`).
+struct Words {
+    /// ISO 639-1.
+    language: &'static str,
+    nothing: &'static str,
+    ended: &'static str,
+    no_report: &'static str,
+}
+
+/// The first is for those who read none of them.
+static WORDS: [Words; 3] = [
+    Words {
+        language: "en",
+        nothing: "Nothing here",
+        ended: "This link has ended, was revoked or never was. Please ask for another one.",
+        no_report: "There is no report yet.",
+    },
+    Words {
+        language: "de",
+        nothing: "Hier ist nichts",
+        ended: "Dieser Link ist abgelaufen, wurde widerrufen oder war nie gültig. Bitte fragen Sie nach einem neuen.",
+        no_report: "Noch gibt es keinen Bericht.",
+    },
+    Words {
+        language: "zh",
+        nothing: "这里没有内容",
+        ended: "此链接已过期、已被撤销或从未存在。请索取新的链接。",
+        no_report: "尚无报告。",
+    },
+];
+
+impl Words {
+    fn of(headers: &HeaderMap) -> &'static Self {
+        let language = preferred_language(headers, &WORDS.each_ref().map(|words| words.language));
+        WORDS.iter().find(|words| Some(words.language) == language).unwrap_or(&WORDS[0])
+    }
+}
 
 /// What a new link is to be.
 #[derive(Debug, Deserialize)]
@@ -83,9 +122,11 @@ pub async fn list(thread: OwnedThread) -> Result<Response, ApiError> {
 }
 
 pub async fn revoke(thread: OwnedThread, caller: Caller, id: ShareId) -> Result<Response, ApiError> {
-    let share = thread.revoke_share(id).await?.ok_or_else(|| ApiError::no_such("share"))?;
-    audit::share(&caller, thread.owner(), thread.thread().id, id, "a shared link was revoked");
-    json::answer(&share)
+    let revoked = thread.revoke_share(id).await?.ok_or_else(|| ApiError::no_such("share"))?;
+    if revoked.is_new {
+        audit::share(&caller, thread.owner(), thread.thread().id, id, "a shared link was revoked");
+    }
+    json::answer(&revoked.what)
 }
 
 /// The thread that the link in the path shows.
@@ -138,14 +179,16 @@ struct SharedEntry {
 /// Where a link leads nowhere, a browser is answered with a page; everybody else with a problem, as everywhere.
 pub async fn for_people(request: Request, next: Next) -> Response {
     let is_browser = negotiate(request.headers(), &[PROBLEM, HTML]) == Some(HTML);
+    let words = Words::of(request.headers());
     let response = next.run(request).await;
     if !is_browser || response.status() != StatusCode::NOT_FOUND {
         return response;
     }
-    let text =
-        "<h1>Nothing here</h1>\n<p>This link has ended, was revoked or never was. Please ask for another one.</p>\n";
-    let mut response = (StatusCode::NOT_FOUND, page::framed("Nothing here", " lang=\"en\"", text)).into_response();
+    let attributes = format!(" lang=\"{}\"", words.language);
+    let text = format!("<h1>{}</h1>\n<p>{}</p>\n", words.nothing, words.ended);
+    let mut response = (StatusCode::NOT_FOUND, page::framed(words.nothing, &attributes, &text)).into_response();
     let headers = response.headers_mut();
+    headers.insert(header::VARY, VARY);
     headers.insert(header::CONTENT_TYPE, report::content_type(HTML));
     headers.insert(header::CONTENT_SECURITY_POLICY, page::policy());
     headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
@@ -164,13 +207,13 @@ pub async fn show(Shared(state): Shared<State>, linked: Linked, headers: HeaderM
     let entries: Vec<_> = reports.into_iter().map(|(run, question)| entry(&linked.token, &run, question)).collect();
     let thread = linked.thread.thread();
     let mut response = match media_type {
-        HTML => listed(&thread.title, &entries).into_response(),
+        HTML => listed(&thread.title, &entries, Words::of(&headers)).into_response(),
         _ => json::json(&SharedBody { title: thread.title.clone(), created_at: thread.created_at, reports: entries })?
             .into_response(),
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, report::content_type(media_type));
-    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    headers.insert(header::VARY, VARY);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     if media_type == HTML {
         headers.insert(header::CONTENT_SECURITY_POLICY, page::policy());
@@ -211,13 +254,13 @@ fn entry(token: &str, run: &Run, question: String) -> SharedEntry {
 }
 
 /// A page with a link to each report.
-fn listed(title: &str, entries: &[SharedEntry]) -> String {
+fn listed(title: &str, entries: &[SharedEntry], words: &Words) -> String {
     let item = |entry: &SharedEntry| {
         let day = entry.finished_at.map(Timestamp::to_date).unwrap_or_default();
         let question: String = entry.question.chars().take(300).collect();
         format!("<li><a href=\"{}\">{}</a><br>{day}</li>\n", page::escaped(&entry.url), page::escaped(&question))
     };
     let list: String = entries.iter().map(item).collect();
-    let none = if entries.is_empty() { "<p>There is no report yet.</p>" } else { "" };
+    let none = if entries.is_empty() { format!("<p>{}</p>", words.no_report) } else { String::new() };
     page::framed(title, "", &format!("<h1>{}</h1>\n{none}<ul class=\"sources\">\n{list}</ul>\n", page::escaped(title)))
 }

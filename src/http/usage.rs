@@ -84,5 +84,6 @@ fn owner(query: &Query) -> Result<Option<Owner>, ApiError> {
 fn date(query: &Query, name: &str) -> Result<Option<Timestamp>, ApiError> {
     let Some(text) = query.text(name) else { return Ok(None) };
     let date = Timestamp::of_date(text).filter(|date| (0..253_402_300_800_000).contains(&date.0));
-    date.map(Some).ok_or_else(|| ApiError::parameter(name, format!("{name} must be a date such as 2026-11-21")))
+    let detail = || format!("{name} must be a date such as 2026-11-21, from 1970-01-01 to 9999-12-31");
+    date.map(Some).ok_or_else(|| ApiError::parameter(name, detail()))
 }

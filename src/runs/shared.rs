@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{OwnedThread, Runs};
 use crate::{
-    domain::{Run, RunId, RunStatus, Share, ShareId, Source, Thread, Timestamp, report::Report},
+    domain::{Revoked, Run, RunId, RunStatus, Share, ShareId, Source, Thread, Timestamp, report::Report},
     store::{self, NewShare, RunFilter, Store},
 };
 
@@ -49,8 +49,10 @@ impl OwnedThread {
     }
 
     /// Ends a link of the thread; `None` when there is none.
-    pub async fn revoke_share(&self, id: ShareId) -> Result<Option<Share>, store::Error> {
-        self.access.store().revoke_share(self.thread.id, id, Timestamp::now()).await
+    pub async fn revoke_share(&self, id: ShareId) -> Result<Option<Revoked<Share>>, store::Error> {
+        let now = Timestamp::now();
+        let revoked = self.access.store().revoke_share(self.thread.id, id, now).await?;
+        Ok(revoked.map(|share| Revoked { is_new: share.revoked_at == Some(now), what: share }))
     }
 }
 

@@ -6,7 +6,7 @@ export default {
   ask: "Was soll recherchiert werden?", question: "Frage", askHint: "Enter fragt, Umschalt und Enter beginnt eine neue Zeile.",
   start: "Recherche starten", depth: "Tiefe", quick: "Schnell", standard: "Normal", deep: "Gründlich",
   expected: "etwa {calls} Modellaufrufe, {tokens} Tokens, {minutes} min", range: "{calls} Aufrufe, {minutes} min", fromRuns: "nach {count} abgeschlossenen Läufen wie diesem",
-  fromPreset: "nach der üblichen Größe dieser Tiefe", endedBy: "{option} beendet einen Lauf früher", money: "etwa {money}", model: "Modell", engine: "Suchen mit",
+  fromPreset: "nach der üblichen Größe dieser Tiefe, Minuten und Ausgabe gehosteter Modelle angenommen", endedBy: "{option} beendet einen Lauf früher", money: "etwa {money}", model: "Modell", engine: "Suchen mit",
   serverDefault: "Wahl des Servers ({value})", documents: "Dokumente", attached: "Dieser Server durchsucht auch seinen Dokumentenordner (Suche: local).",
   advanced: "Alle Optionen", from: "{low} bis {high}", yes: "ja", no: "nein", byDefault: "sonst: {value}",
   rename: "Umbenennen", remove: "Löschen", pin: "Anheften", unpin: "Lösen", removed: "Gelöscht: {title}", undo: "Rückgängig", title: "Titel",

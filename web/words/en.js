@@ -6,7 +6,7 @@ export default {
   ask: "What should be researched?", question: "Question", askHint: "Enter asks, Shift and Enter begins a new line.",
   start: "Start research", depth: "Depth", quick: "Quick", standard: "Standard", deep: "Deep",
   expected: "about {calls} model calls, {tokens} tokens, {minutes} min", range: "{calls} calls, {minutes} min", fromRuns: "from {count} finished runs like this",
-  fromPreset: "from the usual size of this depth", endedBy: "{option} ends a run early", money: "about {money}", model: "Model", engine: "Search with",
+  fromPreset: "from the usual size of this depth, minutes and output of hosted models assumed", endedBy: "{option} ends a run early", money: "about {money}", model: "Model", engine: "Search with",
   serverDefault: "the server's choice ({value})", documents: "Documents", attached: "This server searches its documents folder too (engine: local).",
   advanced: "All options", from: "{low} to {high}", yes: "yes", no: "no", byDefault: "default: {value}",
   rename: "Rename", remove: "Delete", pin: "Pin", unpin: "Unpin", removed: "Deleted: {title}", undo: "Undo", title: "Title",

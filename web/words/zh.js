@@ -6,7 +6,7 @@ export default {
   ask: "要研究什么？", question: "问题", askHint: "按回车提问，Shift 加回车换行。",
   start: "开始研究", depth: "深度", quick: "快速", standard: "标准", deep: "深入",
   expected: "约 {calls} 次模型调用，{tokens} 个词元，{minutes} 分钟", range: "{calls} 次调用，{minutes} 分钟", fromRuns: "依据 {count} 次类似的已完成运行",
-  fromPreset: "依据该深度的通常规模", endedBy: "{option} 会使运行提前结束", money: "约 {money}", model: "模型", engine: "搜索引擎",
+  fromPreset: "依据该深度的通常规模，托管模型的用时和输出量为假定值", endedBy: "{option} 会使运行提前结束", money: "约 {money}", model: "模型", engine: "搜索引擎",
   serverDefault: "服务器默认（{value}）", documents: "文档", attached: "此服务器也能搜索自己的文档文件夹（引擎：local）。",
   advanced: "全部选项", from: "{low} 到 {high}", yes: "是", no: "否", byDefault: "默认：{value}",
   rename: "重命名", remove: "删除", pin: "置顶", unpin: "取消置顶", removed: "已删除：{title}", undo: "撤销", title: "标题",

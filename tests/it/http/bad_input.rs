@@ -116,6 +116,17 @@ async fn bodies_of_the_wrong_shape() {
         assert_eq!(answer.refused(422, "validation_failed")["errors"][0]["pointer"], "/options/research_model");
         is_short(&answer);
     }
+    for (body, pointer) in [
+        (r#"{"message":"a","message":"b"}"#, ""),
+        (r#"{"message":"a","m\u0065ssage":"b"}"#, ""),
+        (r#"{"message":"a","options":{"effort":"quick","effort":"deep"}}"#, "/options"),
+        (r#"{"message":"a","metadata":{"a":[0,{"b":1,"b":1}]}}"#, "/metadata/a/1"),
+    ] {
+        let answer = service.ask("POST", THREADS, &[JSON], body).await;
+        let problem = answer.refused(422, "validation_failed");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("is given twice"), "{problem}");
+    }
     let many: serde_json::Map<String, Value> = (0..20_000).map(|n| (format!("option_{n}"), json!(n))).collect();
     let answer = service.post(THREADS, &json!({ "message": "a", "options": many })).await;
     answer.refused(422, "validation_failed");

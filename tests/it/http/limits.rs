@@ -164,6 +164,9 @@ async fn use_is_shown_to_those_whom_it_concerns() {
     assert_eq!(spent(&admin, "?owner=ann").await.1, calls);
     assert_eq!((spent(&admin, "").await.0, spent(&admin, "").await.1), (3, calls + of_bob.1));
     let long = format!("?owner={}", "a".repeat(201));
+    let early = ask(&service, &ann, "GET", "/api/v1/usage?from=0001-01-01", &Value::Null).await;
+    let problem = early.refused(422, "validation_failed");
+    assert!(problem["detail"].as_str().unwrap().contains("from 1970-01-01 to 9999-12-31"), "{problem}");
     for wrong in ["?by=year", "?from=yesterday", "?from=2026-02-30", "?from=2026-02-02&to=2026-02-01", &long] {
         let breakdown = wrong != "?by=year";
         for path in ["/api/v1/usage", "/api/v1/usage/breakdown"].iter().take(1 + usize::from(breakdown)) {

@@ -86,6 +86,10 @@ async fn who_has_the_link_reads_the_report_until_it_is_revoked(database: TestDat
         let page = service.ask("GET", path, &[("accept", "text/html,*/*;q=0.8")], "").await.expect(404);
         assert_eq!((page.header("content-type"), page.header("x-robots-tag")), ("text/html; charset=utf-8", "noindex"));
         assert!(page.text().contains("<main><h1>Nothing here</h1>"), "{}", page.text());
+        let german = [("accept", "text/html"), ("accept-language", "de-AT, en;q=0.5")];
+        let page = service.ask("GET", path, &german, "").await.expect(404);
+        assert!(page.text().contains("<html lang=\"de\">") && page.text().contains("Bitte fragen"), "{}", page.text());
+        assert_eq!(page.header("vary"), "accept, accept-language");
     }
     service.stop().await;
     world.finish();

@@ -71,7 +71,10 @@ impl Story {
         let share = self.ask(bob, "POST", &format!("{path}/shares"), json!({})).await;
         let url = share["url"].as_str().unwrap();
         self.ask(root, "GET", url, Value::Null).await;
-        self.ask(bob, "DELETE", &format!("{path}/shares/{}", id(&share)), Value::Null).await;
+        // What has ended already leaves no second line.
+        for _ in 0..2 {
+            self.ask(bob, "DELETE", &format!("{path}/shares/{}", id(&share)), Value::Null).await;
+        }
         let document = self.ask(bob, "POST", &format!("{path}/documents?name=minutes.txt"), json!("The gate.")).await;
         self.ask(bob, "DELETE", &format!("{path}/documents/{}", id(&document)), Value::Null).await;
         // What is one's own leaves no line, for administrators too.
@@ -82,7 +85,9 @@ impl Story {
         }
         self.ask(root, "GET", &path, Value::Null).await;
         self.ask(root, "DELETE", &path, Value::Null).await;
-        self.ask(root, "DELETE", &format!("/api/v1/keys/{}", id(&made)), Value::Null).await;
+        for _ in 0..2 {
+            self.ask(root, "DELETE", &format!("/api/v1/keys/{}", id(&made)), Value::Null).await;
+        }
         self.secrets.extend([bob.to_owned(), url.to_owned()]);
         [id(&made), thread, id(&share), id(&document)]
     }

@@ -74,7 +74,7 @@ async fn an_estimate_costs_nothing_and_says_what_it_rests_on() {
     assert_eq!(lines[1], ["model", "calls", "26", "40", "40"]);
     assert_eq!(lines[2], ["researchers", "1", "1", "1"]);
     assert_eq!(lines[3], ["searches", "4", "6", "6"]);
-    assert!(table.contains("from the preset standard"), "{table}");
+    assert!(table.contains("from the preset standard") && table.contains("models are assumed"), "{table}");
     assert!(table.contains("max_searches ends the expected run early"), "{table}");
     is_usage_error(
         &world,
