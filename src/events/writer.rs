@@ -116,6 +116,13 @@ impl Job {
     }
 }
 
+/// What the database did not take just now, and why, in the words about the last of it.
+#[derive(Default)]
+struct Refused {
+    jobs: Vec<Job>,
+    reason: String,
+}
+
 /// Adds to a group that has time, until something urgent comes, it is full, or [`LINGER`] is over.
 async fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
     let over = tokio::time::sleep(LINGER);
@@ -225,12 +232,14 @@ impl Writer {
         let started = Instant::now();
         let mut pause = self.retry.first_pause;
         loop {
-            group = self.attempt(group, false).await;
+            let refused = self.attempt(group, false).await;
+            group = refused.jobs;
             if group.is_empty() {
                 break;
             }
             self.stores.send_if_modified(|stores| std::mem::replace(stores, false));
-            tracing::warn!(commits = group.len(), "the database is not available; trying again");
+            let reason = refused.reason;
+            tracing::warn!(commits = group.len(), reason, "the database takes no commits; trying again");
             let waited = started.elapsed() >= self.retry.total;
             if waited && (jobs.is_closed() || self.store.probe_write().await.is_ok()) {
                 self.try_each(std::mem::take(&mut group), jobs.is_closed()).await;
@@ -252,22 +261,23 @@ impl Writer {
                 self.aside.push(job);
             } else {
                 let last = last || self.aside.len() >= QUEUE;
-                let again = self.attempt(vec![job], last).await;
-                self.aside.extend(again);
+                let refused = self.attempt(vec![job], last).await;
+                self.aside.extend(refused.jobs);
             }
         }
     }
 
     /// Commits once and settles what is decided; returns what should be tried again.
-    async fn attempt(&mut self, group: Vec<Job>, last: bool) -> Vec<Job> {
+    async fn attempt(&mut self, group: Vec<Job>, last: bool) -> Refused {
         let (entries, answers): (Vec<Entry>, Vec<_>) = group.into_iter().map(|job| (job.entry, job.answer)).unzip();
         let results = self.store.commit_numbered(&entries).await;
-        let mut again = Vec::new();
+        let mut refused = Refused::default();
         let mut written = Written::default();
         for ((entry, answer), result) in entries.into_iter().zip(answers).zip(results) {
             let result = match result {
-                Err(Error::Unavailable(_)) if !last => {
-                    again.push(Job { entry, answer });
+                Err(Error::Unavailable(reason)) if !last => {
+                    refused.jobs.push(Job { entry, answer });
+                    refused.reason = reason;
                     continue;
                 }
                 Err(error) => {
@@ -284,7 +294,7 @@ impl Writer {
             settle(answer, result);
         }
         written.publish(&self.log);
-        again
+        refused
     }
 
     fn note_unheard(&mut self, lease: &Lease, error: &Error) {
