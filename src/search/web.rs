@@ -55,6 +55,11 @@ pub struct Shared {
 
 /// How one engine is spoken to.
 pub trait Wire: Send + Sync + 'static {
+    /// Words of a query, between spaces; one with more is refused.
+    fn max_query_words(&self) -> usize {
+        usize::MAX
+    }
+
     /// The request for a query, which is neither empty nor longer than the row says.
     fn request(&self, query: &str, limits: &Limits) -> Request;
 
@@ -278,11 +283,22 @@ impl<W: Wire> Web<W> {
     /// The request for a query.
     ///
     /// # Errors
-    /// [`Error::BadQuery`] when it is empty.
+    /// [`Error::BadQuery`] when it is empty, or longer than the engine takes: the model that wrote it knows best what
+    /// of it can go.
     pub(super) fn asks(&self, query: &str, limits: &Limits) -> Result<Request, Error> {
-        let query = extract::cut(query.trim(), self.row.max_query_chars);
+        let query = query.trim();
         if query.is_empty() {
             return Err(Error::BadQuery("it is empty".into()));
+        }
+        let (chars, words) = (query.chars().count(), query.split_whitespace().count());
+        for (what, count, most) in
+            [("characters", chars, self.row.max_query_chars), ("words", words, self.wire.max_query_words())]
+        {
+            if count > most {
+                let detail =
+                    format!("it has {count} {what}, and {} takes {most} at most; ask in fewer words", self.row.name);
+                return Err(Error::BadQuery(detail));
+            }
         }
         Ok(self.wire.request(query, &self.asked(limits)))
     }

@@ -44,10 +44,13 @@ fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
 }
 
 impl Wire for Brave {
+    fn max_query_words(&self) -> usize {
+        MAX_WORDS
+    }
+
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
-        let words: Vec<_> = query.split_whitespace().take(MAX_WORDS).collect();
-        let query = filters.with_sites(&words.join(" "), ROW.max_query_chars);
+        let query = filters.with_sites(query, ROW.max_query_chars);
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let mut parameters =
             vec![("q", query.as_str()), ("count", &count), ("text_decorations", "false"), ("extra_snippets", "true")];

@@ -305,6 +305,24 @@ async fn sites_are_checked_on_the_results() {
     }
 }
 
+/// A query that is too long is refused with the reason, and nothing is sent; one as long as what stands in for a task
+/// is taken by every engine.
+#[tokio::test]
+async fn long_queries_are_refused_and_not_cut() {
+    for case in cases::ALL {
+        let fake = Fake::start().await;
+        fake.next(Reply::new(200, case.reply));
+        let engine = fake.engine(case);
+        let refused = engine.search(&"word ".repeat(600), &Limits::default(), &Open).await;
+        let Err(Error::BadQuery(why)) = &refused else { panic!("{}: {refused:?}", case.name) };
+        assert!(why.contains(&format!("and {} takes ", case.name)) && why.contains("at most"), "{why}");
+        assert!(fake.seen.requests.lock().unwrap().is_empty(), "{}", case.name);
+        let query = format!("{}ab", "pump noise ".repeat(18));
+        let asked = engine.search(&query, &Limits::default(), &Open).await;
+        assert!(query.len() == 200 && !matches!(asked, Err(Error::BadQuery(_))), "{}: {asked:?}", case.name);
+    }
+}
+
 /// A row says no more than what is sent.
 #[test]
 fn rows_name_the_filters_that_are_sent() {
