@@ -555,6 +555,8 @@ mod tests {
             ("[providers.bedrock]\nconfig = '/tmp/x'", "providers.bedrock.config"),
             ("[providers.bedrock]\nsts_url = 'https://evil.test'", "providers.bedrock.sts_url"),
             ("[http]\ncors_origins = ['*']", "http.cors_origins"),
+            ("[pages]\nreader = 'jina'", "pages.reader"),
+            ("[pages]\nallow_private = true", "pages.allow_private"),
         ] {
             std::fs::write(&path, toml).unwrap();
             let error = Config::combine(&Flags::default(), &environment, Some(&path)).unwrap_err().to_string();

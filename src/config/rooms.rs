@@ -29,7 +29,7 @@ use crate::{
     },
     mcp,
     net::{Networks, Reach},
-    pages::WebSettings,
+    pages::{ReaderSettings, Vendor, WebSettings},
     runs::QueueSettings,
     search::{self, ROWS},
     store::{Database, Synchronous},
@@ -153,6 +153,9 @@ pub struct Pages {
     enabled: bool,
     allow_private: bool,
     robots: bool,
+    reader: String,
+    reader_key: Option<String>,
+    reader_url: Option<Url>,
 }
 
 #[derive(Deserialize)]
@@ -445,7 +448,13 @@ impl Webhooks {
 
 impl Pages {
     pub fn settings(self, networks: &Networks) -> WebSettings {
-        WebSettings { enabled: self.enabled, reach: Reach::new(self.allow_private, networks), robots: self.robots }
+        let reader = Vendor::named(&self.reader).map(|vendor| ReaderSettings {
+            vendor,
+            key: self.reader_key.map(SecretString::from),
+            base_url: self.reader_url,
+        });
+        let reach = Reach::new(self.allow_private, networks);
+        WebSettings { enabled: self.enabled, reach, robots: self.robots, reader }
     }
 }
 

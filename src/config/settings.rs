@@ -7,6 +7,7 @@ use super::kind::Kind;
 use crate::{
     domain::options::{OPTIONS, ORIGINAL, OptionSpec},
     llm::providers::{self, Provider},
+    pages::READERS,
     search,
 };
 
@@ -80,6 +81,9 @@ impl Setting {
                 | "mcp_file"
                 | "limits.request_mcp"
                 | "limits.allowed_networks"
+                | "pages.allow_private"
+                | "pages.reader"
+                | "webhooks.allow_private"
                 | "options.mcp_config"
         );
         let of_clouds =
@@ -252,6 +256,9 @@ const TABLE: &[Row] = &[
     ("pages.enabled", "FATHOM_PAGES_ENABLED", None, Kind::Boolean, Is("true"), "may runs open pages by their address?"),
     ("pages.allow_private", "FATHOM_PAGES_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may pages be at private addresses, such as those of this machine?"),
     ("pages.robots", "FATHOM_PAGES_ROBOTS", None, Kind::Boolean, Is("true"), "are pages left alone that a site's robots.txt asks to leave alone?"),
+    ("pages.reader", "FATHOM_PAGE_READER", None, Kind::Choice(READERS), Is("none"), "who is asked for pages that show their text only to browsers that run their scripts; it learns their addresses"),
+    ("pages.reader_key", "FATHOM_PAGE_READER_KEY", None, Kind::Secret, Unset, "its key"),
+    ("pages.reader_url", "FATHOM_PAGE_READER_URL", None, Kind::Url, Unset, "where it is when not at its vendor, as a Firecrawl of your own"),
 
     ("log.filter", "FATHOM_LOG", None, Kind::Filter, Computed("info for serve, error for other commands"), "error, warn, info, debug, or per module (fathom=debug)"),
     ("log.format", "FATHOM_LOG_FORMAT", None, Kind::Choice(&["text", "json"]), Is("text"), "how lines of the log look"),

@@ -14,7 +14,7 @@ mod worker;
 use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 
 pub use extract::{Document, Format, Section, Unreadable};
-pub use web::{NotRead, Web, WebPage, WebSettings};
+pub use web::{NotRead, READERS, ReaderSettings, Vendor, Web, WebPage, WebSettings};
 pub use worker::run as work;
 
 use self::{

@@ -5,19 +5,28 @@
 
 mod cache;
 mod host;
+mod reader;
 mod reply;
 mod robots;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use reqwest::header::{ACCEPT, LOCATION};
+use reqwest::{
+    StatusCode,
+    header::{ACCEPT, LOCATION},
+};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use self::{cache::Cache, host::Hosts};
-use super::{Document, Parser, extract};
+pub use self::reader::{READERS, ReaderSettings, Vendor};
+use self::{
+    cache::{Cache, Validators},
+    host::Hosts,
+    reader::Reader,
+};
+use super::{Document, Format, Parser, extract};
 use crate::{
-    domain::{printable_line, shortened},
+    domain::{Timestamp, printable_line, shortened},
     net::{self, Networks, Reach, Timeouts},
 };
 
@@ -37,7 +46,7 @@ const ACCEPTED: &str =
     "text/markdown, text/html, application/xhtml+xml, application/pdf;q=0.9, text/plain;q=0.8, */*;q=0.1";
 
 /// How pages are fetched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct WebSettings {
     /// May pages be read at all?
     pub enabled: bool,
@@ -45,11 +54,13 @@ pub struct WebSettings {
     pub reach: Reach,
     /// Are pages left alone that robots.txt asks to leave alone?
     pub robots: bool,
+    /// Who is asked for pages that show their text to browsers alone.
+    pub reader: Option<ReaderSettings>,
 }
 
 impl Default for WebSettings {
     fn default() -> Self {
-        Self { enabled: true, reach: Reach::new(false, &Networks::default()), robots: true }
+        Self { enabled: true, reach: Reach::new(false, &Networks::default()), robots: true, reader: None }
     }
 }
 
@@ -70,16 +81,27 @@ pub struct WebPage {
     pub text: String,
     /// What could not be read of it, for people.
     pub missing: Option<String>,
+    /// Whose reader it was, when not ours.
+    pub read_by: Option<&'static str>,
 }
 
 /// Why a page has no text; a sentence without its full stop, for the model and for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NotRead(pub String);
+#[error("{reason}")]
+pub struct NotRead {
+    reason: String,
+    /// A browser would show it.
+    is_for_browsers: bool,
+}
 
 impl NotRead {
     fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+        Self { reason: reason.into(), is_for_browsers: false }
+    }
+
+    fn without_scripts() -> Self {
+        let reason = "it shows its text only to browsers that run its scripts".to_owned();
+        Self { reason, is_for_browsers: true }
     }
 }
 
@@ -87,6 +109,7 @@ impl NotRead {
 #[derive(Clone, Debug)]
 pub struct Web {
     inner: Arc<Inner>,
+    reader: Option<Arc<Reader>>,
 }
 
 #[derive(Debug)]
@@ -101,8 +124,17 @@ struct Inner {
 }
 
 /// An answer that is no redirect.
+enum Answer {
+    Page(Fetched),
+    /// The page is as it was when its server sent the validators.
+    Unchanged,
+}
+
 struct Fetched {
     url: Url,
+    /// Who sent it.
+    from: Option<IpAddr>,
+    validators: Option<Validators>,
     content_type: String,
     body: Vec<u8>,
 }
@@ -120,10 +152,16 @@ impl Web {
             cache: Cache::default(),
             places: Semaphore::new(AT_ONCE),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        let reader = settings.reader.map(Reader::new).transpose()?.map(Arc::new);
+        Ok(Self { inner: Arc::new(inner), reader })
     }
 
-    /// Reads a page, or takes it from those read lately.
+    /// The same without the reader of others, which the operator's key pays for.
+    pub fn without_reader(self) -> Self {
+        Self { reader: None, ..self }
+    }
+
+    /// Reads a page, or takes it from those read lately; an older one is asked for only if it has changed.
     ///
     /// # Errors
     /// [`NotRead`] says why, in words for a model.
@@ -132,18 +170,47 @@ impl Web {
     /// Dropping the future closes the connection and ends the parser's work.
     pub async fn read(&self, address: &str) -> Result<Arc<WebPage>, NotRead> {
         let url = parse(address)?;
-        if let Some(page) = self.inner.cache.get(url.as_str()) {
-            return Ok(page);
+        let known = self.inner.cache.get(url.as_str());
+        if let Some(known) = known.as_ref().filter(|known| known.is_fresh) {
+            return Ok(Arc::clone(&known.page));
         }
         let _place = self.inner.places.acquire().await.ok();
-        let fetched = self.fetch(url.clone()).await?;
-        let page = Arc::new(self.page(fetched).await?);
-        self.inner.cache.insert(url.as_str(), &page);
+        let old = known.and_then(|known| Some((known.page, known.validators?)));
+        let validators = old.as_ref().map(|(_, validators)| validators);
+        let (page, validators) = match (self.fetch(url.clone(), validators).await?, old) {
+            (Answer::Unchanged, Some((page, validators))) => (page, Some(validators)),
+            (Answer::Unchanged, None) => return Err(NotRead::new("its site does not show it (status 304)")),
+            (Answer::Page(fetched), _) => self.read_fetched(fetched).await?,
+        };
+        self.inner.cache.insert(url.as_str(), &page, validators);
         Ok(page)
     }
 
-    /// Follows redirects to the page itself.
-    async fn fetch(&self, mut url: Url) -> Result<Fetched, NotRead> {
+    async fn read_fetched(&self, mut fetched: Fetched) -> Result<(Arc<WebPage>, Option<Validators>), NotRead> {
+        let (at, from, validators) = (fetched.url.clone(), fetched.from, fetched.validators.take());
+        match self.page(fetched).await {
+            // What its server says of it is not about the text that its scripts write.
+            Err(unread) if unread.is_for_browsers => Ok((Arc::new(self.by_reader(at, from, unread).await?), None)),
+            page => Ok((Arc::new(page?), validators)),
+        }
+    }
+
+    /// As the reader of others shows a page that we could not read.
+    async fn by_reader(&self, url: Url, from: Option<IpAddr>, unread: NotRead) -> Result<WebPage, NotRead> {
+        let may_see = |reader: &&Arc<Reader>| from.is_some_and(|ip| reader.may_see(ip));
+        let Some(reader) = self.reader.as_ref().filter(may_see) else { return Err(unread) };
+        let either = |failed: NotRead| NotRead::new(format!("{unread}, and {failed}"));
+        let read = reader.read(&url).await.map_err(&either)?;
+        let document = self.inner.parser.document(url.as_str(), Format::Markdown, read.markdown.as_bytes()).await;
+        let mut document = document.map_err(|error| either(NotRead::new(format!("its text is none: {error}"))))?;
+        document.title = read.title.or(document.title);
+        document.published = read.published.as_deref().and_then(day).or(document.published);
+        let page = made_of(url, document).map_err(either)?;
+        Ok(WebPage { read_by: Some(reader.name()), ..page })
+    }
+
+    /// Follows redirects to the page itself; `known` is said of one that was read before.
+    async fn fetch(&self, mut url: Url, known: Option<&Validators>) -> Result<Answer, NotRead> {
         for _ in 0..=MAX_REDIRECTS {
             self.check(&url)?;
             let host = self.inner.hosts.of(&url);
@@ -151,21 +218,28 @@ impl Web {
                 host.obey_robots(&self.inner.client, &url, |url| self.may_call(url)).await?;
             }
             let turn = host.turn().await?;
-            let answer = self.inner.client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
-            let answer = match answer {
+            let asked = self.inner.client.get(url.clone()).header(ACCEPT, ACCEPTED);
+            let asked = asked.headers(known.map(|known| known.for_url(&url)).unwrap_or_default());
+            let answer = match asked.send().await {
                 Ok(answer) => answer,
                 Err(error) => {
                     turn.failed();
                     return Err(NotRead::new(format!("it could not be fetched: {}", net::Error::from(error))));
                 }
             };
+            if answer.status() == StatusCode::NOT_MODIFIED {
+                turn.answered(&answer);
+                return Ok(Answer::Unchanged);
+            }
             if !answer.status().is_redirection() {
                 turn.answered(&answer);
                 reply::check(&answer)?;
                 let content_type = reply::content_type(&answer);
+                let from = answer.remote_addr().map(|address| address.ip());
+                let validators = Validators::of(&url, answer.headers());
                 let body = net::read_body(answer, MAX_BYTES).await;
                 let body = body.map_err(|error| NotRead::new(format!("it could not be fetched: {error}")))?;
-                return Ok(Fetched { url, content_type, body });
+                return Ok(Answer::Page(Fetched { url, from, validators, content_type, body }));
             }
             url = target(&url, &answer)?;
         }
@@ -183,38 +257,42 @@ impl Web {
     }
 
     async fn page(&self, fetched: Fetched) -> Result<WebPage, NotRead> {
-        let Fetched { url, content_type, body } = fetched;
+        let Fetched { url, content_type, body, .. } = fetched;
         let format = reply::format(&content_type, &url, &body)?;
         let bytes = reply::utf8(&content_type, format, &body);
         let document = self.inner.parser.document(url.as_str(), format, &bytes).await;
         let unread = |error: super::Error| match error {
-            super::Error::Unreadable(_) if reply::needs_script(format, &body) => {
-                NotRead::new("it shows its text only to browsers that run its scripts")
-            }
+            super::Error::Unreadable(_) if reply::needs_script(format, &body) => NotRead::without_scripts(),
             error => NotRead::new(format!("it could not be read: {error}")),
         };
         let document = document.map_err(unread)?;
-        let text = text_of(&document);
-        if text.chars().count() < reply::LITTLE_TEXT && reply::is_mostly_markup(format, &body) {
-            return Err(NotRead::new("it shows its text only to browsers that run its scripts"));
+        if text_of(&document).chars().count() < reply::LITTLE_TEXT && reply::is_mostly_markup(format, &body) {
+            return Err(NotRead::without_scripts());
         }
-        let title = document.title.map(|title| shortened(&printable_line(&title), MAX_TITLE_CHARS).into_owned());
-        let title = title.filter(|title| !title.trim().is_empty());
-        let title = title.unwrap_or_else(|| url.host_str().unwrap_or("page").to_owned());
-        if let Some(what) = extract::walls::of(&title, &text) {
-            return Err(NotRead::new(what));
-        }
-        let url = document.canonical.as_deref().and_then(|own| own_address(&url, own)).unwrap_or(url);
-        Ok(WebPage {
-            title,
-            url: url.into(),
-            author: document.author,
-            site: document.site,
-            published: document.published,
-            text,
-            missing: document.missing,
-        })
+        made_of(url, document)
     }
+}
+
+/// The page that a document is, unless it is one that stands before a page.
+fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
+    let text = text_of(&document);
+    let title = document.title.map(|title| shortened(&printable_line(&title), MAX_TITLE_CHARS).into_owned());
+    let title = title.filter(|title| !title.trim().is_empty());
+    let title = title.unwrap_or_else(|| url.host_str().unwrap_or("page").to_owned());
+    if let Some(what) = extract::walls::of(&title, &text) {
+        return Err(NotRead::new(what));
+    }
+    let url = document.canonical.as_deref().and_then(|own| own_address(&url, own)).unwrap_or(url);
+    Ok(WebPage {
+        title,
+        url: url.into(),
+        author: document.author,
+        site: document.site,
+        published: document.published,
+        text,
+        missing: document.missing,
+        read_by: None,
+    })
 }
 
 /// The address that a model gave.
@@ -262,6 +340,11 @@ fn own_address(url: &Url, own: &str) -> Option<Url> {
     };
     let is_as_precise = own.path() != "/" || url.path() == "/";
     (site(&own) == site(url) && is_as_precise && own.as_str().len() <= MAX_ADDRESS_CHARS).then_some(own)
+}
+
+/// The day of a time that begins as RFC 3339 has it.
+fn day(time: &str) -> Option<String> {
+    Timestamp::of_date(time.get(..10)?).map(Timestamp::to_date)
 }
 
 /// The text of all sections, each under its heading.
@@ -319,33 +402,56 @@ mod tests {
         }
     }
 
+    /// A reader of pages whose names all lead to `server`, with these pages read before.
+    fn leading_to(server: std::net::SocketAddr, cache: Cache) -> Web {
+        let web = Web::new(WebSettings { robots: false, ..WebSettings::default() }, Parser::new(Default::default()));
+        let mut inner = Arc::into_inner(web.unwrap().inner).unwrap();
+        let policy = reqwest::redirect::Policy::none();
+        let client = reqwest::Client::builder().redirect(policy).no_proxy().dns_resolver(Arc::new(Public(server)));
+        (inner.client, inner.cache) = (client.build().unwrap(), cache);
+        Web { inner: Arc::new(inner), reader: None }
+    }
+
+    /// Answers one request, and returns what it said.
+    async fn answer_with(listener: &tokio::net::TcpListener, answer: &str) -> String {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut said = [0; 4096];
+        let length = stream.read(&mut said).await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        String::from_utf8_lossy(&said[..length]).to_lowercase()
+    }
+
     /// The address that a page is redirected to is checked like the one that was asked for.
     #[tokio::test]
     async fn no_redirect_leads_to_a_private_address() {
-        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
         for target in
             ["http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://2130706433/", "http://10.1/x"]
         {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let web =
-                Web::new(WebSettings { robots: false, ..WebSettings::default() }, Parser::new(Default::default()));
-            let mut inner = Arc::into_inner(web.unwrap().inner).unwrap();
-            let resolver = Arc::new(Public(listener.local_addr().unwrap()));
-            let policy = reqwest::redirect::Policy::none();
-            let client = reqwest::Client::builder().redirect(policy).no_proxy().dns_resolver(resolver);
-            inner.client = client.build().unwrap();
-            let web = Web { inner: Arc::new(inner) };
-            let serve = async {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let _ = stream.read(&mut [0; 4096]).await.unwrap();
-                let answer = format!(
-                    "HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                );
-                stream.write_all(answer.as_bytes()).await.unwrap();
-            };
-            let (read, ()) = futures::join!(web.read("http://public.test/page"), serve);
+            let web = leading_to(listener.local_addr().unwrap(), Cache::default());
+            let answer =
+                format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            let serve = answer_with(&listener, &answer);
+            let (read, _) = futures::join!(web.read("http://public.test/page"), serve);
             assert_eq!(read.unwrap_err().to_string(), "its address is not a public one", "{target}");
         }
+    }
+
+    /// An old page is asked for if it has changed, and is taken as it was when it has not.
+    #[tokio::test]
+    async fn a_page_that_has_not_changed_is_not_read_again() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let cache = Cache::fresh_for(Duration::ZERO);
+        let (url, page) =
+            (Url::parse("http://public.test/page").unwrap(), cache::tests::page("http://public.test/", 9));
+        let headers = [(reqwest::header::ETAG, "\"7\"".parse().unwrap())].into_iter().collect();
+        cache.insert(url.as_str(), &page, Validators::of(&url, &headers));
+        let web = leading_to(listener.local_addr().unwrap(), cache);
+        let unchanged = "HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n";
+        let (read, asked) = futures::join!(web.read(url.as_str()), answer_with(&listener, unchanged));
+        assert_eq!(read.unwrap(), page);
+        assert!(asked.contains("if-none-match: \"7\""), "{asked}");
     }
 }

@@ -40,6 +40,11 @@ impl Means {
         !self.given.is_empty()
     }
 
+    /// Are these keys of a request? Then nothing is used that the server pays for.
+    pub(super) fn are_of_request(&self) -> bool {
+        self.of_request
+    }
+
     /// The providers and search engines that take a key.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = self.llm.key_names().chain(self.engines.key_names()).collect();

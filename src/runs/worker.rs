@@ -135,7 +135,7 @@ async fn supervise(
     }
     let mut renewer = LeaseRenewer::new(parts, lease);
     let prepared = async { Ok((prepare(parts, &lease, &run).await?, conversation(parts, &run).await?)) };
-    let (Prepared { journal, cx, spending, _means }, conversation) = match renewer.beside(prepared).await {
+    let (Prepared { journal, cx, spending, means }, conversation) = match renewer.beside(prepared).await {
         Some(Err(WorkError::Store(error @ store::Error::Corrupt(_)))) => {
             return end_unworked(parts, lease, &run, corrupt(&error)).await;
         }
@@ -145,6 +145,7 @@ async fn supervise(
     renewer.extends(&journal);
     let mut tasks = JoinSet::new();
     let toolbox = parts.toolbox.clone();
+    let toolbox = if means.are_of_request() { toolbox.unpaid() } else { toolbox };
     tasks.spawn(signals.mark.over(span.over(async move { research::research(&cx, conversation, &toolbox).await })));
     let mut grace = std::pin::pin!(grace(parts, signals, &journal));
     let verdict = loop {
@@ -198,7 +199,7 @@ struct Prepared {
     cx: Cx,
     spending: Arc<Spending>,
     /// Kept until the run ends, so that others with the same keys share it.
-    _means: Arc<Means>,
+    means: Arc<Means>,
 }
 
 /// The run's journal, and its context with what earlier lives left behind.
@@ -239,7 +240,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, Wo
         now + time_left.saturating_sub(writing),
         Arc::clone(&spending),
     );
-    Ok(Prepared { journal, cx, spending, _means: means })
+    Ok(Prepared { journal, cx, spending, means })
 }
 
 /// What earlier lives of the run left: its steps, and what its context takes over. With the event of its beginning.

@@ -307,6 +307,11 @@ impl Toolbox {
         Self { web: Some(web), ..self }
     }
 
+    /// Without what the operator's keys pay for beside models and search engines.
+    pub fn unpaid(self) -> Self {
+        Self { web: self.web.map(Web::without_reader), ..self }
+    }
+
     /// MCP servers that runs may use.
     #[must_use]
     pub fn calling(self, servers: crate::mcp::Settings) -> Self {

@@ -118,7 +118,7 @@ fn source(cx: &Cx, id: SourceId, page: &WebPage) -> Source {
         url: crate::net::canonical_url(&page.url),
         title: page.title.clone(),
         section: None,
-        engine: ENGINE.to_owned(),
+        engine: page.read_by.map_or_else(|| ENGINE.to_owned(), |reader| format!("{ENGINE}, read by {reader}")),
         score: None,
         published: page.published.clone(),
         author: page.author.as_deref().map(printable_line),

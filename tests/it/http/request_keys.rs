@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     database::TestDatabase,
+    fake_vendor::{FakeVendor, Reply as PageReply},
     stories::engine::{self, QUESTION},
     world::{Kind, Script, Shape, When, World, reply},
 };
@@ -176,5 +177,28 @@ async fn without_a_secret_that_seals_them_the_service_does_not_start() {
             engine::config(&world, &TestDatabase::sqlite(), &[], &variables).map(drop).unwrap_err().to_string();
         assert!(refused.contains("FATHOM_REQUEST_KEYS_SECRET") && !refused.contains("too short"), "{refused}");
     }
+    world.finish();
+}
+
+/// Who reads pages for money of the operator's is not asked in their runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_servers_reader_of_pages_is_not_used() {
+    let script_page = format!("<html><body><script>{}</script></body></html>", "x;".repeat(9_000));
+    let robots = PageReply::text(404, "text/plain", "");
+    let site = FakeVendor::start([robots, PageReply::text(200, "text/html", script_page)]).await;
+    let reader = FakeVendor::start([]).await;
+    let page = reply::calls([("read_page", json!({ "address": format!("{}/page", site.base_url()) }))]);
+    let replies = [page, reply::search(["dues"]), reply::complete_research()];
+    let world = World::start(Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies)).await;
+    let database = TestDatabase::sqlite();
+    let url = reader.base_url();
+    let reading =
+        [("FATHOM_PAGES_ALLOW_PRIVATE", "true"), ("FATHOM_PAGE_READER", "jina"), ("FATHOM_PAGE_READER_URL", &url)];
+    let service = Service::with(&world, &database, &[ALLOWED, &reading].concat()).await;
+    let started = start(&service).await;
+    let run = service.ended(&started.run).await;
+    assert_eq!(run["outcome"], "report", "{run}");
+    assert_eq!((site.sent().len(), reader.sent().len()), (2, 0), "the page was fetched, and its reader not asked");
+    service.stop().await;
     world.finish();
 }

@@ -15,10 +15,12 @@ use fathom::domain::{Event, SourceId, ToolKind, WarningCode};
 use fathom_testkit::program;
 use parking_lot::Mutex;
 use serde_json::json;
+use test_case::test_case;
 
 use super::engine::{Engine, QUESTION, Story, config, research};
 use crate::{
     database::TestDatabase,
+    fake_vendor::{FakeVendor, Reply as VendorReply},
     world::{Found, Kind, Reply, Script, Shape, When, World, reply},
 };
 
@@ -115,13 +117,14 @@ fn reading(replies: impl IntoIterator<Item = Reply>) -> Script {
 
 /// The run over that script, by a service that may call this machine.
 async fn story(world: &World, options: &[&str]) -> Story {
-    story_where(world, options, "FATHOM_PAGES_ALLOW_PRIVATE", "true").await
+    story_where(world, options, &[("FATHOM_PAGES_ALLOW_PRIVATE", "true")]).await
 }
 
-/// The same with that setting.
-async fn story_where(world: &World, options: &[&str], setting: &'static str, value: &str) -> Story {
+/// The same with these settings.
+async fn story_where(world: &World, options: &[&str], settings: &[(&'static str, &str)]) -> Story {
     let database = TestDatabase::sqlite();
-    let engine = Engine::with(world, &database, options, &[(setting, value.to_owned())]).await.unwrap();
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    let engine = Engine::with(world, &database, options, &settings).await.unwrap();
     let story = engine.research(QUESTION).await;
     engine.app.close().await;
     story
@@ -261,6 +264,42 @@ async fn what_cannot_be_read_is_said_and_the_run_goes_on() {
     world.finish();
 }
 
+/// A page that a browser would show is asked of the reader that the operator names; its text is a source that says who
+/// read it. What a site refuses is not asked of it.
+#[test_case("firecrawl", "/v2/scrape", "page, read by Firecrawl"; "firecrawl")]
+#[test_case("jina", "/", "page, read by Jina"; "jina")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_of_others_reads_what_browsers_show(vendor: &str, path: &str, engine: &str) {
+    let site = Site::start().await;
+    let text = "# The dues\n\nDues of *four crowns* pay the tide gate, says the [ledger](https://a.test).";
+    let bodies = [
+        json!({"data": {"markdown": text, "content": text, "metadata": {"statusCode": 200}}}),
+        json!({"data": {"markdown": "gone", "content": "gone", "warning": "Target URL returned error 404: Not Found"}}),
+    ];
+    let reader = FakeVendor::start(bodies.map(|body| VendorReply::json(200, &body.to_string()))).await;
+    let paths = ["/script", "/script?gone", "/pay", "/private/x"];
+    let reads = paths.map(|path| read(json!({"address": site.at(path)})));
+    let world = World::start(reading(reads.into_iter().chain([reply::search(["dues"])]))).await;
+    let base_url = reader.base_url().replace("/v1", "");
+    let settings = [
+        ("FATHOM_PAGES_ALLOW_PRIVATE", "true"),
+        ("FATHOM_PAGE_READER", vendor),
+        ("FATHOM_PAGE_READER_KEY", "r3ader-key"),
+        ("FATHOM_PAGE_READER_URL", &base_url),
+    ];
+    let story = story_where(&world, &[], &settings).await;
+    let answers = answers(&world);
+    assert!(answers[0].contains("Dues of four crowns pay the tide gate, says the ledger"), "{}", answers[0]);
+    let failed = &answers[1];
+    assert!(failed.contains("run its scripts, and") && failed.contains("the site shows it an error"), "{failed}");
+    let sent = reader.sent();
+    assert_eq!(sent.len(), 2, "what a site refuses is nobody's to read");
+    assert_eq!((sent[0].path.as_str(), &sent[0].body["url"]), (path, &json!(site.at("/script"))));
+    assert_eq!(sent[0].headers["authorization"], "Bearer r3ader-key");
+    assert!(story.sources.iter().any(|source| source.engine == engine), "{:?}", story.sources);
+    world.finish();
+}
+
 /// What is private stays so, unless the operator says otherwise.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn private_addresses_are_not_called() {
@@ -279,7 +318,6 @@ async fn private_addresses_are_not_called() {
     world.finish();
 }
 
-/// A run that may not read pages does not know the tool, nor does one that searches documents.
 /// A network of the operator's is called by number and by name, and none beside it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_that_the_operator_allows_is_called() {
@@ -288,7 +326,7 @@ async fn a_network_that_the_operator_allows_is_called() {
     let addresses = [site.at("/ledger"), named, "http://[::1]/".to_owned(), "http://169.254.169.254/".to_owned()];
     let reads = addresses.iter().map(|address| ("read_page", json!({"address": address})));
     let world = World::start(reading([reply::calls(reads), reply::search(["dues"])])).await;
-    let story = story_where(&world, &[], "FATHOM_ALLOWED_NETWORKS", "10.0.0.0/8, 127.0.0.0/8").await;
+    let story = story_where(&world, &[], &[("FATHOM_ALLOWED_NETWORKS", "10.0.0.0/8, 127.0.0.0/8")]).await;
     let answers = answers(&world);
     let said = |answers: &[String], words: &str| answers.iter().all(|answer| answer.contains(words));
     assert!(said(&answers[..2], "Title: The ledger"), "{answers:?}");
@@ -297,6 +335,7 @@ async fn a_network_that_the_operator_allows_is_called() {
     world.finish();
 }
 
+/// A run that may not read pages does not know the tool.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_are_read_only_where_that_is_wanted() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
