@@ -8,6 +8,7 @@ pub mod complete;
 pub mod delegate;
 mod hits;
 pub mod mcp;
+mod narrowing;
 pub mod open_document;
 mod opened;
 mod passages;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{
     Admitted, LeftOut, Refusal, Site, Tool, ToolFuture, ToolOutput, admitted, arguments,
     hits::{StoredHit, source, stored},
+    narrowing::{self, Narrowing, Said},
     property,
     results::{FailedQuery, PageShown, output},
     retrieval::{self, Retrieved},
@@ -19,11 +20,11 @@ use super::{
 };
 use crate::{
     context::{Cx, Error, PageText, is_refusal, page_key},
-    domain::{Event, Failure, FailureCode, Source, SourceId, TimeRange, Timestamp, ToolKind, WarningCode, digest},
+    domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest},
     journal::{Asked, Entry, StepKind},
     llm::{ToolCall, ToolSpec},
     pages::Web,
-    search::{self, Corpus, Engine, Filter, Filters, Hit, Limits},
+    search::{self, Corpus, Engine, Filters, Hit, Limits},
     telemetry::metrics,
 };
 
@@ -35,24 +36,24 @@ const SUMMARIES_AT_ONCE: usize = 10;
 
 /// Names that models trained on other systems use for it.
 const ALIASES: [&str; 3] = ["tavily_search", "web_search", "search"];
-/// Characters of a task that stand in for a query.
-const QUERY_CHARS: usize = 400;
+/// Characters of a task that stand in for a query: as many as every engine takes.
+const QUERY_CHARS: usize = 200;
 
 /// Arguments of `search_web`; a single string is taken as one query.
 #[derive(Debug, Deserialize)]
 struct Arguments {
     #[serde(deserialize_with = "one_or_many", alias = "query")]
     queries: Vec<String>,
-    /// A name that is none counts as none given.
-    #[serde(default)]
-    time_range: Option<String>,
+    #[serde(flatten)]
+    said: Said,
 }
 
-impl Arguments {
-    fn time_range(&self) -> Option<TimeRange> {
-        let name = self.time_range.as_deref()?.trim().to_lowercase();
-        TimeRange::ALL.into_iter().find(|range| range.as_str() == name)
-    }
+/// The same, as it was admitted.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    queries: Vec<String>,
+    #[serde(flatten)]
+    narrowing: Narrowing,
 }
 
 /// A call, as its queries share it.
@@ -83,7 +84,7 @@ impl SearchWeb {
         let results = cx.options().effort.results();
         let per_turn = SourceId::PER_RESEARCHER / results / (cx.options().max_react_tool_calls + 1);
         Self {
-            spec: spec(cx, results, chooses_time_range(cx)),
+            spec: spec(cx, results),
             results,
             web: web.filter(|_| cx.options().read_pages).cloned(),
             queries_per_turn: per_turn as usize,
@@ -128,16 +129,14 @@ impl Tool for SearchWeb {
             self.turn = (turn.to_owned(), self.queries_per_turn);
         }
         let given: Arguments = arguments(call)?;
-        let time_range = given.time_range().filter(|_| chooses_time_range(cx));
+        let narrowing = given.said.offered(cx);
         let queries = given.queries;
         if self.turn.1 == 0 {
             let problem = format!("at most {} queries are run in one turn", self.queries_per_turn);
             return Err(Refusal::Arguments(problem));
         }
-        let known = |query: &String| match time_range {
-            Some(range) => format!("{} ({})", query.to_lowercase(), range.as_str()),
-            None => query.to_lowercase(),
-        };
+        let narrowed = narrowing.in_words();
+        let known = |query: &String| format!("{}{narrowed}", query.to_lowercase());
         let mut queries: Vec<_> = queries.into_iter().filter(|query| self.asked.insert(known(query))).collect();
         if queries.is_empty() {
             return Err(Refusal::Answer(cx.prompts().text("repeated_call", json!({"name": NAME}))));
@@ -150,18 +149,14 @@ impl Tool for SearchWeb {
         Ok(Admitted {
             source_ids: self.results.saturating_mul(u32::try_from(queries.len()).unwrap_or(u32::MAX)),
             left_out: (!left_out.is_empty()).then(|| self.left_out(cx, &left_out)),
-            arguments: match time_range {
-                Some(range) => json!({"queries": queries, "time_range": range}),
-                None => json!({"queries": queries}),
-            },
+            arguments: json!(Kept { queries, narrowing }),
         })
     }
 
     fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
-            let given: Arguments = admitted(arguments)?;
-            let mut filters = Filters::from(cx.options());
-            filters.time_range = filters.time_range.or(given.time_range());
+            let given: Kept = admitted(arguments)?;
+            let filters = given.narrowing.over(Filters::from(cx.options()));
             let max_content_length = cx.options().max_content_length as usize;
             let limits = Limits { max_results: self.results as usize, max_content_length, filters };
             Ok(search(cx, Search { site, web: self.web.as_ref(), limits }, &given.queries).await?)
@@ -193,23 +188,16 @@ impl From<Result<Vec<StoredHit>, String>> for Searched {
 }
 
 /// The tool as models see it.
-fn spec(cx: &Cx, results: u32, chooses_time_range: bool) -> ToolSpec {
+fn spec(cx: &Cx, results: u32) -> ToolSpec {
     let prompts = cx.prompts();
     let description = prompts.text("tools/search_web.queries", ());
     let mut parameters = property("queries", description, json!({"type": "array", "items": {"type": "string"}}));
-    if chooses_time_range {
-        let description = prompts.text("tools/search_web.time_range", ());
-        parameters["properties"]["time_range"] =
-            json!({"type": "string", "enum": TimeRange::NAMES, "description": description});
+    for (name, schema) in narrowing::properties(cx) {
+        parameters["properties"][name] = schema;
     }
     let has_documents = cx.search().is_some_and(Engine::has_documents);
     let values = json!({"kind": kind(cx), "has_documents": has_documents, "max_results": results});
     super::spec(NAME, prompts.text("tools/search_web", values), parameters)
-}
-
-/// May the model say how old pages may be?
-fn chooses_time_range(cx: &Cx) -> bool {
-    cx.options().search_time_range.is_none() && cx.search().is_some_and(|engine| engine.knows(Filter::TimeRange))
 }
 
 /// What is searched, as the tool's description says it.

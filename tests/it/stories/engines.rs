@@ -156,7 +156,8 @@ async fn the_only_engine_that_refuses_its_key_ends_the_run() {
 /// What the run and the model ask for reaches the engines, and no other site the researcher.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filters_of_the_run_and_the_model_hold() {
-    let arguments = json!({"queries": ["dues"], "time_range": "week"});
+    let arguments =
+        json!({"queries": ["dues"], "time_range": "week", "language": "fr", "country": "ch", "topic": "gulls"});
     let (world, web) = (World::start(searching(arguments)).await, Web::start().await);
     let options =
         ["search_api=searxng,brave", "exclude_domains=elsewhere.test", "search_language=de", "max_pages_per_search=0"];
@@ -166,7 +167,12 @@ async fn filters_of_the_run_and_the_model_hold() {
     let one = |path: &str| asked.iter().find(|asked| asked.starts_with(path)).unwrap().clone();
     let (searxng, brave) = (one("/search"), one("/res/"));
     assert!(searxng.contains("time_range=week") && searxng.contains("language=de"), "{searxng}");
-    assert!(brave.contains("freshness=pw") && brave.contains("search_lang=de"), "{brave}");
+    assert!(brave.contains("freshness=pw") && brave.contains("search_lang=de"), "the run's language counts: {brave}");
+    assert!(brave.contains("country=CH"), "{brave}");
+    let tools = world.models.calls_of(Kind::Researcher)[0].body["tools"].clone();
+    let search = tools.as_array().unwrap().iter().find(|tool| tool["function"]["name"] == "search_web").unwrap();
+    let offered: Vec<_> = search["function"]["parameters"]["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(offered, ["queries", "time_range", "sites", "country", "topic"], "the run has chosen the language");
     assert!(story.sources.iter().all(|source| !source.url.contains("elsewhere")), "{:?}", story.sources);
     // Both found the first two pages.
     assert!(story.sources[0].url.ends_with("/page/1") && story.sources.len() == 4, "{:?}", story.sources);
