@@ -3,8 +3,6 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use aws_smithy_eventstream::frame::write_message_to;
-use aws_smithy_types::event_stream::{Header, HeaderValue, Message as Frame};
 use fathom::llm::{
     Completion, Delta, Endpoint, Llm, Settings,
     structured::{Prompts, Strategies},
@@ -16,7 +14,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::{
-    fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk},
+    fake_vendor::{DONE, FakeVendor, Reply, USAGE_CHUNK, chunk, frame},
     requests::with_search as request,
 };
 
@@ -290,17 +288,6 @@ fn pieces(text: Option<&'static str>) -> impl Iterator<Item = String> {
 
 fn events(events: &[Value]) -> Reply {
     Reply::stream(events.iter().map(|event| format!("data: {event}\n\n")))
-}
-
-fn frame(name: &'static str, payload: &Value) -> Vec<u8> {
-    let header = |name: &'static str, value: &'static str| Header::new(name, HeaderValue::String(value.into()));
-    let frame = Frame::new(payload.to_string())
-        .add_header(header(":message-type", "event"))
-        .add_header(header(":event-type", name))
-        .add_header(header(":content-type", "application/json"));
-    let mut bytes = Vec::new();
-    write_message_to(&frame, &mut bytes).unwrap();
-    bytes
 }
 
 async fn whole(wire: Wire, said: &Said) -> Completion {

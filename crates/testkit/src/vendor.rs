@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use aws_smithy_eventstream::frame::write_message_to;
+use aws_smithy_types::event_stream::{Header, HeaderValue as HeaderText, Message};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -109,6 +111,18 @@ pub fn chunk(delta: Value, finish: Option<&str>) -> String {
     let body = json!({"object": "chat.completion.chunk", "model": "m",
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
     format!("data: {body}\n\n")
+}
+
+/// A frame of Amazon's streams of events.
+pub fn frame(name: &'static str, payload: &Value) -> Vec<u8> {
+    let header = |name: &'static str, value: &'static str| Header::new(name, HeaderText::String(value.into()));
+    let frame = Message::new(payload.to_string())
+        .add_header(header(":message-type", "event"))
+        .add_header(header(":event-type", name))
+        .add_header(header(":content-type", "application/json"));
+    let mut bytes = Vec::new();
+    write_message_to(&frame, &mut bytes).expect("headers that are short can be written");
+    bytes
 }
 
 /// A request as it arrived.

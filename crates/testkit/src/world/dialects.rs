@@ -3,6 +3,8 @@
 //! A request is translated to Chat Completions, so that rules, kinds and the checks of the wire are the same for all;
 //! what only a dialect knows (its key's header, signed thoughts that have to come back) is checked here.
 
+pub mod converse;
+
 use std::collections::VecDeque;
 
 use axum::http::HeaderMap;
@@ -21,6 +23,8 @@ pub(super) enum Dialect {
     Messages,
     /// Whether its answer is streamed.
     Gemini(bool),
+    /// The same.
+    Converse(bool),
 }
 
 impl Dialect {
@@ -28,6 +32,7 @@ impl Dialect {
         match path {
             "/v1/responses" => Self::Responses,
             "/v1/messages" => Self::Messages,
+            path if path.starts_with("/v1/model/") => Self::Converse(path.ends_with("-stream")),
             path if path.starts_with("/v1/models/") => Self::Gemini(path.contains(":stream")),
             _ => Self::Chat,
         }
@@ -36,7 +41,9 @@ impl Dialect {
     pub(super) fn has_key(self, headers: &HeaderMap) -> bool {
         let sent = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         match self {
-            Self::Chat | Self::Responses => sent("authorization").strip_prefix("Bearer ") == Some(KEY),
+            Self::Chat | Self::Responses | Self::Converse(_) => {
+                sent("authorization").strip_prefix("Bearer ") == Some(KEY)
+            }
             Self::Messages => sent("x-api-key") == KEY && sent("anthropic-version") == "2023-06-01",
             Self::Gemini(_) => sent("x-goog-api-key") == KEY,
         }
@@ -50,6 +57,7 @@ impl Dialect {
             Self::Responses => chat.responses(&body),
             Self::Messages => chat.messages(&body),
             Self::Gemini(is_stream) => chat.gemini(&body, is_stream),
+            Self::Converse(is_stream) => chat.converse(&body, is_stream),
         }
         if body["tool_choice"]["type"] == "none" {
             chat.tools.clear();
@@ -66,13 +74,14 @@ impl Dialect {
             Self::Messages => json!({"id": turn.id, "type": "message", "role": "assistant", "model": model,
                 "content": blocks(turn), "stop_reason": stop_reason(turn), "stop_sequence": null, "usage": messages_usage(turn)}),
             Self::Gemini(_) => gemini(&parts(turn), Some(turn)),
+            Self::Converse(_) => converse::whole(turn),
         }
     }
 
-    /// The turn as events.
+    /// The turn as events; those of Converse are binary.
     pub(super) fn frames(self, turn: &Turn, model: &str) -> Vec<Value> {
         match self {
-            Self::Chat => Vec::new(),
+            Self::Chat | Self::Converse(_) => Vec::new(),
             Self::Responses => response_events(turn, model),
             Self::Messages => message_events(turn),
             Self::Gemini(_) => {

@@ -28,7 +28,7 @@ use tokio::{
 
 use super::{
     Call, Kind, Record, Reply, Script,
-    dialects::Dialect,
+    dialects::{Dialect, converse},
     reply::{Tokens, Watch, What},
 };
 
@@ -74,6 +74,7 @@ impl FakeOpenAi {
             .route("/v1/responses", post(complete))
             .route("/v1/messages", post(complete))
             .route("/v1/models/{call}", post(complete))
+            .route("/v1/model/{name}/{call}", post(complete))
             .route("/v1/models", get(models))
             .fallback(unknown_path)
             .layer(axum::extract::DefaultBodyLimit::disable())
@@ -244,11 +245,13 @@ fn render(reply: &Reply, call: &Arc<Call>, dialect: Dialect) -> Response {
         What::Turn { .. } | What::Structured(_) => {
             let turn = Turn::of(reply, call);
             if call.is_streamed() {
-                let frames = match dialect {
-                    Dialect::Chat => turn.frames(call, reply.pings),
-                    other => other.frames(&turn, call.model()).iter().map(event).collect(),
+                const EVENTS: &str = "text/event-stream; charset=utf-8";
+                let (kind, frames) = match dialect {
+                    Dialect::Chat => (EVENTS, turn.frames(call, reply.pings)),
+                    Dialect::Converse(_) => (converse::STREAM, converse::frames(&turn)),
+                    other => (EVENTS, other.frames(&turn, call.model()).iter().map(event).collect()),
                 };
-                reply.send(StatusCode::OK, "text/event-stream; charset=utf-8", frames, watched)
+                reply.send(StatusCode::OK, kind, frames, watched)
             } else {
                 let body = match dialect {
                     Dialect::Chat => turn.whole(call).to_string(),
