@@ -25,7 +25,6 @@ mod replicas;
 mod requests;
 mod scene;
 mod start;
-mod wires;
 
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
@@ -79,8 +78,6 @@ enum Mode {
     Requests,
     /// The check of a request's key.
     Keys,
-    /// What a model call costs beside its HTTP, each dialect; needs no database.
-    Wires,
     /// From a cancel to the end of the model call.
     Cancel,
     /// Waiting for the journal, step by step, alone and with 50 runs.
@@ -120,19 +117,14 @@ fn main() -> anyhow::Result<()> {
             continue;
         }
         for kind in [Kind::Sqlite, Kind::Postgres] {
-            let is_wanted = match mode {
-                Mode::Wires => kind == Kind::Sqlite,
-                _ => wanted(arguments.database, kind) && (kind == Kind::Postgres || !mode.needs_postgres()),
-            };
-            if !is_wanted {
+            if !wanted(arguments.database, kind) || (kind == Kind::Sqlite && mode.needs_postgres()) {
                 continue;
             }
             let mut figures = Figures::default();
             for _ in 0..arguments.rounds {
                 runtime.block_on(measure(*mode, kind, &arguments, &mut figures))?;
             }
-            let database = if *mode == Mode::Wires { "–".to_owned() } else { format!("{kind:?}") };
-            figures.print(&format!("{mode:?}").to_lowercase(), &database);
+            figures.print(&format!("{mode:?}").to_lowercase(), &format!("{kind:?}"));
         }
     }
     let load = std::fs::read_to_string("/proc/loadavg")?;
@@ -162,7 +154,6 @@ async fn measure(mode: Mode, kind: Kind, arguments: &Arguments, figures: &mut Fi
         Mode::Fanout => fanout::fanout(kind, arguments.readers, figures).await,
         Mode::Requests => requests::requests(kind, figures).await,
         Mode::Keys => keys::keys(kind, figures).await,
-        Mode::Wires => wires::wires(figures).await,
         Mode::Cancel => cancel::cancel(kind, figures).await,
         Mode::Journal => journal::journal(kind, figures).await,
         Mode::Events => replicas::events(arguments.readers, figures).await,
