@@ -36,13 +36,9 @@ impl Means {
         Ok(Self { llm, engines: self.engines.with_keys(keys).map_err(none)?, given })
     }
 
-    fn of_request(&self) -> bool {
-        !self.given.is_empty()
-    }
-
     /// Are these keys of a request? Then nothing is used that the server pays for.
     pub(super) fn are_of_request(&self) -> bool {
-        self.of_request
+        !self.given.is_empty()
     }
 
     /// The providers and search engines that take a key.
@@ -78,7 +74,7 @@ impl Means {
         let models = options.roles().into_iter().flat_map(|models| models.iter());
         let mut used =
             models.filter_map(|model| self.llm.key_name(model)).chain(self.engines.key_names_of(&options.search_api));
-        if !self.of_request() || used.any(|name| self.given.iter().any(|given| given == name)) {
+        if !self.are_of_request() || used.any(|name| self.given.iter().any(|given| given == name)) {
             return Ok(());
         }
         let problem = format!(
@@ -90,7 +86,7 @@ impl Means {
     }
 
     fn remedy(&self, model: &ModelName, variable: &str) -> String {
-        match (self.of_request(), self.llm.key_name(model)) {
+        match (self.are_of_request(), self.llm.key_name(model)) {
             (true, Some(name)) => format!("send a key of {name} in api_keys"),
             _ => format!("set {variable}"),
         }
@@ -103,7 +99,7 @@ impl Means {
     pub(super) fn resolve(&self, search_api: &SearchApi, has_documents: bool) -> Result<SearchApi, search::Missing> {
         match self.engines.resolve(search_api) {
             Err(search::Missing::Nothing { .. }) if has_documents => Ok(SearchApi::none()),
-            Err(search::Missing::Nothing { .. }) if self.of_request() && search_api.is_auto() => {
+            Err(search::Missing::Nothing { .. }) if self.are_of_request() && search_api.is_auto() => {
                 let remedy =
                     "send a key of a search engine in api_keys, or choose an engine that needs none".to_owned();
                 Err(search::Missing::Nothing { remedy })
