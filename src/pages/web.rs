@@ -125,7 +125,7 @@ struct Inner {
 
 /// An answer that is no redirect.
 enum Answer {
-    Page(Fetched),
+    Page(Box<Fetched>),
     /// The page is as it was when its server sent the validators.
     Unchanged,
 }
@@ -180,7 +180,7 @@ impl Web {
         let (page, validators) = match (self.fetch(url.clone(), validators).await?, old) {
             (Answer::Unchanged, Some((page, validators))) => (page, Some(validators)),
             (Answer::Unchanged, None) => return Err(NotRead::new("its site does not show it (status 304)")),
-            (Answer::Page(fetched), _) => self.read_fetched(fetched).await?,
+            (Answer::Page(fetched), _) => self.read_fetched(*fetched).await?,
         };
         self.inner.cache.insert(url.as_str(), &page, validators);
         Ok(page)
@@ -239,7 +239,7 @@ impl Web {
                 let validators = Validators::of(&url, answer.headers());
                 let body = net::read_body(answer, MAX_BYTES).await;
                 let body = body.map_err(|error| NotRead::new(format!("it could not be fetched: {error}")))?;
-                return Ok(Answer::Page(Fetched { url, from, validators, content_type, body }));
+                return Ok(Answer::Page(Box::new(Fetched { url, from, validators, content_type, body })));
             }
             url = target(&url, &answer)?;
         }
