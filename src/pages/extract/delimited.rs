@@ -17,16 +17,15 @@ pub(super) fn read(bytes: &[u8], delimiter: Option<u8>) -> Result<Document, Unre
     let mut reader =
         ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).from_reader(source.as_bytes());
     let mut sheet = Sheet::new(super::MAX_TEXT_BYTES);
-    let mut missing = None;
     for (number, record) in reader.records().enumerate() {
         // Text is UTF-8 by now, and rows may have any length.
         let Ok(record) = record else { continue };
         if !sheet.row(number, &record) {
-            missing = Some("only its first rows are searched".to_owned());
             break;
         }
     }
-    let text = text::tidy(&sheet.finish());
+    let (text, missing) = sheet.finish();
+    let text = text::tidy(&text);
     let sections = match text.is_empty() {
         true => Vec::new(),
         false => vec![Section { label: None, path: String::new(), anchor: None, text }],

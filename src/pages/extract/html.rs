@@ -47,7 +47,7 @@ pub(super) fn whole(source: &str) -> Result<String, Unreadable> {
     page.select(FURNITURE).remove();
     hidden::remove(&page);
     shape::spell_out(&page);
-    Ok(page.body().map(|body| body.md(None).to_string()).unwrap_or_default())
+    Ok(page.body().map(|body| with_short_rules(&body.md(None))).unwrap_or_default())
 }
 
 /// Finds the article of a page; `None` when its elements are nested beyond reason. Blocking: up to 0.1 s a megabyte.
@@ -62,9 +62,30 @@ pub(super) fn page(source: &str) -> Option<Page> {
     hidden::remove(&readability.doc);
     shape::spell_out(&readability.doc);
     let title = title(&readability);
-    let whole = readability.doc.body().map(|body| body.md(None).to_string()).unwrap_or_default();
-    let article = readability.parse().map(|article| article.text_content.to_string()).unwrap_or_default();
+    let whole = readability.doc.body().map(|body| with_short_rules(&body.md(None))).unwrap_or_default();
+    let article = readability.parse().map(|article| with_short_rules(&article.text_content)).unwrap_or_default();
     Some(Page { title, about, markdown: fuller(article, whole) })
+}
+
+/// Markdown whose tables have short rules: the converter makes each as wide as the cell above it, which doubles a table
+/// of layout.
+fn with_short_rules(markdown: &str) -> String {
+    let mut short = String::with_capacity(markdown.len());
+    let mut rows = 0;
+    for line in markdown.split_inclusive('\n') {
+        let marks = line.len() - line.trim_start_matches([' ', '>']).len();
+        let row = &line[marks..];
+        rows = if row.starts_with("| ") { rows + 1 } else { 0 };
+        let is_whole = row.trim_end().ends_with(" |");
+        if rows == 2 && is_whole && row.trim_end().bytes().all(|byte| matches!(byte, b'|' | b'-' | b' ')) {
+            short.push_str(&line[..marks]);
+            short.push_str(&"| --- ".repeat(row.matches('|').count().saturating_sub(1)));
+            short.push_str("|\n");
+        } else {
+            short.push_str(line);
+        }
+    }
+    short
 }
 
 /// The article, unless it left most of the page's words out: then it took a side note for the article.
@@ -210,6 +231,16 @@ mod tests {
         check("<3 is a heart > x", false);
         check("<https://example.com>", false);
         check("", false);
+    }
+
+    #[test]
+    fn the_rule_of_a_table_is_as_short_as_can_be() {
+        let words = "The gate is paid by dues. ".repeat(60);
+        let page = format!("<table><tr><td>{words}</td><td>4</td></tr><tr><td>-</td><td>-</td></tr></table>");
+        assert_eq!(plain(&page).unwrap(), format!("| {words}| 4 |\n| --- | --- |\n| - | - |"));
+        assert!(whole(&page).unwrap().contains("| 4 |\n| --- | --- |\n| "));
+        let code = "<pre>| a\n| -----\n| b</pre>";
+        assert!(plain(code).unwrap().contains("| -----"), "not of a table");
     }
 
     #[test]

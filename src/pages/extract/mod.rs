@@ -220,3 +220,41 @@ fn bounded(mut document: Document) -> Document {
     }
     document
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::growth;
+
+    /// A hostile document takes a parser no longer than an innocent one of its length.
+    #[test]
+    fn text_is_read_in_time_that_grows_with_its_length() {
+        let shapes = [
+            (Format::Rst, ".. a::\n"),
+            (Format::Rst, ".. a::\n   .. b::\n"),
+            (Format::Rst, "* a\n"),
+            (Format::Rst, "a\n=\n"),
+            (Format::Rst, "a\n===\nb\n"),
+            (Format::Rst, "a::\n"),
+            (Format::Rst, ":a: b\n"),
+            (Format::Rst, "a:b"),
+            (Format::Rst, "`` ` * ** \\"),
+            (Format::Rst, "== ==\n\na\n=== ==\n"),
+            (Format::Rst, "== ==\na\n"),
+            (Format::Rst, "+-+\n\n"),
+            (Format::Rst, "+-+\n|a|\n"),
+            (Format::Markdown, "* a\n"),
+            (Format::Markdown, "a\n---\nb\n"),
+            (Format::Markdown, "[a](b) ![ ** _ \n"),
+            (Format::Markdown, "| a | b |\n"),
+            (Format::Text, "a: b\n"),
+            (Format::Text, "a \u{e4}\n\n\n"),
+            (Format::Csv, "a,\"b\",c\n"),
+            (Format::Csv, "a,"),
+            (Format::Json, "{\"a\": [1, 2]}\n"),
+        ];
+        for (format, shape) in shapes {
+            growth::check(shape, 8_000, |text| drop(read_as(format, text.as_bytes())));
+        }
+    }
+}

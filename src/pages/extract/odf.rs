@@ -6,7 +6,7 @@ use super::{
     Document, Unreadable,
     outline::Outline,
     package::{self, Package, Properties},
-    sheet::{MAX_ROWS, Sheet},
+    sheet::{FIRST_ROWS, MAX_ROWS, Sheet},
     table,
     xml::{Element, Node},
 };
@@ -34,7 +34,7 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
         },
         raised: raised_styles(&tree.root),
         notes: Vec::new(),
-        is_cut: false,
+        missing: None,
     };
     for content in body.elements() {
         match &*content.name {
@@ -50,7 +50,7 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     for note in std::mem::take(&mut reader.notes) {
         reader.outline.block(&note);
     }
-    let missing = reader.is_cut.then(|| "only its first rows are searched".to_owned());
+    let missing = reader.missing.take();
     Ok(Document { missing, ..properties.of_document(reader.outline.finish()) })
 }
 
@@ -70,7 +70,7 @@ struct Reader {
     outline: Outline,
     raised: HashSet<String>,
     notes: Vec<String>,
-    is_cut: bool,
+    missing: Option<String>,
 }
 
 impl Reader {
@@ -172,9 +172,10 @@ impl Reader {
             }
             number = number.saturating_add(times);
         });
-        self.is_cut |= is_full;
+        let (text, left_out) = sheet.finish();
+        self.missing = left_out.or_else(|| is_full.then(|| FIRST_ROWS.to_owned())).or(self.missing.take());
         self.outline.heading(2, &name);
-        self.outline.block(&sheet.finish());
+        self.outline.block(&text);
     }
 
     /// False when the sheet is full.

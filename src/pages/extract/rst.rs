@@ -21,6 +21,8 @@ const SILENT: [&str; 12] = [
 const VERBATIM: [&str; 7] = ["code", "code-block", "sourcecode", "math", "parsed-literal", "literalinclude", "doctest"];
 /// Directives within directives, at most so deep.
 const MAX_DEPTH: usize = 16;
+/// Bytes of a role with its colons; what is longer is none.
+const MAX_ROLE: usize = 100;
 
 pub(super) fn read(source: &str) -> Document {
     let mut reader = Reader { outline: Outline::of_text(None), adornments: Vec::new(), author: None, published: None };
@@ -77,13 +79,16 @@ impl Reader {
 
     fn table(&mut self, lines: &[&str]) -> Option<usize> {
         let first = lines[0].trim();
-        let length = lines.iter().take_while(|line| !line.trim().is_empty()).count();
-        let is_grid = first.starts_with("+-") && first.ends_with('+') && length > 2;
-        let is_simple = first.len() > 3 && first.contains(' ') && first.chars().all(|char| matches!(char, '=' | ' '));
-        let (rows, used) = match (is_grid, is_simple) {
-            (true, _) => (grid(&lines[..length]), length),
-            (_, true) => simple(lines)?,
-            _ => return None,
+        let (rows, used) = if is_border(first) {
+            simple(lines)?
+        } else if first.starts_with("+-") && first.ends_with('+') {
+            let length = lines.iter().take_while(|line| !line.trim().is_empty()).count();
+            if length < 3 {
+                return None;
+            }
+            (grid(&lines[..length]), length)
+        } else {
+            return None;
         };
         self.outline.block(&table::markdown(rows));
         Some(used)
@@ -179,6 +184,12 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '\t']).len()
 }
 
+/// Does a table begin with that line whose columns stand below marks?
+fn is_border(line: &str) -> bool {
+    let line = line.trim();
+    line.len() > 3 && line.contains(' ') && line.chars().all(|char| matches!(char, '=' | ' '))
+}
+
 /// A table drawn with lines.
 fn grid(lines: &[&str]) -> Vec<Vec<String>> {
     let edges: Vec<usize> =
@@ -191,11 +202,11 @@ fn grid(lines: &[&str]) -> Vec<Vec<String>> {
             rows.extend(Some(std::mem::take(&mut row)).filter(|row| !row.is_empty()));
             continue;
         }
-        row.resize(edges.len().saturating_sub(1), String::new());
-        for (cell, bounds) in row.iter_mut().zip(edges.windows(2)) {
-            let piece: String =
-                chars.get(bounds[0] + 1..bounds[1].min(chars.len())).unwrap_or_default().iter().collect();
-            add(cell, &piece);
+        // A line has as many cells as it is long.
+        for (at, bounds) in edges.windows(2).take_while(|bounds| bounds[0] + 1 < chars.len()).enumerate() {
+            let piece: String = chars[bounds[0] + 1..bounds[1].min(chars.len())].iter().collect();
+            row.resize(row.len().max(at + 1), String::new());
+            add(&mut row[at], &piece);
         }
     }
     rows
@@ -213,8 +224,9 @@ fn add(cell: &mut String, piece: &str) {
 fn simple(lines: &[&str]) -> Option<(Vec<Vec<String>>, usize)> {
     let rule = lines[0].trim_end();
     let is_rule = |line: &&str| line.trim_end() == rule;
-    let rules: Vec<usize> =
-        lines.iter().enumerate().filter(|(_, line)| is_rule(line)).map(|(at, _)| at).take(3).collect();
+    // Where another table begins, this one has ended.
+    let own = lines.iter().take_while(|line| is_rule(line) || !is_border(line));
+    let rules: Vec<usize> = own.enumerate().filter(|(_, line)| is_rule(line)).map(|(at, _)| at).take(3).collect();
     // A head stands between the first two rules, unless the table ends with the second.
     let last = match rules.as_slice() {
         [_, second, third] if lines[*second..*third].iter().all(|line| !line.trim().is_empty()) => *third,
@@ -231,10 +243,14 @@ fn simple(lines: &[&str]) -> Option<(Vec<Vec<String>>, usize)> {
             let end = starts.get(at + 1).copied().unwrap_or(chars.len()).min(chars.len());
             chars.get(*start..end).unwrap_or_default().iter().collect::<String>()
         };
-        let cells: Vec<String> = starts.iter().enumerate().map(cell).collect();
-        let goes_on = cells.first().is_some_and(|first| first.trim().is_empty());
+        let cells: Vec<String> =
+            starts.iter().enumerate().take_while(|(_, start)| **start < chars.len()).map(cell).collect();
+        let goes_on = cells.first().is_none_or(|first| first.trim().is_empty());
         match rows.last_mut().filter(|_| goes_on) {
-            Some(row) => row.iter_mut().zip(&cells).for_each(|(cell, piece)| add(cell, piece)),
+            Some(row) => {
+                row.resize(row.len().max(cells.len()), String::new());
+                row.iter_mut().zip(&cells).for_each(|(cell, piece)| add(cell, piece));
+            }
             None => rows.push(cells.iter().map(|cell| inline(cell.trim())).collect()),
         }
     }
@@ -326,13 +342,16 @@ fn marked<'a>(rest: &'a str, plain: &mut String) -> &'a str {
 
 /// What follows a role such as `:ref:` that stands before a quoted text.
 fn role(rest: &str) -> Option<&str> {
-    let (name, after) = rest.strip_prefix(':')?.split_once(":`")?;
+    let near = &rest[..rest.floor_char_boundary(MAX_ROLE)];
+    let (name, _) = near.strip_prefix(':')?.split_once(":`")?;
+    let after = &rest[name.len() + 3..];
     is_name(name).then(|| &rest[rest.len() - after.len() - 1..])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::growth;
 
     fn text_of(source: &str) -> String {
         let document = read(source);
@@ -375,5 +394,15 @@ mod tests {
         for part in ["Dues\n\n| Boat | Due |\n| --- | --- |\n| Big | 4 |", "| A | B |\n| --- | --- |\n| 1 | 2 |"] {
             assert!(text.contains(part), "{part}\n{text}");
         }
+    }
+
+    /// Each of them looks for its end.
+    #[test]
+    fn borders_without_tables_are_passed_over_in_time() {
+        let border = |number: usize| {
+            let marks: String = (0..16).map(|bit| if number >> bit & 1 == 1 { '=' } else { ' ' }).collect();
+            format!("={marks}= =\n\n")
+        };
+        growth::check("x", 1_000, |text| drop(read(&(0..text.len()).map(border).collect::<String>())));
     }
 }

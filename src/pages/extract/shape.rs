@@ -126,11 +126,11 @@ mod tests {
     fn cells_that_span_are_said_in_each_row_and_column() {
         check(
             "<table><tr><th>Q<th>Fares<th>Rate</tr><tr><td rowspan=2>Q1<td>4,100<td>4,300</tr><tr><td>610<td>7</tr></table>",
-            "| Q | Fares | Rate |\n| - | ----- | ---- |\n| Q1 | 4,100 | 4,300 |\n| Q1 | 610 | 7 |",
+            "| Q | Fares | Rate |\n| --- | --- | --- |\n| Q1 | 4,100 | 4,300 |\n| Q1 | 610 | 7 |",
         );
         check(
             "<table><tr><th colspan=2>A<th>B</tr><tr><td>1<td>2<td rowspan=99>3</tr><tr><td>4<td>5</tr></table>",
-            "| A | A | B |\n| - | - | - |\n| 1 | 2 | 3 |\n| 4 | 5 | 3 |",
+            "| A | A | B |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 4 | 5 | 3 |",
         );
     }
 

@@ -4,8 +4,12 @@ use super::table;
 
 /// Rows of one sheet or file; further ones are not read.
 pub(super) const MAX_ROWS: usize = 200_000;
-/// Cells of one row; further ones are not read.
-const MAX_COLUMNS: usize = 512;
+/// Cells of one row, as many as the sheets of Excel have; further ones are not read.
+const MAX_COLUMNS: usize = 16_384;
+/// Cells of all tables of a sheet, counted up to the last one of each row, empty ones included.
+const MAX_CELLS: usize = super::MAX_TEXT_BYTES / 2;
+/// What is said of a sheet that is not read to its end.
+pub(super) const FIRST_ROWS: &str = "only its first rows are searched";
 
 /// A sheet, filled in the order of its rows.
 pub(super) struct Sheet {
@@ -16,12 +20,15 @@ pub(super) struct Sheet {
     at: Option<usize>,
     rows: usize,
     room: usize,
+    /// Cells that tables may still have.
+    cells: usize,
+    missing: Option<String>,
 }
 
 impl Sheet {
     /// One with at most so many bytes of text.
     pub fn new(room: usize) -> Self {
-        Self { text: String::new(), block: Vec::new(), at: None, rows: 0, room }
+        Self { text: String::new(), block: Vec::new(), at: None, rows: 0, room, cells: MAX_CELLS, missing: None }
     }
 
     /// Puts a cell's text; false when the sheet is full.
@@ -37,10 +44,18 @@ impl Sheet {
             self.rows += 1;
             self.block.push(Vec::new());
         }
-        let Some(left) = self.room.checked_sub(text.len() + 3).filter(|_| self.rows <= MAX_ROWS) else { return false };
-        if let Some(cells) = self.block.last_mut().filter(|cells| cells.len() < MAX_COLUMNS) {
-            self.room = left;
-            cells.push((column, text));
+        let Some(left) = self.room.checked_sub(text.len() + 3).filter(|_| self.rows <= MAX_ROWS) else {
+            self.missing = Some(FIRST_ROWS.to_owned());
+            return false;
+        };
+        match self.block.last_mut().filter(|cells| cells.len() < MAX_COLUMNS) {
+            Some(cells) => {
+                self.room = left;
+                cells.push((column, text));
+            }
+            None => {
+                self.missing.get_or_insert_with(|| format!("only the first {MAX_COLUMNS} cells of a row are searched"));
+            }
         }
         true
     }
@@ -50,34 +65,43 @@ impl Sheet {
         cells.into_iter().enumerate().all(|(column, cell)| self.put(row, column, cell.to_owned()))
     }
 
-    pub fn finish(mut self) -> String {
+    /// The text, and what is missing of it, for people.
+    pub fn finish(mut self) -> (String, Option<String>) {
         self.close();
-        self.text
+        (self.text, self.missing)
     }
 
     /// Lines above a table are lines; the columns are those that any row has.
     fn close(&mut self) {
-        let block = std::mem::take(&mut self.block);
-        let mut columns: Vec<usize> = block.iter().flatten().map(|(column, _)| *column).collect();
+        let mut above = std::mem::take(&mut self.block);
+        let mut columns: Vec<usize> = above.iter().flatten().map(|(column, _)| *column).collect();
         columns.sort_unstable();
         columns.dedup();
-        let lone = block.iter().take_while(|row| row.len() <= 1 && columns.len() > 1).count();
         // A block of lone cells in several columns is no table.
-        let (above, rows) = block.split_at(lone);
+        let lone = above.iter().take_while(|row| row.len() <= 1 && columns.len() > 1).count();
+        let rows = above.split_off(lone);
         for (_, cell) in above.iter().flatten() {
             self.say(cell);
         }
-        let row = |cells: &Vec<(usize, String)>| {
-            let mut row = vec![String::new(); columns.len()];
-            for (column, text) in cells {
-                if let Ok(at) = columns.binary_search(column) {
-                    row[at].clone_from(text);
-                }
+        let all = rows.len();
+        let rows: Vec<_> = rows.into_iter().map_while(|cells| self.placed(cells, &columns)).collect();
+        if rows.len() < all {
+            self.missing = Some(FIRST_ROWS.to_owned());
+        }
+        self.say(&table::markdown(rows));
+    }
+
+    /// A row with its cells in their columns; none when there is no room for so many.
+    fn placed(&mut self, cells: Vec<(usize, String)>, columns: &[usize]) -> Option<Vec<String>> {
+        let width = cells.iter().map(|(column, _)| columns.partition_point(|other| other <= column)).max();
+        self.cells = self.cells.checked_sub(width.unwrap_or(0))?;
+        let mut row = vec![String::new(); width.unwrap_or(0)];
+        for (column, text) in cells {
+            if let Ok(at) = columns.binary_search(&column) {
+                row[at] = text;
             }
-            row
-        };
-        let table = table::markdown(rows.iter().map(row).collect());
-        self.say(&table);
+        }
+        Some(row)
     }
 
     fn say(&mut self, text: &str) {
@@ -100,7 +124,9 @@ mod tests {
         {
             assert!(sheet.put(row, column, text.to_owned()));
         }
-        assert_eq!(sheet.finish(), "Dues\n\n| Boat | Crowns |\n| --- | --- |\n| Barge | 4 |\n\nNote\n\n");
+        let (text, missing) = sheet.finish();
+        assert_eq!(text, "Dues\n\n| Boat | Crowns |\n| --- | --- |\n| Barge | 4 |\n\nNote\n\n");
+        assert_eq!(missing, None);
     }
 
     #[test]
@@ -108,6 +134,26 @@ mod tests {
         let mut sheet = Sheet::new(10);
         assert!(sheet.put(0, 0, "abc".to_owned()));
         assert!(!sheet.put(1, 0, "abcdefgh".to_owned()));
-        assert_eq!(sheet.finish().trim(), "abc");
+        assert_eq!(sheet.finish(), ("abc\n\n".to_owned(), Some(FIRST_ROWS.to_owned())));
+    }
+
+    #[test]
+    fn what_a_sheet_leaves_out_is_said() {
+        let row = |cells: usize| {
+            let mut sheet = Sheet::new(1_000_000);
+            assert!(sheet.row(0, vec!["7"; cells]), "it is not full");
+            sheet.finish()
+        };
+        let (text, missing) = row(MAX_COLUMNS);
+        assert_eq!((text.matches("| 7 ").count(), missing), (MAX_COLUMNS, None));
+        let (text, missing) = row(MAX_COLUMNS + 1);
+        assert_eq!(text.matches("| 7 ").count(), MAX_COLUMNS);
+        assert_eq!(missing.as_deref(), Some("only the first 16384 cells of a row are searched"));
+        // Each row has its two cells in columns of their own.
+        let mut sheet = Sheet::new(1_000_000);
+        assert!((0..8_000).all(|row| sheet.put(row, 2 * row, "7".into()) && sheet.put(row, 2 * row + 1, "8".into())));
+        let (text, missing) = sheet.finish();
+        assert_eq!(missing.as_deref(), Some(FIRST_ROWS));
+        assert!(text.len() < 3 * super::super::MAX_TEXT_BYTES, "{}", text.len());
     }
 }

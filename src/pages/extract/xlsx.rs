@@ -29,10 +29,8 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     for name in shown.iter().map(|sheet| &sheet.name) {
         // The library counts columns without a bound, and panics where arithmetic is checked.
         let sheet = caught::catch(|| sheet(&mut workbook, name, room)).ok_or_else(package::damaged)?;
-        let Some((text, is_whole)) = sheet? else { continue };
-        if !is_whole {
-            missing = Some("only its first rows are searched".to_owned());
-        }
+        let Some((text, left_out)) = sheet? else { continue };
+        missing = left_out.or(missing);
         outline.heading(2, name);
         room = room.saturating_sub(text.len());
         outline.block(&text);
@@ -40,8 +38,11 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     Ok(Document { missing, ..properties.of_document(outline.finish()) })
 }
 
-/// The text of a sheet, and whether it is all; `None` for one that is a chart.
-fn sheet(workbook: &mut Xlsx<Cursor<&[u8]>>, name: &str, room: usize) -> Result<Option<(String, bool)>, Unreadable> {
+/// The text of a sheet, and what is missing of it.
+type Text = (String, Option<String>);
+
+/// `None` for a sheet that is a chart.
+fn sheet(workbook: &mut Xlsx<Cursor<&[u8]>>, name: &str, room: usize) -> Result<Option<Text>, Unreadable> {
     let mut cells = match workbook.worksheet_cells_reader(name) {
         Ok(cells) => cells,
         Err(XlsxError::NotAWorksheet(_)) => return Ok(None),
@@ -50,10 +51,10 @@ fn sheet(workbook: &mut Xlsx<Cursor<&[u8]>>, name: &str, room: usize) -> Result<
     let mut sheet = Sheet::new(room);
     while let Some(cell) = cells.next_cell().map_err(|_| package::damaged())? {
         if !put(&mut sheet, &cell) {
-            return Ok(Some((sheet.finish(), false)));
+            break;
         }
     }
-    Ok(Some((sheet.finish(), true)))
+    Ok(Some(sheet.finish()))
 }
 
 fn put(sheet: &mut Sheet, cell: &Cell<DataRef<'_>>) -> bool {
