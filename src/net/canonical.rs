@@ -2,10 +2,13 @@
 
 use url::Url;
 
+use super::redact;
+
 /// The spelling of `url` under which duplicates meet.
 ///
-/// Scheme and host in lower case, no default port, no fragment, no tracking parameters (`utm_*`, `gclid`, `fbclid`, …),
-/// no `/` at the end of a path except the root's. The order of the other parameters stays, since servers may care.
+/// Scheme and host in lower case, no user and password, no default port, no fragment, no tracking parameters (`utm_*`,
+/// `gclid`, `fbclid`, …), no `/` at the end of a path except the root's. The order of the other parameters stays, since
+/// servers may care.
 /// What is no `http(s)` URL comes back trimmed and otherwise unchanged: for a local document the fragment
 /// (`#page=3`) tells one passage from another.
 pub fn canonical_url(url: &str) -> String {
@@ -76,6 +79,7 @@ fn unescaped(path: &str) -> String {
 }
 
 fn canonical(mut url: Url) -> String {
+    redact::remove_user(&mut url);
     url.set_fragment(None);
     if url.query().is_some() {
         let query = without_tracking(url.query().unwrap_or_default());

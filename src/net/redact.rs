@@ -1,5 +1,7 @@
 //! What may be a secret goes before an address or a text of somebody else's is shown, stored or logged.
 
+use std::borrow::Cow;
+
 use url::Url;
 
 /// What stands for a secret.
@@ -25,12 +27,28 @@ const NAMES: [&str; 13] = [
 /// The address without user, password, query and fragment.
 pub fn shown_url(url: &Url) -> String {
     let mut url = url.clone();
-    // These fail only for addresses that have no host, and so nobody at it.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
+    remove_user(&mut url);
     url.set_query(None);
     url.set_fragment(None);
     url.into()
+}
+
+/// The address of a page as somebody else wrote it, without user and password; what has none is left as it is.
+pub fn without_user(address: &str) -> Cow<'_, str> {
+    match Url::parse(address) {
+        Ok(url) if url.username().is_empty() && url.password().is_none() => Cow::Borrowed(address),
+        Ok(mut url) => {
+            remove_user(&mut url);
+            Cow::Owned(url.into())
+        }
+        Err(_) => cut_user(address, ""),
+    }
+}
+
+pub(super) fn remove_user(url: &mut Url) {
+    // These fail only for addresses that have no host, and so nobody at it.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
 }
 
 /// The text without these secrets.
@@ -51,7 +69,7 @@ pub fn redact<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> Str
         if before != Before::Nothing && is_credential(word, before) {
             shown.push_str(HIDDEN);
         } else {
-            shown.push_str(&without_parameters(&without_user(word)));
+            shown.push_str(&without_parameters(&cut_user(word, HIDDEN)));
         }
         before = match (word, before) {
             ("", before) => before,
@@ -128,13 +146,14 @@ fn is_secret_name(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// `https://user:password@host/` without what stands before the host.
-fn without_user(word: &str) -> String {
-    let Some(start) = word.find("://").map(|at| at + 3) else { return word.to_owned() };
+/// `https://user:password@host/` with `instead` before the host; without the `@` when that is nothing.
+fn cut_user<'a>(word: &'a str, instead: &str) -> Cow<'a, str> {
+    let Some(start) = word.find("://").map(|at| at + 3) else { return Cow::Borrowed(word) };
     let end = word[start..].find(['/', '?', '#']).map_or(word.len(), |at| start + at);
     match word[start..end].rfind('@') {
-        Some(at) => format!("{}{HIDDEN}{}", &word[..start], &word[start + at..]),
-        None => word.to_owned(),
+        Some(at) if instead.is_empty() => Cow::Owned(format!("{}{}", &word[..start], &word[start + at + 1..])),
+        Some(at) => Cow::Owned(format!("{}{instead}{}", &word[..start], &word[start + at..])),
+        None => Cow::Borrowed(word),
     }
 }
 
@@ -168,6 +187,18 @@ mod tests {
         check("http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1");
         check("https://me:pa55@host/v1?key=s3cret#t", "https://host/v1");
         check("https://t0ken@host/", "https://host/");
+    }
+
+    #[test]
+    fn addresses_lose_their_users_alone() {
+        let check = |given: &str, expected: &str| assert_eq!(without_user(given), expected);
+        check("https://me:pa55@a.test/x?q=1#t", "https://a.test/x?q=1#t");
+        check("http:me:pa55@a.test", "http://a.test/");
+        check("http://me:pa55@a.test:99999/x", "http://a.test:99999/x");
+        for address in ["HTTPS://A.test/me@x", "S1001", "minutes/me@april.pdf#page=3", "mailto:me@a.test", ""] {
+            check(address, address);
+        }
+        assert_eq!(crate::net::canonical_url("https://me:pa55@a.test/x"), "https://a.test/x");
     }
 
     #[test]

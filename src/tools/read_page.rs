@@ -153,7 +153,9 @@ impl Tool for ReadPage {
     }
 
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
-        let given: Arguments = arguments(call)?;
+        let mut given: Arguments = arguments(call)?;
+        // Before it is announced, kept or shown: what a model knows of users and passwords is nobody else's.
+        given.address = crate::net::without_user(&given.address).into_owned();
         place_in(&given.address, given.place)?;
         let source_ids = u32::from(source_id(&given.address).is_none());
         Ok(Admitted { source_ids, ..Admitted::new(json!(given)) })

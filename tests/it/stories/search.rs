@@ -281,6 +281,19 @@ async fn a_page_seen_as_an_excerpt_is_read_when_its_text_comes() {
     world.finish();
 }
 
+/// A password in the address of a result would be shown in the report.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_address_of_a_result_loses_its_user() {
+    let world = World::start(small()).await;
+    world.web.always("", Found::Pages(vec![page("https://me:pa55w0rd@harbour.test/dues")]));
+    let story = research(&world, &TestDatabase::sqlite(), &["read_pages=false"]).await;
+    assert!(story.sources.iter().all(|source| source.url == "https://harbour.test/dues"), "{:?}", story.sources);
+    assert!(story.markdown().contains("https://harbour.test/dues"), "{}", story.markdown());
+    let shown = format!("{:?} {:?} {:?}", story.events, story.steps, story.report);
+    assert!(!shown.contains("pa55w0rd"), "{shown}");
+    world.finish();
+}
+
 /// Syndicated, with and without TLS, `www.` and `m.`: the original made four summaries and four entries of one page.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
